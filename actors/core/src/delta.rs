@@ -1,0 +1,203 @@
+//! What can happen to objects: the parts of a watch or list, and the changes that follow.
+//!
+//! Answers "what did the source say, and what did that change?" as data; who applies it is `indexer.rs`. Invariants:
+//! 1. A part names its object's key and version even when the object could not be decoded.
+//! 2. A [`Change`] is between two states that differ: an unchanged object never becomes one.
+//! 3. Cause travels with the data from the source to the last subscriber; nothing is guessed from coincidences.
+//!
+//! Read next: `delta_fifo.rs`, where parts wait; `indexer.rs`, which makes changes of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::meta::{Object, ObjectKey, ResourceVersion};
+
+/// Why a subscriber is told something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// It was there when the subscription began, or came with the first list.
+    InitialList,
+    /// A live event.
+    Watch,
+    /// Found by listing again after a gap.
+    Relist,
+    /// The server went back to an older state (a restored backup).
+    Rewind,
+    /// Nothing changed; the subscription asked to be told again.
+    Resync,
+}
+
+impl Cause {
+    /// The name as it stands in logs and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InitialList => "InitialList",
+            Self::Watch => "Watch",
+            Self::Relist => "Relist",
+            Self::Rewind => "Rewind",
+            Self::Resync => "Resync",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An object whose metadata was read and whose body was not: kept apart, counted, never lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    /// Which object.
+    pub key: ObjectKey,
+    /// The version that could not be decoded or transformed.
+    pub version: ResourceVersion,
+    /// Why.
+    pub error: Arc<str>,
+}
+
+/// One piece of a watch.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WatchPart<S> {
+    /// ADDED or MODIFIED: the object as it is now.
+    Applied(Object<S>),
+    /// DELETED: the last state, at the version of the deletion.
+    Deleted(Object<S>),
+    /// DELETED, but the object did not decode: the key is gone at this version.
+    DeletedUnread(SetAside),
+    /// ADDED or MODIFIED, but the object did not decode.
+    SetAside(SetAside),
+    /// Everything up to this version has been told.
+    Bookmark {
+        /// The version reached.
+        version: ResourceVersion,
+        /// Whether it ends the initial events of a watch-list.
+        initial_events_end: bool,
+    },
+}
+
+impl<S> WatchPart<S> {
+    /// The version that the source has reached with this part.
+    pub fn version(&self) -> &ResourceVersion {
+        match self {
+            Self::Applied(object) | Self::Deleted(object) => object.version(),
+            Self::DeletedUnread(aside) | Self::SetAside(aside) => &aside.version,
+            Self::Bookmark { version, .. } => version,
+        }
+    }
+
+    /// How many bytes it holds; a part without object counts as a small constant.
+    pub fn wire_bytes(&self) -> usize {
+        match self {
+            Self::Applied(object) | Self::Deleted(object) => object.wire_bytes() as usize,
+            Self::DeletedUnread(_) | Self::SetAside(_) | Self::Bookmark { .. } => 64,
+        }
+    }
+}
+
+/// One piece of a list page.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListPart<S> {
+    /// Objects, in the order of the body; unchanged ones are those already published.
+    Objects(Vec<Object<S>>),
+    /// An item whose body did not decode.
+    SetAside(SetAside),
+    /// An item without a readable key: counted, nothing else can be done.
+    Unreadable(Arc<str>),
+    /// The page is whole. Nothing of a page counts before this.
+    End {
+        /// The version of the list.
+        version: ResourceVersion,
+        /// Where the next page begins, if there is one.
+        token: Option<String>,
+    },
+}
+
+/// A whole list of one source, as one entry.
+#[derive(Debug)]
+pub struct Replacement<S> {
+    /// The version of the list.
+    pub version: ResourceVersion,
+    /// `InitialList`, `Relist` or `Rewind`.
+    pub cause: Cause,
+    /// Every object of the source.
+    pub objects: Vec<Object<S>>,
+    /// Those that could not be decoded; their last good versions stay.
+    pub set_aside: Vec<SetAside>,
+}
+
+/// One difference between two published states.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Change<S> {
+    /// The key was not there.
+    Added {
+        /// The new object.
+        object: Object<S>,
+        /// Why.
+        cause: Cause,
+    },
+    /// The same life of the key in another version.
+    Updated {
+        /// The state before.
+        old: Object<S>,
+        /// The state now.
+        object: Object<S>,
+        /// Why.
+        cause: Cause,
+    },
+    /// The key, or this life of it, is gone.
+    Deleted {
+        /// The state that the store held.
+        old: Object<S>,
+        /// The last state known: the deletion's own when `exact`, else `old`.
+        last: Object<S>,
+        /// Whether `last` is the final state as the server told it; false for a tombstone found by a relist.
+        exact: bool,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+impl<S> Change<S> {
+    /// The object's key.
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Added { object, .. } | Self::Updated { object, .. } => object.key(),
+            Self::Deleted { last, .. } => last.key(),
+        }
+    }
+
+    /// Why it happened.
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Added { cause, .. } | Self::Updated { cause, .. } | Self::Deleted { cause, .. } => *cause,
+        }
+    }
+
+    /// The state after it: `None` for a deletion.
+    pub fn object(&self) -> Option<&Object<S>> {
+        match self {
+            Self::Added { object, .. } | Self::Updated { object, .. } => Some(object),
+            Self::Deleted { .. } => None,
+        }
+    }
+}
+
+impl<S> Clone for Change<S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added { object, cause } => Self::Added { object: object.clone(), cause: *cause },
+            Self::Updated { old, object, cause } => {
+                Self::Updated { old: old.clone(), object: object.clone(), cause: *cause }
+            }
+            Self::Deleted { old, last, exact, cause } => {
+                Self::Deleted { old: old.clone(), last: last.clone(), exact: *exact, cause: *cause }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Why a list, a watch or a get failed, and what class of answer that asks for.
+//!
+//! Answers "what does this failure mean for the next request?" with [`ListWatchError::class`]; the machine in
+//! `reflector.rs` decides by class alone. Invariants:
+//! 1. Every failure of a source is one of these variants; none is a bare string without a class.
+//! 2. An error is cheap to clone, so that the state of an informer can carry its last one.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The cause below an error, shared so that errors can be cloned.
+pub type SharedCause = Arc<dyn StdError + Send + Sync + 'static>;
+
+/// What a failure asks the reflector to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// Wait out a backoff step and try again.
+    Retry,
+    /// The server named the wait.
+    RetryAfter(Duration),
+    /// The version asked for is gone or not there: list again.
+    Relist,
+    /// The source does not know this kind of request (watch-list): ask in the other way, at once.
+    Unsupported,
+    /// The server refuses us (401, 403).
+    Denied,
+    /// The kind does not exist (404).
+    Gone,
+}
+
+/// A failed list, watch or get.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListWatchError {
+    /// The version or continue token is too old: 410, or an ERROR frame with reason Expired or Gone.
+    #[error("expired: {0}")]
+    Expired(Arc<str>),
+    /// The version lies ahead of the server's: 504 with cause ResourceVersionTooLarge.
+    #[error("too large resource version: {0}")]
+    TooLargeVersion(Arc<str>),
+    /// The server is overloaded: 429, with the wait it named.
+    #[error("overloaded: {message}")]
+    Overloaded {
+        /// The server's words.
+        message: Arc<str>,
+        /// How long it asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// Initial events on a watch are not supported here.
+    #[error("watch-list is not supported: {0}")]
+    WatchListUnsupported(Arc<str>),
+    /// Not authenticated or not allowed: 401 and 403.
+    #[error("denied: {0}")]
+    Denied(Arc<str>),
+    /// The kind, or the path of it, does not exist: 404.
+    #[error("no such resource: {0}")]
+    NotFound(Arc<str>),
+    /// Any other answer that is a failure, as the server worded it.
+    #[error("server answered {code}{}: {message}", reason_text(.reason))]
+    Status {
+        /// The HTTP status code, or the code of the Status object.
+        code: u16,
+        /// The machine-readable reason, possibly empty.
+        reason: Arc<str>,
+        /// The server's words.
+        message: Arc<str>,
+    },
+    /// The connection could not be made, or broke.
+    #[error("connection failed: {message}")]
+    Connection {
+        /// What was tried.
+        message: Arc<str>,
+        /// What broke.
+        source: Option<SharedCause>,
+    },
+    /// No answer, or no further byte, in time.
+    #[error("timed out: {0}")]
+    Timeout(Arc<str>),
+    /// The answer is not what was asked for: broken JSON, another kind, a list that does not end, a Table.
+    #[error("unexpected answer: {0}")]
+    Protocol(Arc<str>),
+    /// A frame whose object cannot even be named: nothing but a list tells what it was.
+    #[error("unreadable frame: {0}")]
+    Unreadable(Arc<str>),
+    /// A watch ended before it brought a frame, sooner than one that is simply quiet.
+    #[error("very short watch: {0}")]
+    VeryShortWatch(Arc<str>),
+    /// Something of the user's failed on this side: credentials that cannot be read, a source of their own.
+    #[error("source failed: {message}")]
+    Source {
+        /// What was tried.
+        message: Arc<str>,
+        /// What failed.
+        source: Option<SharedCause>,
+    },
+}
+
+fn reason_text(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(" {reason}") }
+}
+
+impl ListWatchError {
+    /// What the failure asks for; a pure function of the variant.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Expired(_) | Self::TooLargeVersion(_) | Self::Unreadable(_) => ErrorClass::Relist,
+            Self::Overloaded { retry_after: Some(wait), .. } => ErrorClass::RetryAfter(*wait),
+            Self::WatchListUnsupported(_) => ErrorClass::Unsupported,
+            Self::Denied(_) => ErrorClass::Denied,
+            Self::NotFound(_) => ErrorClass::Gone,
+            Self::Overloaded { retry_after: None, .. }
+            | Self::Status { .. }
+            | Self::Connection { .. }
+            | Self::Timeout(_)
+            | Self::Protocol(_)
+            | Self::VeryShortWatch(_)
+            | Self::Source { .. } => ErrorClass::Retry,
+        }
+    }
+
+    /// A failed connection with its cause.
+    pub fn connection(message: impl Into<Arc<str>>, cause: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Connection { message: message.into(), source: Some(Arc::new(cause)) }
+    }
+
+    /// A failure of a source of one's own.
+    pub fn source(message: impl Into<Arc<str>>) -> Self {
+        Self::Source { message: message.into(), source: None }
+    }
+}

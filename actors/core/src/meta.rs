@@ -1,0 +1,366 @@
+//! The names of things: which object, which life of it, which version, from which source.
+//!
+//! Answers "what identifies a cached object?" and nothing about what happens to it. Invariants:
+//! 1. A [`ResourceVersion`] is a decimal number of any length without leading zero and is never zero; versions
+//!    compare numerically (apimachinery's `CompareResourceVersion`), anything else is refused when parsed.
+//! 2. An [`Object`] is one `Arc`: cloning it copies a pointer, and its content can never change.
+//! 3. [`Object::is_same_as`] is the one place that says when two observations are the same state.
+//!
+//! Read next: `delta.rs`, what can happen to an object.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The name of an object within its kind: namespace (none for cluster-scoped kinds) and name.
+///
+/// Ordered by namespace, then name. Cloning copies two pointers.
+///
+/// ```
+/// use informer_core::meta::ObjectKey;
+/// let key: ObjectKey = "default/web-0".parse()?;
+/// assert_eq!((key.namespace(), key.name()), (Some("default"), "web-0"));
+/// assert_eq!(key.to_string(), "default/web-0");
+/// # Ok::<(), informer_core::meta::ParseKeyError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    namespace: Option<Arc<str>>,
+    name: Arc<str>,
+}
+
+impl ObjectKey {
+    /// The key of a namespaced object.
+    pub fn namespaced(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        Self { namespace: Some(namespace.into()), name: name.into() }
+    }
+
+    /// The key of a cluster-scoped object.
+    pub fn cluster(name: impl Into<Arc<str>>) -> Self {
+        Self { namespace: None, name: name.into() }
+    }
+
+    /// The namespace, or `None` for a cluster-scoped object.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The name within the namespace.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The namespace's shared text, for maps keyed by namespace.
+    pub fn shared_namespace(&self) -> Option<&Arc<str>> {
+        self.namespace.as_ref()
+    }
+
+    /// The name's shared text, for maps keyed by name.
+    pub fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectKey({self})")
+    }
+}
+
+/// A text that is not `name` or `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unexpected key format: {0:?}")]
+pub struct ParseKeyError(String);
+
+impl FromStr for ObjectKey {
+    type Err = ParseKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
+        let parts: Vec<&str> = text.split('/').collect();
+        match parts.as_slice() {
+            [name] if !name.is_empty() => Ok(Self::cluster(*name)),
+            [namespace, name] if !namespace.is_empty() && !name.is_empty() => {
+                Ok(Self::namespaced(*namespace, *name))
+            }
+            _ => Err(ParseKeyError(text.to_owned())),
+        }
+    }
+}
+
+/// The identity of one life of an object: the same key with another uid is another object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(Box<str>);
+
+impl Uid {
+    /// Takes any non-empty text; `None` for the empty one, which stands for "no uid".
+    pub fn new(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self(text.into()))
+    }
+
+    /// The text as the server wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A live resource version: a decimal number of any length, compared numerically.
+///
+/// `""` and `"0"` are requests ("latest", "any"), never versions of something, and are refused, as are leading
+/// zeros and anything that is no number.
+///
+/// ```
+/// use informer_core::meta::ResourceVersion;
+/// let nine: ResourceVersion = "9".parse()?;
+/// let huge: ResourceVersion = "340282366920938463463374607431768211456".parse()?;
+/// assert!(nine < "10".parse()? && nine < huge);
+/// assert!("007".parse::<ResourceVersion>().is_err());
+/// # Ok::<(), informer_core::meta::ParseVersionError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ResourceVersion(Digits);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Digits {
+    Short(u64),
+    Long(Arc<str>),
+}
+
+impl ResourceVersion {
+    /// The version with this number, or `None` for zero, which is no version.
+    pub fn from_number(number: u64) -> Option<Self> {
+        (number > 0).then_some(Self(Digits::Short(number)))
+    }
+}
+
+/// A text that is no live resource version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("resource version {0:?} is not a decimal number without leading zero")]
+pub struct ParseVersionError(String);
+
+impl FromStr for ResourceVersion {
+    type Err = ParseVersionError;
+
+    fn from_str(text: &str) -> Result<Self, ParseVersionError> {
+        let bytes = text.as_bytes();
+        let decimal = bytes.first().is_some_and(|first| *first != b'0') && bytes.iter().all(u8::is_ascii_digit);
+        if !decimal {
+            return Err(ParseVersionError(text.to_owned()));
+        }
+        Ok(Self(text.parse::<u64>().map_or_else(|_| Digits::Long(text.into()), Digits::Short)))
+    }
+}
+
+impl PartialOrd for ResourceVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ResourceVersion {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Digits::Short(a), Digits::Short(b)) => a.cmp(b),
+            (Digits::Short(_), Digits::Long(_)) => Ordering::Less,
+            (Digits::Long(_), Digits::Short(_)) => Ordering::Greater,
+            (Digits::Long(a), Digits::Long(b)) => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
+        }
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Digits::Short(number) => write!(f, "{number}"),
+            Digits::Long(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResourceVersion({self})")
+    }
+}
+
+/// The name of one source of an informer (a namespace, a shard, a cluster). Cloning copies a pointer.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(Arc<str>);
+
+impl SourceId {
+    /// Names a source; the name appears in states, errors and logs.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for SourceId {
+    /// The name of the only source of an informer that has one: `default`.
+    fn default() -> Self {
+        Self::new("default")
+    }
+}
+
+impl Borrow<str> for SourceId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SourceId({self})")
+    }
+}
+
+/// All that the machinery knows of an object: it never looks into the body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// Where the object is found.
+    pub key: ObjectKey,
+    /// Which life of that key it is; `None` for sources without uids, where the key is the identity.
+    pub uid: Option<Uid>,
+    /// The version of the last write that this state shows.
+    pub version: ResourceVersion,
+    /// The source that brought it.
+    pub source: SourceId,
+    /// How many bytes it took on the wire; counts against the queue's byte bound.
+    pub wire_bytes: u32,
+}
+
+/// One observed state of one object: an `Arc` of its [`Meta`] and its body, immutable and cheap to clone.
+///
+/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`.
+///
+/// ```
+/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// let meta = Meta {
+///     key: ObjectKey::cluster("greeting"),
+///     uid: None,
+///     version: ResourceVersion::from_number(1).expect("not zero"),
+///     source: SourceId::default(),
+///     wire_bytes: 5,
+/// };
+/// let object = Object::new(meta, String::from("hello"));
+/// assert_eq!(object.len(), 5);               // String::len, through deref
+/// assert_eq!(object.key().name(), "greeting");
+/// ```
+pub struct Object<S>(Arc<Entry<S>>);
+
+struct Entry<S> {
+    meta: Meta,
+    body: S,
+}
+
+impl<S> Object<S> {
+    /// Joins what the machinery needs with what the user reads.
+    pub fn new(meta: Meta, body: S) -> Self {
+        Self(Arc::new(Entry { meta, body }))
+    }
+
+    /// Where the object is found.
+    pub fn key(&self) -> &ObjectKey {
+        &self.0.meta.key
+    }
+
+    /// Which life of the key it is.
+    pub fn uid(&self) -> Option<&Uid> {
+        self.0.meta.uid.as_ref()
+    }
+
+    /// The version of this state.
+    pub fn version(&self) -> &ResourceVersion {
+        &self.0.meta.version
+    }
+
+    /// The source that brought it.
+    pub fn source(&self) -> &SourceId {
+        &self.0.meta.source
+    }
+
+    /// Its size on the wire, in bytes.
+    pub fn wire_bytes(&self) -> u32 {
+        self.0.meta.wire_bytes
+    }
+
+    /// Everything the machinery knows of it.
+    pub fn meta(&self) -> &Meta {
+        &self.0.meta
+    }
+
+    /// The body; the same as dereferencing.
+    pub fn body(&self) -> &S {
+        &self.0.body
+    }
+
+    /// Whether both are the very same allocation.
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The address of the allocation: equal for clones of one object, and for nothing else alive.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>() as usize
+    }
+
+    /// Whether both are one life of one key (equal key and uid).
+    pub fn is_same_life_as(&self, other: &Self) -> bool {
+        self.key() == other.key() && self.uid() == other.uid()
+    }
+
+    /// Whether both show the same state: one life, one version. Such a pair is no event.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.version() == other.version() && self.is_same_life_as(other)
+    }
+}
+
+impl<S> Clone for Object<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> Deref for Object<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0.body
+    }
+}
+
+impl<S> fmt::Debug for Object<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({} @ {})", self.key(), self.version())
+    }
+}
+
+#[cfg(test)]
+mod tests;

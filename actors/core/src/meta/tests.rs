@@ -1,0 +1,51 @@
+//! Keys and versions: what is accepted, what is refused, and how they compare.
+
+use super::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+
+fn version(text: &str) -> ResourceVersion {
+    text.parse().expect("a live version")
+}
+
+#[test]
+fn idx_08_keys_split_into_name_or_namespace_and_name_and_nothing_else() {
+    let check = |text: &str, expected: Option<(Option<&str>, &str)>| {
+        let parsed = text.parse::<ObjectKey>().ok();
+        assert_eq!(parsed.as_ref().map(|key| (key.namespace(), key.name())), expected, "{text:?}");
+    };
+    check("name", Some((None, "name")));
+    check("ns/name", Some((Some("ns"), "name")));
+    check("a/b/c", None);
+    check("", None);
+    check("/name", None);
+    check("ns/", None);
+}
+
+#[test]
+fn idx_20_versions_of_any_length_compare_numerically() {
+    let ascending = ["9", "10", "18446744073709551615", "18446744073709551616", "340282366920938463463374607431768211456"];
+    for pair in ascending.windows(2) {
+        assert!(version(pair[0]) < version(pair[1]), "{pair:?}");
+        assert!(version(pair[1]) > version(pair[0]), "{pair:?}");
+    }
+    assert_eq!(version("340282366920938463463374607431768211456").to_string().len(), 39);
+}
+
+#[test]
+fn idx_20_texts_that_are_no_live_version_are_refused() {
+    for text in ["", "0", "007", "1a", "-1", " 1", "1.0", "00"] {
+        assert!(text.parse::<ResourceVersion>().is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_new_uid_under_one_key_is_another_life() {
+    let object = |uid: &str, number: u64| {
+        let version = ResourceVersion::from_number(number).expect("not zero");
+        let key = ObjectKey::namespaced("a", "b");
+        Object::new(Meta { key, uid: Uid::new(uid), version, source: SourceId::default(), wire_bytes: 0 }, ())
+    };
+    assert!(object("x", 1).is_same_as(&object("x", 1)));
+    assert!(!object("x", 1).is_same_as(&object("x", 2)) && object("x", 1).is_same_life_as(&object("x", 2)));
+    assert!(!object("x", 1).is_same_life_as(&object("y", 1)));
+    assert!(object("", 1).is_same_life_as(&object("", 2)), "without uids the key is the identity");
+}
