@@ -8,10 +8,19 @@
 //!
 //! Read next: `builder.rs`.
 
-use std::{env, ffi::OsString, fmt, path::PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    fmt,
+    io::{self, Write},
+    path::PathBuf,
+    sync::Once,
+};
 
 /// The module file that `build.sh` builds from: its versions name the cache directory.
 const GO_MOD: &str = include_str!("../go.mod");
+
+const SKIPPED: &str = "skipped: no control plane binaries";
 
 /// Where the three programs of a control plane are.
 #[derive(Debug, Clone)]
@@ -36,7 +45,8 @@ impl Binaries {
         Self::find_in(&|variable| env::var_os(variable).filter(|value| !value.is_empty()))
     }
 
-    /// What a test begins with: the programs, or `None` after the reason has been printed to standard error.
+    /// What a test begins with: the programs, or `None` after a line on standard error, which the test runner shows for
+    /// passing tests too. Where the programs were sought is said once per process.
     ///
     /// # Panics
     /// When there are none and `INFORMER_REQUIRE_CONTROL_PLANE` is `1`.
@@ -48,7 +58,7 @@ impl Binaries {
         };
         let required = env::var_os("INFORMER_REQUIRE_CONTROL_PLANE").is_some_and(|value| value == "1");
         assert!(!required, "INFORMER_REQUIRE_CONTROL_PLANE=1, but {skipped}");
-        eprintln!("{skipped}");
+        skipped.report();
         None
     }
 
@@ -74,11 +84,22 @@ impl Binaries {
     }
 }
 
+impl Skipped {
+    /// Not `eprintln!`: what that writes is captured, and a skipped test would look like one that ran.
+    fn report(&self) {
+        static FIRST: Once = Once::new();
+        let mut text = format!("{SKIPPED}\n");
+        FIRST.call_once(|| text = format!("{self}\n"));
+        // Nobody to tell if standard error is closed.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}
+
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "skipped: no control plane binaries; missing: {}; set TEST_ASSET_KUBE_APISERVER, TEST_ASSET_ETCD and \
+            "{SKIPPED}; missing: {}; set TEST_ASSET_KUBE_APISERVER, TEST_ASSET_ETCD and \
              TEST_ASSET_KUBECTL, or KUBEBUILDER_ASSETS, or run tests/control-plane/build.sh",
             self.missing.join(", ")
         )

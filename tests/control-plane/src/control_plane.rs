@@ -123,12 +123,12 @@ impl ControlPlane {
 
 /// Provocations: what happens to clusters, on request.
 impl ControlPlane {
-    /// Ends kube-apiserver in good order (SIGTERM): watches end cleanly, new connections are refused. Takes 2 to 4 s.
+    /// Ends kube-apiserver in good order (SIGTERM): watches end cleanly, new connections are refused. Takes one to three seconds.
     ///
     /// # Errors
     /// [`Error::NotRunning`]; [`Error::Stop`] when it took longer than `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`.
     pub fn stop_apiserver(&self) -> Result<(), Error> {
-        self.stop_apiserver_of(&mut self.processes())
+        self.end_apiserver(&mut self.processes())
     }
 
     /// Ends kube-apiserver at once (SIGKILL): connections break.
@@ -198,8 +198,7 @@ impl ControlPlane {
         let processes = self.processes();
         let etcd = running(&processes.etcd, ETCD)?;
         etcd.freeze()?;
-        // What etcd has written is in the system's cache whether it runs or not: the copy is one that it could have
-        // found after a crash, and those it is made to read.
+        // The copy is what etcd would find after a crash at this moment, and it is made to recover from that.
         let backup = EtcdBackup::take(&self.setup.etcd_data);
         etcd.thaw()?;
         backup.map_err(|source| Error::Io { action: "copy etcd's data", source })
@@ -213,7 +212,7 @@ impl ControlPlane {
     pub fn restore_etcd(&self, backup: &EtcdBackup) -> Result<(), Error> {
         let mut processes = self.processes();
         if processes.apiserver.is_some() {
-            self.stop_apiserver_of(&mut processes)?;
+            self.end_apiserver(&mut processes)?;
         }
         // Killed: what it would still write is about to be thrown away.
         drop(processes.etcd.take());
@@ -228,14 +227,13 @@ impl ControlPlane {
 impl ControlPlane {
     pub(crate) fn start(setup: Setup) -> Result<Self, StartError> {
         setup.write_kubectl_configuration().map_err(StartError::Directory)?;
-        // Named first, so that a failing kube-apiserver takes etcd with it.
         let etcd = setup.start_etcd()?;
         let apiserver = setup.start_apiserver()?;
         let processes = Processes { apiserver: Some(apiserver), etcd: Some(etcd) };
         Ok(Self { processes: Mutex::new(processes), setup })
     }
 
-    fn stop_apiserver_of(&self, processes: &mut Processes) -> Result<(), Error> {
+    fn end_apiserver(&self, processes: &mut Processes) -> Result<(), Error> {
         let process = processes.apiserver.take().ok_or(Error::NotRunning { process: APISERVER })?;
         process.stop(self.setup.limits.stop)
     }
