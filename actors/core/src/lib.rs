@@ -9,7 +9,10 @@
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (who is told), [`listener`] (what one
 //! subscriber is owed). [`restart`] is the supervisor's decision.
 
+pub mod backoff;
 pub mod delta;
 pub mod list_watch_error;
 pub mod meta;
+pub mod reflector;
 pub mod request;
+pub mod restart;

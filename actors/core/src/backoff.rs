@@ -1,0 +1,91 @@
+//! How long to wait after a failure: exponential, jittered, capped.
+//!
+//! Answers "when may it be tried again?" for reflectors and for the supervisor; it does not say what counts as a
+//! failure (`reflector/retry.rs`, `restart.rs`). Invariants:
+//! 1. The n-th wait since the last reset is drawn from d to 2d, where d = base × 2ⁿ⁻¹, at most `cap`: a thousand
+//!    clients that failed together do not come back together.
+//! 2. Nothing but [`Backoff::reset`] makes waits shorter again; time passing does not (client-go forgets after two
+//!    minutes, and so asks a dead server more than twice as often as it means to).
+
+use std::time::Duration;
+
+/// The numbers of a backoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackoffPolicy {
+    /// The lower end of the first wait. Default 0.8 s.
+    pub base: Duration,
+    /// The most that the lower end grows to; a wait is below twice this. Default 30 s.
+    pub cap: Duration,
+}
+
+impl Default for BackoffPolicy {
+    fn default() -> Self {
+        Self { base: Duration::from_millis(800), cap: Duration::from_secs(30) }
+    }
+}
+
+/// The waits of one thing that fails: how many there were, and how long the next one is.
+///
+/// ```
+/// use informer_core::backoff::{Backoff, BackoffPolicy};
+/// use std::time::Duration;
+/// let mut backoff = Backoff::new(BackoffPolicy::default());
+/// assert_eq!(backoff.next_wait(0.0), Duration::from_millis(800));
+/// assert_eq!(backoff.next_wait(0.5), Duration::from_millis(2_400));   // 1.6 s to 3.2 s
+/// backoff.reset();
+/// assert_eq!(backoff.next_wait(0.0), Duration::from_millis(800));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    policy: BackoffPolicy,
+    attempts: u32,
+    last_wait: Option<Duration>,
+}
+
+impl Backoff {
+    /// A backoff that has not waited yet.
+    pub fn new(policy: BackoffPolicy) -> Self {
+        Self { policy, attempts: 0, last_wait: None }
+    }
+
+    /// Counts one failure and draws its wait; `chance` is in [0, 1), values outside are clamped.
+    pub fn next_wait(&mut self, chance: f64) -> Duration {
+        let doublings = self.attempts.min(31);
+        let floor = self.policy.base.saturating_mul(1 << doublings).min(self.policy.cap);
+        self.attempts = self.attempts.saturating_add(1);
+        let wait = spread(floor, floor, chance);
+        self.last_wait = Some(wait);
+        wait
+    }
+
+    /// Counts one failure whose wait was named by somebody else (Retry-After); the next drawn wait does not grow
+    /// by it, since a server that names waits is not one that is not there.
+    pub fn count_told(&mut self, wait: Duration) {
+        self.last_wait = Some(wait);
+    }
+
+    /// Forgets all failures: the next wait is the first one again.
+    pub fn reset(&mut self) {
+        self.attempts = 0;
+        self.last_wait = None;
+    }
+
+    /// How many waits were drawn since the last reset.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The newest wait since the last reset.
+    pub fn last_wait(&self) -> Option<Duration> {
+        self.last_wait
+    }
+}
+
+/// A duration between `floor` and `floor + width`, by chance.
+pub(crate) fn spread(floor: Duration, width: Duration, chance: f64) -> Duration {
+    let chance = if chance.is_finite() { chance.clamp(0.0, 1.0) } else { 0.0 };
+    floor.saturating_add(width.mul_f64(chance))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! The waits, one by one and for every number of failures.

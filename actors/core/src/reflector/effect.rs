@@ -1,0 +1,61 @@
+//! What the machine wants done: the requests to send, the streams to drop, the parts to deliver.
+//!
+//! Answers "what does the session carry out?"; the machine decides, the session acts, in the order given.
+//! Invariants:
+//! 1. Effects are carried out in order; a `Deliver` is in the queue before anything after it is done.
+//! 2. At most one list, one question and one watch are open, plus a second watch during a renewal.
+
+use std::fmt;
+
+use crate::delta::{Replacement, WatchPart};
+use crate::request::{ListRequest, WatchRequest};
+
+/// Names one watch stream of one machine; never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub(super) u32);
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Something for the session to do.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Effect<S> {
+    /// Send a list request and feed its parts to `handle_list_part`, its end to `handle_list_end`. One at a time.
+    List {
+        /// The page to ask for.
+        request: ListRequest,
+        /// Decode every object, also those already published (after a rewind, equal versions prove nothing).
+        everything: bool,
+    },
+    /// Open a watch and feed it to `handle_watch_parts` and `handle_watch_end`.
+    Watch {
+        /// Its name from now on.
+        stream: StreamId,
+        /// What to watch.
+        request: WatchRequest,
+        /// Decode every object, also those already published.
+        everything: bool,
+    },
+    /// Drop that watch; what it still brings is ignored.
+    Close(StreamId),
+    /// Drop the list under way.
+    CloseList,
+    /// Ask for the server's version and feed the answer to `handle_version`. Replaces a question still open.
+    AskVersion(ListRequest),
+    /// Put this into the queue; the next effect waits until the queue has taken it.
+    Deliver(Delivery<S>),
+}
+
+/// What goes into the queue.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Delivery<S> {
+    /// The whole content of the source.
+    Replace(Replacement<S>),
+    /// What happened since, in the order of the stream; never empty.
+    Delta(Vec<WatchPart<S>>),
+}

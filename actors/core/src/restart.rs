@@ -1,0 +1,153 @@
+//! The supervisor's decision: what follows when an actor ends.
+//!
+//! Answers "restart it, restart its group, give up, or is it done?" as a pure function of the exit, the role and
+//! the history; carrying it out is the supervisor actor's work. Invariants:
+//! 1. An end that was asked for, or work that is finished, is never restarted.
+//! 2. A listener is never restarted: what it owes its recipient died with it, and going on would lose events
+//!    silently. Its subscription ends with a reason instead.
+//! 3. More than `limit` restarts within `window` give up, once and for ever: a history that gave up stays so.
+//! 4. A restart waits; waits grow until the thing has run for a whole `window` without an exit.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backoff::{Backoff, BackoffPolicy};
+use crate::reflector::Moment;
+
+/// How an actor ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exit {
+    /// Its work is done.
+    Finished,
+    /// It was told to stop.
+    Asked,
+    /// It stopped itself, for this reason.
+    Failed(Arc<str>),
+    /// It panicked, with this text.
+    Panicked(Arc<str>),
+}
+
+/// What an actor is in its informer; decides how far a failure of it reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Restarted alone: store and listeners go on serving what they have.
+    Reflector,
+    /// `DeltaFifo`, `Indexer` or `Processor`: restarted together, since what one forgets the others must not keep.
+    Group,
+    /// Never restarted: its subscription ends with a reason.
+    Listener,
+    /// A supervisor that a supervisor owns: restarted alone, with all that it owns.
+    Supervisor,
+}
+
+/// How many restarts are tolerated, and how they are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestartPolicy {
+    /// So many restarts within `window` are tolerated. Default 5.
+    pub limit: u32,
+    /// The time in which restarts are counted. Default 10 minutes.
+    pub window: Duration,
+    /// The wait before each restart.
+    pub backoff: BackoffPolicy,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        Self { limit: 5, window: Duration::from_secs(600), backoff: BackoffPolicy::default() }
+    }
+}
+
+/// What the supervisor does about an exit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Build it anew after this wait.
+    Restart {
+        /// How long to wait first.
+        after: Duration,
+    },
+    /// Build the whole group anew, in a new epoch, after this wait.
+    RestartGroup {
+        /// How long to wait first.
+        after: Duration,
+    },
+    /// Restart nothing; the failure goes to the owner.
+    GiveUp {
+        /// What to tell the owner.
+        reason: Arc<str>,
+    },
+    /// Nothing is left to do.
+    Done,
+}
+
+/// The restarts of one actor, or of one group.
+#[derive(Debug, Clone)]
+pub struct RestartHistory {
+    policy: RestartPolicy,
+    backoff: Backoff,
+    /// When the restarts of the last `window` were decided, oldest first; at most `limit` entries.
+    recent: VecDeque<Duration>,
+    restarts: u32,
+    gave_up: Option<Arc<str>>,
+}
+
+impl RestartHistory {
+    /// A history without an exit.
+    pub fn new(policy: RestartPolicy) -> Self {
+        let backoff = Backoff::new(policy.backoff);
+        Self { policy, backoff, recent: VecDeque::new(), restarts: 0, gave_up: None }
+    }
+
+    /// What follows from one exit. Counts it when the answer is a restart.
+    pub fn decide(&mut self, role: Role, exit: &Exit, at: Moment) -> Verdict {
+        let words = match exit {
+            Exit::Finished | Exit::Asked => return Verdict::Done,
+            Exit::Failed(reason) => format!("failed: {reason}"),
+            Exit::Panicked(text) => format!("panicked: {text}"),
+        };
+        if let Some(reason) = &self.gave_up {
+            return Verdict::GiveUp { reason: Arc::clone(reason) };
+        }
+        if role == Role::Listener {
+            return self.give_up(words);
+        }
+        self.forget_before(at.now);
+        if self.recent.len() >= self.policy.limit as usize {
+            let (limit, window) = (self.policy.limit, self.policy.window);
+            return self.give_up(format!("{words} (after {limit} restarts within {window:?})"));
+        }
+        self.recent.push_back(at.now);
+        self.restarts = self.restarts.saturating_add(1);
+        let after = self.backoff.next_wait(at.chance);
+        match role {
+            Role::Group => Verdict::RestartGroup { after },
+            Role::Reflector | Role::Supervisor | Role::Listener => Verdict::Restart { after },
+        }
+    }
+
+    /// How many restarts were decided in all.
+    pub fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    fn give_up(&mut self, reason: String) -> Verdict {
+        let reason: Arc<str> = reason.into();
+        self.gave_up = Some(Arc::clone(&reason));
+        Verdict::GiveUp { reason }
+    }
+
+    fn forget_before(&mut self, now: Duration) {
+        while self.recent.front().is_some_and(|at| now.saturating_sub(*at) >= self.policy.window) {
+            self.recent.pop_front();
+        }
+        if self.recent.is_empty() {
+            self.backoff.reset();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Who is restarted, and when it ends.
