@@ -1,7 +1,8 @@
-//! Runs a control plane by hand: `cargo run -p informer-control-plane --example serve -- KUBECONFIG [--FLAG=VALUE]...`
+//! Runs a control plane by hand, until its standard input ends:
+//! `cargo run -p informer-control-plane --example serve -- KUBECONFIG [--FLAG=VALUE]...`
 //!
-//! Question: how do I try kubectl, or a program of mine, against what the tests use? It writes a kubeconfig, prints the
-//! process ids, and ends with its standard input (Ctrl-D). Flags go to kube-apiserver.
+//! Question: how do I try kubectl, or a program of mine, against what the tests use? It writes a kubeconfig
+//! and prints the process ids; Ctrl-D ends it. Flags go to kube-apiserver.
 //!
 //! Read next: `src/builder.rs`.
 

@@ -2,7 +2,7 @@
 //!
 //! Question: which kube-apiserver, etcd and kubectl do the tests use, and what happens when there are none?
 //! It does not run them, and does not check their versions: who sets a variable means it.
-//! 1. The order is the field's: `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then the cache that `build.sh` fills.
+//! 1. The order is the field's: `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then the cache of `build.sh`.
 //! 2. A variable that is set is binding: a wrong path means skipping, not silently using another program.
 //! 3. With `INFORMER_REQUIRE_CONTROL_PLANE=1` a skip is a failure, so CI cannot pass by testing nothing.
 //!
@@ -30,7 +30,7 @@ pub struct Binaries {
     pub(crate) kubectl: PathBuf,
 }
 
-/// No complete set of programs was found; displays as `skipped: no control plane binaries` and where each was sought.
+/// No complete set of programs was found; displays as `skipped: no control plane binaries` and what lacks.
 #[derive(Debug, Clone)]
 pub struct Skipped {
     missing: Vec<String>,
@@ -45,8 +45,8 @@ impl Binaries {
         Self::find_in(&|variable| env::var_os(variable).filter(|value| !value.is_empty()))
     }
 
-    /// What a test begins with: the programs, or `None` after a line on standard error, which the test runner shows for
-    /// passing tests too. Where the programs were sought is said once per process.
+    /// What a test begins with: the programs, or `None` after a line on standard error, which the test runner
+    /// shows for passing tests too. Where the programs were sought is said once per process.
     ///
     /// # Panics
     /// When there are none and `INFORMER_REQUIRE_CONTROL_PLANE` is `1`.

@@ -1,7 +1,9 @@
 //! Decides how a control plane is started: options, ports, flags, and the order of things.
 //!
-//! Question: which command lines make a small, quick and complete control plane? Once it runs, `control_plane.rs` has it.
-//! 1. etcd answers before kube-apiserver starts; `start` returns when `/readyz` does and the namespace `default` exists.
+//! Question: which command lines make a small, quick and complete control plane? Once it runs,
+//! `control_plane.rs` has it.
+//! 1. etcd answers before kube-apiserver starts; `start` returns when `/readyz` does and the namespace
+//!    `default` exists.
 //! 2. Flags of the caller come last, and the last of equal flags wins: each default can be overridden.
 //! 3. A port that someone else took in the meantime means starting again on others, not failing.
 //!
@@ -38,7 +40,7 @@ impl Builder {
 
     /// Adds one flag for kube-apiserver, in the form `--name=value`; it overrides ours.
     ///
-    /// `--watch-cache=false`, `--min-request-timeout=5` and `--feature-gates=WatchList=false` are the useful ones.
+    /// `--watch-cache=false`, `--min-request-timeout=5` and `--feature-gates=WatchList=false` are useful.
     pub fn apiserver_flag(mut self, flag: impl Into<String>) -> Self {
         self.apiserver_flags.push(flag.into());
         self
@@ -55,8 +57,8 @@ impl Builder {
     /// Starts etcd and kube-apiserver and waits until they serve. Blocks for seconds: about three when idle.
     ///
     /// # Errors
-    /// [`StartError`] when a process ended, or was not ready within `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT` (20 s each);
-    /// it carries the end of that process's log. Nothing is left running then.
+    /// [`StartError`] when a process ended, or was not ready within `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`
+    /// (20 s each); it carries the end of that process's log. Nothing is left running then.
     pub fn start(&self) -> Result<ControlPlane, StartError> {
         let mut attempt = 1;
         loop {

@@ -1,10 +1,10 @@
 //! A running control plane: what a client needs to reach it, and the ways to break it.
 //!
-//! Question: what can be done to a control plane once it runs? How it is started is `builder.rs`; how processes behave
-//! is `process.rs`.
+//! Question: what can be done to a control plane once it runs? How it is started is `builder.rs`; how
+//! processes behave is `process.rs`.
 //! 1. Address, certificates, tokens and data stay the same over any stop and start.
-//! 2. A call that starts something returns when that serves again; a call that stops something, when it is gone.
-//! 3. All methods take `&self`, so a test may share the value with a blocking thread; calls exclude each other.
+//! 2. A call that starts something returns when that serves again; one that stops something, when it is gone.
+//! 3. All methods take `&self`, so a test may share the value with a blocking thread; they run one by one.
 //!
 //! Effects: processes, loopback ports and one temporary directory, all gone when the value is dropped.
 
@@ -72,13 +72,15 @@ impl ControlPlane {
         &self.setup.identity.powerless_token
     }
 
-    /// The certificate of a user who may do everything; `None` unless started with [`Builder::with_client_ca`].
+    /// The certificate of a user who may do everything; `None` unless started with
+    /// [`Builder::with_client_ca`].
     #[must_use]
     pub fn client_certificate(&self) -> Option<&ClientCertificate> {
         self.setup.identity.client.as_ref()
     }
 
-    /// A kubeconfig as YAML, with everything inline: contexts `admin` (current), `powerless`, and `certificate` if any.
+    /// A kubeconfig as YAML, with everything inline: contexts `admin` (current), `powerless`, and
+    /// `certificate` if any.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         kubeconfig::render(&self.url(), &self.setup.identity)
@@ -92,7 +94,7 @@ impl ControlPlane {
         fs::write(path, self.kubeconfig())
     }
 
-    /// Runs kubectl as the admin and gives what it wrote. Blocks, for about a tenth of a second and its own timeouts.
+    /// Runs kubectl as the admin and gives what it wrote. Blocks, for a tenth of a second or its own timeout.
     ///
     /// # Errors
     /// [`Error::Kubectl`] with its complaint when it fails.
@@ -100,7 +102,8 @@ impl ControlPlane {
         self.kubectl_reading(arguments, "")
     }
 
-    /// Creates or changes the objects in `manifest` (YAML or JSON), through `kubectl apply`. Blocks like [`Self::kubectl`].
+    /// Creates or changes the objects in `manifest` (YAML or JSON), through `kubectl apply`. Blocks like
+    /// [`Self::kubectl`].
     ///
     /// # Errors
     /// [`Error::Kubectl`] with its complaint when an object is refused.
@@ -123,10 +126,12 @@ impl ControlPlane {
 
 /// Provocations: what happens to clusters, on request.
 impl ControlPlane {
-    /// Ends kube-apiserver in good order (SIGTERM): watches end cleanly, new connections are refused. Takes one to three seconds.
+    /// Ends kube-apiserver in good order (SIGTERM): watches end cleanly, new connections are refused. Takes
+    /// one to three seconds.
     ///
     /// # Errors
-    /// [`Error::NotRunning`]; [`Error::Stop`] when it took longer than `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`.
+    /// [`Error::NotRunning`]; [`Error::Stop`] when it took longer than
+    /// `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`.
     pub fn stop_apiserver(&self) -> Result<(), Error> {
         self.end_apiserver(&mut self.processes())
     }
@@ -140,8 +145,8 @@ impl ControlPlane {
         process.map(drop).ok_or(Error::NotRunning { process: APISERVER })
     }
 
-    /// Starts kube-apiserver again: same port, same certificates, same data. Its watch cache starts at the present, so
-    /// watches from before are told 410.
+    /// Starts kube-apiserver again: same port, same certificates, same data. Its watch cache starts at the
+    /// present, so watches from before are told 410.
     ///
     /// # Errors
     /// [`Error::AlreadyRunning`]; [`Error::Start`] when it does not become ready.
@@ -163,8 +168,8 @@ impl ControlPlane {
         self.start_apiserver()
     }
 
-    /// Makes kube-apiserver stand still (SIGSTOP): connections stay open, new ones are accepted by the system, nothing
-    /// answers. Returns when it stands.
+    /// Makes kube-apiserver stand still (SIGSTOP): connections stay open, new ones are accepted by the
+    /// system, nothing answers. Returns when it stands.
     ///
     /// # Errors
     /// [`Error::NotRunning`].
@@ -180,8 +185,8 @@ impl ControlPlane {
         running(&self.processes().apiserver, APISERVER)?.thaw()
     }
 
-    /// Makes etcd forget every revision before `revision`. kube-apiserver hides that behind its watch cache, unless
-    /// started with `--watch-cache=false`.
+    /// Makes etcd forget every revision before `revision`. kube-apiserver hides that behind its watch cache,
+    /// unless started with `--watch-cache=false`.
     ///
     /// # Errors
     /// [`Error::Etcd`] when `revision` lies in the future or was compacted already.
@@ -190,7 +195,7 @@ impl ControlPlane {
         etcd::compact(self.setup.ports.etcd, revision)
     }
 
-    /// Copies etcd's data as it is now. etcd stands still for the milliseconds it takes; clients notice nothing.
+    /// Copies etcd's data as it is now. etcd stands still for the milliseconds it takes; it is not restarted.
     ///
     /// # Errors
     /// [`Error::NotRunning`]; [`Error::Io`] when copying fails.
@@ -204,8 +209,8 @@ impl ControlPlane {
         backup.map_err(|source| Error::Io { action: "copy etcd's data", source })
     }
 
-    /// Goes back in time: stops both, puts `backup` in place of etcd's data, starts both. Resource versions then run
-    /// backwards. Takes as long as a restart.
+    /// Goes back in time: stops both, puts `backup` in place of etcd's data, starts both. Resource versions
+    /// then run backwards. Takes as long as a restart.
     ///
     /// # Errors
     /// Those of stopping and starting; [`Error::Io`] when copying fails. Both are stopped then.

@@ -1,7 +1,7 @@
 //! What can go wrong with a control plane: starting it, and everything after.
 //!
 //! Question: what does a failing test print, so that nobody has to run it again to see why?
-//! 1. An error of a process carries the end of its log, because the directory is gone when the test has failed.
+//! 1. An error of a process carries the end of its log, because the directory goes with the test.
 //! 2. No error is worth retrying here: ports taken by someone else have been retried already.
 //!
 //! Read next: `process.rs`, which makes most of these.

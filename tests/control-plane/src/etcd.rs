@@ -1,7 +1,7 @@
 //! What is asked of etcd itself: is it healthy, forget the past, and a copy of its data.
 //!
-//! Question: how does a test make history disappear, or come back? It knows etcd's HTTP gateway and its directory, and
-//! nothing of Kubernetes.
+//! Question: how does a test make history disappear, or come back? It knows etcd's HTTP gateway and its
+//! directory, and nothing of Kubernetes.
 //! 1. A compaction is done when the call returns, on disk too.
 //! 2. A backup is a value: it may be restored any number of times, until it is dropped.
 //!

@@ -1,11 +1,12 @@
 //! Who the control plane is, and who may talk to it: its CA, its keys, the tokens and the client certificate.
 //!
 //! Question: which files does kube-apiserver need in order to authenticate itself and its users?
-//! 1. One CA, made anew for each control plane, signs the server's certificate and the client's; its key is not kept.
+//! 1. One CA, made anew for each control plane, signs the server's certificate and the client's.
 //! 2. All keys are EC P-256 in PKCS#8. Certificates do not expire.
 //! 3. The files outlive a restart of the process, so the server comes back as itself.
 //!
-//! Effects: [`Identity::create`] writes the files of [`Files`] and nothing later changes them. Read next: `kubeconfig.rs`.
+//! Effects: [`Identity::create`] writes the files of [`Files`] and nothing later changes them. Read next:
+//! `kubeconfig.rs`.
 
 use std::{
     fs,

@@ -1,11 +1,12 @@
 //! Free ports on loopback that are still free after a restart.
 //!
 //! Question: which ports does a control plane listen on? It reserves nothing: a port is tried, then let go.
-//! 1. Ports lie below the range the operating system hands out for outgoing connections. Otherwise a client that keeps
-//!    dialling a stopped server can be given the server's own port, connect to itself and keep the server from returning.
+//! 1. Ports lie below the range the operating system hands out for outgoing connections. Otherwise a client
+//!    that keeps dialling a stopped server can be given the server's own port, connect to itself and keep the
+//!    server from returning.
 //! 2. The ports of one set differ.
 //!
-//! Two test processes may still pick the same port between trying and using it; `builder.rs` starts again then.
+//! Two test processes may still pick the same port; then `builder.rs` starts again.
 
 use std::{
     collections::hash_map::RandomState,

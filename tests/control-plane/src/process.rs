@@ -1,10 +1,11 @@
 //! One program of the control plane as a child process: its log, its signals, and the certainty that it ends.
 //!
-//! Question: what may happen to a process, and how do we know that it has? It knows nothing of what the program does.
+//! Question: what may happen to a process, and how do we know that it has? It knows nothing of what the
+//! program does.
 //! 1. Dropping a `Process` kills it and waits for it, also while a test panics.
-//! 2. If this test process dies without dropping anything (SIGKILL, abort), the guard kills the child: a shell that
-//!    waits for the end of a pipe which only we hold open. A parent-death signal would need unsafe code, and would
-//!    strike when the *thread* that started the child ends.
+//! 2. If this test process dies without dropping anything (SIGKILL, abort), the guard kills the child: a
+//!    shell that waits for the end of a pipe which only we hold open. A parent-death signal would need unsafe
+//!    code, and would strike when the *thread* that started the child ends.
 //! 3. `freeze` returns when the process stands still, not when it has been told to.
 //!
 //! Read next: `control_plane.rs`.

@@ -55,7 +55,7 @@ fn limit(variable: &'static str) -> Result<Duration, StartError> {
     parse(&text).ok_or(StartError::Variable { variable, text })
 }
 
-/// A duration in Go's spelling (`20s`, `1m30s`, `500ms`), as these variables have it; a bare number is seconds.
+/// A duration in Go's spelling (`20s`, `1m30s`, `500ms`), as in these variables; a bare number is seconds.
 fn parse(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));

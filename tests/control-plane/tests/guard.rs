@@ -1,7 +1,7 @@
 //! A test process that is killed leaves no control plane behind.
 //!
-//! Question: what if nothing is dropped? The test runs itself as a second process, which starts a control plane,
-//! says which processes those are, and aborts.
+//! Question: what if nothing is dropped? The test runs itself as a second process, which starts a control
+//! plane, says which processes those are, and aborts.
 //! 1. The wait ends with the processes; it has no limit of its own.
 //!
 //! Read next: `src/process.rs`.
@@ -44,7 +44,8 @@ fn an_aborted_test_leaves_no_process_behind() {
     }
 }
 
-/// False for a process that is gone, and for one that ended and is not yet waited for by whoever inherited it.
+/// False for a process that is gone, and for one that ended and is not yet waited for by whoever inherited
+/// it.
 fn runs_a_program(id: &str) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(id).join("status"));
     status.is_ok_and(|status| !status.lines().any(|line| line.starts_with("State:\tZ")))
