@@ -11,8 +11,11 @@
 
 pub mod backoff;
 pub mod delta;
+pub mod index;
+pub mod indexer;
 pub mod list_watch_error;
 pub mod meta;
 pub mod reflector;
 pub mod request;
 pub mod restart;
+pub mod snapshot;

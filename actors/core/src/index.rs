@@ -1,0 +1,183 @@
+//! Secondary indices: which objects have a given value, by a function of the user's.
+//!
+//! Answers "which keys hold this value?", not what the objects are: a snapshot looks them up. Effects: none; user
+//! code runs under `catch_unwind` and its failure is handed back. Invariants:
+//! 1. An object is in the index under exactly the values of its newest state, each once; under none if the
+//!    function failed for that state.
+//! 2. An entry is touched only when an object's values change; an entry without members is not kept.
+//! 3. Members are keys, so that an update with equal values leaves the index as it is.
+//!
+//! Read next: `indexer.rs`, which keeps the indices true.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::meta::{Object, ObjectKey};
+
+/// The user's function: the values under which an object is found. Runs once per stored version of an object, on
+/// the informer's thread, and so must not block.
+pub type IndexFn<S> = Arc<dyn Fn(&Object<S>) -> Result<Vec<String>, IndexError> + Send + Sync>;
+
+/// A named index. Cloning copies two pointers.
+pub struct IndexSpec<S> {
+    /// The name by which it is asked.
+    pub name: Arc<str>,
+    /// The function that gives an object's values.
+    pub values: IndexFn<S>,
+}
+
+impl<S> IndexSpec<S> {
+    /// An index by a function that cannot fail.
+    ///
+    /// ```
+    /// use informer_core::index::IndexSpec;
+    /// let by_body = IndexSpec::<String>::new("body", |object| vec![object.body().clone()]);
+    /// assert_eq!(&*by_body.name, "body");
+    /// ```
+    pub fn new(
+        name: impl Into<Arc<str>>,
+        values: impl Fn(&Object<S>) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self::fallible(name, move |object| Ok(values(object)))
+    }
+
+    /// An index by a function that can fail; a failure costs that object its entry, and nothing else.
+    pub fn fallible(
+        name: impl Into<Arc<str>>,
+        values: impl Fn(&Object<S>) -> Result<Vec<String>, IndexError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), values: Arc::new(values) }
+    }
+
+    /// The values of an object; a panic of the function is an error like any other.
+    pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<String>, IndexError> {
+        catch_unwind(AssertUnwindSafe(|| (self.values)(object)))
+            .unwrap_or_else(|panic| Err(IndexError::new(format!("panicked: {}", panic_text(&*panic)))))
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+impl<S> Clone for IndexSpec<S> {
+    fn clone(&self) -> Self {
+        Self { name: Arc::clone(&self.name), values: Arc::clone(&self.values) }
+    }
+}
+
+impl<S> fmt::Debug for IndexSpec<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexSpec").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Why an index function gave no values for an object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct IndexError(Arc<str>);
+
+impl IndexError {
+    /// An error in the function's own words.
+    pub fn new(message: impl Into<Arc<str>>) -> Self {
+        Self(message.into())
+    }
+}
+
+/// There is no index of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown index: {0:?}")]
+pub struct UnknownIndex(pub String);
+
+/// There is an index of that name already; it was left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("index exists: {0:?}")]
+pub struct IndexExists(pub String);
+
+/// What an index holds: members by value, and values by member. Cloning is O(1).
+#[derive(Clone)]
+pub(crate) struct Index {
+    name: Arc<str>,
+    members: OrdMap<Arc<str>, OrdSet<ObjectKey>>,
+    values: OrdMap<ObjectKey, Arc<[Arc<str>]>>,
+}
+
+impl Index {
+    pub(crate) fn new(name: Arc<str>) -> Self {
+        Self { name, members: OrdMap::new(), values: OrdMap::new() }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The keys under a value, in order.
+    pub(crate) fn members<'a>(&'a self, value: &str) -> impl Iterator<Item = &'a ObjectKey> + use<'a> {
+        self.members.get(value).into_iter().flatten()
+    }
+
+    /// The values that have members, in order.
+    pub(crate) fn distinct_values(&self) -> impl Iterator<Item = &str> {
+        self.members.keys().map(|value| &**value)
+    }
+
+    /// Says under which values a key is found from now on; touches only the entries that it joins or leaves.
+    pub(crate) fn set(&mut self, key: &ObjectKey, mut values: Vec<String>) {
+        values.sort_unstable();
+        values.dedup();
+        let before = self.values.get(key).cloned().unwrap_or_default();
+        if before.iter().map(|value| &**value).eq(values.iter().map(String::as_str)) {
+            return;
+        }
+        for value in before.iter() {
+            if values.binary_search_by(|new| (**new).cmp(&**value)).is_err() {
+                self.leave(value, key);
+            }
+        }
+        let after: Arc<[Arc<str>]> = values.into_iter().map(|value| self.join(value, key)).collect();
+        if after.is_empty() {
+            self.values.remove(key);
+        } else {
+            self.values.insert(key.clone(), after);
+        }
+    }
+
+    /// Makes a key be found nowhere.
+    pub(crate) fn forget(&mut self, key: &ObjectKey) {
+        self.set(key, Vec::new());
+    }
+
+    /// Adds a member, if it is none yet, and gives the entry's own text, so that each value is kept once.
+    fn join(&mut self, value: String, key: &ObjectKey) -> Arc<str> {
+        if let Some((known, members)) = self.members.get_key_value(&*value) {
+            let known = Arc::clone(known);
+            if !members.contains(key) {
+                self.members.entry(Arc::clone(&known)).or_default().insert(key.clone());
+            }
+            return known;
+        }
+        let value: Arc<str> = value.into();
+        self.members.insert(Arc::clone(&value), OrdSet::unit(key.clone()));
+        value
+    }
+
+    fn leave(&mut self, value: &str, key: &ObjectKey) {
+        let Some(members) = self.members.get_mut(value) else {
+            return;
+        };
+        members.remove(key);
+        if members.is_empty() {
+            self.members.remove(value);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shares_all_with(&self, other: &Self) -> bool {
+        self.members.ptr_eq(&other.members) && self.values.ptr_eq(&other.values)
+    }
+}

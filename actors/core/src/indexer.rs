@@ -1,0 +1,213 @@
+//! The store: applies what the sources say and tells exactly what changed.
+//!
+//! Answers "given the last published frame and these parts or this Replace, what is the next frame and what are the
+//! changes to it?". Publishing and telling are the actor's; the store only hands out snapshots. Invariants:
+//! 1. `changes` replayed on the snapshot before gives the snapshot after ([`invariants::replays_to`]).
+//! 2. A Replace touches only its own source's keys; readers see the state before it or after it, never between.
+//! 3. A source's version never goes back, but for a rewind or a list that is older (which is reported).
+//! 4. An unchanged object keeps its pointer. Whatever could not be applied is reported with its key.
+//!
+//! Bounds: `apply_parts` is as long as its parts; [`Store::advance`] handles at most its budget of objects.
+//! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index).
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::delta::{Replacement, WatchPart};
+use crate::index::{Index, IndexSpec};
+use crate::meta::{Object, ObjectKey, SourceId};
+use crate::snapshot::{Frame, Snapshot};
+
+pub use crate::index::IndexExists;
+pub use draft::Applied;
+pub use incident::Incident;
+
+use building::Building;
+use draft::Draft;
+use replace::Replacing;
+
+mod building;
+mod draft;
+mod incident;
+pub mod invariants;
+mod parts;
+mod replace;
+
+/// The sole owner of an informer's state. What it hands out is immutable; what it works on is seen by nobody.
+pub struct Store<S> {
+    published: Snapshot<S>,
+    working: Frame<S>,
+    /// The functions of `working`'s indices, in their order.
+    specs: Vec<IndexSpec<S>>,
+    building: VecDeque<Building<S>>,
+    replacing: Option<Replacing<S>>,
+    waiting: VecDeque<(SourceId, Replacement<S>)>,
+    draft: Draft<S>,
+}
+
+/// How far [`Store::advance`] came.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress<S> {
+    /// There is more to do; nothing to publish yet.
+    More,
+    /// A Replace, or the building of an index, is complete: publish this.
+    Done(Applied<S>),
+    /// There was nothing to do.
+    Idle,
+}
+
+impl<S> Store<S> {
+    /// Goes on from the last published frame.
+    ///
+    /// An index that the frame has and that is named here goes on; one that it lacks is built as by
+    /// [`Self::begin_index`] (at once if there are no objects); one that is not named here is dropped with the
+    /// next publish, since nothing could keep it true. Of two specs with one name the first counts.
+    pub fn new(published: Snapshot<S>, indices: Vec<IndexSpec<S>>) -> Self {
+        let mut store = Self {
+            working: published.frame().clone(),
+            published,
+            specs: Vec::new(),
+            building: VecDeque::new(),
+            replacing: None,
+            waiting: VecDeque::new(),
+            draft: Draft::default(),
+        };
+        let kept = std::mem::take(store.working.indices_mut());
+        for spec in indices {
+            if let Some(index) = kept.iter().find(|index| index.name() == &spec.name) {
+                store.add_index(spec, index.clone());
+            } else if store.working.len() == 0 {
+                let index = Index::new(spec.name.clone());
+                store.add_index(spec, index);
+            } else {
+                let _first_counts = store.begin_index(spec);
+            }
+        }
+        store
+    }
+
+    /// The last snapshot handed out; never a half-applied Replace.
+    pub fn snapshot(&self) -> Snapshot<S> {
+        self.published.clone()
+    }
+
+    /// Applies parts in order and gives the one snapshot that follows. The caller bounds their number (250).
+    ///
+    /// While a Replace is under way the order of the sources' words would be lost, so it is completed first, at
+    /// once, and shares this publish; callers that bound their work call it only when not [`Self::is_replacing`].
+    pub fn apply_parts(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Applied<S> {
+        while self.is_replacing() {
+            self.advance_replace(usize::MAX);
+        }
+        for (source, part) in parts {
+            self.apply_part(&source, part);
+        }
+        self.publish()
+    }
+
+    /// Takes a whole list of one source; [`Self::advance`] applies it. Behind a Replace under way it waits.
+    pub fn begin_replace(&mut self, source: SourceId, replacement: Replacement<S>) {
+        self.waiting.push_back((source, replacement));
+    }
+
+    /// Adds an index; [`Self::advance`] builds it, parts may be applied meanwhile, and it is in the snapshot of
+    /// the publish that completes it and in all later ones, with all objects.
+    ///
+    /// # Errors
+    /// [`IndexExists`] if there is one of that name, whole or being built; it is left as it is.
+    pub fn begin_index(&mut self, spec: IndexSpec<S>) -> Result<(), IndexExists> {
+        let mut names =
+            self.specs.iter().chain(self.building.iter().map(Building::spec)).map(|spec| &spec.name);
+        if names.any(|name| *name == spec.name) {
+            return Err(IndexExists(spec.name.to_string()));
+        }
+        self.building.push_back(Building::new(spec));
+        Ok(())
+    }
+
+    /// Goes on with a Replace or, without one, with an index; handles at most `budget` objects (at least one).
+    pub fn advance(&mut self, budget: usize) -> Progress<S> {
+        let budget = budget.max(1);
+        if self.is_replacing() {
+            return if self.advance_replace(budget) {
+                Progress::Done(self.publish())
+            } else {
+                Progress::More
+            };
+        }
+        if self.building.is_empty() {
+            return Progress::Idle;
+        }
+        if self.advance_building(budget) { Progress::Done(self.publish()) } else { Progress::More }
+    }
+
+    /// Whether a Replace or the building of an index is under way: [`Self::advance`] is wanted.
+    pub fn is_busy(&self) -> bool {
+        self.is_replacing() || !self.building.is_empty()
+    }
+
+    /// Whether a Replace is under way: parts have to wait for it.
+    pub fn is_replacing(&self) -> bool {
+        self.replacing.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Puts an object in, under its key and in every index.
+    fn hold(&mut self, object: Object<S>) {
+        for (index, spec) in self.working.indices_mut().iter_mut().zip(&self.specs) {
+            self.draft.index(index, spec, &object);
+        }
+        for building in &mut self.building {
+            building.follow(&object, &mut self.draft);
+        }
+        if let Some(old) = self.working.insert(object) {
+            self.draft.discard(old);
+        }
+    }
+
+    /// Takes an object out, of the map and of every index.
+    fn remove(&mut self, key: &ObjectKey) {
+        let Some(old) = self.working.remove(key) else {
+            return;
+        };
+        for index in self.working.indices_mut() {
+            index.forget(key);
+        }
+        for building in &mut self.building {
+            building.forget(key);
+        }
+        self.draft.discard(old);
+    }
+
+    fn add_index(&mut self, spec: IndexSpec<S>, index: Index) {
+        if self.specs.iter().all(|known| known.name != spec.name) {
+            self.working.indices_mut().push(index);
+            self.specs.push(spec);
+        }
+    }
+
+    fn publish(&mut self) -> Applied<S> {
+        let after = Snapshot::publish(self.working.clone());
+        let before = std::mem::replace(&mut self.published, after.clone());
+        let applied = std::mem::take(&mut self.draft).finish(before, after);
+        debug_assert!(
+            applied.changes.len() > 16 || invariants::replays_to(&applied),
+            "the changes of a publish lead from the snapshot before to the one after"
+        );
+        applied
+    }
+}
+
+impl<S> fmt::Debug for Store<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("published", &self.published)
+            .field("working", &self.working.len())
+            .field("is_replacing", &self.is_replacing())
+            .field("building", &self.building.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What went otherwise than a faithful source and a correct program would have it.
+//!
+//! Answers "what has to be counted, by which reason, and logged with which key?"; nothing here stops an informer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::delta::SetAside;
+use crate::index::IndexError;
+use crate::meta::{ObjectKey, ResourceVersion, SourceId};
+
+/// Something to be counted by [`Incident::reason`] and logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Incident {
+    /// A deletion of a key that the store does not hold: no change, the version moved on.
+    DeletedUnknown(ObjectKey),
+    /// A key twice in one Replace; the higher version counts.
+    Duplicate(ObjectKey),
+    /// A watch told a state that the store holds already: no change.
+    Unchanged(ObjectKey),
+    /// A part older than what the store holds: not applied.
+    StaleVersion {
+        /// Whose.
+        key: ObjectKey,
+        /// The version in the store.
+        stored: ResourceVersion,
+        /// The version of the part.
+        told: ResourceVersion,
+    },
+    /// A list, not of a rewind, holds an older version than the store. The list is right: applied.
+    OlderListed {
+        /// Whose.
+        key: ObjectKey,
+        /// The version in the store until now.
+        stored: ResourceVersion,
+        /// The version in the list.
+        listed: ResourceVersion,
+    },
+    /// A list, not of a rewind, is older than what its source had reached. The list is right: applied.
+    OlderReplace {
+        /// Whose list.
+        source: SourceId,
+        /// The version reached until now.
+        published: ResourceVersion,
+        /// The version of the list.
+        listed: ResourceVersion,
+    },
+    /// An object came from a source under another source's name: stored, but a Replace of the source that
+    /// brought it will not find it.
+    ForeignSource {
+        /// Whose.
+        key: ObjectKey,
+        /// The source that brought it.
+        source: SourceId,
+    },
+    /// An object that could not be read: its last good version stays.
+    SetAside(SetAside),
+    /// An index function failed or panicked: the object is stored and told, and is not in that index.
+    IndexFailed {
+        /// The index.
+        index: Arc<str>,
+        /// The object.
+        key: ObjectKey,
+        /// What the function said.
+        error: IndexError,
+    },
+    /// More of the same in one publish, not reported one by one.
+    Omitted {
+        /// The [`Incident::reason`] of each.
+        reason: &'static str,
+        /// How many.
+        count: usize,
+    },
+}
+
+impl Incident {
+    /// The name to count it by.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::DeletedUnknown(_) => "deleted_unknown",
+            Self::Duplicate(_) => "duplicate",
+            Self::Unchanged(_) => "unchanged",
+            Self::StaleVersion { .. } => "stale_version",
+            Self::OlderListed { .. } => "older_listed",
+            Self::OlderReplace { .. } => "older_replace",
+            Self::ForeignSource { .. } => "foreign_source",
+            Self::SetAside(_) => "set_aside",
+            Self::IndexFailed { .. } => "index_failed",
+            Self::Omitted { reason, .. } => reason,
+        }
+    }
+
+    /// How many incidents it stands for: one, but for [`Incident::Omitted`].
+    pub fn count(&self) -> usize {
+        if let Self::Omitted { count, .. } = self { *count } else { 1 }
+    }
+
+    /// The object it is about, if it is about one.
+    pub fn key(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::DeletedUnknown(key) | Self::Duplicate(key) | Self::Unchanged(key) => Some(key),
+            Self::StaleVersion { key, .. }
+            | Self::OlderListed { key, .. }
+            | Self::ForeignSource { key, .. }
+            | Self::IndexFailed { key, .. } => Some(key),
+            Self::SetAside(aside) => Some(&aside.key),
+            Self::OlderReplace { .. } | Self::Omitted { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Incident {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DeletedUnknown(key) => write!(f, "{key} was deleted and is not in the store"),
+            Self::Duplicate(key) => write!(f, "{key} is twice in one list"),
+            Self::Unchanged(key) => write!(f, "{key} was told again unchanged"),
+            Self::StaleVersion { key, stored, told } => {
+                write!(f, "{key} was told at version {told}, the store holds {stored}")
+            }
+            Self::OlderListed { key, stored, listed } => {
+                write!(f, "{key} is listed at version {listed}, the store held {stored}")
+            }
+            Self::OlderReplace { source, published, listed } => {
+                write!(f, "list of source {source} at version {listed}, published was {published}")
+            }
+            Self::ForeignSource { key, source } => write!(f, "{key} of another source came from {source}"),
+            Self::SetAside(aside) => {
+                write!(f, "{} set aside at {}: {}", aside.key, aside.version, aside.error)
+            }
+            Self::IndexFailed { index, key, error } => write!(f, "index {index} failed for {key}: {error}"),
+            Self::Omitted { reason, count } => write!(f, "{count} more of {reason}"),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What every publish promises, as functions: used by `debug_assert` and by the property tests.
+//!
+//! Answers "does this publish keep its word?". [`replays_to`] costs as much as the changes; the others go through
+//! the whole snapshot and are for tests.
+
+use std::collections::BTreeMap;
+
+use super::Applied;
+use crate::delta::Change;
+use crate::index::IndexSpec;
+use crate::meta::{Object, ObjectKey};
+use crate::snapshot::Snapshot;
+
+/// Whether the changes, applied in order to the snapshot before, give the snapshot after; each must fit the state
+/// that it meets.
+pub fn replays_to<S>(applied: &Applied<S>) -> bool {
+    let mut touched: BTreeMap<ObjectKey, Option<Object<S>>> = BTreeMap::new();
+    for change in applied.changes.iter().flat_map(|chunk| chunk.iter()) {
+        let key = change.key();
+        let state = touched.entry(key.clone()).or_insert_with(|| applied.before.get(key).cloned());
+        let fits = match (change, &*state) {
+            (Change::Added { .. }, None) => true,
+            (Change::Updated { old, object, .. }, Some(held)) => {
+                old.ptr_eq(held) && old.is_same_life_as(object)
+            }
+            (Change::Deleted { old, .. }, Some(held)) => old.ptr_eq(held),
+            _ => false,
+        };
+        if !fits {
+            return false;
+        }
+        *state = change.object().cloned();
+    }
+    let arrived = touched.iter().all(|(key, state)| match (state, applied.snapshot.get(key)) {
+        (Some(state), Some(held)) => state.ptr_eq(held),
+        (state, held) => state.is_none() && held.is_none(),
+    });
+    arrived && applied.before.diff(&applied.snapshot).all(|difference| touched.contains_key(difference.key()))
+}
+
+/// Whether every object that both snapshots hold in the same state is the very same object in both.
+pub fn keeps_pointers<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
+    let unchanged = |object: &&Object<S>| before.get(object.key()).is_some_and(|old| old.is_same_as(object));
+    after
+        .iter()
+        .filter(unchanged)
+        .all(|object| before.get(object.key()).is_some_and(|old| old.ptr_eq(object)))
+}
+
+/// Whether no source has gone back and none has been lost. A rewind, or a list that is older, is the exception.
+pub fn versions_advance<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
+    before.versions().iter().all(|(source, old)| after.version(source).is_some_and(|new| new >= old))
+}
+
+/// Whether objects, their order, their count and what the frame says of itself agree.
+pub fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
+    let objects: Vec<&Object<S>> = snapshot.iter().collect();
+    objects.len() == snapshot.len()
+        && objects.windows(2).all(|pair| pair[0].key() < pair[1].key())
+        && objects.iter().all(|object| snapshot.get(object.key()).is_some_and(|found| found.ptr_eq(object)))
+        && snapshot.set_aside().count() == snapshot.set_aside_len()
+        && snapshot.versions().windows(2).all(|pair| pair[0].0 < pair[1].0)
+}
+
+/// Whether an index holds each object under exactly the values that its function gives now.
+pub fn index_matches<S>(snapshot: &Snapshot<S>, spec: &IndexSpec<S>) -> bool {
+    let mut expected: BTreeMap<String, Vec<&ObjectKey>> = BTreeMap::new();
+    for object in snapshot.iter() {
+        let mut values = spec.values_of(object).unwrap_or_default();
+        values.sort();
+        values.dedup();
+        for value in values {
+            expected.entry(value).or_default().push(object.key());
+        }
+    }
+    let Ok(values) = snapshot.index_values(&spec.name) else {
+        return false;
+    };
+    let found = |value: &str| -> Option<Vec<&ObjectKey>> {
+        Some(snapshot.by_index(&spec.name, value).ok()?.map(Object::key).collect())
+    };
+    values.eq(expected.keys().map(String::as_str))
+        && expected.iter().all(|(value, keys)| found(value).as_ref() == Some(keys))
+}

@@ -1,0 +1,118 @@
+//! How one part of a watch changes the store: one decision per (stored, told) pair.
+//!
+//! Answers "is this newer than what is held, and is it the same life?". Invariants:
+//! 1. Every part moves its source's version forward, applied or not.
+//! 2. A part older than what the store holds of that key is reported, never applied; so is a state told again.
+//! 3. A new life of a key ends the old one: Deleted (not exact), then Added.
+//! 4. A set-aside entry ends with a good version or a deletion that is not older than it.
+
+use super::{Incident, Store};
+use crate::delta::{Cause, Change, SetAside, WatchPart};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::snapshot::Aside;
+
+impl<S> Store<S> {
+    pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
+        self.working.reach(source, part.version());
+        match part {
+            WatchPart::Applied(object) => self.apply_object(source, object),
+            WatchPart::Deleted(last) => self.apply_deletion(last),
+            WatchPart::DeletedUnread(aside) => self.apply_unread_deletion(&aside),
+            WatchPart::SetAside(aside) => self.apply_set_aside(source, aside),
+            WatchPart::Bookmark { .. } => {}
+        }
+    }
+
+    fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
+        let stored = self.working.get(object.key()).cloned();
+        if let Some(stored) = &stored {
+            if object.version() < stored.version() {
+                self.report_stale(object.key(), stored.version(), object.version());
+                return self.draft.discard(object);
+            }
+            self.end_set_aside(object.key(), object.version());
+            if object.is_same_as(stored) {
+                self.draft.report(Incident::Unchanged(object.key().clone()));
+                return self.draft.discard(object);
+            }
+        }
+        if object.source() != source {
+            let (key, source) = (object.key().clone(), source.clone());
+            self.draft.report(Incident::ForeignSource { key, source });
+        }
+        self.end_set_aside(object.key(), object.version());
+        let cause = Cause::Watch;
+        let change = match stored {
+            Some(old) if old.is_same_life_as(&object) => {
+                Change::Updated { old, object: object.clone(), cause }
+            }
+            ended => {
+                if let Some(old) = ended {
+                    self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause });
+                }
+                Change::Added { object: object.clone(), cause }
+            }
+        };
+        self.draft.change(change);
+        self.hold(object);
+    }
+
+    fn apply_deletion(&mut self, last: Object<S>) {
+        let Some(old) = self.take_for_deletion(last.key(), last.version()) else {
+            return self.draft.discard(last);
+        };
+        let change = if old.is_same_life_as(&last) {
+            Change::Deleted { old, last, exact: true, cause: Cause::Watch }
+        } else {
+            self.draft.discard(last);
+            Change::Deleted { last: old.clone(), old, exact: false, cause: Cause::Watch }
+        };
+        self.draft.change(change);
+    }
+
+    fn apply_unread_deletion(&mut self, aside: &SetAside) {
+        self.draft.report(Incident::SetAside(aside.clone()));
+        if let Some(old) = self.take_for_deletion(&aside.key, &aside.version) {
+            self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause: Cause::Watch });
+        }
+    }
+
+    /// Takes the stored object of a deleted key out, unless there is none or it is newer than the deletion.
+    fn take_for_deletion(&mut self, key: &ObjectKey, version: &ResourceVersion) -> Option<Object<S>> {
+        self.end_set_aside(key, version);
+        let Some(stored) = self.working.get(key).cloned() else {
+            self.draft.report(Incident::DeletedUnknown(key.clone()));
+            return None;
+        };
+        if version < stored.version() {
+            self.report_stale(key, stored.version(), version);
+            return None;
+        }
+        self.remove(key);
+        Some(stored)
+    }
+
+    fn apply_set_aside(&mut self, source: &SourceId, told: SetAside) {
+        let stored = self.working.get(&told.key).map(Object::version);
+        let known = self.working.set_aside().get(&told.key).map(|aside| &aside.told.version);
+        if let Some(newer) = stored.max(known).filter(|newest| told.version <= **newest).cloned() {
+            return self.report_stale(&told.key, &newer, &told.version);
+        }
+        self.draft.report(Incident::SetAside(told.clone()));
+        let round = self.working.replaces();
+        let entry = Aside { source: source.clone(), round, told };
+        self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
+    }
+
+    fn end_set_aside(&mut self, key: &ObjectKey, version: &ResourceVersion) {
+        let entries = self.working.set_aside_mut();
+        if entries.get(key).is_some_and(|aside| aside.told.version <= *version) {
+            entries.remove(key);
+        }
+    }
+
+    fn report_stale(&mut self, key: &ObjectKey, stored: &ResourceVersion, told: &ResourceVersion) {
+        let (key, stored, told) = (key.clone(), stored.clone(), told.clone());
+        self.draft.report(Incident::StaleVersion { key, stored, told });
+    }
+}

@@ -1,0 +1,1 @@
+//! The store: scenarios of the contract, and properties against naive models.

@@ -1,0 +1,289 @@
+//! What a snapshot is made of: the persistent map of objects, and what belongs to it.
+//!
+//! Answers "where is it?" and "what does the map look like with this object in it?"; what should be in it is decided
+//! by `indexer.rs`. Cloning a frame is O(indices + sources): nodes are shared until one side writes. Invariants:
+//! 1. `len` is the number of objects; no namespace is kept without objects.
+//! 2. Each object lies under its own key, each set-aside entry too.
+//! 3. `versions` is sorted by source, one entry per source.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use imbl::{OrdMap, ordmap};
+
+use crate::delta::SetAside;
+use crate::index::{Index, UnknownIndex};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+
+pub(crate) struct Frame<S> {
+    cluster: Names<S>,
+    namespaces: OrdMap<Arc<str>, Names<S>>,
+    len: usize,
+    versions: Vec<(SourceId, ResourceVersion)>,
+    indices: Vec<Index>,
+    set_aside: OrdMap<ObjectKey, Aside>,
+    replaces: u64,
+}
+
+/// The objects of one namespace, by name.
+pub(crate) struct Names<S>(OrdMap<Arc<str>, Held<S>>);
+
+/// An object as a value of the map: equal if it shows the same state, which is what the map's diff compares.
+pub(crate) struct Held<S>(Object<S>);
+
+/// A set-aside entry, whose source put it there, and in which of the frame's Replaces.
+#[derive(Clone)]
+pub(crate) struct Aside {
+    pub(crate) source: SourceId,
+    pub(crate) round: u64,
+    pub(crate) told: SetAside,
+}
+
+impl Aside {
+    pub(crate) fn told(&self) -> &SetAside {
+        &self.told
+    }
+}
+
+impl<S> Frame<S> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Object<S>> {
+        self.names(key.namespace())?.get(key.name())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Object<S>> {
+        self.cluster.iter().chain(self.namespaces.values().flat_map(Names::iter))
+    }
+
+    /// The objects after this key, or all of them.
+    pub(crate) fn after<'a>(
+        &'a self,
+        key: Option<&ObjectKey>,
+    ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        let (rest, namespaces) = match key {
+            None => (Some(self.cluster.after(None)), self.namespaces_after(None)),
+            Some(key) => (
+                self.names(key.namespace()).map(|names| names.after(Some(key.name()))),
+                self.namespaces_after(key.namespace()),
+            ),
+        };
+        rest.into_iter().flatten().chain(namespaces.flat_map(|(_, names)| names.iter()))
+    }
+
+    /// The objects of a namespace, `None` being that of cluster-scoped objects.
+    pub(crate) fn names(&self, namespace: Option<&str>) -> Option<&Names<S>> {
+        match namespace {
+            None => Some(&self.cluster),
+            Some(namespace) => self.namespaces.get(namespace),
+        }
+    }
+
+    /// The namespaces after this one; all of them after `None`.
+    pub(crate) fn namespaces_after(
+        &self,
+        namespace: Option<&str>,
+    ) -> ordmap::RangedIter<'_, Arc<str>, Names<S>, imbl::shared_ptr::DefaultSharedPtr> {
+        let from = namespace.map_or(Bound::Unbounded, Bound::Excluded);
+        self.namespaces.range::<_, str>((from, Bound::Unbounded))
+    }
+
+    pub(crate) fn cluster(&self) -> &Names<S> {
+        &self.cluster
+    }
+
+    pub(crate) fn namespaces(&self) -> &OrdMap<Arc<str>, Names<S>> {
+        &self.namespaces
+    }
+
+    /// Puts an object under its key and hands back the one that was there.
+    pub(crate) fn insert(&mut self, object: Object<S>) -> Option<Object<S>> {
+        let names = match object.key().shared_namespace() {
+            None => &mut self.cluster,
+            Some(namespace) => self.namespaces.entry(Arc::clone(namespace)).or_default(),
+        };
+        let old = names.0.insert(Arc::clone(object.key().shared_name()), Held(object));
+        self.len += usize::from(old.is_none());
+        old.map(|held| held.0)
+    }
+
+    /// Takes the object of a key out.
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
+        self.get(key)?;
+        let names = match key.namespace() {
+            None => &mut self.cluster,
+            Some(namespace) => self.namespaces.get_mut(namespace)?,
+        };
+        let old = names.0.remove(key.name())?;
+        self.len -= 1;
+        if let (true, Some(namespace)) = (names.0.is_empty(), key.namespace()) {
+            self.namespaces.remove(namespace);
+        }
+        Some(old.0)
+    }
+
+    pub(crate) fn version(&self, source: &SourceId) -> Option<&ResourceVersion> {
+        let at = self.position(source).ok()?;
+        Some(&self.versions[at].1)
+    }
+
+    pub(crate) fn versions(&self) -> &[(SourceId, ResourceVersion)] {
+        &self.versions
+    }
+
+    /// Moves a source forward; a version below the one reached changes nothing.
+    pub(crate) fn reach(&mut self, source: &SourceId, version: &ResourceVersion) {
+        match self.position(source) {
+            Ok(at) if self.versions[at].1 < *version => self.versions[at].1 = version.clone(),
+            Ok(_) => {}
+            Err(at) => self.versions.insert(at, (source.clone(), version.clone())),
+        }
+    }
+
+    /// Puts a source at a version, forward or back.
+    pub(crate) fn set_version(&mut self, source: SourceId, version: ResourceVersion) {
+        match self.position(&source) {
+            Ok(at) => self.versions[at].1 = version,
+            Err(at) => self.versions.insert(at, (source, version)),
+        }
+    }
+
+    fn position(&self, source: &SourceId) -> Result<usize, usize> {
+        self.versions.binary_search_by(|(known, _)| known.cmp(source))
+    }
+
+    pub(crate) fn indices(&self) -> &[Index] {
+        &self.indices
+    }
+
+    pub(crate) fn indices_mut(&mut self) -> &mut Vec<Index> {
+        &mut self.indices
+    }
+
+    pub(crate) fn index(&self, name: &str) -> Result<&Index, UnknownIndex> {
+        let index = self.indices.iter().find(|index| &**index.name() == name);
+        index.ok_or_else(|| UnknownIndex(name.to_owned()))
+    }
+
+    pub(crate) fn add_empty_indices(&mut self, names: impl IntoIterator<Item = Arc<str>>) {
+        debug_assert_eq!(self.len, 0, "an empty index is whole only without objects");
+        for name in names {
+            if self.index(&name).is_err() {
+                self.indices.push(Index::new(name));
+            }
+        }
+    }
+
+    pub(crate) fn set_aside(&self) -> &OrdMap<ObjectKey, Aside> {
+        &self.set_aside
+    }
+
+    pub(crate) fn set_aside_mut(&mut self) -> &mut OrdMap<ObjectKey, Aside> {
+        &mut self.set_aside
+    }
+
+    /// How many Replaces went into this frame; tells the set-aside entries of the newest one from older ones.
+    pub(crate) fn replaces(&self) -> u64 {
+        self.replaces
+    }
+
+    pub(crate) fn set_replaces(&mut self, replaces: u64) {
+        self.replaces = replaces;
+    }
+}
+
+impl<S> Names<S> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Object<S>> {
+        self.0.get(name).map(Held::object)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Object<S>> {
+        self.0.values().map(Held::object)
+    }
+
+    /// The objects after this name, or all of them.
+    pub(crate) fn after<'a>(
+        &'a self,
+        name: Option<&str>,
+    ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.0.range::<_, str>((from, Bound::Unbounded)).map(|(_, held)| held.object())
+    }
+
+    /// The map, for its own diff.
+    pub(crate) fn map(&self) -> &OrdMap<Arc<str>, Held<S>> {
+        &self.0
+    }
+
+    /// Whether both are one tree, so that nothing in them can differ.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl<S> Held<S> {
+    pub(crate) fn object(&self) -> &Object<S> {
+        &self.0
+    }
+}
+
+impl<S> PartialEq for Held<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0) || self.0.is_same_as(&other.0)
+    }
+}
+
+/// Only a shared tree counts as equal: the map's diff then descends into every other pair, and not twice.
+impl<S> PartialEq for Names<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_shared_with(other)
+    }
+}
+
+impl<S> Clone for Held<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> Clone for Names<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> Default for Names<S> {
+    fn default() -> Self {
+        Self(OrdMap::new())
+    }
+}
+
+impl<S> Clone for Frame<S> {
+    fn clone(&self) -> Self {
+        Self {
+            cluster: self.cluster.clone(),
+            namespaces: self.namespaces.clone(),
+            len: self.len,
+            versions: self.versions.clone(),
+            indices: self.indices.clone(),
+            set_aside: self.set_aside.clone(),
+            replaces: self.replaces,
+        }
+    }
+}
+
+impl<S> Default for Frame<S> {
+    fn default() -> Self {
+        Self {
+            cluster: Names::default(),
+            namespaces: OrdMap::new(),
+            len: 0,
+            versions: Vec::new(),
+            indices: Vec::new(),
+            set_aside: OrdMap::new(),
+            replaces: 0,
+        }
+    }
+}

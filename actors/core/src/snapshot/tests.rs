@@ -1,0 +1,1 @@
+//! Snapshots read alone: order, agreement, differences.
