@@ -1,0 +1,211 @@
+//! Lists: which version, which pages, and when a list is whole.
+//!
+//! Answers "what does the next list ask for, and what follows from its end?"; watch-lists are `watch_list.rs`, what
+//! follows from a failure is `retry.rs`. Invariants:
+//! 1. `"0"` is asked for only while nothing was ever delivered; `""` only right after a list or watch-list was
+//!    expired or too large, or for a rewind; otherwise the newest version delivered.
+//! 2. Nothing of a list is delivered before its last page is whole; then all of it at once.
+//! 3. Pages of two versions are never joined: when a token has expired, the list starts over, in one page.
+//! 4. A list older than what was delivered is a rewind of the server: it is thrown away and asked for again, whole.
+//!
+//! Bounds: holds one pointer for each object received.
+
+use std::mem;
+
+use super::retry::{Next, RelistReason};
+use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
+use crate::delta::{Cause, ListPart, Replacement, SetAside};
+use crate::list_watch_error::ListWatchError;
+use crate::meta::{Object, ResourceVersion};
+use crate::request::{AskedVersion, ListRequest};
+
+/// A list under way.
+pub(super) struct Listing<S> {
+    asked: AskedVersion,
+    limit: Option<u32>,
+    everything: bool,
+    /// The token of the page under way; none for the first.
+    token: Option<String>,
+    page: Page,
+    /// The lowest version of the pages that are whole: a watch from there misses nothing.
+    version: Option<ResourceVersion>,
+    objects: Vec<Object<S>>,
+    set_aside: Vec<SetAside>,
+    received: u64,
+}
+
+/// How far the page under way has come.
+enum Page {
+    Open,
+    Whole { next: Option<String> },
+}
+
+impl<S> Listing<S> {
+    fn request(&self) -> ListRequest {
+        let version = if self.token.is_some() { AskedVersion::Latest } else { self.asked.clone() };
+        ListRequest { version, limit: self.limit, token: self.token.clone(), name: None }
+    }
+
+    fn close_page(&mut self, version: ResourceVersion, next: Option<String>) {
+        self.page = Page::Whole { next: next.filter(|token| !token.is_empty()) };
+        self.version = Some(match self.version.take() {
+            Some(before) => before.min(version),
+            None => version,
+        });
+    }
+}
+
+impl<S> ListWatchMachine<S> {
+    /// Asks for everything, by watch-list or by list, whichever is due.
+    pub(super) fn begin_listing(&mut self, at: Moment) {
+        if self.newest.is_some() {
+            self.counters.relists += 1;
+            self.lessons.reason.count(&mut self.counters.relists_by);
+        }
+        if matches!(self.state, SourceState::Starting | SourceState::Listing { .. } | SourceState::Streaming)
+        {
+            self.state = SourceState::Listing { received: 0 };
+        }
+        let latest = mem::take(&mut self.lessons.latest) || self.lessons.rewinding;
+        let version = match &self.newest {
+            _ if latest => AskedVersion::Latest,
+            Some(newest) => AskedVersion::From(newest.clone()),
+            None => AskedVersion::Any,
+        };
+        if self.is_watch_list_due() {
+            self.open_watch_list(version, at);
+        } else {
+            self.open_list(version);
+        }
+    }
+
+    pub(super) fn list_part(&mut self, part: ListPart<S>, at: Moment) {
+        let Phase::Listing(listing) = &mut self.phase else { return };
+        self.last_frame_at = Some(at.now);
+        if matches!(listing.page, Page::Whole { .. }) {
+            self.effects.push_back(Effect::CloseList);
+            let error = self.unexpected("a list page went on after its end");
+            return self.fail(error, Next::Listing, at);
+        }
+        match part {
+            ListPart::Objects(objects) => {
+                listing.received += objects.len() as u64;
+                listing.objects.extend(objects);
+            }
+            ListPart::SetAside(aside) => {
+                listing.received += 1;
+                listing.set_aside.push(aside);
+            }
+            ListPart::Unreadable(_) => self.counters.unreadable += 1,
+            ListPart::End { version, token } => listing.close_page(version, token),
+        }
+        self.state = SourceState::Listing { received: listing.received };
+    }
+
+    pub(super) fn list_end(&mut self, result: Result<(), ListWatchError>, at: Moment) {
+        let Phase::Listing(mut listing) = mem::replace(&mut self.phase, Phase::Idle) else { return };
+        if let Err(error) = result {
+            return self.list_failed(&listing, error, at);
+        }
+        let next = match mem::replace(&mut listing.page, Page::Open) {
+            Page::Open => {
+                let error = self.unexpected("a list ended in mid-page");
+                return self.fail(error, Next::Listing, at);
+            }
+            Page::Whole { next } => next,
+        };
+        if !self.lessons.rewinding && listing.version < self.newest {
+            return self.rewind(at);
+        }
+        match next {
+            None => self.listed(listing, at),
+            token if token == listing.token => {
+                let error = self.unexpected("a list does not get past a page");
+                self.fail(error, Next::Listing, at);
+            }
+            token => {
+                self.lessons.paged |= listing.asked == AskedVersion::Any;
+                listing.token = token;
+                self.ask_page(listing);
+            }
+        }
+    }
+
+    /// Delivers the whole content of the source, whichever way it came.
+    pub(super) fn deliver_replace(
+        &mut self,
+        version: ResourceVersion,
+        objects: Vec<Object<S>>,
+        set_aside: Vec<SetAside>,
+    ) {
+        let rewound = mem::take(&mut self.lessons.rewinding);
+        let cause = match &self.newest {
+            _ if rewound => Cause::Rewind,
+            Some(_) => Cause::Relist,
+            None => Cause::InitialList,
+        };
+        self.lessons.settling = rewound;
+        self.lessons.list_only = false;
+        self.lessons.unsure = false;
+        self.newest = Some(version.clone());
+        let replacement = Replacement { version, cause, objects, set_aside };
+        self.effects.push_back(Effect::Deliver(Delivery::Replace(replacement)));
+    }
+
+    fn open_list(&mut self, asked: AskedVersion) {
+        let limit = self.page_limit(&asked);
+        self.counters.lists += 1;
+        self.ask_page(Listing {
+            asked,
+            limit,
+            everything: self.skips_nothing(),
+            token: None,
+            page: Page::Open,
+            version: None,
+            objects: Vec::new(),
+            set_aside: Vec::new(),
+            received: 0,
+        });
+    }
+
+    fn ask_page(&mut self, listing: Listing<S>) {
+        let (request, everything) = (listing.request(), listing.everything);
+        self.effects.push_back(Effect::List { request, everything });
+        self.phase = Phase::Listing(listing);
+    }
+
+    /// A limit at a live version asks for exactly that version, so it is set there only if the user wants pages, or
+    /// if the server pages a list at "0", which one with a watch cache does not.
+    fn page_limit(&mut self, asked: &AskedVersion) -> Option<u32> {
+        if mem::take(&mut self.lessons.full) {
+            return None;
+        }
+        let free = asked.version().is_none() || self.lessons.paged;
+        self.config.page_size.or_else(|| free.then_some(self.config.default_page_size))
+    }
+
+    fn listed(&mut self, listing: Listing<S>, at: Moment) {
+        let version = listing.version.expect("a list whose last page is whole has a version");
+        self.deliver_replace(version, listing.objects, listing.set_aside);
+        self.open_watch(at);
+    }
+
+    fn list_failed(&mut self, listing: &Listing<S>, error: ListWatchError, at: Moment) {
+        if !matches!(error, ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_)) {
+            return self.fail(error, Next::Listing, at);
+        }
+        self.counters.expired += 1;
+        let paging = listing.token.is_some();
+        let can_ask_for_less =
+            if paging { listing.limit.is_some() } else { listing.asked != AskedVersion::Latest };
+        if !can_ask_for_less {
+            return self.fail(error, Next::Listing, at);
+        }
+        self.lessons.latest = true;
+        self.lessons.full = paging;
+        if self.newest.is_some() && !self.lessons.rewinding {
+            self.lessons.reason = RelistReason::Expired;
+        }
+        self.begin_listing(at);
+    }
+}

@@ -1,0 +1,287 @@
+//! Watches: opening one, following it, and what its end means.
+//!
+//! Answers "what came, and how did it end?"; a silent watch is `renewal.rs`, the question after a reconnect is
+//! `rewind.rs`, the wait after a failure is `retry.rs`. Invariants:
+//! 1. A watch asks for everything after the newest version delivered, so a cut loses and repeats nothing.
+//! 2. Versions only move forward on a live stream. A frame below the version reached is not delivered: it is
+//!    counted, the stream is dropped and the source is listed again.
+//! 3. A stream that brought a frame, or outlived the short-watch bound and the last wait, and ended without an
+//!    ERROR is no failure: it resets the backoff and is opened again at once, but no two connects come within
+//!    `reconnect_interval`.
+
+use std::mem;
+use std::time::Duration;
+
+use super::retry::{Next, RelistReason};
+use super::{Delivery, Effect, LEAST_WATCH_TIMEOUT, ListWatchMachine, Moment, Phase, SourceState, StreamId};
+use crate::backoff::spread;
+use crate::delta::WatchPart;
+use crate::list_watch_error::ListWatchError;
+use crate::request::{AskedVersion, WatchRequest};
+
+/// An end within this of the timeout asked for was the server's own: its clock is not quite ours.
+const CLOCK_TOLERANCE: Duration = Duration::from_millis(250);
+
+/// One watch stream, from its request on.
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    pub(super) opened_at: Duration,
+    /// When the response head arrived.
+    pub(super) head_at: Option<Duration>,
+    timeout: Duration,
+}
+
+/// A plain watch, or a watch-list after its end bookmark.
+pub(super) struct Watching<S> {
+    pub(super) stream: Stream,
+    /// Whether it brought a frame.
+    pub(super) brought: bool,
+    /// When the rewind question fails for want of an answer; `None` when it is not open.
+    pub(super) question_until: Option<Duration>,
+    /// What came while the question was open.
+    pub(super) held: Vec<WatchPart<S>>,
+    /// The second stream of a renewal, until its head arrives.
+    pub(super) renewal: Option<Stream>,
+    /// When silence has lasted long enough for a renewal.
+    pub(super) renew_at: Duration,
+}
+
+/// What a watch waits for, besides frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WatchTimer {
+    /// Its response head.
+    Head,
+    /// The answer to the rewind question.
+    Question,
+    /// The response head of a renewal.
+    RenewalHead,
+    /// The end of its patience with silence.
+    Silence,
+}
+
+impl<S> Watching<S> {
+    fn new(stream: Stream, renew_at: Duration) -> Self {
+        Self { stream, brought: false, question_until: None, held: Vec::new(), renewal: None, renew_at }
+    }
+}
+
+impl<S> ListWatchMachine<S> {
+    /// Counts and sends one watch request.
+    pub(super) fn connect(&mut self, version: AskedVersion, initial_events: bool, at: Moment) -> Stream {
+        let least = self.config.min_watch_timeout.max(LEAST_WATCH_TIMEOUT);
+        let timeout = spread(least, least, at.chance);
+        let id = StreamId(self.streams);
+        self.streams = self.streams.wrapping_add(1);
+        self.counters.watches += 1;
+        self.last_connect_at = Some(at.now);
+        let request = WatchRequest { version, initial_events, timeout };
+        let everything = self.skips_nothing();
+        self.effects.push_back(Effect::Watch { stream: id, request, everything });
+        Stream { id, opened_at: at.now, head_at: None, timeout }
+    }
+
+    /// Opens a plain watch at the newest version.
+    pub(super) fn open_watch(&mut self, at: Moment) {
+        let stream = self.connect(self.newest_version(), false, at);
+        self.phase = Phase::Watching(Watching::new(stream, Duration::MAX));
+    }
+
+    /// Goes on with a stream whose initial events are over.
+    pub(super) fn follow(&mut self, stream: Stream, at: Moment) {
+        let renew_at = at.now.saturating_add(self.renew_interval);
+        self.phase = Phase::Watching(Watching { brought: true, ..Watching::new(stream, renew_at) });
+        self.state = SourceState::Streaming;
+    }
+
+    /// What a plain watch asks for; after a list there always is a version.
+    pub(super) fn newest_version(&self) -> AskedVersion {
+        self.newest.clone().map_or(AskedVersion::Latest, AskedVersion::From)
+    }
+
+    /// Parts of the live stream, in order.
+    pub(super) fn live_parts(&mut self, parts: Vec<WatchPart<S>>, at: Moment) {
+        let Phase::Watching(watching) = &mut self.phase else { return };
+        if watching.stream.head_at.is_none() {
+            watching.stream.head_at = Some(at.now);
+            self.head_arrived(at);
+        }
+        let Phase::Watching(watching) = &mut self.phase else { return };
+        if watching.question_until.is_some() {
+            watching.held.extend(parts);
+        } else if !parts.is_empty() {
+            self.absorb(parts, at);
+        }
+    }
+
+    /// The live stream has been accepted: believe it, or ask first.
+    pub(super) fn head_arrived(&mut self, at: Moment) {
+        if self.lessons.unsure { self.ask_version(at) } else { self.believe(at) }
+    }
+
+    /// The live stream continues what was delivered.
+    pub(super) fn believe(&mut self, at: Moment) {
+        let Phase::Watching(watching) = &mut self.phase else { return };
+        watching.renew_at = at.now.saturating_add(self.renew_interval);
+        self.lessons.unsure = false;
+        self.state = SourceState::Streaming;
+    }
+
+    /// Delivers live parts up to the first that is below the version reached.
+    pub(super) fn absorb(&mut self, mut parts: Vec<WatchPart<S>>, at: Moment) {
+        self.last_frame_at = Some(at.now);
+        let mut reached = self.newest.as_ref();
+        let mut stale_at = None;
+        for (index, part) in parts.iter().enumerate() {
+            if reached.is_some_and(|reached| part.version() < reached) {
+                stale_at = Some(index);
+                break;
+            }
+            reached = Some(part.version());
+        }
+        self.newest = reached.cloned();
+        if let Some(index) = stale_at {
+            parts.truncate(index);
+        }
+        if !parts.is_empty() {
+            self.frames_came(at);
+            self.effects.push_back(Effect::Deliver(Delivery::Delta(parts)));
+        }
+        if stale_at.is_some() {
+            self.counters.stale += 1;
+            self.close_watch();
+            let error = self.unexpected("a frame was below the version reached");
+            self.relist_unless_repeated(RelistReason::Stale, error, at);
+        }
+    }
+
+    /// The live stream has ended.
+    pub(super) fn watch_ended(&mut self, result: Result<(), ListWatchError>, at: Moment) {
+        let Phase::Watching(watching) = mem::replace(&mut self.phase, Phase::Idle) else { return };
+        if let Some(renewal) = &watching.renewal {
+            self.effects.push_back(Effect::Close(renewal.id));
+        }
+        let accepted = watching.stream.head_at.is_some();
+        match result {
+            Ok(()) => self.stream_over(&watching, None, at),
+            Err(cut @ (ListWatchError::Connection { .. } | ListWatchError::Timeout(_))) if accepted => {
+                self.stream_over(&watching, Some(&cut), at);
+            }
+            Err(error) => self.watch_failed(accepted, error, at),
+        }
+    }
+
+    /// A watch was refused, or its stream brought an ERROR.
+    pub(super) fn watch_failed(&mut self, accepted: bool, error: ListWatchError, at: Moment) {
+        let asks_again = match &error {
+            ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {
+                self.counters.expired += 1;
+                return self.relist_unless_repeated(RelistReason::Expired, error, at);
+            }
+            ListWatchError::Unreadable(_) => {
+                self.counters.unreadable += 1;
+                return self.relist_unless_repeated(RelistReason::Unreadable, error, at);
+            }
+            ListWatchError::NotFound(_) => {
+                self.lessons.reason = RelistReason::Refused;
+                return self.fail(error, Next::Listing, at);
+            }
+            ListWatchError::Overloaded { .. } | ListWatchError::Denied(_) => true,
+            ListWatchError::Status { code, .. } => !accepted && *code >= 500,
+            ListWatchError::Protocol(_) => false,
+            _ => !accepted,
+        };
+        self.lessons.unsure = true;
+        self.lessons.reason = RelistReason::Failed;
+        self.fail(error, if asks_again { Next::Watch } else { Next::Listing }, at);
+    }
+
+    /// Whether a stream lived so long that having brought nothing says nothing against it.
+    pub(super) fn has_outlived(&self, stream: &Stream, at: Moment) -> bool {
+        let bound = self.config.short_watch.max(self.backoff.last_wait().unwrap_or_default());
+        stream.head_at.is_some_and(|head| at.now.saturating_sub(head) >= bound)
+    }
+
+    /// Which of its timers a watch waits for, and until when.
+    pub(super) fn watch_timer(&self, watching: &Watching<S>) -> (WatchTimer, Duration) {
+        let answer_by = |opened_at: Duration| opened_at.saturating_add(self.config.answer_deadline);
+        if watching.stream.head_at.is_none() {
+            return (WatchTimer::Head, answer_by(watching.stream.opened_at));
+        }
+        match (watching.question_until, &watching.renewal) {
+            (Some(until), _) => (WatchTimer::Question, until),
+            (None, Some(renewal)) => (WatchTimer::RenewalHead, answer_by(renewal.opened_at)),
+            (None, None) => (WatchTimer::Silence, watching.renew_at),
+        }
+    }
+
+    /// The timer of the live stream has come.
+    pub(super) fn watch_timeout(&mut self, timer: WatchTimer, at: Moment) {
+        let bound = self.config.answer_deadline;
+        match timer {
+            WatchTimer::Head => {
+                self.close_watch();
+                self.watch_failed(false, self.late("the answer to a watch", bound), at);
+            }
+            WatchTimer::Question => self.question_failed(self.late("the server's version", bound), at),
+            WatchTimer::RenewalHead => self.renewal_late(at),
+            WatchTimer::Silence => self.renew(at),
+        }
+    }
+
+    /// Drops the live stream, and that of a renewal.
+    pub(super) fn close_watch(&mut self) {
+        let Phase::Watching(watching) = mem::replace(&mut self.phase, Phase::Idle) else { return };
+        self.effects.push_back(Effect::Close(watching.stream.id));
+        if let Some(renewal) = &watching.renewal {
+            self.effects.push_back(Effect::Close(renewal.id));
+        }
+    }
+
+    /// An object or bookmark came: what was tried because of silence or trouble is settled.
+    fn frames_came(&mut self, at: Moment) {
+        self.lessons.relisted_for.clear();
+        self.renew_interval = self.config.renew_after;
+        self.state = SourceState::Streaming;
+        let Phase::Watching(watching) = &mut self.phase else { return };
+        watching.brought = true;
+        watching.renew_at = at.now.saturating_add(self.renew_interval);
+        if let Some(renewal) = watching.renewal.take() {
+            self.effects.push_back(Effect::Close(renewal.id));
+        }
+    }
+
+    /// A stream ended without an ERROR, by itself or cut.
+    fn stream_over(&mut self, watching: &Watching<S>, cut: Option<&ListWatchError>, at: Moment) {
+        let ran_out =
+            at.now.saturating_sub(watching.stream.opened_at) + CLOCK_TOLERANCE >= watching.stream.timeout;
+        self.lessons.unsure |= cut.is_some() || !ran_out;
+        let brought = watching.brought || !watching.held.is_empty();
+        if !brought && !self.has_outlived(&watching.stream, at) {
+            self.counters.short_watches += 1;
+            let error = self.very_short_watch(watching, cut, at);
+            return self.fail(error, Next::Watch, at);
+        }
+        self.forget_failures();
+        let earliest =
+            self.last_connect_at.unwrap_or_default().saturating_add(self.config.reconnect_interval);
+        if at.now >= earliest {
+            self.open_watch(at);
+        } else {
+            self.phase = Phase::Waiting { until: earliest, next: Next::Watch };
+        }
+    }
+
+    fn very_short_watch(
+        &self,
+        watching: &Watching<S>,
+        cut: Option<&ListWatchError>,
+        at: Moment,
+    ) -> ListWatchError {
+        let lived = watching.stream.head_at.map_or(Duration::ZERO, |head| at.now.saturating_sub(head));
+        let how = cut.map_or_else(|| String::from("ended"), |cut| format!("was cut ({cut})"));
+        let resource = &self.config.resource;
+        let text =
+            format!("the watch of {resource} {how} after {:.1} s without a frame", lived.as_secs_f64());
+        ListWatchError::VeryShortWatch(text.into())
+    }
+}
