@@ -1,0 +1,152 @@
+//! How a server is described before it runs.
+//!
+//! Answers: which port, token, first version, bounds and seed? Every setting has a default that fits a test.
+//! 1. Nothing is bound or spawned before `start`.
+//! 2. `start` needs no timer and no particular runtime of its caller; the server brings its own thread.
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cluster::store::Settings;
+use crate::serve::Setup;
+use crate::server::ApiServer;
+use crate::tls::Tls;
+use crate::world::World;
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The port cannot be listened on.
+    #[error("cannot listen on loopback port {port}")]
+    Bind {
+        /// The port that was asked for.
+        port: u16,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The server's own authority or certificate could not be made.
+    #[error("cannot make the certificates")]
+    Certificates(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The server's thread could not be started, or ended before it listened.
+    #[error("cannot start the server's thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// A description of a server; `start` makes it run.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Builder {
+    port: u16,
+    token: Option<String>,
+    first_revision: u64,
+    event_window: usize,
+    watch_queue: usize,
+    bookmark_period: Duration,
+    tls: bool,
+    seed: Option<u64>,
+    workers: usize,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            port: 0,
+            token: None,
+            // Above 1, because a client that takes versions for small numbers should fail in tests.
+            first_revision: 1_000,
+            // Far above what a real watch cache keeps at first (100), so that only tests that want a 410 see one.
+            event_window: 10_000,
+            // What a watcher may be behind: some seconds of a busy cluster, a few MB in the worst case.
+            watch_queue: 4_096,
+            // As a real server.
+            bookmark_period: Duration::from_secs(60),
+            tls: false,
+            seed: None,
+            // One thread serves 1,000 watchers, and keeps requests in order.
+            workers: 1,
+        }
+    }
+}
+
+impl Builder {
+    /// The loopback port; 0 (the default) takes a free one.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// Asks every request for this bearer token. By default none is needed.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// The version before the first write; by default 1,000.
+    pub fn first_revision(mut self, revision: u64) -> Self {
+        self.first_revision = revision;
+        self
+    }
+
+    /// How many events each resource remembers for watches that resume; by default 10,000.
+    pub fn event_window(mut self, events: usize) -> Self {
+        self.event_window = events;
+        self
+    }
+
+    /// How many events a watcher may be behind before its stream is closed; by default 4,096.
+    pub fn watch_queue(mut self, events: usize) -> Self {
+        self.watch_queue = events.max(1);
+        self
+    }
+
+    /// How often a quiet watch gets a bookmark, if it asked for them; by default every 60 s.
+    pub fn bookmark_period(mut self, period: Duration) -> Self {
+        self.bookmark_period = period;
+        self
+    }
+
+    /// Serves HTTPS with a certificate of an authority made for this server. By default plain HTTP.
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self
+    }
+
+    /// Fixes uids and generated names; by default they differ from run to run.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// How many threads serve requests; by default 1.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Starts the server. May be awaited on any runtime, also one with a paused clock.
+    ///
+    /// # Errors
+    /// If the port is taken, or the thread or the certificates cannot be made.
+    pub async fn start(self) -> Result<ApiServer, StartError> {
+        // Binding and starting a thread take a few milliseconds and wait for nothing the caller's runtime would do.
+        self.start_blocking()
+    }
+
+    /// Starts the server from code that is not async.
+    ///
+    /// # Errors
+    /// As `start`.
+    pub fn start_blocking(self) -> Result<ApiServer, StartError> {
+        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
+        let settings = Settings {
+            first_revision: self.first_revision,
+            event_window: self.event_window,
+            watch_queue: self.watch_queue,
+            seed,
+        };
+        let tls = self.tls.then(Tls::generate).transpose().map_err(StartError::Certificates)?;
+        let world = Arc::new(World::new(settings, self.bookmark_period, self.token));
+        ApiServer::serve(world, Setup { port: self.port, workers: self.workers, tls })
+    }
+}

@@ -1,0 +1,130 @@
+//! Custom kinds: what a CustomResourceDefinition makes the server serve.
+//!
+//! Answers: which kinds does this definition add, and is it sound enough to be served? Schemas are not enforced.
+//! 1. A sound definition is served from the moment it is stored, one `Kind` per served version.
+//! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
+//!
+//! Next: `delete.rs` takes a definition's objects away with it.
+use serde_json::{Value, json};
+
+use super::kind::{GenerationRule, Kind, NameRule, ResourceId, Rules};
+use super::object::member;
+use super::prepare;
+use super::status::Cause;
+use super::store::{Call, Cluster};
+
+const RULES: Rules = Rules {
+    name: NameRule::Subdomain,
+    generation: GenerationRule::AllButMetadata,
+    unconditional_update: false,
+    delete_answers_object: false,
+    put_creates: false,
+    status_metadata: &[],
+};
+
+/// Whether this is the kind of definitions.
+pub(crate) fn is_definition(kind: &Kind) -> bool {
+    *kind.resource.group == *"apiextensions.k8s.io" && *kind.resource.plural == *"customresourcedefinitions"
+}
+
+fn text<'a>(definition: &'a Value, at: &str) -> &'a str {
+    definition.pointer(at).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn texts(definition: &Value, at: &str) -> Vec<String> {
+    let list = definition.pointer(at).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Finds the first thing that keeps a definition from being served.
+pub(crate) fn check(definition: &Value) -> Result<(), Cause> {
+    for at in ["group", "names/plural", "names/kind", "scope"] {
+        if text(definition, &format!("/spec/{at}")).is_empty() {
+            return Err(Cause::required(&format!("spec.{}", at.replace('/', ".")), ""));
+        }
+    }
+    let expected = format!("{}.{}", text(definition, "/spec/names/plural"), text(definition, "/spec/group"));
+    if member(definition, "name") != expected {
+        let why = "must be spec.names.plural+\".\"+spec.group";
+        return Err(Cause::invalid("metadata.name", member(definition, "name"), why));
+    }
+    if !matches!(text(definition, "/spec/scope"), "Namespaced" | "Cluster") {
+        let message = "Unsupported value: supported values: \"Cluster\", \"Namespaced\"".to_owned();
+        return Err(Cause { reason: "FieldValueNotSupported", message, field: "spec.scope".into() });
+    }
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let stored = versions.into_iter().flatten().filter(|version| version["storage"] == json!(true)).count();
+    if stored != 1 {
+        let why = "must have exactly one version marked as storage version";
+        return Err(Cause::invalid("spec.versions", "", why));
+    }
+    Ok(())
+}
+
+/// The kinds a sound definition adds, the stored version first.
+pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
+    let mut versions: Vec<&Value> = match definition.pointer("/spec/versions").and_then(Value::as_array) {
+        Some(versions) => versions.iter().filter(|version| version["served"] == json!(true)).collect(),
+        None => Vec::new(),
+    };
+    versions.sort_by_key(|version| version["storage"] != json!(true));
+    versions.into_iter().map(|version| kind(definition, version)).collect()
+}
+
+fn kind(definition: &Value, version: &Value) -> Kind {
+    let name = text(definition, "/spec/names/kind");
+    let or = |given: &str, default: String| if given.is_empty() { default } else { given.to_owned() };
+    let selectable = version.get("selectableFields").and_then(Value::as_array);
+    let paths = selectable.into_iter().flatten().filter_map(|field| field["jsonPath"].as_str());
+    let field = |path: &str| (path.trim_start_matches('.').to_owned(), path.replace('.', "/"));
+    Kind {
+        resource: ResourceId::new(text(definition, "/spec/group"), text(definition, "/spec/names/plural")),
+        version: version["name"].as_str().unwrap_or_default().to_owned(),
+        kind: name.to_owned(),
+        list_kind: or(text(definition, "/spec/names/listKind"), format!("{name}List")),
+        singular: or(text(definition, "/spec/names/singular"), name.to_lowercase()),
+        short_names: texts(definition, "/spec/names/shortNames"),
+        categories: texts(definition, "/spec/names/categories"),
+        namespaced: text(definition, "/spec/scope") == "Namespaced",
+        status: version.pointer("/subresources/status").is_some(),
+        custom: true,
+        rules: RULES,
+        fields: paths.map(field).collect(),
+        namespace_field: true,
+        zero: String::new(),
+    }
+}
+
+fn status(definition: &Value, now: i64) -> Value {
+    let condition = |name: &str, reason: &str, message: &str| {
+        json!({"type": name, "status": "True", "reason": reason, "message": message,
+            "lastTransitionTime": prepare::timestamp(now)})
+    };
+    let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let stored = versions.into_iter().flatten().filter(|version| version["storage"] == json!(true));
+    let stored: Vec<&Value> = stored.map(|version| &version["name"]).collect();
+    json!({
+        "acceptedNames": names, "storedVersions": stored,
+        "conditions": [
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+    })
+}
+
+impl Cluster {
+    /// Serves what the definition under `key` says, and writes its conditions.
+    pub(super) fn establish(&mut self, call: &Call<'_>, key: &str) {
+        let Some(stored) = self.find(&call.kind.resource, key) else { return };
+        let mut definition = stored.decode();
+        let kinds = kinds(&definition);
+        let (group, plural) = (text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));
+        let resource = ResourceId::new(group, plural);
+        self.registry.replace(&resource, kinds);
+        if definition.pointer("/status/conditions").is_none() {
+            definition["status"] = status(&definition, call.now);
+            self.commit(call.kind, key, Some(definition));
+        }
+    }
+}

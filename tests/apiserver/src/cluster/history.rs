@@ -1,0 +1,126 @@
+//! The bounded memory of what happened to one resource, from which watches resume and old versions are told.
+//!
+//! Answers: what happened after version n, and what did the table look like at n? It does not fan out.
+//! 1. Events stand in strictly rising revision order.
+//! 2. Every event with a revision above `floor` is here; nothing at or below it is promised.
+//! 3. At most `window` events are kept; the oldest go first and raise `floor`.
+//!
+//! Next: `table.rs` holds one of these beside the current state.
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use super::kind::Kind;
+use super::object::Object;
+use super::representation::{Form, watch_line};
+
+/// What a watch event says happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventType {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl EventType {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// One committed change: before and after, with the lines watchers send, each encoded once.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) key: Arc<str>,
+    pub(crate) revision: u64,
+    pub(crate) old: Option<Arc<Object>>,
+    pub(crate) new: Option<Arc<Object>>,
+    stamped: OnceLock<Arc<Object>>,
+    lines: [OnceLock<Bytes>; 6],
+}
+
+impl Event {
+    pub(crate) fn new(
+        key: Arc<str>,
+        revision: u64,
+        old: Option<Arc<Object>>,
+        new: Option<Arc<Object>>,
+    ) -> Self {
+        debug_assert!(old.is_some() || new.is_some(), "an event has a state before or after");
+        Self { key, revision, old, new, stamped: OnceLock::new(), lines: Default::default() }
+    }
+
+    /// The object an event of this type carries; a deletion carries the last state with the new version.
+    pub(crate) fn object(&self, event_type: EventType, kind: &Kind) -> &Arc<Object> {
+        match (event_type, &self.new, &self.old) {
+            (EventType::Added | EventType::Modified, Some(new), _) => new,
+            (_, _, Some(old)) => self.stamped.get_or_init(|| Arc::new(old.stamped(kind, self.revision))),
+            (EventType::Deleted, Some(new), None) => new,
+            (_, None, None) => unreachable!("an event has a state before or after"),
+        }
+    }
+
+    /// The newline-terminated line of this event, encoded at its first use and shared by all watchers.
+    ///
+    /// `shared` is false for a version of a custom kind that is not the stored one: its lines are made each time.
+    pub(crate) fn line(&self, event_type: EventType, kind: &Kind, form: Form, shared: bool) -> Bytes {
+        let encode = || watch_line(event_type.as_str(), kind, self.object(event_type, kind), form);
+        if !shared {
+            return encode();
+        }
+        let slot = event_type as usize * 2 + usize::from(form == Form::Metadata);
+        self.lines[slot].get_or_init(encode).clone()
+    }
+}
+
+/// The ring of one resource.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    events: VecDeque<Arc<Event>>,
+    floor: u64,
+    window: usize,
+}
+
+impl History {
+    pub(crate) fn new(window: usize, floor: u64) -> Self {
+        Self { events: VecDeque::new(), floor, window: window.max(1) }
+    }
+
+    /// The highest revision whose successors are no longer all known.
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    pub(crate) fn push(&mut self, event: Arc<Event>) {
+        debug_assert!(self.events.back().is_none_or(|last| last.revision < event.revision), "revisions rise");
+        self.events.push_back(event);
+        while self.events.len() > self.window {
+            self.drop_oldest();
+        }
+    }
+
+    /// Forgets every event up to and including `revision`.
+    pub(crate) fn compact(&mut self, revision: u64) {
+        while self.events.front().is_some_and(|event| event.revision <= revision) {
+            self.drop_oldest();
+        }
+        self.floor = self.floor.max(revision);
+    }
+
+    /// The events after `revision`, oldest first.
+    pub(crate) fn after(&self, revision: u64) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
+        let from = self.events.partition_point(|event| event.revision <= revision);
+        self.events.range(from..)
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(event) = self.events.pop_front() {
+            self.floor = event.revision;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What the server knows about one kind in one version: names, scope, subresources and the rules of its writes.
+//!
+//! Answers: how is this kind called, and which rules hold for it? It holds no objects.
+//! 1. A `Kind` is data; no code asks for a kind by name except the few built-in behaviours (`Rules`).
+//! 2. Two versions of a custom kind share one `storage`: (group, plural).
+//!
+//! Next: `builtin.rs` is the table of the kinds every server has, `crd.rs` makes a `Kind` of a CRD object.
+use std::sync::Arc;
+
+use super::status::Named;
+
+/// Which stored table a kind's objects live in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ResourceId {
+    pub(crate) group: Arc<str>,
+    pub(crate) plural: Arc<str>,
+}
+
+impl ResourceId {
+    pub(crate) fn new(group: &str, plural: &str) -> Self {
+        Self { group: group.into(), plural: plural.into() }
+    }
+
+    /// Reads kubectl's form: `pods`, `deployments.apps`, `widgets.example.com`.
+    pub(crate) fn parse(text: &str) -> Self {
+        let (plural, group) = text.split_once('.').unwrap_or((text, ""));
+        Self::new(group, plural)
+    }
+}
+
+impl std::fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(&self.plural)
+        } else {
+            write!(f, "{}.{}", self.plural, self.group)
+        }
+    }
+}
+
+/// What a name of this kind must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    /// RFC 1123 subdomain, up to 253 characters.
+    Subdomain,
+    /// RFC 1123 label, up to 63 characters.
+    Label,
+    /// Anything that can stand in a path: not `.`, `..`, no `/`, no `%`.
+    PathSegment,
+}
+
+/// When `metadata.generation` goes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GenerationRule {
+    /// The kind has no generation; one in a body is kept as it is.
+    Absent,
+    /// On a change of `spec`.
+    Spec,
+    /// On a change of anything but `metadata` and, if there is a status subresource, `status`.
+    AllButMetadata,
+}
+
+/// The rules of writes that differ between kinds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) name: NameRule,
+    pub(crate) generation: GenerationRule,
+    /// Whether an update without a resourceVersion is taken.
+    pub(crate) unconditional_update: bool,
+    /// Whether DELETE answers the object (else a Status of success).
+    pub(crate) delete_answers_object: bool,
+    /// Whether a PUT on a name that does not exist creates it.
+    pub(crate) put_creates: bool,
+    /// Which metadata members the status subresource writes too.
+    pub(crate) status_metadata: &'static [&'static str],
+}
+
+/// One kind in one served version.
+#[derive(Debug, Clone)]
+pub(crate) struct Kind {
+    pub(crate) resource: ResourceId,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) status: bool,
+    pub(crate) custom: bool,
+    pub(crate) rules: Rules,
+    /// Field labels a selector may use, with the JSON pointer of each, beyond name and namespace.
+    pub(crate) fields: Vec<(String, String)>,
+    /// Whether the selector label `metadata.namespace` is known.
+    pub(crate) namespace_field: bool,
+    /// The members after `metadata` in a bookmark of this kind, as JSON text without braces.
+    pub(crate) zero: String,
+}
+
+impl Kind {
+    pub(crate) fn api_version(&self) -> String {
+        if self.resource.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.resource.group, self.version)
+        }
+    }
+
+    /// The plural resource with a name, for refusals.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> Named<'a> {
+        Named { group: &self.resource.group, kind: &self.resource.plural, name }
+    }
+
+    /// The Kind with a name, for 422.
+    pub(crate) fn named_kind<'a>(&'a self, name: &'a str) -> Named<'a> {
+        Named { group: &self.resource.group, kind: &self.kind, name }
+    }
+
+    /// The store's key: its byte order is the order of lists.
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
+        if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
+    }
+}

@@ -1,0 +1,202 @@
+//! Lists: which version a list shows, its pages, and the continue token that joins them.
+//!
+//! Answers: which objects does this list hold, and how does the client ask for the rest?
+//! 1. All pages of one list show one version, as long as the history reaches back to it.
+//! 2. A token too old is refused with a fresh one, that goes on at the latest version.
+//! 3. Under the store's lock only a snapshot is taken (one pointer, and undoing what came after an old version);
+//!    filtering and copying happen on the snapshot, outside.
+//!
+//! Next: `http/list_body.rs` writes a page as bytes.
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::kind::Kind;
+use super::object::Object;
+use super::options::{ListOptions, Version};
+use super::selector::Selector;
+use super::status::ApiError;
+use super::store::Cluster;
+use super::table::{Objects, Scope};
+
+const TOKEN_VERSION: &str = "meta.k8s.io/v1";
+const INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. \
+You can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
+remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
+created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
+
+/// A frozen view of the objects a request is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) revision: u64,
+    objects: Objects,
+    scope: Scope,
+    selector: Selector,
+}
+
+/// One page of a list.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) revision: u64,
+    pub(crate) objects: Vec<Arc<Object>>,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<u64>,
+}
+
+/// A list that is decided but not yet carried out: the snapshot and where to start in it.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    snapshot: Snapshot,
+    start: Option<String>,
+    limit: Option<usize>,
+    left: Option<u64>,
+    epoch: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Token {
+    v: String,
+    /// The version of the list; none means "whatever is latest".
+    rv: Option<u64>,
+    start: String,
+    /// How many objects lie after `start`, if that is known.
+    left: Option<u64>,
+    epoch: u64,
+}
+
+impl Token {
+    fn write(&self) -> String {
+        STANDARD_NO_PAD.encode(serde_json::to_vec(self).expect("a token always encodes"))
+    }
+
+    fn read(text: &str) -> Result<Self, ApiError> {
+        let refused = || ApiError::bad_request("continue key is not valid: illegal base64 data or content");
+        let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| refused())?;
+        let token: Self = serde_json::from_slice(&bytes).map_err(|_| refused())?;
+        if token.v == TOKEN_VERSION { Ok(token) } else { Err(refused()) }
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn new(revision: u64, objects: Objects, scope: Scope, selector: Selector) -> Self {
+        Self { revision, objects, scope, selector }
+    }
+
+    /// The matching objects after `start` in key order, with their keys.
+    pub(crate) fn after(&self, start: Option<&str>) -> impl Iterator<Item = (&Arc<str>, &Arc<Object>)> {
+        let sound = start.is_none_or(|start| self.scope.holds_after(start));
+        let range = sound.then(|| self.objects.range(self.scope.range(start)));
+        range
+            .into_iter()
+            .flatten()
+            .filter(|(_, object)| self.selector.is_empty() || self.selector.matches(object))
+    }
+
+    fn count(&self) -> u64 {
+        match self.scope {
+            Scope::All => self.objects.len() as u64,
+            _ => self.objects.range(self.scope.range(None)).count() as u64,
+        }
+    }
+}
+
+impl Listing {
+    /// Cuts the page. Linear in the objects it visits; needs no lock.
+    pub(crate) fn page(self) -> Page {
+        let Some(limit) = self.limit else {
+            let objects = self.snapshot.after(self.start.as_deref()).map(|(_, object)| Arc::clone(object));
+            let objects = objects.collect();
+            return Page { revision: self.snapshot.revision, objects, continue_token: None, remaining: None };
+        };
+        let mut found = self.snapshot.after(self.start.as_deref());
+        let mut last = None;
+        let mut objects = Vec::with_capacity(limit.min(1024));
+        for (key, object) in found.by_ref().take(limit) {
+            last = Some(key);
+            objects.push(Arc::clone(object));
+        }
+        let more = found.next().is_some();
+        let left = self.left.or_else(|| {
+            (more && self.start.is_none() && self.snapshot.selector.is_empty()).then(|| self.snapshot.count())
+        });
+        let remaining = left.map(|left| left.saturating_sub(objects.len() as u64)).filter(|_| more);
+        let continue_token = last.filter(|_| more).map(|key| {
+            let (v, rv) = (TOKEN_VERSION.to_owned(), Some(self.snapshot.revision));
+            Token { v, rv, start: key.to_string(), left: remaining, epoch: self.epoch }.write()
+        });
+        Page { revision: self.snapshot.revision, objects, continue_token, remaining }
+    }
+}
+
+/// The part of the resource that a list or watch of this namespace and selector can touch.
+pub(crate) fn scope_of(kind: &Kind, namespace: Option<&str>, selector: &Selector) -> Scope {
+    match (namespace, selector.name()) {
+        (Some(namespace), Some(name)) if kind.namespaced => Scope::Key(kind.key(namespace, name)),
+        (None, Some(name)) if !kind.namespaced => Scope::Key(name.to_owned()),
+        (Some(namespace), None) if kind.namespaced => Scope::Namespace(namespace.to_owned()),
+        _ => Scope::All,
+    }
+}
+
+impl Cluster {
+    /// The version a list has to wait for, if the store is not there yet.
+    pub(crate) fn awaited(&self, version: Version) -> Option<u64> {
+        match version {
+            Version::At(version) if version > self.revision() => Some(version),
+            _ => None,
+        }
+    }
+
+    /// Takes the snapshot a list is cut from.
+    ///
+    /// # Errors
+    /// 410 for a version or token too old, 504 for one not reached yet, 400 for a broken token.
+    pub(crate) fn list(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        options: &ListOptions,
+    ) -> Result<Listing, ApiError> {
+        if let Some(version) = self.awaited(options.version) {
+            return Err(ApiError::too_large_version(version, self.revision()));
+        }
+        let token = match options.continue_token.as_str() {
+            "" => None,
+            text => Some(Token::read(text)?),
+        };
+        let revision = match (&token, options.version, options.exact) {
+            (Some(token), _, _) => token.rv.unwrap_or_else(|| self.revision()),
+            (None, Version::At(version), true) => version,
+            _ => self.revision(),
+        };
+        let scope = scope_of(kind, namespace, &options.selector);
+        let objects = self.objects_at(kind, revision, token.as_ref())?;
+        let limit = if options.version == Version::Any && token.is_none() { None } else { options.limit };
+        let (start, left) = token.map_or((None, None), |token| (Some(token.start), token.left));
+        let snapshot = Snapshot::new(revision, objects, scope, options.selector.clone());
+        Ok(Listing { snapshot, start, limit, left, epoch: self.token_epoch })
+    }
+
+    fn objects_at(&self, kind: &Kind, revision: u64, token: Option<&Token>) -> Result<Objects, ApiError> {
+        let table = self.table(&kind.resource);
+        let floor = table.map_or(0, |table| table.history.floor());
+        let stale = token.is_some_and(|token| token.rv.is_some() && token.epoch < self.token_epoch);
+        if revision > self.revision() {
+            return Err(ApiError::too_large_version(revision, self.revision()));
+        }
+        if stale || (revision < floor && revision != self.revision()) {
+            let refusal = ApiError::expired(if token.is_some() { INCONSISTENT } else { TOO_OLD });
+            return Err(match token {
+                Some(token) => {
+                    let (v, start, epoch) = (TOKEN_VERSION.to_owned(), token.start.clone(), self.token_epoch);
+                    refusal.with_continue(Token { v, rv: None, start, left: None, epoch }.write())
+                }
+                None => refusal,
+            });
+        }
+        Ok(table.map(|table| table.at(revision)).unwrap_or_default())
+    }
+}

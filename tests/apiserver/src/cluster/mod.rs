@@ -1,0 +1,33 @@
+//! The pure half of the API server: kinds, objects, versions, lists, watches and the rules of writes.
+//!
+//! Answers every question whose answer is not about bytes on a socket. No HTTP, no clock (`now` is an argument),
+//! no entropy (the seed is an argument), no locks, no tasks.
+//!
+//! Reading order: `kind` → `builtin` → `object` → `history` → `table` → `store` → `list`, `watch` → `write`, `delete`.
+//!
+//! 1. Every change goes through `Cluster::commit`, takes the next revision and reaches every watch it concerns.
+//! 2. Nothing here waits; what must be woken is left in `Cluster::take_woken` for the shell.
+pub(crate) mod builtin;
+pub(crate) mod crd;
+pub(crate) mod delete;
+pub(crate) mod discovery;
+pub(crate) mod history;
+pub(crate) mod kind;
+pub(crate) mod list;
+pub(crate) mod names;
+pub(crate) mod object;
+pub(crate) mod options;
+pub(crate) mod patch;
+pub(crate) mod prepare;
+pub(crate) mod registry;
+pub(crate) mod representation;
+pub(crate) mod rng;
+pub(crate) mod selector;
+pub(crate) mod status;
+pub(crate) mod store;
+pub(crate) mod table;
+pub(crate) mod watch;
+pub(crate) mod write;
+
+#[cfg(test)]
+mod tests;

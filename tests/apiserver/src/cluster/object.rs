@@ -1,0 +1,134 @@
+//! One stored object: its JSON encoded once, and the few values that are asked for without decoding it.
+//!
+//! Answers: what are the bytes of this object, and what do selectors see of it? It is never changed: a write makes a new one.
+//! 1. `body` is a JSON object without `kind` and `apiVersion` (lists of built-ins want it so; the rest put a prefix before it).
+//! 2. `metadata.resourceVersion` in `body` equals `revision`.
+//! 3. `fields` stand in the order of `Kind::fields`.
+//!
+//! Next: `history.rs`, where objects become events.
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+
+/// An immutable object with its encoding.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) namespace: Box<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) uid: Box<str>,
+    pub(crate) revision: u64,
+    pub(crate) labels: Box<[(Box<str>, Box<str>)]>,
+    pub(crate) fields: Box<[Box<str>]>,
+    pub(crate) body: Bytes,
+    metadata_only: OnceLock<Bytes>,
+}
+
+#[derive(Deserialize)]
+struct MetadataOnly<'a> {
+    #[serde(borrow)]
+    metadata: &'a RawValue,
+}
+
+impl Object {
+    /// Encodes `value` at `revision`; `kind` and `apiVersion` are dropped, the version is written in.
+    pub(crate) fn encode(kind: &Kind, mut value: Value, revision: u64) -> Self {
+        set_version(&mut value, revision);
+        if let Value::Object(map) = &mut value {
+            map.remove("kind");
+            map.remove("apiVersion");
+        }
+        let labels = match value.pointer("/metadata/labels") {
+            Some(Value::Object(map)) => {
+                map.iter().map(|(name, value)| (name.as_str().into(), text(value))).collect()
+            }
+            _ => Box::default(),
+        };
+        Self {
+            namespace: member(&value, "namespace").into(),
+            name: member(&value, "name").into(),
+            uid: member(&value, "uid").into(),
+            revision,
+            labels,
+            fields: kind
+                .fields
+                .iter()
+                .map(|(_, at)| value.pointer(at).map(text).unwrap_or_default())
+                .collect(),
+            body: Bytes::from(serde_json::to_vec(&value).expect("a JSON value always encodes")),
+            metadata_only: OnceLock::new(),
+        }
+    }
+
+    /// The object as a JSON value, without `kind` and `apiVersion`. Costs a parse.
+    pub(crate) fn decode(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("the body was encoded by this crate")
+    }
+
+    /// The object as a JSON value with its `kind` and `apiVersion`.
+    pub(crate) fn decode_as(&self, kind: &Kind) -> Value {
+        let mut value = self.decode();
+        set_type(&mut value, &kind.api_version(), &kind.kind);
+        value
+    }
+
+    /// The same state with another version: what a DELETED event carries.
+    pub(crate) fn stamped(&self, kind: &Kind, revision: u64) -> Self {
+        Self::encode(kind, self.decode(), revision)
+    }
+
+    /// `{"metadata":{...}}`: the body of a `PartialObjectMetadata`. Made once, at the first use.
+    pub(crate) fn metadata_only(&self) -> &Bytes {
+        self.metadata_only.get_or_init(|| {
+            let parsed: MetadataOnly<'_> =
+                serde_json::from_slice(&self.body).expect("every stored object has metadata");
+            Bytes::from(format!("{{\"metadata\":{}}}", parsed.metadata.get()))
+        })
+    }
+
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|(label, _)| &**label == name).map(|(_, value)| &**value)
+    }
+}
+
+fn text(value: &Value) -> Box<str> {
+    match value {
+        Value::String(text) => text.as_str().into(),
+        Value::Null => "".into(),
+        other => other.to_string().into(),
+    }
+}
+
+/// A text member of `metadata`, empty if it is missing.
+pub(crate) fn member<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The `metadata` of a value that has been checked to have one.
+pub(crate) fn metadata_mut(value: &mut Value) -> &mut Map<String, Value> {
+    let root = value.as_object_mut().expect("checked to be an object");
+    let metadata = root.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    metadata.as_object_mut().expect("checked to be an object")
+}
+
+/// Writes the decimal text of `revision` into the metadata.
+pub(crate) fn set_version(value: &mut Value, revision: u64) {
+    metadata_mut(value).insert("resourceVersion".into(), Value::String(revision.to_string()));
+}
+
+/// Writes `apiVersion` and `kind`.
+pub(crate) fn set_type(value: &mut Value, api_version: &str, kind: &str) {
+    if let Value::Object(root) = value {
+        root.insert("apiVersion".into(), Value::String(api_version.to_owned()));
+        root.insert("kind".into(), Value::String(kind.to_owned()));
+    }
+}
+
+/// Whether the metadata lists any finalizer.
+pub(crate) fn has_finalizers(value: &Value) -> bool {
+    value.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+}

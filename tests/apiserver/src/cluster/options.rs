@@ -1,0 +1,185 @@
+//! The query of a list or a watch, read and checked once.
+//!
+//! Answers: what does this client ask for, and may it be asked together? It does not look at any state.
+//! 1. A combination the API forbids is refused here, so later code meets only legal ones.
+//! 2. `""` and `"0"` are not versions: they become `Version::Unset` and `Version::Any`.
+//!
+//! Next: `list.rs` and `watch.rs` act on the result.
+use super::kind::Kind;
+use super::selector::Selector;
+use super::status::{ApiError, Cause, Named};
+
+/// The decoded pairs of a query string, in their order.
+pub(crate) type Query = [(String, String)];
+
+/// The first value of a query member; empty if it is missing.
+pub(crate) fn value<'a>(query: &'a Query, name: &str) -> &'a str {
+    query.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+/// Any value but `false` and `0` is true, as in the API's own conversion.
+pub(crate) fn flag(query: &Query, name: &str) -> bool {
+    let found = query.iter().find(|(key, _)| key == name);
+    found.is_some_and(|(_, value)| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
+}
+
+/// The resourceVersion a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Unset,
+    Any,
+    At(u64),
+}
+
+impl Version {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Ok(Self::Unset),
+            _ => match text.parse::<u64>() {
+                Ok(0) => Ok(Self::Any),
+                Ok(version) => Ok(Self::At(version)),
+                Err(_) => Err(format!(
+                    "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                )),
+            },
+        }
+    }
+}
+
+/// What a list asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct ListOptions {
+    pub(crate) version: Version,
+    pub(crate) exact: bool,
+    pub(crate) limit: Option<usize>,
+    pub(crate) continue_token: String,
+    pub(crate) selector: Selector,
+}
+
+/// What a watch asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchOptions {
+    pub(crate) version: Version,
+    pub(crate) selector: Selector,
+    pub(crate) bookmarks: bool,
+    pub(crate) initial_events: Option<bool>,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+/// What a GET of one object asks for: the version it must be at least as new as.
+pub(crate) fn get_version(query: &Query) -> Result<Version, ApiError> {
+    Version::parse(value(query, "resourceVersion")).map_err(ApiError::untyped)
+}
+
+fn invalid(causes: &[Cause]) -> ApiError {
+    ApiError::invalid(Named { group: "meta.k8s.io", kind: "ListOptions", name: "" }, causes)
+}
+
+fn initial_events(query: &Query) -> Option<bool> {
+    let named = query.iter().any(|(key, value)| key == "sendInitialEvents" && !value.is_empty());
+    named.then(|| flag(query, "sendInitialEvents"))
+}
+
+impl ListOptions {
+    /// # Errors
+    /// 400 for unreadable values, 422 for combinations that are forbidden.
+    pub(crate) fn parse(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
+        let version = Version::parse(value(query, "resourceVersion")).map_err(ApiError::bad_request)?;
+        let matching = value(query, "resourceVersionMatch");
+        let continue_token = value(query, "continue").to_owned();
+        let causes = list_causes(query, version, matching, !continue_token.is_empty());
+        if !causes.is_empty() {
+            return Err(invalid(&causes));
+        }
+        if !continue_token.is_empty() && matches!(version, Version::At(_)) {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let limit = match value(query, "limit") {
+            "" | "0" => None,
+            text => Some(text.parse::<usize>().map_err(|_| {
+                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+            })?),
+        };
+        let selector = Selector::parse(value(query, "labelSelector"), value(query, "fieldSelector"), kind)?;
+        let legacy = matching.is_empty() && limit.is_some() && matches!(version, Version::At(_));
+        Ok(Self { version, exact: matching == "Exact" || legacy, limit, continue_token, selector })
+    }
+}
+
+fn list_causes(query: &Query, version: Version, matching: &str, continued: bool) -> Vec<Cause> {
+    let field = "resourceVersionMatch";
+    let mut causes = Vec::new();
+    if initial_events(query).is_some() {
+        causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    }
+    if matching.is_empty() {
+        return causes;
+    }
+    if continued {
+        let why = "resourceVersionMatch is forbidden when continue is provided";
+        causes.push(Cause::forbidden(field, why));
+    }
+    if version == Version::Unset {
+        let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+        causes.push(Cause::forbidden(field, why));
+    }
+    if !matches!(matching, "Exact" | "NotOlderThan") {
+        let message =
+            format!("Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\"");
+        causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
+    }
+    if matching == "Exact" && version == Version::Any {
+        let why = "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"";
+        causes.push(Cause::forbidden(field, why));
+    }
+    causes
+}
+
+impl WatchOptions {
+    /// `watch_list` is false where the server plays one without that feature.
+    ///
+    /// # Errors
+    /// 400 and 422 as for lists; 500 without a reason for an unreadable version, as a real server does.
+    pub(crate) fn parse(query: &Query, kind: &Kind, watch_list: bool) -> Result<Self, ApiError> {
+        let matching = value(query, "resourceVersionMatch");
+        let initial_events = initial_events(query);
+        if let Some(cause) = watch_cause(matching, initial_events, watch_list) {
+            return Err(invalid(&[cause]));
+        }
+        let version = Version::parse(value(query, "resourceVersion")).map_err(ApiError::untyped)?;
+        let selector = Selector::parse(value(query, "labelSelector"), value(query, "fieldSelector"), kind)?;
+        let timeout_seconds = match value(query, "timeoutSeconds") {
+            "" | "0" => None,
+            text => Some(text.parse().map_err(|_| {
+                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+            })?),
+        };
+        let bookmarks = flag(query, "allowWatchBookmarks");
+        Ok(Self { version, selector, bookmarks, initial_events, timeout_seconds })
+    }
+}
+
+fn watch_cause(matching: &str, initial_events: Option<bool>, watch_list: bool) -> Option<Cause> {
+    let field = "resourceVersionMatch";
+    match (initial_events, matching) {
+        (Some(_), _) if !watch_list => {
+            let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+            Some(Cause::forbidden("sendInitialEvents", why))
+        }
+        (Some(_), "NotOlderThan") | (None, "") => None,
+        (Some(_), "") => {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            Some(Cause::forbidden(field, why))
+        }
+        (Some(_), other) => {
+            let message = format!("Unsupported value: {other:?}: supported values: \"NotOlderThan\"");
+            Some(Cause { reason: "FieldValueNotSupported", message, field: field.into() })
+        }
+        (None, _) => {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            Some(Cause::forbidden(field, why))
+        }
+    }
+}

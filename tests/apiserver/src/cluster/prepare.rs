@@ -1,0 +1,237 @@
+//! What a body must look like before it may be stored, and what the server writes into it.
+//!
+//! Answers: is this body about the right thing, and which members are not the client's to set? It touches no state.
+//! 1. Each check is one function from a body to a refusal.
+//! 2. uid, creationTimestamp, generation and deletion marks are always the server's.
+//!
+//! Next: `write.rs` runs these in the order of the API.
+use serde_json::{Map, Value, json};
+
+use super::kind::{GenerationRule, Kind};
+use super::names;
+use super::object::{has_finalizers, member, metadata_mut};
+use super::status::{ApiError, Cause};
+use super::store::Call;
+
+/// The API's time stamp of this second.
+pub(crate) fn timestamp(now: i64) -> String {
+    jiff::Timestamp::from_second(now).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
+}
+
+/// Checks that the body is an object of this kind with sound metadata.
+pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError> {
+    let Some(root) = body.as_object() else {
+        return Err(ApiError::bad_request("the object provided is unrecognized: it is not a JSON object"));
+    };
+    let text = |name: &str| root.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (given_kind, given_version) = (text("kind"), text("apiVersion"));
+    if kind.custom && (given_kind.is_empty() || given_version.is_empty()) {
+        let missing = if given_kind.is_empty() { "Kind" } else { "apiVersion" };
+        return Err(ApiError::bad_request(format!("Object '{missing}' is missing in the body")));
+    }
+    if !given_version.is_empty() && given_version != kind.api_version() {
+        let message = format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({})",
+            kind.api_version()
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    if !given_kind.is_empty() && given_kind != kind.kind {
+        let message = format!(
+            "{given_kind} in version {given_version:?} cannot be handled as a {}: converting to {} is not possible",
+            kind.kind, kind.kind
+        );
+        let wrong = Cause::invalid("kind", given_kind, &format!("must be {}", kind.kind));
+        let custom = || ApiError::invalid(kind.named_kind(member(body, "name")), &[wrong]);
+        return Err(if kind.custom { custom() } else { ApiError::bad_request(message) });
+    }
+    check_metadata(kind, body)
+}
+
+fn check_metadata(kind: &Kind, body: &mut Value) -> Result<(), ApiError> {
+    let root = body.as_object_mut().expect("checked above");
+    let metadata = root.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    let unreadable = |what: &str, expected: &str| {
+        ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: json: cannot unmarshal {what} into a Go value of type {expected}",
+            kind.kind, kind.version, kind.kind
+        ))
+    };
+    if metadata.is_null() {
+        *metadata = Value::Object(Map::new());
+    }
+    let Some(metadata) = metadata.as_object_mut() else { return Err(unreadable("metadata", "ObjectMeta")) };
+    metadata.retain(|_, value| !value.is_null());
+    for name in ["name", "namespace", "generateName", "uid", "resourceVersion", "deletionTimestamp"] {
+        if metadata.get(name).is_some_and(|value| !value.is_string()) {
+            return Err(unreadable(name, "string"));
+        }
+    }
+    for name in ["labels", "annotations"] {
+        let texts = |map: &Map<String, Value>| map.values().all(Value::is_string);
+        if metadata.get(name).is_some_and(|value| !value.as_object().is_some_and(texts)) {
+            return Err(unreadable(name, "map[string]string"));
+        }
+    }
+    let names = |list: &Vec<Value>| list.iter().all(Value::is_string);
+    if metadata.get("finalizers").is_some_and(|value| !value.as_array().is_some_and(names)) {
+        return Err(unreadable("finalizers", "[]string"));
+    }
+    metadata.remove("selfLink");
+    Ok(())
+}
+
+/// Checks that the body's namespace is the path's, and writes it in where it is missing.
+pub(crate) fn check_namespace(call: &Call<'_>, body: &mut Value) -> Result<(), ApiError> {
+    let given = member(body, "namespace").to_owned();
+    if !call.kind.namespaced {
+        metadata_mut(body).remove("namespace");
+        return Ok(());
+    }
+    if !given.is_empty() && given != call.namespace {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(ApiError::bad_request(message));
+    }
+    metadata_mut(body).insert("namespace".into(), json!(call.namespace));
+    Ok(())
+}
+
+/// Checks the name in the metadata.
+pub(crate) fn check_name(kind: &Kind, body: &Value) -> Result<(), ApiError> {
+    let name = member(body, "name");
+    if name.is_empty() {
+        let cause = Cause::required("metadata.name", "name or generateName is required");
+        return Err(ApiError::invalid(kind.named_kind(name), &[cause]));
+    }
+    match names::refuse(name, kind.rules.name) {
+        Some(why) => {
+            let cause = Cause::invalid("metadata.name", name, &why);
+            Err(ApiError::invalid(kind.named_kind(name), &[cause]))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes what the server sets on a new object.
+pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
+    let kind = call.kind;
+    let metadata = metadata_mut(body);
+    metadata.insert("uid".into(), json!(uid));
+    metadata.insert("creationTimestamp".into(), json!(timestamp(call.now)));
+    metadata.remove("deletionTimestamp");
+    metadata.remove("deletionGracePeriodSeconds");
+    if kind.rules.generation != GenerationRule::Absent {
+        metadata.insert("generation".into(), json!(1));
+    }
+    if kind.status {
+        body.as_object_mut().expect("checked to be an object").remove("status");
+    }
+    match (&*kind.resource.group, &*kind.resource.plural) {
+        ("", "pods") => body["status"] = json!({"phase": "Pending"}),
+        ("", "namespaces") => {
+            let name = member(body, "name").to_owned();
+            body["spec"] = json!({"finalizers": ["kubernetes"]});
+            body["status"] = json!({"phase": "Active"});
+            let labels = metadata_mut(body).entry("labels").or_insert_with(|| json!({}));
+            labels["kubernetes.io/metadata.name"] = json!(name);
+        }
+        _ => {}
+    }
+}
+
+/// Puts back what a client may not change on the main endpoint, and counts the generation.
+///
+/// # Errors
+/// 422 for a deletion mark the client sets, or a finalizer added while the object is going.
+pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) -> Result<(), ApiError> {
+    let kind = call.kind;
+    let deleting = old.pointer("/metadata/deletionTimestamp").is_some();
+    let mut causes = Vec::new();
+    let marked = member(body, "deletionTimestamp");
+    if !marked.is_empty() && marked != member(old, "deletionTimestamp") {
+        causes.push(Cause::invalid("metadata.deletionTimestamp", marked, "field is immutable"));
+    }
+    if deleting && adds_finalizer(old, body) {
+        let why = "no new finalizers can be added if the object is being deleted";
+        causes.push(Cause::forbidden("metadata.finalizers", why));
+    }
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
+    }
+    let kept =
+        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"];
+    for name in kept.iter().chain(kind.rules.generation.is_counted().then_some(&"generation")) {
+        put_back(metadata_mut(body), old.get("metadata").and_then(|metadata| metadata.get(name)), name);
+    }
+    if kind.status {
+        put_back(body.as_object_mut().expect("checked to be an object"), old.get("status"), "status");
+    }
+    if raises_generation(kind, old, body) {
+        raise_generation(body);
+    }
+    Ok(())
+}
+
+/// The old object with the new status, and those members of the metadata this kind's status endpoint writes.
+pub(crate) fn status_update(kind: &Kind, old: &Value, body: &Value) -> Value {
+    let mut merged = old.clone();
+    put_back(merged.as_object_mut().expect("stored objects are objects"), body.get("status"), "status");
+    let written = if kind.custom { &[] } else { kind.rules.status_metadata };
+    for name in written {
+        let given = body.get("metadata").and_then(|metadata| metadata.get(name));
+        put_back(metadata_mut(&mut merged), given, name);
+    }
+    merged
+}
+
+fn put_back(into: &mut Map<String, Value>, kept: Option<&Value>, name: &str) {
+    match kept {
+        Some(value) => {
+            into.insert(name.to_owned(), value.clone());
+        }
+        None => {
+            into.remove(name);
+        }
+    }
+}
+
+impl GenerationRule {
+    pub(crate) fn is_counted(self) -> bool {
+        self != Self::Absent
+    }
+}
+
+fn raises_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
+    match kind.rules.generation {
+        GenerationRule::Absent => false,
+        GenerationRule::Spec => old.get("spec") != new.get("spec"),
+        GenerationRule::AllButMetadata => {
+            let content = |value: &Value| {
+                let mut content = value.as_object().cloned().unwrap_or_default();
+                for name in ["metadata", "kind", "apiVersion"] {
+                    content.remove(name);
+                }
+                if kind.status {
+                    content.remove("status");
+                }
+                content
+            };
+            content(old) != content(new)
+        }
+    }
+}
+
+/// Adds one to the generation.
+pub(crate) fn raise_generation(value: &mut Value) {
+    let metadata = metadata_mut(value);
+    let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0);
+    metadata.insert("generation".into(), json!(generation + 1));
+}
+
+fn adds_finalizer(old: &Value, new: &Value) -> bool {
+    let list = |value: &Value| -> Vec<Value> {
+        value.pointer("/metadata/finalizers").and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let before = list(old);
+    has_finalizers(new) && list(new).iter().any(|name| !before.contains(name))
+}

@@ -1,0 +1,108 @@
+//! The forms in which an object leaves the server: whole, or its metadata only.
+//!
+//! Answers: which bytes stand for this object in a list, a watch line, an answer? It does not know HTTP.
+//! 1. An object's own bytes are copied, never encoded again.
+//! 2. `Form::Metadata` is `PartialObjectMetadata` of meta.k8s.io/v1, in lists, watches and bookmarks alike.
+//!
+//! Next: `http/accept.rs` reads the form from the Accept header.
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::object::Object;
+
+/// How an object is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Full,
+    Metadata,
+}
+
+impl Form {
+    fn body(self, object: &Object) -> &Bytes {
+        match self {
+            Self::Full => &object.body,
+            Self::Metadata => object.metadata_only(),
+        }
+    }
+
+    /// `"kind":..,"apiVersion":..,` as it stands before the members of one object.
+    fn type_prefix(self, kind: &Kind) -> String {
+        match self {
+            Self::Full => format!("\"kind\":\"{}\",\"apiVersion\":\"{}\",", kind.kind, kind.api_version()),
+            Self::Metadata => {
+                "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",".to_owned()
+            }
+        }
+    }
+
+    /// What stands before each object in a list: built-ins are told without their type, the rest with it.
+    pub(crate) fn item_prefix(self, kind: &Kind) -> String {
+        match self {
+            Self::Full if !kind.custom => String::new(),
+            _ => self.type_prefix(kind),
+        }
+    }
+
+    /// One object of a list, written after the type prefix that `item_prefix` gave.
+    pub(crate) fn put_item(self, out: &mut BytesMut, prefix: &str, object: &Object) {
+        put_with_prefix(out, prefix, self.body(object));
+    }
+
+    pub(crate) fn item_len(self, prefix: &str, object: &Object) -> usize {
+        self.body(object).len() + prefix.len()
+    }
+
+    /// One whole object, as GET answers it.
+    pub(crate) fn object(self, kind: &Kind, object: &Object) -> Bytes {
+        let prefix = self.type_prefix(kind);
+        let mut out = BytesMut::with_capacity(prefix.len() + self.body(object).len());
+        put_with_prefix(&mut out, &prefix, self.body(object));
+        out.freeze()
+    }
+
+    /// The kind and apiVersion of a list.
+    pub(crate) fn list_type(self, kind: &Kind) -> (String, String) {
+        match self {
+            Self::Full => (kind.list_kind.clone(), kind.api_version()),
+            Self::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        }
+    }
+}
+
+fn put_with_prefix(out: &mut BytesMut, prefix: &str, body: &[u8]) {
+    out.put_u8(b'{');
+    out.put_slice(prefix.as_bytes());
+    out.put_slice(&body[1..]);
+}
+
+/// The line of a watch event about `object`, with its newline.
+pub(crate) fn watch_line(event_type: &str, kind: &Kind, object: &Object, form: Form) -> Bytes {
+    let (prefix, body) = (form.type_prefix(kind), form.body(object));
+    let mut out = BytesMut::with_capacity(body.len() + prefix.len() + 40);
+    out.put_slice(b"{\"type\":\"");
+    out.put_slice(event_type.as_bytes());
+    out.put_slice(b"\",\"object\":");
+    put_with_prefix(&mut out, &prefix, body);
+    out.put_slice(b"}\n");
+    out.freeze()
+}
+
+/// A bookmark at `revision`; `initial_end` adds the annotation that ends a watch-list's first part.
+pub(crate) fn bookmark_line(kind: &Kind, form: Form, revision: u64, initial_end: bool) -> Bytes {
+    let annotations =
+        if initial_end { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
+    let zero = match form {
+        Form::Full if !kind.zero.is_empty() => format!(",{}", kind.zero),
+        _ => String::new(),
+    };
+    let prefix = form.type_prefix(kind);
+    Bytes::from(format!(
+        "{{\"type\":\"BOOKMARK\",\"object\":{{{prefix}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}{zero}}}}}\n"
+    ))
+}
+
+/// An ERROR event that carries a Status.
+pub(crate) fn error_line(status: &Value) -> Bytes {
+    Bytes::from(format!("{}\n", json!({"type": "ERROR", "object": status})))
+}

@@ -1,0 +1,177 @@
+//! The store: one revision counter over all tables, and the single place where a change is committed.
+//!
+//! Answers: what is the current version, and how does a change become one? It does not judge the change.
+//! 1. Revisions rise by one per commit, over all kinds together; 0 is never issued.
+//! 2. `commit` updates the table, its history and the watches' queues as one step.
+//! 3. A backup shares all objects with the live store (persistent maps), so it is cheap to take and to keep.
+//!
+//! Next: `write.rs` and `delete.rs` decide what is committed.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use slab::Slab;
+
+use super::history::Event;
+use super::kind::{Kind, ResourceId};
+use super::object::Object;
+use super::registry::Registry;
+use super::rng::Rng;
+use super::status::ApiError;
+use super::table::Table;
+use super::watch::{Watch, WatchEnd};
+
+/// What a store begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// The revision of the last write before the first one of this store.
+    pub(crate) first_revision: u64,
+    /// How many events each resource remembers.
+    pub(crate) event_window: usize,
+    /// How many undelivered events a watcher may have.
+    pub(crate) watch_queue: usize,
+    pub(crate) seed: u64,
+}
+
+/// The whole state of the server.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    revision: u64,
+    settings: Settings,
+    pub(crate) registry: Registry,
+    tables: BTreeMap<ResourceId, Table>,
+    pub(super) watches: Slab<Watch>,
+    pub(super) woken: Vec<usize>,
+    pub(super) rng: Rng,
+    /// Continue tokens of an earlier epoch are expired.
+    pub(super) token_epoch: u64,
+}
+
+/// The stored state at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Frozen {
+    revision: u64,
+    registry: Registry,
+    tables: BTreeMap<ResourceId, Table>,
+}
+
+/// Which object a request is about, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Call<'a> {
+    pub(crate) kind: &'a Arc<Kind>,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    /// Whether the status subresource is meant.
+    pub(crate) status: bool,
+    /// Run everything but the commit.
+    pub(crate) dry_run: bool,
+    /// Seconds since 1970.
+    pub(crate) now: i64,
+}
+
+impl Cluster {
+    /// A store that holds the namespaces every cluster begins with.
+    pub(crate) fn new(settings: Settings, now: i64) -> Self {
+        let mut cluster = Self {
+            revision: settings.first_revision,
+            settings,
+            registry: Registry::builtin(),
+            tables: BTreeMap::new(),
+            watches: Slab::new(),
+            woken: Vec::new(),
+            rng: Rng::new(settings.seed),
+            token_epoch: 0,
+        };
+        let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
+        for name in ["default", "kube-system", "kube-public"] {
+            let call = Call { kind: &kind, namespace: "", name, status: false, dry_run: false, now };
+            let made = cluster.create(&call, json!({"metadata": {"name": name}}));
+            debug_assert!(made.is_ok(), "a namespace with a sound name is created");
+        }
+        cluster
+    }
+
+    /// The version of the last write.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn queue_bound(&self) -> usize {
+        self.settings.watch_queue
+    }
+
+    pub(super) fn table(&self, resource: &ResourceId) -> Option<&Table> {
+        self.tables.get(resource)
+    }
+
+    pub(super) fn table_mut(&mut self, resource: &ResourceId) -> &mut Table {
+        if !self.tables.contains_key(resource) {
+            let table = Table::new(self.settings.event_window, self.settings.first_revision);
+            self.tables.insert(resource.clone(), table);
+        }
+        self.tables.get_mut(resource).expect("inserted above")
+    }
+
+    pub(super) fn find(&self, resource: &ResourceId, key: &str) -> Option<&Arc<Object>> {
+        self.table(resource).and_then(|table| table.objects.get(key))
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// 404 if it is not there.
+    pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Arc<Object>, ApiError> {
+        let found = self.find(&kind.resource, &kind.key(namespace, name));
+        found.cloned().ok_or_else(|| ApiError::not_found(kind.named(name)))
+    }
+
+    /// Makes a change: `value` is the state after it, none for a removal. The next revision is taken.
+    pub(super) fn commit(&mut self, kind: &Kind, key: &str, value: Option<Value>) -> Arc<Event> {
+        self.revision += 1;
+        let old = self.find(&kind.resource, key).cloned();
+        let new = value.map(|value| Arc::new(Object::encode(kind, value, self.revision)));
+        let event = Arc::new(Event::new(key.into(), self.revision, old, new));
+        self.table_mut(&kind.resource).apply(&event);
+        self.fan_out(&kind.resource, &event);
+        event
+    }
+
+    /// The watches that have something new since the last call.
+    pub(crate) fn take_woken(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Forgets all events but those of the last `revisions` versions.
+    pub(crate) fn keep_revisions(&mut self, revisions: u64) {
+        let floor = self.revision.saturating_sub(revisions);
+        for kind in self.registry.namespaced() {
+            self.table_mut(&kind);
+        }
+        for table in self.tables.values_mut() {
+            table.history.compact(floor);
+        }
+        self.settings.first_revision = self.settings.first_revision.max(floor);
+    }
+
+    /// Makes every continue token issued so far expire.
+    pub(crate) fn expire_tokens(&mut self) {
+        self.token_epoch += 1;
+    }
+
+    pub(crate) fn freeze(&self) -> Frozen {
+        let (window, floor) = (self.settings.event_window, self.revision);
+        let tables =
+            self.tables.iter().map(|(id, table)| (id.clone(), table.frozen(window, floor))).collect();
+        Frozen { revision: self.revision, registry: self.registry.clone(), tables }
+    }
+
+    /// Puts an earlier state back, versions included. Open watches end, as at the restart a restore needs.
+    pub(crate) fn restore(&mut self, frozen: &Frozen) {
+        self.end_watches(None, WatchEnd::Clean);
+        self.revision = frozen.revision;
+        self.settings.first_revision = frozen.revision;
+        self.registry = frozen.registry.clone();
+        self.tables = frozen.tables.clone();
+        self.token_epoch += 1;
+    }
+}

@@ -1,0 +1,241 @@
+//! Watches: what a watcher is owed, what it gets at its start, and when it is let go.
+//!
+//! Answers: does this change concern this watcher, and as which event? It neither sends nor waits.
+//! 1. A selector applies to the state before and after: entering is ADDED, leaving is DELETED with the old state.
+//! 2. A watcher's queue is bounded; when it is full the watch ends (the client resumes from its last version),
+//!    so no event is ever dropped from the middle of a stream.
+//! 3. An empty queue means: everything up to the store's revision has been taken.
+//!
+//! Next: `http/watch_body.rs` turns what is drained here into a stream.
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::history::{Event, EventType};
+use super::kind::{Kind, ResourceId};
+use super::list::{Snapshot, scope_of};
+use super::options::{Version, WatchOptions};
+use super::representation::Form;
+use super::selector::Selector;
+use super::status::ApiError;
+use super::store::Cluster;
+use super::table::Scope;
+
+/// Why a watch is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WatchEnd {
+    /// A complete answer: the last chunk is sent.
+    Clean,
+    /// The connection is reset in the middle of a line.
+    Reset,
+}
+
+/// One thing a watcher is owed.
+#[derive(Debug, Clone)]
+pub(crate) enum Delivery {
+    Event(Arc<Event>, EventType),
+    /// Bytes a fault switch wants on the wire as they are.
+    Raw(Bytes),
+}
+
+/// One registered watcher.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    kind: Arc<Kind>,
+    scope: Scope,
+    selector: Selector,
+    after: u64,
+    queue: VecDeque<Delivery>,
+    bound: usize,
+    end: Option<WatchEnd>,
+}
+
+/// What a new watch begins with.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) watch: usize,
+    /// The objects to tell as ADDED before anything else.
+    pub(crate) initial: Option<Snapshot>,
+    /// Whether a marked bookmark follows the initial objects.
+    pub(crate) marker: bool,
+}
+
+/// How a watch may start.
+#[derive(Debug)]
+pub(crate) enum Start {
+    Open(Opened),
+    /// The version is too old: one ERROR event, then the end.
+    TooOld(ApiError),
+}
+
+/// What a watcher takes at once.
+#[derive(Debug)]
+pub(crate) enum Drained {
+    Some(Vec<Delivery>),
+    /// Nothing is owed; the watcher has seen everything up to this revision
+    /// (none while the store is still behind the version the watch began at).
+    Nothing(Option<u64>),
+    Ended(WatchEnd),
+}
+
+impl Watch {
+    /// As which event this watcher sees the change, if at all.
+    fn sees(&self, event: &Event) -> Option<EventType> {
+        if event.revision <= self.after {
+            return None;
+        }
+        let matches =
+            |object: &Option<Arc<_>>| object.as_ref().is_some_and(|object| self.selector.matches(object));
+        match (matches(&event.old), matches(&event.new)) {
+            (false, false) => None,
+            (false, true) => Some(EventType::Added),
+            (true, true) => Some(EventType::Modified),
+            (true, false) => Some(EventType::Deleted),
+        }
+    }
+}
+
+impl Delivery {
+    /// The bytes of this delivery for a watcher of `kind`.
+    pub(crate) fn line(&self, kind: &Kind, form: Form, shared: bool) -> Bytes {
+        match self {
+            Self::Event(event, event_type) => event.line(*event_type, kind, form, shared),
+            Self::Raw(bytes) => bytes.clone(),
+        }
+    }
+}
+
+impl Cluster {
+    /// Registers a watch and says what it starts with.
+    ///
+    /// # Errors
+    /// 504 if a watch-list asks for a version the store has not reached.
+    pub(crate) fn watch(
+        &mut self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        options: &WatchOptions,
+    ) -> Result<Start, ApiError> {
+        let scope = scope_of(kind, namespace, &options.selector);
+        let revision = self.revision();
+        let asked = match options.version {
+            Version::At(version) => Some(version),
+            Version::Unset | Version::Any => None,
+        };
+        let initial = options.initial_events.unwrap_or_else(|| asked.is_none());
+        if let (true, Some(version)) = (initial, self.awaited(options.version)) {
+            return Err(ApiError::too_large_version(version, revision));
+        }
+        let after = if initial { revision } else { asked.unwrap_or(revision) };
+        let queue_bound = self.queue_bound();
+        let table = self.table_mut(&kind.resource);
+        let floor = table.history.floor();
+        if after < floor {
+            let message = format!("too old resource version: {after} ({floor})");
+            return Ok(Start::TooOld(ApiError::expired(message)));
+        }
+        let snapshot = initial
+            .then(|| Snapshot::new(revision, table.objects.clone(), scope.clone(), options.selector.clone()));
+        let selector = options.selector.clone();
+        let (queue, end) = (VecDeque::new(), None);
+        let mut watch =
+            Watch { kind: Arc::clone(kind), scope, selector, after, queue, bound: queue_bound, end };
+        for event in table.history.after(after) {
+            if covers(&watch.scope, &event.key)
+                && let Some(event_type) = watch.sees(event)
+            {
+                watch.queue.push_back(Delivery::Event(Arc::clone(event), event_type));
+            }
+        }
+        watch.bound += watch.queue.len();
+        let scope = watch.scope.clone();
+        let watch = self.watches.insert(watch);
+        self.table_mut(&kind.resource).register(&scope, watch);
+        Ok(Start::Open(Opened { watch, initial: snapshot, marker: initial && options.bookmarks }))
+    }
+
+    /// Hands over up to `most` deliveries.
+    pub(crate) fn drain(&mut self, watch: usize, most: usize) -> Drained {
+        let revision = self.revision();
+        let watch = &mut self.watches[watch];
+        if let Some(end) = watch.end {
+            return Drained::Ended(end);
+        }
+        if watch.queue.is_empty() {
+            return Drained::Nothing((revision >= watch.after).then_some(revision));
+        }
+        let count = watch.queue.len().min(most);
+        Drained::Some(watch.queue.drain(..count).collect())
+    }
+
+    /// Forgets a watch whose stream is gone.
+    pub(crate) fn unwatch(&mut self, watch: usize) {
+        let gone = self.watches.remove(watch);
+        self.table_mut(&gone.kind.resource).unregister(&gone.scope, watch);
+    }
+
+    /// Queues a committed change for everyone it concerns.
+    pub(super) fn fan_out(&mut self, resource: &ResourceId, event: &Arc<Event>) {
+        for id in self.table_mut(resource).interested(&event.key) {
+            let watch = &mut self.watches[id];
+            let Some(event_type) = watch.sees(event) else { continue };
+            self.offer(id, Delivery::Event(Arc::clone(event), event_type));
+        }
+    }
+
+    /// Puts bytes into every open watch of a resource, as a fault switch asks.
+    pub(crate) fn send_raw(&mut self, resource: &ResourceId, bytes: &Bytes) {
+        for id in self.table_mut(resource).watches() {
+            self.offer(id, Delivery::Raw(bytes.clone()));
+        }
+    }
+
+    /// Ends the open watches of one resource, or of all.
+    pub(crate) fn end_watches(&mut self, resource: Option<&ResourceId>, end: WatchEnd) {
+        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.resource == *resource);
+        let ids: Vec<usize> =
+            self.watches.iter().filter(|(_, watch)| chosen(watch)).map(|(id, _)| id).collect();
+        for id in ids {
+            self.end_watch(id, end);
+        }
+    }
+
+    /// How many watches are open, of one resource or of all.
+    pub(crate) fn watch_count(&self, resource: Option<&ResourceId>) -> usize {
+        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.resource == *resource);
+        self.watches.iter().filter(|(_, watch)| watch.end.is_none() && chosen(watch)).count()
+    }
+
+    fn offer(&mut self, id: usize, delivery: Delivery) {
+        let watch = &mut self.watches[id];
+        if watch.queue.len() >= watch.bound {
+            self.end_watch(id, WatchEnd::Clean);
+            return;
+        }
+        watch.queue.push_back(delivery);
+        self.woken.push(id);
+    }
+
+    fn end_watch(&mut self, id: usize, end: WatchEnd) {
+        let watch = &mut self.watches[id];
+        if watch.end.is_some() {
+            return;
+        }
+        watch.end = Some(end);
+        watch.queue = VecDeque::new();
+        let (resource, scope) = (watch.kind.resource.clone(), watch.scope.clone());
+        self.table_mut(&resource).unregister(&scope, id);
+        self.woken.push(id);
+    }
+}
+
+fn covers(scope: &Scope, key: &str) -> bool {
+    match scope {
+        Scope::All => true,
+        Scope::Namespace(namespace) => {
+            key.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        }
+        Scope::Key(own) => own == key,
+    }
+}

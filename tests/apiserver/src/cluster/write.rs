@@ -1,0 +1,195 @@
+//! Create and update: the order of checks of the API, ending in a commit.
+//!
+//! Answers: may this object be written, and what is stored then? Patches end here too, after `patch.rs` made a body.
+//! 1. A refused write changes nothing, not even the revision.
+//! 2. An update that changes nothing is answered with the old version and tells no one.
+//! 3. The namespace is judged before the name's existence: a terminating one answers 403, not 409.
+//!
+//! Next: `delete.rs` for the other end of an object's life.
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::crd;
+use super::object::{Object, has_finalizers, member, metadata_mut, set_version};
+use super::prepare;
+use super::status::{ApiError, Cause};
+use super::store::{Call, Cluster};
+
+/// How often a generated name is drawn before the server gives up.
+const NAME_DRAWS: usize = 8;
+/// How much of `generateName` is kept, so that name and suffix fit in 63 characters.
+const GENERATED_PREFIX: usize = 58;
+const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// The answer to a write.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) object: Arc<Object>,
+    pub(crate) created: bool,
+}
+
+impl Cluster {
+    /// Stores a new object.
+    ///
+    /// # Errors
+    /// 400, 403, 404 (namespace), 409, 422 and 500 as the API gives them.
+    pub(crate) fn create(&mut self, call: &Call<'_>, mut body: Value) -> Result<Arc<Object>, ApiError> {
+        let kind = call.kind;
+        prepare::check_shape(kind, &mut body)?;
+        prepare::check_namespace(call, &mut body)?;
+        if !matches!(member(&body, "resourceVersion"), "" | "0") {
+            return Err(ApiError::untyped("resourceVersion should not be set on objects to be created"));
+        }
+        self.check_namespace_open(call, member(&body, "name"))?;
+        self.generate_name(call, &mut body);
+        prepare::check_name(kind, &body)?;
+        let name = member(&body, "name").to_owned();
+        let key = kind.key(call.namespace, &name);
+        if self.find(&kind.resource, &key).is_some() {
+            return Err(ApiError::already_exists(kind.named(&name)));
+        }
+        let uid = self.rng.uid();
+        prepare::complete_new(call, &mut body, uid);
+        let custom_definition = crd::is_definition(kind);
+        if custom_definition {
+            crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(&name), &[cause]))?;
+        }
+        if call.dry_run {
+            return Ok(Arc::new(Object::encode(kind, body, self.revision())));
+        }
+        let event = self.commit(kind, &key, Some(body));
+        if custom_definition {
+            self.establish(call, &key);
+        }
+        Ok(Arc::clone(event.new.as_ref().expect("a creation has a state after it")))
+    }
+
+    fn generate_name(&mut self, call: &Call<'_>, body: &mut Value) {
+        let prefix = member(body, "generateName").to_owned();
+        if prefix.is_empty() || !member(body, "name").is_empty() {
+            return;
+        }
+        let prefix: String = prefix.chars().take(GENERATED_PREFIX).collect();
+        let mut name = String::new();
+        for _ in 0..NAME_DRAWS {
+            name = format!("{prefix}{}", self.rng.suffix());
+            if self.find(&call.kind.resource, &call.kind.key(call.namespace, &name)).is_none() {
+                break;
+            }
+        }
+        metadata_mut(body).insert("name".into(), json!(name));
+    }
+
+    fn check_namespace_open(&self, call: &Call<'_>, name: &str) -> Result<(), ApiError> {
+        if !call.kind.namespaced {
+            return Ok(());
+        }
+        let namespaces = self.registry.find("", "v1", "namespaces").expect("the table has namespaces");
+        let namespace = self.get(namespaces, "", call.namespace)?;
+        if namespace.fields.first().is_some_and(|phase| &**phase == "Terminating") {
+            return Err(ApiError::namespace_terminating(call.kind.named(name), call.namespace));
+        }
+        Ok(())
+    }
+
+    /// Replaces an object, or its status.
+    ///
+    /// # Errors
+    /// 400, 404, 409 and 422 as the API gives them.
+    pub(crate) fn update(&mut self, call: &Call<'_>, mut body: Value) -> Result<Written, ApiError> {
+        let kind = call.kind;
+        prepare::check_shape(kind, &mut body)?;
+        if member(&body, "name") != call.name {
+            let message = format!(
+                "the name of the object ({}) does not match the name on the URL ({})",
+                member(&body, "name"),
+                call.name
+            );
+            return Err(ApiError::bad_request(message));
+        }
+        prepare::check_namespace(call, &mut body)?;
+        let key = kind.key(call.namespace, call.name);
+        let Some(old) = self.find(&kind.resource, &key).cloned() else {
+            if kind.rules.put_creates && !call.status {
+                return self.create(call, body).map(|object| Written { object, created: true });
+            }
+            return Err(ApiError::not_found(kind.named(call.name)));
+        };
+        check_precedence(call, &old, &body)?;
+        self.store_update(call, &old, body)
+    }
+
+    /// The common end of update and patch, once it is known that the body is meant for the current state.
+    pub(super) fn store_update(
+        &mut self,
+        call: &Call<'_>,
+        old: &Arc<Object>,
+        mut body: Value,
+    ) -> Result<Written, ApiError> {
+        let kind = call.kind;
+        let before = old.decode();
+        if call.status {
+            body = prepare::status_update(kind, &before, &body);
+        }
+        let status = call.status.then(|| body.get("status").cloned()).flatten();
+        prepare::complete_update(call, &before, &mut body)?;
+        if let (true, Some(root)) = (call.status, body.as_object_mut()) {
+            match status {
+                Some(status) => root.insert("status".into(), status),
+                None => root.remove("status"),
+            };
+        }
+        if crd::is_definition(kind) {
+            crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(call.name), &[cause]))?;
+        }
+        set_version(&mut body, old.revision);
+        let unchanged = Object::encode(kind, body.clone(), old.revision).body == old.body;
+        let gone = before.pointer("/metadata/deletionTimestamp").is_some()
+            && !has_finalizers(&body)
+            && body.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0) == 0;
+        if call.dry_run || (unchanged && !gone) {
+            let object =
+                if unchanged { Arc::clone(old) } else { Arc::new(Object::encode(kind, body, old.revision)) };
+            return Ok(Written { object, created: false });
+        }
+        let key = kind.key(&old.namespace, &old.name);
+        if gone {
+            let revision = self.remove(call, &key);
+            return Ok(Written { object: Arc::new(Object::encode(kind, body, revision)), created: false });
+        }
+        let event = self.commit(kind, &key, Some(body));
+        if crd::is_definition(kind) && !call.status {
+            self.establish(call, &key);
+        }
+        Ok(Written {
+            object: Arc::clone(event.new.as_ref().expect("an update has a state after it")),
+            created: false,
+        })
+    }
+}
+
+fn check_precedence(call: &Call<'_>, old: &Object, body: &Value) -> Result<(), ApiError> {
+    let kind = call.kind;
+    let uid = member(body, "uid");
+    if !uid.is_empty() && *uid != *old.uid {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid);
+        return Err(ApiError::conflict(kind.named(call.name), &why));
+    }
+    let unconditional = kind.rules.unconditional_update;
+    match member(body, "resourceVersion") {
+        "" | "0" if unconditional => Ok(()),
+        "" | "0" => {
+            let cause = Cause::invalid("metadata.resourceVersion", "0x0", "must be specified for an update");
+            Err(ApiError::invalid(kind.named(call.name), &[cause]))
+        }
+        text => match text.parse::<u64>() {
+            Ok(version) if version == old.revision => Ok(()),
+            Ok(_) => Err(ApiError::conflict(kind.named(call.name), MODIFIED)),
+            Err(_) => Err(ApiError::untyped(format!(
+                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))),
+        },
+    }
+}

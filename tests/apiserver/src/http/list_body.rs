@@ -1,0 +1,173 @@
+//! A list as bytes: head, items, tail, in pieces small enough to be sent while the next is made.
+//!
+//! Answers: what does this page look like on the wire? The page itself comes from the core.
+//! 1. Items are copied from their stored encoding.
+//! 2. A small list is one body with a length; a big one is streamed, as gzip if the client takes it.
+//! 3. Fault switches can slow a list down, or keep its last byte back until it is released.
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{CONTENT_ENCODING, VARY};
+use bytes::{BufMut, Bytes, BytesMut};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Map, json};
+
+use super::respond;
+use crate::cluster::kind::Kind;
+use crate::cluster::list::Page;
+use crate::cluster::representation::Form;
+use crate::world::World;
+
+/// From this size on an answer is compressed, if the client takes it.
+const COMPRESS_FROM: usize = 128 * 1024;
+const PIECE: usize = 64 * 1024;
+/// A slowed list sends one piece in this time.
+const SLOW_STEP: Duration = Duration::from_millis(50);
+
+/// A page on its way out.
+#[derive(Debug)]
+pub(crate) struct ListBytes {
+    page: Page,
+    form: Form,
+    prefix: String,
+    head: Option<String>,
+    tail: Option<&'static str>,
+    next: usize,
+}
+
+impl ListBytes {
+    pub(crate) fn new(kind: &Kind, form: Form, page: Page) -> Self {
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion".into(), json!(page.revision.to_string()));
+        if let Some(token) = &page.continue_token {
+            metadata.insert("continue".into(), json!(token));
+        } else if kind.custom {
+            metadata.insert("continue".into(), json!(""));
+        }
+        if let Some(remaining) = page.remaining {
+            metadata.insert("remainingItemCount".into(), json!(remaining));
+        }
+        let (list_kind, api_version) = form.list_type(kind);
+        let head = format!(
+            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{},\"items\":[",
+            json!(metadata)
+        );
+        let prefix = form.item_prefix(kind);
+        Self { page, form, prefix, head: Some(head), tail: Some("]}\n"), next: 0 }
+    }
+
+    fn len(&self) -> usize {
+        let items: usize =
+            self.page.objects.iter().map(|object| self.form.item_len(&self.prefix, object) + 1).sum();
+        items + self.head.as_ref().map_or(0, String::len) + 2
+    }
+
+    /// The next piece; none after the last.
+    fn piece(&mut self) -> Option<Bytes> {
+        let mut out = BytesMut::with_capacity(PIECE + 16 * 1024);
+        if let Some(head) = self.head.take() {
+            out.put_slice(head.as_bytes());
+        }
+        while out.len() < PIECE && self.next < self.page.objects.len() {
+            if self.next > 0 {
+                out.put_u8(b',');
+            }
+            self.form.put_item(&mut out, &self.prefix, &self.page.objects[self.next]);
+            self.next += 1;
+        }
+        if self.next == self.page.objects.len()
+            && let Some(tail) = self.tail.take()
+        {
+            out.put_slice(tail.as_bytes());
+        }
+        (!out.is_empty()).then(|| out.freeze())
+    }
+
+    fn whole(mut self) -> Bytes {
+        let mut out = BytesMut::with_capacity(self.len());
+        while let Some(piece) = self.piece() {
+            out.put_slice(&piece);
+        }
+        out.freeze()
+    }
+}
+
+/// Answers a list.
+pub(crate) fn answer(world: &Arc<World>, list: ListBytes, gzip: bool) -> HttpResponse {
+    let (rate, held) = world.with(|inner| (inner.faults.list_rate, inner.faults.hold_list_tails));
+    let len = list.len();
+    if rate.is_some() || held {
+        let outgoing = Outgoing { world: Arc::clone(world), rest: list.whole(), rate, at: 0 };
+        return respond::head(200).streaming(futures_util::stream::unfold(outgoing, throttled));
+    }
+    if len <= COMPRESS_FROM {
+        return respond::object(200, list.whole());
+    }
+    let mut head = respond::head(200);
+    if !gzip {
+        let pieces = futures_util::stream::unfold(list, |mut list| async {
+            tokio::task::yield_now().await;
+            list.piece().map(|piece| (Ok::<_, std::io::Error>(piece), list))
+        });
+        return head.streaming(pieces);
+    }
+    head.insert_header((CONTENT_ENCODING, "gzip"));
+    head.insert_header((VARY, "Accept-Encoding"));
+    let encoder = GzEncoder::new(Vec::with_capacity(PIECE), Compression::fast());
+    head.streaming(futures_util::stream::unfold((list, Some(encoder)), |state| async {
+        tokio::task::yield_now().await;
+        compressed(state)
+    }))
+}
+
+type Compressing = (ListBytes, Option<GzEncoder<Vec<u8>>>);
+
+fn compressed((mut list, encoder): Compressing) -> Option<(std::io::Result<Bytes>, Compressing)> {
+    let mut encoder = encoder?;
+    loop {
+        let Some(piece) = list.piece() else {
+            return Some((encoder.finish().map(Bytes::from), (list, None)));
+        };
+        if let Err(error) = encoder.write_all(&piece) {
+            return Some((Err(error), (list, None)));
+        }
+        if !encoder.get_ref().is_empty() {
+            let ready = std::mem::take(encoder.get_mut());
+            return Some((Ok(Bytes::from(ready)), (list, Some(encoder))));
+        }
+    }
+}
+
+/// A list under a fault switch.
+#[derive(Debug)]
+struct Outgoing {
+    world: Arc<World>,
+    rest: Bytes,
+    rate: Option<u64>,
+    at: u64,
+}
+
+async fn throttled(mut list: Outgoing) -> Option<(std::io::Result<Bytes>, Outgoing)> {
+    if list.rest.is_empty() {
+        return None;
+    }
+    if list.rest.len() == 1 {
+        list.world.until(|faults| !faults.hold_list_tails).await;
+    }
+    let mut most = list.rest.len();
+    if let Some(rate) = list.rate {
+        if list.at > 0 {
+            tokio::time::sleep(SLOW_STEP).await;
+        }
+        most = most.min((rate / 20).max(1) as usize);
+        list.at += most as u64;
+    }
+    if most == list.rest.len() && most > 1 {
+        most -= 1;
+    }
+    let piece = list.rest.split_to(most);
+    Some((Ok(piece), list))
+}

@@ -1,0 +1,84 @@
+//! GET: one object, a list, a watch.
+//!
+//! Answers a read with the core's word on it; waits only for a version that is a moment ahead.
+//! 1. The head of a watch is sent before its first event.
+//! 2. A version ahead of the store is waited for up to 3 s, then 504.
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+
+use super::accept::{Answer, form};
+use super::handle::Ask;
+use super::list_body::{self, ListBytes};
+use super::respond;
+use super::watch_body::WatchStream;
+use crate::cluster::options::{ListOptions, Version, WatchOptions, get_version};
+use crate::cluster::representation::error_line;
+use crate::cluster::status::ApiError;
+use crate::cluster::watch::Start;
+
+/// A watch that names no timeout lasts this long, up to twice.
+const MIN_WATCH_SECONDS: u64 = 1800;
+
+impl Ask {
+    fn namespace(&self) -> Option<&str> {
+        self.target.namespace.as_deref()
+    }
+
+    async fn fresh(&self, version: Version) {
+        if let Some(version) = self.world.with(|inner| inner.cluster.awaited(version)) {
+            self.world.fresh(version).await;
+        }
+    }
+}
+
+pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    let form = form(ask.accept.as_deref(), Answer::Object)?;
+    let version = get_version(&ask.query)?;
+    ask.fresh(version).await;
+    let name = ask.target.name.as_deref().unwrap_or_default();
+    let object = ask.world.with(|inner| match inner.cluster.awaited(version) {
+        Some(version) => Err(ApiError::too_large_version(version, inner.cluster.revision())),
+        None => inner.cluster.get(&ask.kind, ask.namespace().unwrap_or_default(), name),
+    })?;
+    Ok(respond::object(200, form.object(&ask.kind, &object)))
+}
+
+pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
+    let form = form(ask.accept.as_deref(), Answer::List)?;
+    let options = ListOptions::parse(&ask.query, &ask.kind)?;
+    ask.fresh(options.version).await;
+    let listing = ask.world.with(|inner| inner.cluster.list(&ask.kind, ask.namespace(), &options))?;
+    let bytes = ListBytes::new(&ask.kind, form, listing.page());
+    Ok(list_body::answer(&ask.world, bytes, ask.gzip))
+}
+
+pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
+    let form = form(ask.accept.as_deref(), Answer::Watch)?;
+    let mut query = ask.query.clone();
+    if let Some(name) = &ask.target.name {
+        query.push(("fieldSelector".into(), format!("metadata.name={name}")));
+    }
+    let watch_list = ask.world.with(|inner| !inner.faults.refuse_watch_list);
+    let options = WatchOptions::parse(&query, &ask.kind, watch_list)?;
+    if options.initial_events == Some(true) {
+        ask.fresh(options.version).await;
+    }
+    let (start, shared, seconds) = ask.world.with(|inner| {
+        let stored = inner.cluster.registry.stored(&ask.kind.resource);
+        let shared = stored.is_some_and(|stored| stored.version == ask.kind.version);
+        let drawn = MIN_WATCH_SECONDS + inner.rng.below(MIN_WATCH_SECONDS);
+        let start = inner.cluster.watch(&ask.kind, ask.namespace(), &options);
+        (start, shared, options.timeout_seconds.unwrap_or(drawn))
+    });
+    let opened = match start? {
+        Start::Open(opened) => opened,
+        Start::TooOld(error) => return Ok(respond::object(200, error_line(&error.to_status()))),
+    };
+    let timeout = Duration::from_secs(seconds);
+    let mut stream = WatchStream::new(&ask.world, &ask.kind, opened, shared, timeout);
+    stream.form = form;
+    stream.bookmarks = options.bookmarks;
+    stream.connection = ask.connection;
+    Ok(respond::head(200).streaming(futures_util::stream::unfold(stream, WatchStream::next)))
+}

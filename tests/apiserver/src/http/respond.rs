@@ -1,0 +1,48 @@
+//! Answers as bytes: an object, a document, a refusal.
+//!
+//! Answers: what does the head of this answer say? Bodies of lists and watches are made elsewhere.
+//! 1. Every API answer says `Cache-Control: no-cache, private`, as a real server does.
+//! 2. A refusal is a `Status` object, unless it is plain by nature or a fault switch wants text.
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::cluster::status::ApiError;
+
+/// The head of a JSON answer.
+pub(crate) fn head(code: u16) -> HttpResponseBuilder {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut head = HttpResponse::build(code);
+    head.insert_header((CACHE_CONTROL, "no-cache, private"));
+    head.insert_header((CONTENT_TYPE, "application/json"));
+    head
+}
+
+pub(crate) fn object(code: u16, body: Bytes) -> HttpResponse {
+    head(code).body(body)
+}
+
+pub(crate) fn document(value: &Value) -> HttpResponse {
+    head(200).body(value.to_string())
+}
+
+pub(crate) fn text(code: u16, body: String) -> HttpResponse {
+    let mut head = head(code);
+    head.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
+    head.insert_header(("X-Content-Type-Options", "nosniff"));
+    head.body(body)
+}
+
+pub(crate) fn refusal(error: &ApiError, plain: bool) -> HttpResponse {
+    let mut answer = if plain || error.is_plain() {
+        text(error.code(), format!("{}\n", error.message()))
+    } else {
+        head(error.code()).body(error.to_status().to_string())
+    };
+    if let Some(seconds) = error.retry_after() {
+        answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    answer
+}

@@ -1,0 +1,203 @@
+//! A watch as a stream of lines: what it begins with, what the core hands over, bookmarks, and its end.
+//!
+//! Answers: which bytes go out next, and until when is there nothing to do? The core decides what is owed.
+//! 1. All that is owed is sent before the stream waits; one chunk carries as many lines as are ready.
+//! 2. A bookmark is sent only when nothing newer is unsent: about each period, and 2 s and 1 s before the deadline.
+//! 3. At its deadline the stream ends cleanly; dropped by the client, it leaves no trace in the core.
+//! 4. A frozen watch sends nothing, not even its end, until it is thawed.
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::connections::Connection;
+use crate::cluster::kind::Kind;
+use crate::cluster::list::Snapshot;
+use crate::cluster::representation::{Form, bookmark_line, watch_line};
+use crate::cluster::watch::{Drained, Opened, WatchEnd};
+use crate::world::{Inner, World};
+
+/// How many deliveries are taken from the core at once.
+const BATCH: usize = 256;
+/// How many initial objects go into one chunk.
+const INITIAL_BATCH: usize = 64;
+/// How long before the deadline the last bookmarks come.
+const FAREWELLS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(1)];
+
+/// The stream behind one watch answer.
+#[derive(Debug)]
+pub(crate) struct WatchStream {
+    pub(crate) world: Arc<World>,
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) form: Form,
+    pub(crate) bookmarks: bool,
+    pub(crate) connection: Option<Arc<Connection>>,
+    watch: usize,
+    notify: Arc<Notify>,
+    initial: Option<(Snapshot, Option<Arc<str>>)>,
+    marker: Option<u64>,
+    shared: bool,
+    deadline: Instant,
+    next_bookmark: Instant,
+    half_sent: bool,
+    over: bool,
+}
+
+enum Step {
+    Send(Bytes),
+    Wait(Option<Instant>),
+    End,
+    Reset,
+}
+
+impl WatchStream {
+    /// Takes over an opened watch. `shared` says whether its lines may be shared with other watchers.
+    pub(crate) fn new(
+        world: &Arc<World>,
+        kind: &Arc<Kind>,
+        opened: Opened,
+        shared: bool,
+        timeout: Duration,
+    ) -> Self {
+        let deadline = Instant::now() + timeout;
+        let notify = world.notify_of(opened.watch);
+        let revision = opened.initial.as_ref().map(|snapshot| snapshot.revision);
+        let mut stream = Self {
+            world: Arc::clone(world),
+            kind: Arc::clone(kind),
+            form: Form::Full,
+            bookmarks: false,
+            connection: None,
+            watch: opened.watch,
+            notify,
+            initial: opened.initial.map(|snapshot| (snapshot, None)),
+            marker: revision.filter(|_| opened.marker),
+            shared,
+            deadline,
+            next_bookmark: deadline,
+            half_sent: false,
+            over: false,
+        };
+        stream.plan_bookmark();
+        stream
+    }
+
+    /// The stream's next chunk; the shape `futures_util::stream::unfold` wants.
+    pub(crate) async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+        if self.over {
+            return None;
+        }
+        loop {
+            match self.step() {
+                Step::Send(bytes) => return Some((Ok(bytes), self)),
+                Step::Wait(until) => self.wait(until).await,
+                Step::End => return None,
+                Step::Reset => {
+                    self.over = true;
+                    if let Some(connection) = &self.connection {
+                        connection.reset();
+                    }
+                    return Some((Err(io::ErrorKind::ConnectionReset.into()), self));
+                }
+            }
+        }
+    }
+
+    async fn wait(&self, until: Option<Instant>) {
+        let notified = self.notify.notified();
+        match until {
+            Some(until) => {
+                let _either = tokio::time::timeout_at(until, notified).await;
+            }
+            None => notified.await,
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        let world = Arc::clone(&self.world);
+        let frozen = world.with(|inner| inner.faults.frozen.contains(&self.kind.resource));
+        if frozen {
+            return Step::Wait(None);
+        }
+        if let Some(bytes) = self.initial_chunk() {
+            return Step::Send(bytes);
+        }
+        if let Some(revision) = self.marker {
+            if world.with(|inner| inner.faults.withhold_end_bookmark) {
+                self.bookmarks = false;
+            } else {
+                self.marker = None;
+                return Step::Send(bookmark_line(&self.kind, self.form, revision, true));
+            }
+        }
+        let now = Instant::now();
+        let drained = world.with(|inner| self.drain(inner));
+        match drained {
+            Drained::Some(deliveries) => {
+                let mut out = BytesMut::new();
+                for delivery in &deliveries {
+                    out.extend_from_slice(&delivery.line(&self.kind, self.form, self.shared));
+                }
+                Step::Send(out.freeze())
+            }
+            Drained::Ended(WatchEnd::Clean) => Step::End,
+            Drained::Ended(WatchEnd::Reset) => self.half_line(),
+            Drained::Nothing(_) if now >= self.deadline => Step::End,
+            Drained::Nothing(revision) if now >= self.next_bookmark => {
+                self.plan_bookmark();
+                match revision.filter(|_| self.bookmarks && !world.with(|inner| inner.faults.drop_bookmarks))
+                {
+                    Some(revision) => Step::Send(bookmark_line(&self.kind, self.form, revision, false)),
+                    None => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
+                }
+            }
+            Drained::Nothing(_) => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
+        }
+    }
+
+    fn drain(&self, inner: &mut Inner) -> Drained {
+        inner.cluster.drain(self.watch, BATCH)
+    }
+
+    /// The first half of a line now, the reset at the next step.
+    fn half_line(&mut self) -> Step {
+        if std::mem::replace(&mut self.half_sent, true) {
+            return Step::Reset;
+        }
+        Step::Send(Bytes::from_static(b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":"))
+    }
+
+    fn initial_chunk(&mut self) -> Option<Bytes> {
+        let (snapshot, at) = self.initial.as_mut()?;
+        let mut out = BytesMut::new();
+        let mut last = None;
+        for (key, object) in snapshot.after(at.as_deref()).take(INITIAL_BATCH) {
+            out.extend_from_slice(&watch_line("ADDED", &self.kind, object, self.form));
+            last = Some(Arc::clone(key));
+        }
+        if last.is_none() {
+            self.initial = None;
+            return None;
+        }
+        *at = last;
+        Some(out.freeze())
+    }
+
+    /// Sets the time of the next bookmark: the next period, or a farewell before the deadline.
+    fn plan_bookmark(&mut self) {
+        let now = Instant::now();
+        let periodic = now + self.world.bookmark_period;
+        let farewells = FAREWELLS.iter().filter_map(|before| self.deadline.checked_sub(*before));
+        let next_farewell = farewells.filter(|at| *at > now).min();
+        self.next_bookmark = next_farewell.map_or(periodic, |at| at.min(periodic));
+    }
+}
+
+impl Drop for WatchStream {
+    fn drop(&mut self) {
+        self.world.forget_watch(self.watch);
+    }
+}

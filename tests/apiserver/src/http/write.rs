@@ -1,0 +1,137 @@
+//! POST, PUT, PATCH, DELETE: a body read, the core asked, its answer told.
+//!
+//! Answers: is this body in a language the server reads, and which code does the answer have?
+//! 1. Bodies are JSON; another content type is 415, and a PATCH must say which patch it is.
+//! 2. DELETE answers the object where the kind does so or where it stays, else a Status of success.
+use actix_web::HttpResponse;
+use serde_json::{Value, json};
+
+use super::accept::{Answer, form};
+use super::handle::Ask;
+use super::list_body::{self, ListBytes};
+use super::respond;
+use crate::cluster::delete::DeleteOptions;
+use crate::cluster::list::Page;
+use crate::cluster::options::{ListOptions, value};
+use crate::cluster::patch::PatchKind;
+use crate::cluster::representation::Form;
+use crate::cluster::status::ApiError;
+use crate::cluster::store::{Call, Cluster};
+use crate::world::now;
+
+impl Ask {
+    fn call(&self) -> Call<'_> {
+        Call {
+            kind: &self.kind,
+            namespace: self.target.namespace.as_deref().unwrap_or_default(),
+            name: self.target.name.as_deref().unwrap_or_default(),
+            status: self.target.sub.as_deref() == Some("status"),
+            dry_run: value(&self.query, "dryRun") == "All",
+            now: now(),
+        }
+    }
+
+    fn media_type(&self) -> &str {
+        self.content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    fn json(&self) -> Result<Value, ApiError> {
+        if !matches!(self.media_type(), "" | "application/json") {
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: application/json (got {:?})",
+                self.media_type()
+            );
+            return Err(ApiError::unsupported_media(message));
+        }
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let what = format!("{} in version {:?}", self.kind.kind, self.kind.version);
+            ApiError::bad_request(format!("{what} cannot be handled as a {}: {error}", self.kind.kind))
+        })
+    }
+
+    fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
+        let mut options =
+            if self.body.is_empty() { DeleteOptions::default() } else { DeleteOptions::parse(&self.json()?) };
+        if let Ok(grace) = value(&self.query, "gracePeriodSeconds").parse() {
+            options.grace = Some(grace);
+        }
+        Ok(options)
+    }
+
+    fn form(&self) -> Result<Form, ApiError> {
+        form(self.accept.as_deref(), Answer::Object)
+    }
+}
+
+pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    if ask.target.name.is_some() || (ask.kind.namespaced && ask.target.namespace.is_none()) {
+        return Err(ApiError::method_not_allowed());
+    }
+    let (form, body) = (ask.form()?, ask.json()?);
+    let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
+    Ok(respond::object(201, form.object(&ask.kind, &object)))
+}
+
+pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    if ask.target.name.is_none() {
+        return Err(ApiError::method_not_allowed());
+    }
+    let (form, body) = (ask.form()?, ask.json()?);
+    let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
+    let code = if written.created { 201 } else { 200 };
+    Ok(respond::object(code, form.object(&ask.kind, &written.object)))
+}
+
+pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    if ask.target.name.is_none() {
+        return Err(ApiError::method_not_allowed());
+    }
+    let patch_kind = match ask.media_type() {
+        "application/json-patch+json" => PatchKind::Json,
+        "application/merge-patch+json" => PatchKind::Merge,
+        _ => {
+            let accepted = "application/json-patch+json, application/merge-patch+json";
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: {accepted}"
+            );
+            return Err(ApiError::unsupported_media(message));
+        }
+    };
+    let form = ask.form()?;
+    let written = ask.world.with(|inner| inner.cluster.patch(&ask.call(), patch_kind, &ask.body))?;
+    Ok(respond::object(200, form.object(&ask.kind, &written.object)))
+}
+
+pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    if ask.target.sub.is_some() {
+        return Err(ApiError::method_not_allowed());
+    }
+    let (form, options) = (ask.form()?, ask.delete_options()?);
+    let call = ask.call();
+    let deleted = ask.world.with(|inner| inner.cluster.delete(&call, &options))?;
+    if !deleted.removed || ask.kind.rules.delete_answers_object {
+        return Ok(respond::object(200, form.object(&ask.kind, &deleted.object)));
+    }
+    let mut details =
+        json!({"name": call.name, "kind": &*ask.kind.resource.plural, "uid": &*deleted.object.uid});
+    if !ask.kind.resource.group.is_empty() {
+        details["group"] = json!(&*ask.kind.resource.group);
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    Ok(respond::document(&status))
+}
+
+pub(crate) fn delete_collection(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    if *ask.kind.resource.plural == *"namespaces" {
+        return Err(ApiError::method_not_allowed());
+    }
+    let form = form(ask.accept.as_deref(), Answer::List)?;
+    let options = ask.delete_options()?;
+    let selector = ListOptions::parse(&ask.query, &ask.kind)?.selector;
+    let delete = |cluster: &mut Cluster| {
+        let objects = cluster.delete_collection(&ask.call(), &selector, &options)?;
+        Ok(Page { revision: cluster.revision(), objects, continue_token: None, remaining: None })
+    };
+    let page = ask.world.with(|inner| delete(&mut inner.cluster))?;
+    Ok(list_body::answer(&ask.world, ListBytes::new(&ask.kind, form, page), ask.gzip))
+}

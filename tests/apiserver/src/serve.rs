@@ -1,0 +1,117 @@
+//! The thread that serves: a listening socket, an actix system of its own, and the way to end both.
+//!
+//! Answers: how does the server start and stop, whatever runtime its user has? It knows no Kubernetes.
+//! 1. The socket listens before `start` returns, so a client may connect at once.
+//! 2. `stop` first marks all connections for a reset, then ends the system, then joins the thread.
+//! 3. The accept backlog and the number of connections are those of the framework; idle ones are kept 3 min.
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix_web::dev::{Server, ServerHandle};
+use actix_web::{App, HttpServer, web};
+use socket2::{Domain, Socket, Type};
+
+use crate::builder::StartError;
+use crate::http::connections::Connections;
+use crate::http::handle::handle;
+use crate::tls::Tls;
+use crate::world::World;
+
+const KEEP_ALIVE: Duration = Duration::from_secs(180);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
+const BACKLOG: i32 = 1_024;
+
+/// How to serve.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) port: u16,
+    pub(crate) workers: usize,
+    pub(crate) tls: Option<Tls>,
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    addr: SocketAddr,
+    handle: ServerHandle,
+    connections: Arc<Connections>,
+    thread: JoinHandle<()>,
+}
+
+impl Serving {
+    pub(crate) fn start(world: &Arc<World>, setup: &Setup, port: u16) -> Result<Self, StartError> {
+        let listener = listen(port).map_err(|source| StartError::Bind { port, source })?;
+        let addr = listener.local_addr().map_err(|source| StartError::Bind { port, source })?;
+        let connections = Arc::new(Connections::default());
+        let (world, noted) = (Arc::clone(world), Arc::clone(&connections));
+        let (workers, tls) = (setup.workers, setup.tls.clone());
+        let (ready, started) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("apiserver-{}", addr.port()))
+            .spawn(move || {
+                actix_web::rt::System::new().block_on(async move {
+                    let server = server(world, noted, workers, listener, tls);
+                    let failed = match server {
+                        Ok(server) => {
+                            // The starter waits for this message; it is there.
+                            let _told = ready.send(Ok(server.handle()));
+                            server.await.err()
+                        }
+                        Err(error) => Some(error),
+                    };
+                    if let Some(error) = failed {
+                        let _told = ready.send(Err(error));
+                    }
+                });
+            })
+            .map_err(StartError::Thread)?;
+        let gone = |_| StartError::Thread(std::io::ErrorKind::BrokenPipe.into());
+        let handle = started.recv().map_err(gone)?.map_err(StartError::Thread)?;
+        Ok(Self { addr, handle, connections, thread })
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Ends the server and waits for its thread.
+    pub(crate) fn stop(self) {
+        self.connections.reset_all();
+        // The future only waits for what the join below waits for too.
+        drop(self.handle.stop(false));
+        let _panicked = self.thread.join();
+    }
+}
+
+fn listen(port: u16) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+fn server(
+    world: Arc<World>,
+    connections: Arc<Connections>,
+    workers: usize,
+    listener: TcpListener,
+    tls: Option<Tls>,
+) -> std::io::Result<Server> {
+    let data = web::Data::from(world);
+    let server = HttpServer::new(move || App::new().app_data(data.clone()).default_service(web::to(handle)))
+        .on_connect(move |io, data| connections.note(io, data))
+        .workers(workers)
+        .keep_alive(KEEP_ALIVE)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .disable_signals();
+    let server = match tls {
+        Some(tls) => server.listen_rustls_0_23(listener, tls.config)?,
+        None => server.listen(listener)?,
+    };
+    Ok(server.run())
+}

@@ -1,0 +1,278 @@
+//! The running server as its user holds it: address, kubeconfig, fault switches, and the store without HTTP.
+//!
+//! Answers: where is the server, what has it seen, and how do I change what it serves? Dropping it stops it.
+//! 1. The direct calls go through the same core as HTTP requests and reach the same watches.
+//! 2. `stop` resets all connections; until `start_again` a connection is refused. The store stays.
+//!
+//! Next: `builder.rs` starts one, `faults.rs` breaks one.
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::builder::{Builder, StartError};
+use crate::cluster::delete::DeleteOptions;
+use crate::cluster::kind::{Kind, ResourceId};
+use crate::cluster::object::member;
+use crate::cluster::options::ListOptions;
+use crate::cluster::patch::PatchKind;
+use crate::cluster::status::ApiError;
+use crate::cluster::store::{Call, Cluster, Frozen};
+use crate::faults::Faults;
+use crate::requests::Request;
+use crate::serve::{Serving, Setup};
+use crate::world::{World, now};
+
+/// A running API server. Dropping it stops it and joins its thread.
+#[derive(Debug)]
+pub struct ApiServer {
+    world: Arc<World>,
+    setup: Setup,
+    addr: SocketAddr,
+    serving: Option<Serving>,
+}
+
+/// The stored state at one moment; cheap to keep, as it shares its objects with the store.
+#[derive(Debug, Clone)]
+pub struct Backup(Frozen);
+
+impl ApiServer {
+    /// Starts describing a server.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn serve(world: Arc<World>, setup: Setup) -> Result<Self, StartError> {
+        let serving = Serving::start(&world, &setup, setup.port)?;
+        let addr = serving.addr();
+        Ok(Self { world, setup, addr, serving: Some(serving) })
+    }
+
+    /// The address the server listens on (always loopback).
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The base URL, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.setup.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.addr)
+    }
+
+    /// The certificate of the server's own authority, as PEM; none without TLS.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.setup.tls.as_ref().map(|tls| tls.ca_pem.as_str())
+    }
+
+    /// A kubeconfig for this server, as YAML text.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        crate::kubeconfig::text(&self.url(), self.ca_pem(), self.world.token.as_deref())
+    }
+
+    /// Writes the kubeconfig to a file.
+    ///
+    /// # Errors
+    /// Those of writing the file. Blocks on the disk.
+    pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
+        std::fs::write(path, self.kubeconfig())
+    }
+
+    /// The fault switches.
+    #[must_use]
+    pub fn faults(&self) -> Faults {
+        Faults::new(Arc::clone(&self.world))
+    }
+
+    /// The requests seen so far, oldest first (the last 10,000 of them).
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.world.with(|inner| inner.log.all())
+    }
+
+    /// Forgets the requests seen so far.
+    pub fn clear_requests(&self) {
+        self.world.with(|inner| inner.log.clear());
+    }
+
+    /// The version of the last write.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.world.with(|inner| inner.cluster.revision())
+    }
+
+    /// How many watches are open on a resource (`pods`, `deployments.apps`).
+    #[must_use]
+    pub fn watches(&self, resource: &str) -> usize {
+        let resource = ResourceId::parse(resource);
+        self.world.with(|inner| inner.cluster.watch_count(Some(&resource)))
+    }
+
+    /// Creates an object; `apiVersion` and `kind` say what it is, a missing namespace means `default`.
+    ///
+    /// # Errors
+    /// What the API would refuse it with.
+    pub fn create(&self, object: Value) -> Result<Value, ApiError> {
+        self.write(&object.clone(), false, |cluster, call| cluster.create(call, object))
+    }
+
+    /// Replaces an object, as PUT does.
+    ///
+    /// # Errors
+    /// What the API would refuse it with.
+    pub fn update(&self, object: Value) -> Result<Value, ApiError> {
+        self.write(&object.clone(), false, |cluster, call| Ok(cluster.update(call, object)?.object))
+    }
+
+    /// Replaces the status of an object, as PUT on its status subresource does.
+    ///
+    /// # Errors
+    /// What the API would refuse it with.
+    pub fn update_status(&self, object: Value) -> Result<Value, ApiError> {
+        self.write(&object.clone(), true, |cluster, call| Ok(cluster.update(call, object)?.object))
+    }
+
+    /// Applies a JSON merge patch. `resource` may name the status: `pods/status`.
+    ///
+    /// # Errors
+    /// What the API would refuse it with.
+    pub fn merge_patch(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Value, ApiError> {
+        let bytes = patch.to_string();
+        self.on(resource, namespace, name, |cluster, call| {
+            let written = cluster.patch(call, PatchKind::Merge, bytes.as_bytes())?;
+            Ok(written.object.decode_as(call.kind))
+        })
+    }
+
+    /// Deletes an object without grace (finalizers still hold it). Gives its last state.
+    ///
+    /// # Errors
+    /// What the API would refuse it with.
+    pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
+        let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+        self.on(resource, namespace, name, |cluster, call| {
+            Ok(cluster.delete(call, &options)?.object.decode_as(call.kind))
+        })
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// 404 if it is not there.
+    pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
+        self.on(resource, namespace, name, |cluster, call| {
+            Ok(cluster.get(call.kind, call.namespace, call.name)?.decode_as(call.kind))
+        })
+    }
+
+    /// All objects of a resource in all namespaces, in the order of lists. Decodes each one.
+    ///
+    /// # Errors
+    /// 404 if the resource is not served.
+    pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
+        let (kind, listing) = self.world.with(|inner| {
+            let kind = served(&inner.cluster, resource)?;
+            let listing = inner.cluster.list(&kind, None, &ListOptions::parse(&[], &kind)?)?;
+            Ok::<_, ApiError>((kind, listing))
+        })?;
+        Ok(listing.page().objects.iter().map(|object| object.decode_as(&kind)).collect())
+    }
+
+    /// Takes a copy of the whole store. Costs almost nothing.
+    #[must_use]
+    pub fn backup(&self) -> Backup {
+        Backup(self.world.with(|inner| inner.cluster.freeze()))
+    }
+
+    /// Puts an earlier state back: versions go back too, and will be issued a second time.
+    ///
+    /// Open watches end, as at the restart a restore needs; a new watch from a version of the lost future is accepted
+    /// and stays silent until the store has got there again.
+    pub fn restore(&self, backup: &Backup) {
+        self.world.with(|inner| inner.cluster.restore(&backup.0));
+    }
+
+    /// Resets all connections and stops listening; the store stays. Blocks until the server's thread has ended.
+    pub fn stop(&mut self) {
+        if let Some(serving) = self.serving.take() {
+            serving.stop();
+        }
+    }
+
+    /// Listens again on the same port.
+    ///
+    /// # Errors
+    /// If the port cannot be bound any more. Does nothing on a server that runs.
+    pub fn start_again(&mut self) -> Result<(), StartError> {
+        if self.serving.is_none() {
+            self.serving = Some(Serving::start(&self.world, &self.setup, self.addr.port())?);
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        object: &Value,
+        status: bool,
+        act: impl FnOnce(&mut Cluster, &Call<'_>) -> Result<Arc<crate::cluster::object::Object>, ApiError>,
+    ) -> Result<Value, ApiError> {
+        let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+        self.world.with(|inner| {
+            let kind = inner.cluster.registry.by_type(text("apiVersion"), text("kind")).cloned();
+            let kind = kind.ok_or_else(ApiError::no_such_resource)?;
+            let name = member(object, "name").to_owned();
+            let namespace = namespace_for(&kind, member(object, "namespace")).to_owned();
+            let call =
+                Call { kind: &kind, namespace: &namespace, name: &name, status, dry_run: false, now: now() };
+            Ok(act(&mut inner.cluster, &call)?.decode_as(&kind))
+        })
+    }
+
+    fn on<R>(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        act: impl FnOnce(&mut Cluster, &Call<'_>) -> Result<R, ApiError>,
+    ) -> Result<R, ApiError> {
+        let (resource, status) = match resource.strip_suffix("/status") {
+            Some(resource) => (resource, true),
+            None => (resource, false),
+        };
+        self.world.with(|inner| {
+            let kind = served(&inner.cluster, resource)?;
+            let namespace = namespace_for(&kind, namespace);
+            let call = Call { kind: &kind, namespace, name, status, dry_run: false, now: now() };
+            act(&mut inner.cluster, &call)
+        })
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn served(cluster: &Cluster, resource: &str) -> Result<Arc<Kind>, ApiError> {
+    let found = cluster.registry.preferred(&ResourceId::parse(resource));
+    found.cloned().ok_or_else(ApiError::no_such_resource)
+}
+
+fn namespace_for<'a>(kind: &Kind, given: &'a str) -> &'a str {
+    match (kind.namespaced, given) {
+        (false, _) => "",
+        (true, "") => "default",
+        (true, given) => given,
+    }
+}

@@ -1,0 +1,114 @@
+//! What the handle, the handlers and the streams share: the core behind one lock, and the means to be woken.
+//!
+//! Answers: how does anything outside reach the core, and how do waiting streams learn of it? It decides nothing.
+//! 1. The core is touched only inside `with`; nothing in there waits, reads a socket or encodes a list.
+//! 2. After each visit every stream that is owed something is notified, outside the lock.
+//! 3. Waiting for a version or a fault switch uses the server's own runtime, never the caller's clock.
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use crate::cluster::rng::Rng;
+use crate::cluster::store::{Cluster, Settings};
+use crate::fault_state::FaultState;
+use crate::requests::RequestLog;
+
+/// How long a list waits for a version that is ahead of the store.
+const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
+
+/// Everything behind the lock.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) cluster: Cluster,
+    pub(crate) faults: FaultState,
+    pub(crate) log: RequestLog,
+    pub(crate) rng: Rng,
+    streams: HashMap<usize, Arc<Notify>>,
+}
+
+/// The shared world of one server.
+#[derive(Debug)]
+pub(crate) struct World {
+    inner: Mutex<Inner>,
+    revision: watch::Sender<u64>,
+    switches: watch::Sender<u64>,
+    pub(crate) bookmark_period: Duration,
+    pub(crate) token: Option<String>,
+}
+
+/// Seconds since 1970, by the clock of this machine.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+impl World {
+    pub(crate) fn new(settings: Settings, bookmark_period: Duration, token: Option<String>) -> Self {
+        let cluster = Cluster::new(settings, now());
+        let revision = watch::Sender::new(cluster.revision());
+        let rng = Rng::new(settings.seed.rotate_left(17));
+        let (faults, log) = (FaultState::default(), RequestLog::default());
+        let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: HashMap::new() });
+        Self { inner, revision, switches: watch::Sender::new(0), bookmark_period, token }
+    }
+
+    /// Visits the core, then wakes whom the visit concerns.
+    pub(crate) fn with<R>(&self, visit: impl FnOnce(&mut Inner) -> R) -> R {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = visit(&mut inner);
+        let woken = inner.cluster.take_woken();
+        let notifies: Vec<Arc<Notify>> =
+            woken.iter().filter_map(|watch| inner.streams.get(watch)).map(Arc::clone).collect();
+        let revision = inner.cluster.revision();
+        drop(inner);
+        for notify in notifies {
+            notify.notify_one();
+        }
+        self.revision.send_if_modified(|known| std::mem::replace(known, revision) != revision);
+        result
+    }
+
+    /// Changes the fault switches and lets everything that waits look at them again.
+    pub(crate) fn switch<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+        let (result, streams) = self.with(|inner| {
+            let result = change(inner);
+            (result, inner.streams.values().map(Arc::clone).collect::<Vec<_>>())
+        });
+        for notify in streams {
+            notify.notify_one();
+        }
+        self.switches.send_modify(|count| *count += 1);
+        result
+    }
+
+    /// What the stream of this watch waits on.
+    pub(crate) fn notify_of(&self, watch: usize) -> Arc<Notify> {
+        self.with(|inner| Arc::clone(inner.streams.entry(watch).or_default()))
+    }
+
+    pub(crate) fn forget_watch(&self, watch: usize) {
+        self.with(|inner| {
+            inner.streams.remove(&watch);
+            inner.cluster.unwatch(watch);
+        });
+    }
+
+    /// Waits until the store has reached `version`, at most as long as the API waits.
+    pub(crate) async fn fresh(&self, version: u64) {
+        let mut revision = self.revision.subscribe();
+        let reached = revision.wait_for(|now| *now >= version);
+        // Whether it was reached or not is asked again under the lock.
+        let _either = tokio::time::timeout(FRESHNESS_WAIT, reached).await;
+    }
+
+    /// Waits until the fault switches satisfy `condition`.
+    pub(crate) async fn until(&self, condition: impl Fn(&FaultState) -> bool) {
+        let mut switches = self.switches.subscribe();
+        while !self.with(|inner| condition(&inner.faults)) {
+            if switches.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
