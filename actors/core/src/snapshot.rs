@@ -20,6 +20,8 @@ pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Aside, Frame};
 
 mod diff;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod frame;
 
 /// All objects of an informer at one moment, with the version of each source and the indices.

@@ -1,1 +1,153 @@
 //! The store: scenarios of the contract, and properties against naive models.
+//!
+//! Answers "what does a test see of a publish?" with [`Play`]: it feeds a store, advances it in slices of 250, checks
+//! every invariant at each publish and writes changes and incidents as text.
+
+use crate::delta::{Cause, Change, Replacement, SetAside, WatchPart};
+use crate::index::IndexSpec;
+use crate::indexer::{Applied, Incident, Progress, Store, invariants};
+use crate::meta::{Object, SourceId};
+use crate::snapshot::Snapshot;
+use crate::snapshot::fixture::{key, version, written};
+
+mod indices;
+mod parts;
+mod props;
+mod replace;
+
+/// A store, and all that it has published.
+struct Play {
+    store: Store<String>,
+    published: Vec<Snapshot<String>>,
+    specs: Vec<IndexSpec<String>>,
+}
+
+impl Play {
+    fn new() -> Self {
+        Self::with_indices(Vec::new())
+    }
+
+    fn with_indices(specs: Vec<IndexSpec<String>>) -> Self {
+        let store = Store::new(Snapshot::empty(), specs.clone());
+        Self { published: vec![store.snapshot()], store, specs }
+    }
+
+    /// A store that has listed these objects of the default source at a version.
+    fn listed(number: u64, objects: &[Object<String>]) -> Self {
+        let mut play = Self::new();
+        play.replace(number, Cause::InitialList, objects);
+        play
+    }
+
+    fn now(&self) -> &Snapshot<String> {
+        self.published.last().expect("at least the empty snapshot")
+    }
+
+    fn holds(&self) -> Vec<String> {
+        self.now().iter().map(written).collect()
+    }
+
+    fn apply(&mut self, parts: Vec<WatchPart<String>>) -> Applied<String> {
+        self.apply_from(&SourceId::default(), parts)
+    }
+
+    fn apply_from(&mut self, source: &SourceId, parts: Vec<WatchPart<String>>) -> Applied<String> {
+        let parts = parts.into_iter().map(|part| (source.clone(), part)).collect();
+        let applied = self.store.apply_parts(parts);
+        assert!(invariants::versions_advance(&applied.before, &applied.snapshot), "{applied:?}");
+        self.note(applied)
+    }
+
+    fn replace(&mut self, number: u64, cause: Cause, objects: &[Object<String>]) -> Applied<String> {
+        self.replace_from(&SourceId::default(), number, cause, objects)
+    }
+
+    fn replace_from(
+        &mut self,
+        source: &SourceId,
+        number: u64,
+        cause: Cause,
+        objects: &[Object<String>],
+    ) -> Applied<String> {
+        let set_aside = Vec::new();
+        let replacement =
+            Replacement { version: version(number), cause, objects: objects.to_vec(), set_aside };
+        self.replace_whole(source, replacement)
+    }
+
+    fn replace_whole(&mut self, source: &SourceId, replacement: Replacement<String>) -> Applied<String> {
+        let cause = replacement.cause;
+        self.store.begin_replace(source.clone(), replacement);
+        let applied = self.finish();
+        assert!(cause == Cause::Rewind || invariants::keeps_pointers(&applied.before, &applied.snapshot));
+        applied
+    }
+
+    /// Advances to the next publish; nothing of it is seen before.
+    fn finish(&mut self) -> Applied<String> {
+        loop {
+            assert!(self.store.is_busy());
+            match self.store.advance(250) {
+                Progress::More => assert!(self.store.snapshot().ptr_eq(self.now()), "published half of it"),
+                Progress::Done(applied) => return self.note(applied),
+                Progress::Idle => panic!("busy, and nothing to do"),
+            }
+        }
+    }
+
+    fn note(&mut self, applied: Applied<String>) -> Applied<String> {
+        assert!(self.store.snapshot().ptr_eq(&applied.snapshot));
+        assert!(invariants::replays_to(&applied), "{:?}", told(&applied));
+        assert!(invariants::is_consistent(&applied.snapshot));
+        assert!(applied.changes.iter().all(|chunk| (1..=250).contains(&chunk.len())));
+        for spec in self.specs.iter().filter(|spec| applied.snapshot.by_index(&spec.name, "").is_ok()) {
+            assert!(invariants::index_matches(&applied.snapshot, spec), "{}", spec.name);
+        }
+        self.published.push(applied.snapshot.clone());
+        applied
+    }
+}
+
+/// The changes as text: `+ a/x u1@1 Watch`, `a/x u1@1 -> a/x u1@2 Watch`, `- a/x u1@3 exact Watch`.
+fn told(applied: &Applied<String>) -> Vec<String> {
+    applied.changes.iter().flat_map(|chunk| chunk.iter()).map(tell).collect()
+}
+
+fn tell(change: &Change<String>) -> String {
+    match change {
+        Change::Added { object, cause } => format!("+ {} {cause}", written(object)),
+        Change::Updated { old, object, cause } => format!("{} -> {} {cause}", written(old), written(object)),
+        Change::Deleted { last, exact, cause, .. } => {
+            format!("- {} {} {cause}", written(last), if *exact { "exact" } else { "inexact" })
+        }
+    }
+}
+
+/// The incidents as text: reason and key.
+fn reported(applied: &Applied<String>) -> Vec<String> {
+    let text = |incident: &Incident| match incident.key() {
+        Some(key) => format!("{} {key}", incident.reason()),
+        None => incident.reason().to_owned(),
+    };
+    applied.reported.iter().map(text).collect()
+}
+
+fn put(object: Object<String>) -> WatchPart<String> {
+    WatchPart::Applied(object)
+}
+
+fn gone(object: Object<String>) -> WatchPart<String> {
+    WatchPart::Deleted(object)
+}
+
+fn bookmark(number: u64) -> WatchPart<String> {
+    WatchPart::Bookmark { version: version(number), initial_events_end: false }
+}
+
+fn aside(name: &str, number: u64) -> SetAside {
+    SetAside { key: key(name), version: version(number), error: "no such field".into() }
+}
+
+fn at(play: &Play) -> String {
+    play.now().version(&SourceId::default()).map(ToString::to_string).unwrap_or_default()
+}

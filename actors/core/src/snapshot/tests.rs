@@ -1,1 +1,270 @@
-//! Snapshots read alone: order, agreement, differences.
+//! Snapshots read alone: order, agreement, and the difference between any two.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::fixture::{key, life, object, version, written};
+use super::{DiffCursor, Difference, Frame, Snapshot};
+use crate::meta::{Object, ObjectKey, SourceId};
+
+type Model = BTreeMap<ObjectKey, Object<String>>;
+
+fn snapshot(objects: &[Object<String>]) -> Snapshot<String> {
+    let mut frame = Frame::default();
+    for object in objects {
+        frame.insert(object.clone());
+    }
+    Snapshot::publish(frame)
+}
+
+fn differences(older: &[Object<String>], newer: &[Object<String>]) -> Vec<String> {
+    snapshot(older).diff(&snapshot(newer)).map(|difference| tell(&difference)).collect()
+}
+
+fn tell(difference: &Difference<String>) -> String {
+    match difference {
+        Difference::Added(object) => format!("+ {}", written(object)),
+        Difference::Updated { old, new } => format!("{} -> {}", written(old), written(new)),
+        Difference::Deleted(object) => format!("- {}", written(object)),
+    }
+}
+
+/// Applies differences as someone would who holds the older state; each must fit what it meets.
+fn apply(mut state: Model, differences: impl IntoIterator<Item = Difference<String>>) -> Model {
+    for difference in differences {
+        let key = difference.key().clone();
+        let met = match difference {
+            Difference::Added(object) => (None, state.insert(key, object)),
+            Difference::Updated { old, new } => (Some(old), state.insert(key, new)),
+            Difference::Deleted(object) => (Some(object), state.remove(&key)),
+        };
+        let (expected, found) = (met.0.map(|object| written(&object)), met.1.map(|object| written(&object)));
+        assert_eq!(expected, found);
+    }
+    state
+}
+
+fn model(snapshot: &Snapshot<String>) -> Model {
+    snapshot.iter().map(|object| (object.key().clone(), object.clone())).collect()
+}
+
+fn states(model: &Model) -> Vec<String> {
+    model.values().map(written).collect()
+}
+
+#[test]
+fn snapshots_and_stores_cross_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<Snapshot<String>>();
+    crosses::<DiffCursor<String>>();
+    crosses::<crate::indexer::Applied<String>>();
+    fn moves<T: Send>() {}
+    moves::<crate::indexer::Store<String>>();
+}
+
+#[test]
+fn objects_come_in_key_order_with_those_without_namespace_first() {
+    let all =
+        snapshot(&[object("b/x", 1), object("a/y", 2), object("z", 3), object("a/x", 4), object("c", 5)]);
+    let keys: Vec<String> = all.iter().map(|object| object.key().to_string()).collect();
+    assert_eq!(keys, ["c", "z", "a/x", "a/y", "b/x"]);
+    let names: Vec<String> = all.namespace("a").map(written).collect();
+    assert_eq!(names, ["a/x u1@4", "a/y u1@2"]);
+    assert_eq!(all.namespace("nowhere").count(), 0);
+}
+
+#[test]
+fn an_empty_snapshot_has_nothing() {
+    let empty = Snapshot::<String>::empty();
+    assert!(empty.is_empty() && empty.iter().next().is_none() && empty.versions().is_empty());
+    assert!(empty.version(&SourceId::default()).is_none());
+    assert!(empty.by_index("node", "n1").is_err());
+    let expecting = Snapshot::<String>::empty_with_indices(["node".into()]);
+    assert_eq!(expecting.by_index("node", "n1").expect("a known index").count(), 0);
+}
+
+#[test]
+fn idx_22_a_kept_snapshot_is_unchanged_by_later_ones() {
+    let mut frame = Frame::default();
+    frame.insert(object("a/x", 1));
+    let kept = Snapshot::publish(frame.clone());
+    frame.insert(object("a/x", 2));
+    frame.insert(object("a/y", 3));
+    frame.remove(&key("a/x"));
+    assert_eq!(states(&model(&kept)), ["a/x u1@1"]);
+    assert_eq!(states(&model(&Snapshot::publish(frame))), ["a/y u1@3"]);
+}
+
+#[test]
+fn idx_24_a_difference_is_told_by_life_and_version() {
+    let check = |older: &[Object<String>], newer: &[Object<String>], expected: &[&str]| {
+        assert_eq!(differences(older, newer), expected);
+    };
+    check(&[], &[], &[]);
+    check(&[], &[object("a/x", 1)], &["+ a/x u1@1"]);
+    check(&[object("a/x", 1)], &[], &["- a/x u1@1"]);
+    check(&[object("a/x", 1)], &[object("a/x", 1)], &[]);
+    check(&[object("a/x", 1)], &[object("a/x", 2)], &["a/x u1@1 -> a/x u1@2"]);
+    check(&[object("a/x", 1)], &[life("a/x", "u2", 2)], &["- a/x u1@1", "+ a/x u2@2"]);
+    check(
+        &[object("x", 1), object("a/x", 1)],
+        &[object("b/x", 2)],
+        &["- x u1@1", "- a/x u1@1", "+ b/x u1@2"],
+    );
+}
+
+#[test]
+fn a_cursor_visits_at_most_the_keys_it_was_allowed() {
+    let older = snapshot(&[object("a/1", 1), object("a/2", 1), object("b/1", 1)]);
+    let newer = snapshot(&[object("a/2", 2), object("a/3", 2), object("c/1", 2)]);
+    let mut cursor = DiffCursor::new(older, newer);
+    let mut chunks = Vec::new();
+    loop {
+        let mut chunk = Vec::new();
+        let goes_on = cursor.next_chunk(2, &mut chunk);
+        chunks.push(chunk.iter().map(tell).collect::<Vec<_>>());
+        if !goes_on {
+            break;
+        }
+    }
+    let told: Vec<String> = chunks.concat();
+    assert_eq!(told, ["- a/1 u1@1", "a/2 u1@1 -> a/2 u1@2", "+ a/3 u1@2", "- b/1 u1@1", "+ c/1 u1@2"]);
+    assert!(chunks.iter().all(|chunk| chunk.len() <= 2), "{chunks:?}");
+}
+
+#[test]
+fn a_cursor_knows_what_it_has_passed_and_any_one_key() {
+    let newer = snapshot(&[object("x", 1), object("a/1", 1), object("a/2", 1)]);
+    let mut cursor = DiffCursor::new(Snapshot::empty(), newer);
+    let mut out = Vec::new();
+    assert!(!cursor.has_passed(&key("x")));
+    assert!(cursor.next_chunk(2, &mut out));
+    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ x u1@1", "+ a/1 u1@1"]);
+    assert!(cursor.has_passed(&key("x")) && cursor.has_passed(&key("y")) && cursor.has_passed(&key("a/0")));
+    assert!(
+        cursor.has_passed(&key("a/1")) && !cursor.has_passed(&key("a/2")) && !cursor.has_passed(&key("b/0"))
+    );
+    assert_eq!(cursor.at(&key("a/2")).iter().map(tell).collect::<Vec<_>>(), ["+ a/2 u1@1"]);
+    assert_eq!(cursor.at(&key("a/1")).iter().map(tell).collect::<Vec<_>>(), ["+ a/1 u1@1"]);
+    assert!(cursor.at(&key("a/9")).is_empty());
+    while cursor.next_chunk(1, &mut out) {}
+    assert!(cursor.is_finished() && cursor.has_passed(&key("z/z")) && out.len() == 3);
+}
+
+#[test]
+fn a_cursor_between_one_snapshot_and_itself_is_finished() {
+    let same = snapshot(&[object("a/x", 1)]);
+    assert!(DiffCursor::new(same.clone(), same).is_finished());
+}
+
+/// How the second of two snapshots is made of the first, so that they share structure.
+#[derive(Debug, Clone)]
+enum Step {
+    Put(usize, u8, u64),
+    Take(usize),
+}
+
+fn name(number: usize) -> String {
+    match number % 4 {
+        0 => format!("n{number:03}"),
+        other => format!("ns{other}/n{number:03}"),
+    }
+}
+
+fn steps(count: usize) -> impl Strategy<Value = Vec<Step>> {
+    let put = (0..200_usize, 0..3_u8, 1..4_u64).prop_map(|(at, uid, version)| Step::Put(at, uid, version));
+    let take = (0..200_usize).prop_map(Step::Take);
+    prop::collection::vec(prop_oneof![3 => put, 1 => take], 0..count)
+}
+
+fn walk(frame: &mut Frame<String>, state: &mut Model, steps: &[Step]) {
+    for step in steps {
+        match step {
+            Step::Put(at, uid, number) => {
+                let object = life(&name(*at), &format!("u{uid}"), *number);
+                let (old, known) = (state.insert(object.key().clone(), object.clone()), frame.insert(object));
+                assert_eq!(old.map(|old| old.address()), known.map(|known| known.address()));
+            }
+            Step::Take(at) => {
+                let at = key(&name(*at));
+                let (old, known) = (state.remove(&at), frame.remove(&at));
+                assert_eq!(old.map(|old| old.address()), known.map(|known| known.address()));
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_frame_is_a_sorted_map(steps in steps(400)) {
+        let (mut frame, mut state) = (Frame::default(), Model::new());
+        walk(&mut frame, &mut state, &steps);
+        let snapshot = Snapshot::publish(frame);
+        prop_assert!(crate::indexer::invariants::is_consistent(&snapshot));
+        prop_assert_eq!(states(&model(&snapshot)), states(&state));
+        for at in 0..200 {
+            let at = key(&name(at));
+            prop_assert_eq!(snapshot.get(&at).map(written), state.get(&at).map(written));
+            let rest: Vec<String> = snapshot.frame().after(Some(&at)).map(written).collect();
+            let expected: Vec<String> = state.values().filter(|object| *object.key() > at).map(written).collect();
+            prop_assert_eq!(rest, expected);
+        }
+        for namespace in ["ns1", "ns2", "ns3"] {
+            let found: Vec<String> = snapshot.namespace(namespace).map(written).collect();
+            let of_it = state.values().filter(|object| object.key().namespace() == Some(namespace));
+            prop_assert_eq!(found, of_it.map(written).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn idx_24_diff_applied_to_what_was_seen_gives_what_is_now(
+        first in steps(300),
+        later in steps(80),
+        is_related: bool,
+        chunks in prop::collection::vec(1..40_usize, 1..20),
+    ) {
+        let (mut frame, mut state) = (Frame::default(), Model::new());
+        walk(&mut frame, &mut state, &first);
+        let seen = Snapshot::publish(frame.clone());
+        if !is_related {
+            (frame, state) = (Frame::default(), Model::new());
+        }
+        walk(&mut frame, &mut state, &later);
+        let now = Snapshot::publish(frame);
+
+        let all: Vec<Difference<String>> = seen.diff(&now).collect();
+        prop_assert!(all.windows(2).all(|pair| pair[0].key() <= pair[1].key()));
+        prop_assert_eq!(states(&apply(model(&seen), all.clone())), states(&state));
+        prop_assert_eq!(seen.diff(&seen).count(), 0);
+
+        let mut cursor = DiffCursor::new(seen, now);
+        let mut told = Vec::new();
+        for most in chunks.iter().cycle() {
+            let before = told.len();
+            let goes_on = cursor.next_chunk(*most, &mut told);
+            prop_assert!(told.len() - before <= 2 * most);
+            for (at, difference) in all.iter().enumerate() {
+                prop_assert_eq!(cursor.has_passed(difference.key()), at < told.len());
+                prop_assert!(cursor.at(difference.key()).iter().any(|own| tell(own) == tell(difference)));
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        let (told, all): (Vec<_>, Vec<_>) = (told.iter().map(tell).collect(), all.iter().map(tell).collect());
+        prop_assert_eq!(told, all);
+    }
+}
+
+#[test]
+fn a_frame_keeps_one_version_per_source_and_moves_it_forward() {
+    let mut frame = Frame::<String>::default();
+    let (a, b) = (SourceId::new("a"), SourceId::new("b"));
+    frame.reach(&b, &version(9));
+    frame.reach(&a, &version(10));
+    frame.reach(&b, &version(5));
+    assert_eq!(frame.versions(), [(a.clone(), version(10)), (b, version(9))]);
+    frame.set_version(a.clone(), version(2));
+    assert_eq!(frame.version(&a), Some(&version(2)));
+}

@@ -1,0 +1,180 @@
+//! Secondary indices: true for each publish, touched only when values change, whole or not there.
+
+use super::{Play, gone, put, reported, told};
+use crate::delta::Cause;
+use crate::index::{Index, IndexError, IndexExists, IndexSpec, UnknownIndex};
+use crate::indexer::{Progress, Store};
+use crate::meta::Object;
+use crate::snapshot::Snapshot;
+use crate::snapshot::fixture::{object, version, worded, written};
+
+/// Indexes by the words of the body; `!error` makes it fail, `!panic` panic.
+pub(super) fn by_word() -> IndexSpec<String> {
+    IndexSpec::fallible("word", |object: &Object<String>| {
+        assert!(object.body() != "!panic", "cannot index this");
+        if object.body() == "!error" {
+            return Err(IndexError::new("no words"));
+        }
+        Ok(object.split_whitespace().map(str::to_owned).collect())
+    })
+}
+
+fn found(snapshot: &Snapshot<String>, word: &str) -> Vec<String> {
+    snapshot.by_index("word", word).expect("a known index").map(written).collect()
+}
+
+fn words(snapshot: &Snapshot<String>) -> Vec<String> {
+    snapshot.index_values("word").expect("a known index").map(str::to_owned).collect()
+}
+
+fn listed(objects: &[Object<String>]) -> Play {
+    let mut play = Play::with_indices(vec![by_word()]);
+    play.replace(5, Cause::InitialList, objects);
+    play
+}
+
+#[test]
+fn idx_01_an_object_of_two_values_is_found_once_under_each() {
+    let play = listed(&[worded("a/x", 1, "red blue red"), worded("a/y", 2, "red")]);
+    assert_eq!(found(play.now(), "red"), ["a/x u1@1", "a/y u1@2"]);
+    assert_eq!(found(play.now(), "blue"), ["a/x u1@1"]);
+    assert_eq!(words(play.now()), ["blue", "red"]);
+}
+
+#[test]
+fn idx_02_an_update_that_changes_the_value_moves_the_object_from_one_entry_to_the_other() {
+    let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);
+    play.apply(vec![put(worded("a/x", 6, "blue"))]);
+    assert_eq!(
+        (found(play.now(), "red"), found(play.now(), "blue")),
+        (vec!["a/y u1@2".into()], vec!["a/x u1@6".into()])
+    );
+}
+
+#[test]
+fn idx_04_when_one_of_two_objects_of_an_entry_is_deleted_the_other_stays() {
+    let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);
+    play.apply(vec![gone(worded("a/x", 6, "red"))]);
+    assert_eq!(found(play.now(), "red"), ["a/y u1@2"]);
+    play.apply(vec![gone(worded("a/y", 7, "red"))]);
+    assert_eq!((found(play.now(), "red"), words(play.now())), (vec![], vec![]));
+}
+
+#[test]
+fn idx_05_an_unknown_index_is_an_error_that_names_it() {
+    let play = listed(&[]);
+    assert_eq!(play.now().by_index("node", "n1").err(), Some(UnknownIndex("node".into())));
+    assert_eq!(
+        play.now().index_values("node").err().map(|error| error.to_string()),
+        Some("unknown index: \"node\"".into())
+    );
+}
+
+#[test]
+fn idx_06_an_added_index_appears_in_one_later_snapshot_with_all_objects() {
+    let objects: Vec<_> = (1..=600).map(|at| worded(&format!("a/{at:03}"), at, "red")).collect();
+    let mut play = Play::listed(600, &objects);
+    play.specs.push(by_word());
+    play.store.begin_index(by_word()).expect("a free name");
+    let mut slices = 1;
+    let applied = loop {
+        match play.store.advance(250) {
+            Progress::More => slices += 1,
+            Progress::Done(applied) => break play.note(applied),
+            Progress::Idle => panic!("the index is not built"),
+        }
+        assert!(play.store.snapshot().by_index("word", "red").is_err() && play.store.is_busy());
+    };
+    assert_eq!((slices, found(play.now(), "red").len(), told(&applied).len()), (3, 600, 0));
+    assert!(!play.store.is_busy());
+}
+
+#[test]
+fn idx_06_a_name_already_taken_is_an_error_and_changes_nothing() {
+    let mut play = Play::listed(5, &[worded("a/x", 1, "red")]);
+    let other = || IndexSpec::new("word", |_: &Object<String>| vec!["other".into()]);
+    assert_eq!(play.store.begin_index(by_word()), Ok(()));
+    assert_eq!(play.store.begin_index(other()), Err(IndexExists("word".into())));
+    play.finish();
+    assert_eq!(play.store.begin_index(other()), Err(IndexExists("word".into())));
+    assert!(!play.store.is_busy());
+    assert_eq!(words(play.now()), ["red"]);
+}
+
+#[test]
+fn parts_applied_while_an_index_is_built_are_in_it() {
+    let objects: Vec<_> = (1..=9).map(|at| worded(&format!("a/{at}"), at, "red")).collect();
+    let mut play = Play::listed(9, &objects);
+    play.specs.push(by_word());
+    play.store.begin_index(by_word()).expect("a free name");
+    assert!(matches!(play.store.advance(4), Progress::More));
+    play.apply(vec![
+        put(worded("a/2", 10, "blue")),
+        put(worded("a/7", 11, "blue")),
+        put(worded("a/0", 12, "blue")),
+    ]);
+    play.apply(vec![gone(worded("a/1", 13, "")), gone(worded("a/4", 14, "")), gone(worded("a/5", 15, ""))]);
+    play.finish();
+    assert_eq!(found(play.now(), "blue"), ["a/0 u1@12", "a/2 u1@10", "a/7 u1@11"]);
+    assert_eq!(found(play.now(), "red"), ["a/3 u1@3", "a/6 u1@6", "a/8 u1@8", "a/9 u1@9"]);
+}
+
+#[test]
+fn idx_18_a_failing_or_panicking_index_function_costs_that_entry_alone() {
+    for failing in ["!error", "!panic"] {
+        let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);
+        let applied = play.apply(vec![put(worded("a/x", 6, failing)), put(worded("a/z", 7, "red"))]);
+        assert_eq!(told(&applied), ["a/x u1@1 -> a/x u1@6 Watch", "+ a/z u1@7 Watch"]);
+        assert_eq!(reported(&applied), ["index_failed a/x"]);
+        assert!(applied.reported[0].to_string().starts_with("index word failed for a/x: "));
+        assert_eq!(found(play.now(), "red"), ["a/y u1@2", "a/z u1@7"]);
+        play.apply(vec![put(worded("a/x", 8, "red"))]);
+        assert_eq!(found(play.now(), "red"), ["a/x u1@8", "a/y u1@2", "a/z u1@7"]);
+    }
+}
+
+#[test]
+fn idx_25_an_update_that_keeps_its_values_rebuilds_no_entry_and_is_found_as_it_is_now() {
+    let mut play = listed(&[worded("a/x", 1, "red blue"), worded("a/y", 2, "red")]);
+    let before = play.now().clone();
+    play.apply(vec![put(worded("a/x", 6, "blue  red"))]);
+    let index = |at: &Snapshot<String>| -> Index { at.frame().index("word").expect("a known index").clone() };
+    assert!(index(play.now()).shares_all_with(&index(&before)));
+    assert_eq!(found(play.now(), "blue"), ["a/x u1@6"]);
+    play.apply(vec![put(worded("a/x", 7, "blue"))]);
+    assert!(!index(play.now()).shares_all_with(&index(&before)));
+}
+
+#[test]
+fn idx_26_what_is_read_from_one_snapshot_agrees_whatever_is_published_meanwhile() {
+    let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);
+    let kept = play.now().clone();
+    play.apply(vec![put(worded("a/x", 6, "blue")), gone(worded("a/y", 7, "")), put(worded("a/z", 8, "red"))]);
+    assert_eq!(kept.iter().map(written).collect::<Vec<_>>(), ["a/x u1@1", "a/y u1@2"]);
+    assert_eq!(found(&kept, "red"), ["a/x u1@1", "a/y u1@2"]);
+    assert!(kept.iter().all(|object| kept.get(object.key()).is_some_and(|found| found.ptr_eq(object))));
+    assert_eq!(kept.versions()[0].1, version(5));
+}
+
+#[test]
+fn a_store_started_again_keeps_builds_and_drops_indices_as_it_is_told() {
+    let play = listed(&[worded("a/x", 1, "red")]);
+    let length = IndexSpec::new("length", |object: &Object<String>| vec![object.len().to_string()]);
+    let mut again = Store::new(play.store.snapshot(), vec![length.clone(), by_word()]);
+    assert!(again.is_busy() && again.snapshot().ptr_eq(play.now()));
+    let Progress::Done(applied) = again.advance(250) else { panic!("one object is one slice") };
+    let names: Vec<&str> = applied.snapshot.index_names().collect();
+    assert_eq!(names, ["word", "length"]);
+    assert_eq!(found(&applied.snapshot, "red"), ["a/x u1@1"]);
+    let mut without = Store::new(applied.snapshot, vec![length]);
+    assert!(!without.is_busy());
+    assert!(without.apply_parts(Vec::new()).snapshot.by_index("word", "red").is_err());
+}
+
+#[test]
+fn a_store_that_starts_empty_has_its_indices_from_its_first_publish_on() {
+    let mut play = Play::with_indices(vec![by_word(), by_word()]);
+    assert!(!play.store.is_busy());
+    play.apply(vec![put(object("a/x", 1))]);
+    assert_eq!(play.now().index_names().collect::<Vec<_>>(), ["word"]);
+}

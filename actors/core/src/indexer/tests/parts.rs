@@ -1,0 +1,207 @@
+//! One batch of a watch: what is told, what is reported, which version is reached.
+
+use std::time::Duration;
+
+use super::{Play, aside, at, bookmark, gone, put, reported, told};
+use crate::delta::{Cause, Change, WatchPart};
+use crate::indexer::Incident;
+use crate::meta::{Meta, Object, SourceId};
+use crate::snapshot::fixture::{key, life, object, told_by, version, written};
+
+/// Applies parts to a store that listed `a/x u1@5` at version 5, as one publish.
+fn check(parts: Vec<WatchPart<String>>, changes: &[&str], incidents: &[&str], left: &[&str], reached: &str) {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    let publishes = play.published.len();
+    let applied = play.apply(parts);
+    assert_eq!(told(&applied), changes);
+    assert_eq!(reported(&applied), incidents);
+    assert_eq!(play.holds(), left);
+    assert_eq!(at(&play), reached);
+    assert_eq!(play.published.len(), publishes + 1);
+}
+
+#[test]
+fn rf_01_added_modified_deleted_in_one_batch_are_three_changes_and_one_publish() {
+    check(
+        vec![put(object("a/a", 6)), put(object("a/a", 7)), gone(object("a/a", 8))],
+        &["+ a/a u1@6 Watch", "a/a u1@6 -> a/a u1@7 Watch", "- a/a u1@8 exact Watch"],
+        &[],
+        &["a/x u1@5"],
+        "8",
+    );
+}
+
+#[test]
+fn rf_02_deleting_an_unknown_key_is_counted_and_is_no_change_and_the_version_moves_on() {
+    check(vec![gone(object("a/y", 6))], &[], &["deleted_unknown a/y"], &["a/x u1@5"], "6");
+    let unread = WatchPart::DeletedUnread(aside("a/y", 7));
+    check(vec![unread], &[], &["set_aside a/y", "deleted_unknown a/y"], &["a/x u1@5"], "7");
+}
+
+#[test]
+fn rf_13_three_updates_in_one_batch_are_three_changes_in_order_and_one_publish() {
+    check(
+        vec![put(object("a/a", 6)), put(object("a/a", 7)), put(object("a/a", 8))],
+        &["+ a/a u1@6 Watch", "a/a u1@6 -> a/a u1@7 Watch", "a/a u1@7 -> a/a u1@8 Watch"],
+        &[],
+        &["a/a u1@8", "a/x u1@5"],
+        "8",
+    );
+}
+
+#[test]
+fn a_deletion_carries_its_own_last_state_and_the_stored_one() {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    let applied = play.apply(vec![gone(object("a/x", 6))]);
+    let Change::Deleted { old, last, exact: true, cause: Cause::Watch } = &applied.changes[0][0] else {
+        panic!("{:?}", told(&applied));
+    };
+    assert_eq!((written(old), written(last)), ("a/x u1@5".into(), "a/x u1@6".into()));
+}
+
+#[test]
+fn a_new_uid_under_a_key_is_deleted_then_added() {
+    let changes = ["- a/x u1@5 inexact Watch", "+ a/x u2@6 Watch"];
+    check(vec![put(life("a/x", "u2", 6))], &changes, &[], &["a/x u2@6"], "6");
+}
+
+#[test]
+fn a_deletion_of_another_life_deletes_inexactly_unless_the_stored_one_is_newer() {
+    check(vec![gone(life("a/x", "u2", 6))], &["- a/x u1@5 inexact Watch"], &[], &[], "6");
+    check(vec![gone(life("a/x", "u0", 4))], &[], &["stale_version a/x"], &["a/x u1@5"], "5");
+}
+
+#[test]
+fn a_deletion_that_could_not_be_read_deletes_inexactly() {
+    let unread = |number| WatchPart::DeletedUnread(aside("a/x", number));
+    check(vec![unread(6)], &["- a/x u1@5 inexact Watch"], &["set_aside a/x"], &[], "6");
+    check(vec![unread(4)], &[], &["set_aside a/x", "stale_version a/x"], &["a/x u1@5"], "5");
+}
+
+#[test]
+fn rf_28_a_part_that_is_old_or_told_again_is_reported_and_the_rest_of_the_batch_is_applied() {
+    check(
+        vec![put(object("a/x", 4)), put(object("a/x", 5)), gone(object("a/x", 3)), put(object("a/y", 6))],
+        &["+ a/y u1@6 Watch"],
+        &["stale_version a/x", "unchanged a/x", "stale_version a/x"],
+        &["a/x u1@5", "a/y u1@6"],
+        "6",
+    );
+    check(vec![put(life("a/x", "u0", 4))], &[], &["stale_version a/x"], &["a/x u1@5"], "5");
+}
+
+#[test]
+fn a_state_told_again_keeps_the_old_object() {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    let before = play.now().get(&key("a/x")).map(Object::address);
+    play.apply(vec![put(object("a/x", 5))]);
+    assert_eq!(play.now().get(&key("a/x")).map(Object::address), before);
+}
+
+#[test]
+fn ref_32_a_set_aside_object_keeps_its_last_good_version_and_the_version_moves_on() {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    let applied =
+        play.apply(vec![WatchPart::SetAside(aside("a/x", 6)), WatchPart::SetAside(aside("a/y", 7))]);
+    assert_eq!(
+        (told(&applied), reported(&applied)),
+        (vec![], vec!["set_aside a/x".into(), "set_aside a/y".into()])
+    );
+    assert_eq!((play.holds(), at(&play)), (vec!["a/x u1@5".into()], "7".into()));
+    let listed: Vec<_> = play.now().set_aside().map(|aside| aside.key.to_string()).collect();
+    assert_eq!((listed, play.now().set_aside_len()), (vec!["a/x".into(), "a/y".into()], 2));
+    assert_eq!(play.now().set_aside_of(&key("a/x")).map(|aside| &aside.version), Some(&version(6)));
+}
+
+#[test]
+fn a_set_aside_entry_ends_with_a_good_version_or_a_deletion_that_is_not_older() {
+    let check = |part: WatchPart<String>, ends: bool| {
+        let mut play = Play::listed(5, &[object("a/x", 5)]);
+        play.apply(vec![WatchPart::SetAside(aside("a/x", 7))]);
+        play.apply(vec![part]);
+        assert_eq!(play.now().set_aside_len() == 0, ends);
+    };
+    check(put(object("a/x", 8)), true);
+    check(put(object("a/x", 7)), true);
+    check(put(object("a/x", 6)), false);
+    check(gone(object("a/x", 8)), true);
+    check(WatchPart::DeletedUnread(aside("a/x", 8)), true);
+    check(bookmark(9), false);
+}
+
+#[test]
+fn a_set_aside_version_that_the_store_has_read_already_is_stale() {
+    let old = WatchPart::SetAside(aside("a/x", 5));
+    check(vec![old], &[], &["stale_version a/x"], &["a/x u1@5"], "5");
+}
+
+#[test]
+fn rf_26_the_version_of_a_source_follows_every_kind_of_part_and_never_goes_back() {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    let parts = vec![
+        (put(object("a/y", 6)), "6"),
+        (put(object("a/y", 7)), "7"),
+        (bookmark(9), "9"),
+        (bookmark(8), "9"),
+        (gone(object("a/y", 10)), "10"),
+        (WatchPart::SetAside(aside("a/z", 11)), "11"),
+        (WatchPart::DeletedUnread(aside("a/z", 12)), "12"),
+        (put(object("a/x", 4)), "12"),
+    ];
+    for (part, expected) in parts {
+        play.apply(vec![part]);
+        assert_eq!(at(&play), expected);
+    }
+}
+
+#[test]
+fn rf_27_bodies_without_metadata_are_followed_by_what_is_kept_beside_them() {
+    let at = |number: u64| {
+        let (key, uid) = (key("sensor"), None);
+        let meta = Meta { key, uid, version: version(number), source: SourceId::default(), wire_bytes: 8 };
+        Object::new(meta, Duration::from_secs(number))
+    };
+    let mut store = crate::indexer::Store::<Duration>::new(Default::default(), Vec::new());
+    let default = SourceId::default;
+    let applied = store.apply_parts(vec![
+        (default(), WatchPart::Applied(at(1))),
+        (default(), WatchPart::Applied(at(2))),
+        (default(), WatchPart::Deleted(at(3))),
+        (default(), WatchPart::Applied(at(4))),
+    ]);
+    let kinds: Vec<bool> = applied.changes[0].iter().map(|change| change.object().is_some()).collect();
+    assert_eq!(kinds, [true, true, false, true]);
+    assert_eq!(applied.snapshot.get(&key("sensor")).map(|object| object.as_secs()), Some(4));
+    assert_eq!(applied.snapshot.version(&default()), Some(&version(4)));
+}
+
+#[test]
+fn replaced_and_refused_objects_are_handed_out_to_be_dropped_elsewhere() {
+    let mut play = Play::listed(5, &[object("a/x", 5), object("a/y", 5)]);
+    let applied = play.apply(vec![put(object("a/x", 6)), put(object("a/x", 5)), gone(object("a/y", 7))]);
+    let mut replaced: Vec<String> = applied.replaced.iter().map(written).collect();
+    replaced.sort();
+    assert_eq!(replaced, ["a/x u1@5", "a/x u1@5", "a/y u1@5"]);
+}
+
+#[test]
+fn an_object_under_another_sources_name_is_stored_and_reported() {
+    let mut play = Play::new();
+    let stranger = told_by(&SourceId::new("b"), "a/x", "u1", 6, "");
+    let applied = play.apply(vec![put(stranger)]);
+    assert_eq!(
+        (play.holds(), reported(&applied)),
+        (vec!["a/x u1@6".into()], vec!["foreign_source a/x".into()])
+    );
+}
+
+#[test]
+fn more_incidents_than_a_chunk_are_counted_by_reason() {
+    let mut play = Play::new();
+    let parts = (1..=600).map(|number| gone(object("a/x", number)));
+    let applied = play.apply(parts.chain([WatchPart::SetAside(aside("a/y", 601))]).collect());
+    assert_eq!(applied.reported.len(), 252);
+    assert_eq!(applied.reported.iter().map(Incident::count).sum::<usize>(), 601);
+    let omitted = Incident::Omitted { reason: "deleted_unknown", count: 350 };
+    assert!(applied.reported.contains(&omitted));
+}
