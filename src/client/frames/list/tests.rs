@@ -1,0 +1,176 @@
+//! The list splitter against serde_json: the same document, cut everywhere.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+const NO_LIMIT: usize = usize::MAX;
+
+fn split(text: &[u8], cuts: &[usize], limit: usize) -> Result<(ListHead, Vec<Frame>), SplitError> {
+    let mut bounds: Vec<_> = cuts.iter().map(|cut| (*cut).min(text.len())).collect();
+    bounds.extend([0, text.len()]);
+    bounds.sort_unstable();
+    let (mut splitter, mut items) = (ListSplitter::new(limit), Vec::new());
+    for pair in bounds.windows(2) {
+        splitter.push(&Bytes::copy_from_slice(&text[pair[0]..pair[1]]), &mut items)?;
+    }
+    Ok((splitter.finish()?, items))
+}
+
+fn check(document: &Value, text: &str, cuts: &[usize]) {
+    let (head, items) =
+        split(text.as_bytes(), cuts, NO_LIMIT).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let field = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    assert_eq!(head.kind, field("/kind"));
+    assert_eq!(head.api_version, field("/apiVersion"));
+    assert_eq!(head.version, field("/metadata/resourceVersion").filter(|text| !text.is_empty()));
+    assert_eq!(head.token, field("/metadata/continue").filter(|text| !text.is_empty()));
+    assert_eq!(head.has_items, document.get("items").is_some());
+    let expected = document.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+    let found: Vec<Value> = items
+        .iter()
+        .map(|frame| match frame {
+            Frame::Whole(bytes) => serde_json::from_slice(bytes).unwrap(),
+            Frame::Oversize { .. } => panic!("no limit"),
+        })
+        .collect();
+    assert_eq!(found, expected, "{text} cut at {cuts:?}");
+}
+
+#[test]
+fn every_single_cut_and_every_pair_of_a_real_looking_list_gives_the_same_items() {
+    let document = json!({
+        "apiVersion": "v1",
+        "items": [{"a": "]}\"\\", "b": [1, {"c": null}]}, {}, "text", 12.5, null, [[]], {"items": [1]}],
+        "kind": "PodList",
+        "metadata": {"continue": "", "resourceVersion": "12", "remainingItemCount": 3},
+        "zz": {"kind": "no", "items": [1, 2]},
+    });
+    for text in [document.to_string(), serde_json::to_string_pretty(&document).unwrap()] {
+        for first in 0..=text.len() {
+            check(&document, &text, &[first]);
+        }
+        for first in (0..text.len()).step_by(3) {
+            for second in (first..text.len()).step_by(5) {
+                check(&document, &text, &[first, second]);
+            }
+        }
+        check(&document, &text, &(0..text.len()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn every_proper_prefix_is_truncated() {
+    let text = r#"{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[{"a":1},2]}"#;
+    for end in 0..text.len() {
+        let error = split(&text.as_bytes()[..end], &[], NO_LIMIT).unwrap_err();
+        assert_eq!(error, SplitError::Truncated(end as u64));
+    }
+}
+
+#[test]
+fn what_is_no_list_is_broken_where_it_breaks() {
+    for (text, at) in [
+        ("404 page not found", 0),
+        ("[]", 0),
+        ("{]", 1),
+        (r#"{"items":{}}"#, 9),
+        (r#"{"items":[1,]}"#, 12),
+        (r#"{"items":[,1]}"#, 10),
+        (r#"{"items":[1 2]}"#, 12),
+        (r#"{"a":1,}"#, 7),
+        (r#"{"a":1}x"#, 7),
+        (r#"{"kind":7}"#, 8),
+        (r#"{"metadata":"x"}"#, 12),
+        (r#"{"a" 1}"#, 5),
+    ] {
+        match split(text.as_bytes(), &[], NO_LIMIT) {
+            Err(SplitError::Broken { at: found, .. }) => assert_eq!(found, at, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn null_items_are_an_empty_list_and_an_object_without_items_is_seen() {
+    let (head, items) = split(br#"{"items":null,"metadata":null}"#, &[], NO_LIMIT).unwrap();
+    assert_eq!((head.has_items, items.len()), (true, 0));
+    assert!(!split(b"{}", &[], NO_LIMIT).unwrap().0.has_items);
+}
+
+#[test]
+fn an_item_above_the_limit_keeps_its_head_and_the_others_are_whole() {
+    let text = br#"{"items":[{"a":1},{"name":"0123456789"},{"b":2}]}"#;
+    for cut in 0..text.len() {
+        let (_, items) = split(text, &[cut], 12).unwrap();
+        let head = Bytes::from_static(br#"{"name":"012"#);
+        assert_eq!(items[1], Frame::Oversize { head, size: 21 });
+        assert!(matches!((&items[0], &items[2]), (Frame::Whole(_), Frame::Whole(_))));
+    }
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        r#"[a-z"\\\]\}\[\{é\n]{0,8}"#.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((r#"[a-z"\\]{0,4}"#, inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+/// The document's members in a random order, written by hand, since a map would sort them.
+fn document() -> impl Strategy<Value = (Value, String)> {
+    let metadata = prop_oneof![
+        Just(Value::Null),
+        ("[0-9]{0,3}", "[a-z]{0,3}", json_value()).prop_map(|(version, token, other)| {
+            json!({"resourceVersion": version, "continue": token, "other": other})
+        }),
+    ];
+    let items = prop::collection::vec(json_value(), 0..5);
+    (items, metadata, json_value(), any::<bool>())
+        .prop_flat_map(|(items, metadata, other, pretty)| {
+            let members = vec![
+                ("items", Value::from(items)),
+                ("metadata", metadata),
+                ("other", other),
+                ("kind", json!("PodList")),
+                ("apiVersion", json!("v1")),
+            ];
+            (Just(members).prop_shuffle(), Just(pretty))
+        })
+        .prop_map(|(members, pretty)| {
+            let gap = if pretty { "\n  " } else { "" };
+            let texts: Vec<_> =
+                members.iter().map(|(key, value)| format!("{gap}\"{key}\":{gap}{value}{gap}")).collect();
+            let document =
+                members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>();
+            (Value::Object(document), format!("{{{}}}", texts.join(",")))
+        })
+}
+
+proptest! {
+    #[test]
+    fn any_document_in_any_order_and_any_chunking_gives_what_serde_json_gives(
+        (document, text) in document(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let cuts: Vec<_> = cuts.into_iter().map(|cut| cut.index(text.len())).collect();
+        check(&document, &text, &cuts);
+        for cut in 0..text.len() {
+            check(&document, &text, &[cut]);
+        }
+    }
+
+    #[test]
+    fn no_input_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), cut in 0usize..64) {
+        let _ = split(&bytes, &[cut], 8);
+    }
+}

@@ -1,0 +1,54 @@
+//! Objects of a kind that is known only at run time, as kube-core's `DynamicObject`.
+//!
+//! Answers "what is kept?" with the metadata typed and the rest as a JSON tree: several times the size and cost of
+//! [`super::Typed`], for kinds that have no Rust type. It discovers nothing: the kind is given. Invariants:
+//! 1. Every kept object carries its `apiVersion` and `kind`, also where a list leaves them out.
+//!
+//! Read next: `metadata.rs`, when the metadata is all that is needed.
+
+use kube_core::discovery::ApiResource;
+use kube_core::{DynamicObject, TypeMeta};
+
+use super::{DecodeError, Prune, Representation};
+
+/// Keeps each object as a `DynamicObject`.
+///
+/// ```
+/// use actix_informer::representation::{Dynamic, Prune, Representation};
+/// use kube_core::discovery::ApiResource;
+/// use kube_core::gvk::GroupVersionKind;
+///
+/// let kind = GroupVersionKind::gvk("example.com", "v1", "Widget");
+/// let widgets = Dynamic::new(&ApiResource::from_gvk_with_plural(&kind, "widgets"));
+/// let kept = widgets.keep(r#"{"metadata":{"name":"a"},"spec":{"size":3}}"#, &Prune::default())?;
+/// assert_eq!(kept.data["spec"]["size"], 3);
+/// assert_eq!(kept.types.as_ref().map(|types| types.kind.as_str()), Some("Widget"));
+/// # Ok::<(), actix_informer::representation::DecodeError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Dynamic {
+    expected: TypeMeta,
+}
+
+impl Dynamic {
+    /// Objects of this kind.
+    #[must_use]
+    pub fn new(resource: &ApiResource) -> Self {
+        let expected = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
+        Self { expected }
+    }
+}
+
+impl Representation for Dynamic {
+    type Body = DynamicObject;
+
+    fn keep(&self, json: &str, prune: &Prune) -> Result<DynamicObject, DecodeError> {
+        let mut object: DynamicObject = prune.decode(json)?;
+        object.types.get_or_insert_with(|| self.expected.clone());
+        Ok(object)
+    }
+
+    fn expected(&self) -> Option<&TypeMeta> {
+        Some(&self.expected)
+    }
+}

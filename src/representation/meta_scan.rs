@@ -1,0 +1,186 @@
+//! Finds out what an object is called without decoding it.
+//!
+//! Answers "which object, which life, which version, of which kind?" from its JSON, stopping as soon as that is
+//! known. It does not say whether the rest of the object is sound. Invariants:
+//! 1. It works on a cut-off document too and gives what stood before the cut: that is how an object that is too
+//!    large to be read still gets its name.
+//! 2. It reads nothing behind the metadata: of a whole object usually a few hundred bytes.
+//! 3. Field order does not matter, neither Go's struct order nor the sorted order of custom resources.
+//!
+//! Read next: `mod.rs`, which turns the object's text into a body.
+
+use std::borrow::Cow;
+
+use informer_core::meta::{ObjectKey, ParseVersionError, ResourceVersion, Uid};
+
+use super::cursor::Cursor;
+
+/// What a scan found; a field that was not there, or was no text, is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MetaScan<'a> {
+    /// `apiVersion`, if it stands before the end of the metadata.
+    pub api_version: Option<Cow<'a, str>>,
+    /// `kind`, if it stands before the end of the metadata.
+    pub kind: Option<Cow<'a, str>>,
+    /// `metadata.name`.
+    pub name: Option<Cow<'a, str>>,
+    /// `metadata.namespace`; the empty text counts as absent.
+    pub namespace: Option<Cow<'a, str>>,
+    /// `metadata.uid`.
+    pub uid: Option<Cow<'a, str>>,
+    /// `metadata.resourceVersion`.
+    pub version: Option<Cow<'a, str>>,
+}
+
+/// Why the scanned metadata names no object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnnamedError {
+    /// No readable `metadata.name`.
+    #[error("no metadata.name")]
+    Name,
+    /// No readable `metadata.resourceVersion`.
+    #[error("no metadata.resourceVersion")]
+    NoVersion,
+    /// A resource version that is no number.
+    #[error(transparent)]
+    Version(#[from] ParseVersionError),
+}
+
+/// Reads the metadata of one object's JSON; costs the bytes up to the end of the metadata, and allocates only for
+/// texts with escapes.
+///
+/// ```
+/// use actix_informer::representation::meta_scan;
+/// let found = meta_scan(br#"{"kind":"Pod","metadata":{"name":"web-0","namespace":"a","resourceVersion":"7"},"spec"#);
+/// assert_eq!(found.key()?.to_string(), "a/web-0");
+/// assert_eq!(found.version()?.to_string(), "7");
+/// # Ok::<(), actix_informer::representation::UnnamedError>(())
+/// ```
+pub fn meta_scan(json: &[u8]) -> MetaScan<'_> {
+    let mut found = MetaScan::default();
+    // A cut-off document gives `None` here; what was found before the cut stands in `found`.
+    let _ = Cursor::new(json).members(|key, cursor| match key {
+        b"kind" => read(&mut found.kind, cursor),
+        b"apiVersion" => read(&mut found.api_version, cursor),
+        b"metadata" => {
+            if cursor.peek()? != b'{' {
+                return cursor.skip().map(|()| true);
+            }
+            cursor.members(|key, cursor| found.read_member(key, cursor))?;
+            Some(false)
+        }
+        _ => cursor.skip().map(|()| true),
+    });
+    found
+}
+
+fn read<'a>(field: &mut Option<Cow<'a, str>>, cursor: &mut Cursor<'a>) -> Option<bool> {
+    if cursor.peek()? == b'"' {
+        *field = cursor.text();
+    } else {
+        cursor.skip()?;
+    }
+    Some(true)
+}
+
+impl<'a> MetaScan<'a> {
+    fn read_member(&mut self, key: &[u8], cursor: &mut Cursor<'a>) -> Option<bool> {
+        match key {
+            b"name" => read(&mut self.name, cursor)?,
+            b"namespace" => {
+                read(&mut self.namespace, cursor)?;
+                self.namespace = self.namespace.take().filter(|text| !text.is_empty());
+                true
+            }
+            b"uid" => read(&mut self.uid, cursor)?,
+            b"resourceVersion" => read(&mut self.version, cursor)?,
+            _ => return cursor.skip().map(|()| true),
+        };
+        Some(!self.is_complete())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.name.is_some() && self.namespace.is_some() && self.uid.is_some() && self.version.is_some()
+    }
+
+    /// The object's key.
+    ///
+    /// # Errors
+    /// When there is no name.
+    pub fn key(&self) -> Result<ObjectKey, UnnamedError> {
+        let name = self.name.as_deref().filter(|name| !name.is_empty()).ok_or(UnnamedError::Name)?;
+        Ok(match self.namespace.as_deref() {
+            Some(namespace) => ObjectKey::namespaced(namespace, name),
+            None => ObjectKey::cluster(name),
+        })
+    }
+
+    /// The object's version.
+    ///
+    /// # Errors
+    /// When there is none, or one that is no number.
+    pub fn version(&self) -> Result<ResourceVersion, UnnamedError> {
+        Ok(self.version.as_deref().filter(|text| !text.is_empty()).ok_or(UnnamedError::NoVersion)?.parse()?)
+    }
+
+    /// The object's uid, if it has one.
+    pub fn uid(&self) -> Option<Uid> {
+        Uid::new(self.uid.as_deref().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POD: &str = concat!(
+        r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"a","uid":"u","#,
+        r#""resourceVersion":"7","labels":{"name":"no"}},"spec":{"metadata":{"name":"no"}}}"#
+    );
+
+    #[test]
+    fn any_field_order_is_read() {
+        let sorted = r#"{"apiVersion":"v1","data":{"metadata":1},"kind":"Pod","metadata":{"annotations":{"name":"no"},
+            "managedFields":[{"name":"no"}],"name":"web-0","namespace":"a","resourceVersion":"7","uid":"u"}}"#;
+        for json in [POD, sorted] {
+            let found = meta_scan(json.as_bytes());
+            assert_eq!(found.key().unwrap().to_string(), "a/web-0");
+            assert_eq!(found.uid(), Uid::new("u"));
+            assert_eq!(found.version().unwrap().to_string(), "7");
+            assert_eq!((found.kind.as_deref(), found.api_version.as_deref()), (Some("Pod"), Some("v1")));
+        }
+    }
+
+    #[test]
+    fn a_cluster_scoped_object_has_no_namespace() {
+        for namespace in ["", r#""namespace":"","#, r#""namespace":null,"#] {
+            let json = format!(r#"{{"metadata":{{{namespace}"name":"n","resourceVersion":"1"}}}}"#);
+            assert_eq!(meta_scan(json.as_bytes()).key().unwrap(), ObjectKey::cluster("n"));
+        }
+    }
+
+    #[test]
+    fn every_prefix_gives_what_stood_before_the_cut() {
+        let needed = POD.find(r#""7""#).unwrap() + 3;
+        for end in 0..POD.len() {
+            let found = meta_scan(&POD.as_bytes()[..end]);
+            assert_eq!(found.version().is_ok(), end >= needed, "{}", &POD[..end]);
+            assert!(found.name.is_none() || found.name.as_deref() == Some("web-0"));
+        }
+    }
+
+    #[test]
+    fn what_names_no_object_says_why() {
+        let why = |json: &str| {
+            let found = meta_scan(json.as_bytes());
+            found.key().and_then(|_| found.version()).unwrap_err().to_string()
+        };
+        assert_eq!(why("garbage"), "no metadata.name");
+        assert_eq!(why(r#"{"metadata":null}"#), "no metadata.name");
+        assert_eq!(why(r#"{"metadata":{"name":7,"resourceVersion":"7"}}"#), "no metadata.name");
+        assert_eq!(why(r#"{"metadata":{"name":"a"}}"#), "no metadata.resourceVersion");
+        assert!(why(r#"{"metadata":{"name":"a","resourceVersion":"x"}}"#).contains("decimal"));
+    }
+}

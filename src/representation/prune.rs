@@ -1,0 +1,194 @@
+//! Which fields of an object are not kept, and the decode that never builds them.
+//!
+//! Answers "what is cut?" as a set of paths; the cutting itself is in `prune/cut.rs`. It cannot cut by value, only by
+//! place: for anything else there is the transform. Invariants:
+//! 1. A cut field is skipped inside the parser: it costs its bytes once, and no allocation.
+//! 2. Outside the paths, and when there are none, the plain deserializer runs: nothing is paid there.
+//! 3. A list on the way is transparent: a path goes on in each of its elements.
+//!
+//! Read next: `prune/cut.rs`.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+mod cut;
+
+/// The fields that are cut from every object: `metadata.managedFields` by default. Cloning copies a pointer.
+///
+/// ```
+/// use actix_informer::representation::Prune;
+/// use serde_json::{Value, json};
+///
+/// let prune = Prune::default()
+///     .cut(["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"])
+///     .cut(["spec", "containers", "env"]);
+/// let kept: Value = prune.decode(r#"{"metadata":{"managedFields":[1]},"spec":{"containers":[{"env":1,"image":2}]}}"#)?;
+/// assert_eq!(kept, json!({"metadata": {}, "spec": {"containers": [{"image": 2}]}}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Prune(Arc<Node>);
+
+/// One place in an object, and what lies below it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Node {
+    below: Vec<(Box<str>, Step)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Cut,
+    Into(Node),
+}
+
+impl Node {
+    pub(crate) fn step(&self, key: &str) -> Option<&Step> {
+        self.below.iter().find(|(name, _)| **name == *key).map(|(_, step)| step)
+    }
+
+    fn cut<I: Iterator<Item = Box<str>>>(&mut self, name: Box<str>, mut rest: std::iter::Peekable<I>) {
+        let at = self.below.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            self.below.push((name, Step::Into(Self::default())));
+            self.below.len() - 1
+        });
+        let step = &mut self.below[at].1;
+        match (rest.next(), step) {
+            (None, step) => *step = Step::Cut,
+            (Some(_), Step::Cut) => {}
+            (Some(next), Step::Into(node)) => node.cut(next, rest),
+        }
+    }
+}
+
+impl Prune {
+    /// Cuts nothing.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(Arc::new(Node::default()))
+    }
+
+    /// Cuts this field too, wherever the path leads; an empty path changes nothing. A field whose parent is cut
+    /// already is gone with it.
+    #[must_use]
+    pub fn cut<I>(mut self, path: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<Box<str>>,
+    {
+        let mut path = path.into_iter().map(Into::into);
+        if let Some(first) = path.next() {
+            Arc::make_mut(&mut self.0).cut(first, path.peekable());
+        }
+        self
+    }
+
+    /// Whether nothing is cut.
+    pub fn is_empty(&self) -> bool {
+        self.0.below.is_empty()
+    }
+
+    /// Decodes one whole JSON document without the cut fields.
+    ///
+    /// A map with keys that are no strings in Rust cannot lie on a path, only behind one.
+    ///
+    /// # Errors
+    /// What `serde_json::from_str` would refuse, inside cut fields too.
+    pub fn decode<T: DeserializeOwned>(&self, json: &str) -> serde_json::Result<T> {
+        if self.is_empty() {
+            return serde_json::from_str(json);
+        }
+        let mut parser = serde_json::Deserializer::from_str(json);
+        let value = T::deserialize(cut::Cut { inner: &mut parser, node: &self.0 })?;
+        parser.end()?;
+        Ok(value)
+    }
+}
+
+impl Default for Prune {
+    fn default() -> Self {
+        Self::nothing().cut(["metadata", "managedFields"])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::Pod;
+    use kube_core::DynamicObject;
+    use serde_json::{Value, json};
+
+    fn removed(mut value: Value, path: &[&str]) -> Value {
+        match (&mut value, path) {
+            (Value::Object(map), [last]) => {
+                map.remove(*last);
+            }
+            (Value::Object(map), [first, rest @ ..]) => {
+                if let Some(below) = map.remove(*first) {
+                    map.insert((*first).to_owned(), removed(below, rest));
+                }
+            }
+            (Value::Array(items), path) => {
+                for item in items.iter_mut() {
+                    *item = removed(item.take(), path);
+                }
+            }
+            _ => {}
+        }
+        value
+    }
+
+    fn pod() -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": "a", "labels": {"managedFields": "kept"}, "annotations": {"a.b/c": "x", "d": "y"},
+                "managedFields": [{"manager": "m", "operation": "Update", "fieldsV1": {"f:metadata": {"\"": 1}}}],
+            },
+            "spec": {"containers": [
+                {"name": "one", "env": [{"name": "A", "value": "1"}]},
+                {"name": "two", "image": "i", "env": [{"name": "B", "value": "2"}]},
+            ]},
+            "status": {"phase": "Running"},
+        })
+    }
+
+    #[test]
+    fn a_pruned_decode_equals_decoding_the_document_without_the_field() {
+        let paths: [&[&str]; 6] = [
+            &["metadata", "managedFields"],
+            &["metadata", "annotations", "a.b/c"],
+            &["spec", "containers", "env"],
+            &["status"],
+            &["metadata", "nothing", "there"],
+            &["metadata", "name", "is a text"],
+        ];
+        for path in paths {
+            let prune = Prune::nothing().cut(path.iter().copied());
+            let without = removed(pod(), path);
+            let text = pod().to_string();
+            assert_eq!(prune.decode::<Value>(&text).unwrap(), without, "{path:?}");
+            assert_eq!(prune.decode::<Pod>(&text).unwrap(), serde_json::from_value(without.clone()).unwrap());
+            assert_eq!(
+                prune.decode::<DynamicObject>(&text).unwrap(),
+                serde_json::from_value(without).unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn several_paths_are_cut_together_and_the_shorter_wins() {
+        let prune =
+            Prune::default().cut(["spec", "containers"]).cut(["spec", "containers", "env"]).cut(["spec"]);
+        let kept: Value = prune.decode(&pod().to_string()).unwrap();
+        assert_eq!(kept, removed(removed(pod(), &["spec"]), &["metadata", "managedFields"]));
+    }
+
+    #[test]
+    fn broken_text_is_refused_inside_a_cut_field_and_behind_the_document() {
+        for broken in [r#"{"metadata":{"managedFields":[tru]}}"#, r#"{"metadata":{}} {}"#, r#"{"metadata":{"#]
+        {
+            assert!(Prune::default().decode::<Value>(broken).is_err(), "{broken}");
+        }
+    }
+}

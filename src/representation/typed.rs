@@ -1,0 +1,119 @@
+//! Objects as Rust types: `Pod`, `Deployment`, or a custom resource derived for kube-rs.
+//!
+//! Answers "what is kept?" with the whole type, minus what [`Prune`] cuts. It does not compress, share or defer.
+//! Invariants:
+//! 1. The transform runs after a complete decode and exactly once for each kept body.
+//! 2. The kind is the type's; an object of another kind is not decoded.
+//!
+//! Read next: `prune.rs`.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use kube_core::{Resource, TypeMeta};
+use serde::de::DeserializeOwned;
+
+use super::{BoxError, DecodeError, Prune, Representation};
+
+type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
+
+/// Keeps each object as a `K`.
+///
+/// ```
+/// use actix_informer::representation::{Prune, Representation, Typed};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// let without_data = Typed::<ConfigMap>::new().transform(|mut map| {
+///     map.data = None;
+///     Ok(map)
+/// });
+/// let kept = without_data.keep(r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#, &Prune::default())?;
+/// assert_eq!((kept.metadata.name.as_deref(), kept.data), (Some("a"), None));
+/// # Ok::<(), actix_informer::representation::DecodeError>(())
+/// ```
+pub struct Typed<K> {
+    expected: TypeMeta,
+    transform: Option<Transform<K>>,
+    body: PhantomData<fn() -> K>,
+}
+
+impl<K: Resource<DynamicType = ()>> Typed<K> {
+    /// Keeps the object as it is.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { expected: TypeMeta::resource::<K>(), transform: None, body: PhantomData }
+    }
+
+    /// Changes each object once, when it is decoded; replaces an earlier transform.
+    ///
+    /// An error sets that object aside, and so does a panic. The name, namespace, uid and version that the cache goes
+    /// by are the server's, whatever the transform does.
+    #[must_use]
+    pub fn transform(self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
+        Self { transform: Some(Arc::new(transform)), ..self }
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Default for Typed<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K> Representation for Typed<K>
+where
+    K: DeserializeOwned + Send + Sync + 'static,
+{
+    type Body = K;
+
+    fn keep(&self, json: &str, prune: &Prune) -> Result<K, DecodeError> {
+        let object = prune.decode(json)?;
+        match &self.transform {
+            None => Ok(object),
+            Some(transform) => transform(object).map_err(DecodeError::Transform),
+        }
+    }
+
+    fn expected(&self) -> Option<&TypeMeta> {
+        Some(&self.expected)
+    }
+}
+
+impl<K> fmt::Debug for Typed<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Typed")
+            .field("kind", &self.expected.kind)
+            .field("transform", &self.transform.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::Pod;
+
+    const POD: &str =
+        r#"{"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{"containers":[]}}"#;
+
+    #[test]
+    fn managed_fields_are_cut_by_default_and_kept_on_request() {
+        let typed = Typed::<Pod>::new();
+        assert_eq!(typed.keep(POD, &Prune::default()).unwrap().metadata.managed_fields, None);
+        assert!(typed.keep(POD, &Prune::nothing()).unwrap().metadata.managed_fields.is_some());
+    }
+
+    #[test]
+    fn a_failing_transform_is_a_typed_error_with_the_users_words() {
+        let typed = Typed::<Pod>::new().transform(|_| Err("too old".into()));
+        let error = typed.keep(POD, &Prune::default()).unwrap_err();
+        assert_eq!(error.to_string(), "transform failed: too old");
+    }
+
+    #[test]
+    fn text_behind_the_object_is_refused_before_the_transform_runs() {
+        let typed = Typed::<Pod>::new().transform(|_| unreachable!("must not run"));
+        assert!(matches!(typed.keep(&format!("{POD},1"), &Prune::default()), Err(DecodeError::Json(_))));
+    }
+}
