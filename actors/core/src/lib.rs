@@ -11,11 +11,17 @@
 
 pub mod backoff;
 pub mod delta;
+pub mod delta_fifo;
 pub mod index;
 pub mod indexer;
+pub mod initial_tracker;
 pub mod list_watch_error;
+pub mod listener;
 pub mod meta;
+pub mod processor;
 pub mod reflector;
 pub mod request;
 pub mod restart;
+pub mod resync;
 pub mod snapshot;
+pub mod sync_tracker;

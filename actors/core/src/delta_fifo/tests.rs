@@ -1,0 +1,1 @@
+//! The queue: contract scenarios, and a proptest against a list of events.

@@ -1,0 +1,1 @@
+//! The coalescing table, row by row.

@@ -1,0 +1,1 @@
+//! The backlog: contract scenarios.

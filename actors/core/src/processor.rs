@@ -1,0 +1,133 @@
+//! Who listens: the roster of one informer's subscriptions.
+//!
+//! Answers "to whom do changes go, and in which order?"; what each is owed is `listener.rs`, when each is due for a
+//! resync is `resync.rs`. The roster is generic over the handle, so that it knows no actor. Invariants:
+//! 1. Iteration is in order of the id, which is the order of subscription: the same run always tells in one order.
+//! 2. An id is given out once by whoever numbers the subscriptions; the roster never makes one up. A listener that
+//!    attaches again after a restart of its group keeps its id.
+//!
+//! A sorted map and not a slab: a slab hands a freed place to the next comer, and a late message to the one who left
+//! would reach a stranger. Read next: `listener.rs`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The number of one subscription: never used for another one in the life of its informer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ListenerId(u64);
+
+impl ListenerId {
+    /// Names the subscription with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for ListenerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "listener-{}", self.0)
+    }
+}
+
+/// Who listens, in order of subscription; `T` is the handle that reaches the listener.
+///
+/// ```
+/// use informer_core::processor::{ListenerId, Roster};
+/// let mut roster = Roster::new();
+/// roster.attach(ListenerId::new(2), "second");
+/// roster.attach(ListenerId::new(1), "first");
+/// let told: Vec<&str> = roster.iter().map(|(_, handle)| *handle).collect();
+/// assert_eq!(told, ["first", "second"]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Roster<T> {
+    listeners: BTreeMap<ListenerId, T>,
+}
+
+impl<T> Roster<T> {
+    /// Nobody listens.
+    pub const fn new() -> Self {
+        Self { listeners: BTreeMap::new() }
+    }
+
+    /// Adds a listener, or replaces its handle and gives back the one before; logarithmic.
+    pub fn attach(&mut self, id: ListenerId, listener: T) -> Option<T> {
+        self.listeners.insert(id, listener)
+    }
+
+    /// Removes a listener; `None` if it had left already.
+    pub fn detach(&mut self, id: ListenerId) -> Option<T> {
+        self.listeners.remove(&id)
+    }
+
+    /// The handle of one listener.
+    pub fn get(&self, id: ListenerId) -> Option<&T> {
+        self.listeners.get(&id)
+    }
+
+    /// All listeners, in order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (ListenerId, &T)> {
+        self.listeners.iter().map(|(id, listener)| (*id, listener))
+    }
+
+    /// How many listen.
+    pub fn len(&self) -> usize {
+        self.listeners.len()
+    }
+
+    /// Whether nobody listens.
+    pub fn is_empty(&self) -> bool {
+        self.listeners.is_empty()
+    }
+}
+
+impl<T> Default for Roster<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ListenerId, Roster};
+
+    #[test]
+    fn listeners_are_visited_in_order_of_subscription_whatever_the_order_of_attaching() {
+        let mut roster = Roster::new();
+        for number in [3, 1, 2] {
+            roster.attach(ListenerId::new(number), number * 10);
+        }
+        let seen: Vec<(u64, u64)> = roster.iter().map(|(id, handle)| (id.number(), *handle)).collect();
+        assert_eq!(seen, [(1, 10), (2, 20), (3, 30)]);
+    }
+
+    #[test]
+    fn who_left_is_no_longer_found_and_others_keep_their_ids() {
+        let mut roster = Roster::new();
+        roster.attach(ListenerId::new(1), "a");
+        roster.attach(ListenerId::new(2), "b");
+        assert_eq!(roster.detach(ListenerId::new(1)), Some("a"));
+        assert_eq!(roster.detach(ListenerId::new(1)), None);
+        assert_eq!(roster.get(ListenerId::new(1)), None);
+        assert_eq!(roster.get(ListenerId::new(2)), Some(&"b"));
+        assert_eq!((roster.len(), roster.is_empty()), (1, false));
+    }
+
+    #[test]
+    fn a_listener_that_attaches_again_keeps_its_id_and_replaces_its_handle() {
+        let mut roster = Roster::new();
+        roster.attach(ListenerId::new(7), "before the restart");
+        assert_eq!(roster.attach(ListenerId::new(7), "after"), Some("before the restart"));
+        assert_eq!(roster.len(), 1);
+    }
+
+    #[test]
+    fn an_id_reads_as_a_name_in_logs() {
+        assert_eq!(ListenerId::new(4).to_string(), "listener-4");
+    }
+}

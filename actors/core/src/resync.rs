@@ -1,0 +1,97 @@
+//! Who is due for a resync, and when: one clock for all subscriptions of an informer, each with its own period.
+//!
+//! Answers "who is due now, and when shall I look again?"; what a resync tells is `listener.rs`. Time comes in as a
+//! [`Duration`] since the start of the runtime. Invariants:
+//! 1. Each subscription is due at its start plus whole multiples of its own period, however late the clock is read.
+//! 2. Missed times are skipped, not made up: being late by ten periods makes one resync, not ten.
+//! 3. No period is shorter than [`MIN_PERIOD`].
+//!
+//! Cost: logarithmic in the number of subscriptions that resync, nothing for those that do not.
+//! Read next: `delta_fifo.rs`, where a Resync keeps its place among the changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::processor::ListenerId;
+
+/// The shortest period: below it a resync would be a load and no reminder (client-go's bound too).
+pub const MIN_PERIOD: Duration = Duration::from_secs(1);
+
+/// When each subscription that asked for resyncs is due next.
+#[derive(Debug, Clone, Default)]
+pub struct ResyncClock {
+    schedules: BTreeMap<ListenerId, Schedule>,
+    by_time: BTreeSet<(Duration, ListenerId)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    period: Duration,
+    due: Duration,
+}
+
+impl Schedule {
+    /// The first whole multiple of the period after `now`; `None` if time ends before it.
+    fn after(self, now: Duration) -> Option<Self> {
+        let late = now.saturating_sub(self.due);
+        let into_period = whole_nanos(late.as_nanos() % self.period.as_nanos());
+        let due = now.checked_add(self.period - into_period)?;
+        Some(Self { due, ..self })
+    }
+}
+
+impl ResyncClock {
+    /// Nobody is due, ever.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes `id` due every `period` from `now` on, first one period from now; replaces what it had asked before.
+    /// A period below [`MIN_PERIOD`] becomes that.
+    pub fn schedule(&mut self, id: ListenerId, period: Duration, now: Duration) {
+        self.cancel(id);
+        let period = period.max(MIN_PERIOD);
+        self.insert(id, Schedule { period, due: now.saturating_add(period) });
+    }
+
+    /// `id` is due no more; nothing happens if it never was.
+    pub fn cancel(&mut self, id: ListenerId) {
+        if let Some(schedule) = self.schedules.remove(&id) {
+            self.by_time.remove(&(schedule.due, id));
+        }
+    }
+
+    /// When to call [`Self::due`] next; `None` while nobody asked for resyncs.
+    pub fn next_due(&self) -> Option<Duration> {
+        self.by_time.first().map(|(due, _)| *due)
+    }
+
+    /// Who is due at `now`, longest waiting first, equal ones by id; each is rescheduled from its due time.
+    pub fn due(&mut self, now: Duration) -> Vec<ListenerId> {
+        let mut due = Vec::new();
+        while let Some((_, id)) = self.by_time.first().filter(|(time, _)| *time <= now).copied() {
+            due.push(id);
+            self.by_time.pop_first();
+            if let Some(next) = self.schedules.remove(&id).and_then(|schedule| schedule.after(now)) {
+                self.insert(id, next);
+            }
+        }
+        due
+    }
+
+    fn insert(&mut self, id: ListenerId, schedule: Schedule) {
+        self.schedules.insert(id, schedule);
+        self.by_time.insert((schedule.due, id));
+    }
+}
+
+/// A duration of so many nanoseconds, for numbers that came from a duration.
+fn whole_nanos(nanos: u128) -> Duration {
+    const SECOND: u128 = 1_000_000_000;
+    let seconds = u64::try_from(nanos / SECOND).unwrap_or(u64::MAX);
+    let rest = u32::try_from(nanos % SECOND).unwrap_or_default();
+    Duration::new(seconds, rest)
+}
+
+#[cfg(test)]
+mod tests;
