@@ -1,0 +1,293 @@
+//! Lists: versions, pages and what makes a list start over.
+
+use super::script::{check, check_resumed, lists};
+use crate::reflector::ReflectorConfig;
+
+fn pages_of_four() -> ReflectorConfig {
+    ReflectorConfig { page_size: Some(4), ..lists() }
+}
+
+#[test]
+fn ref_01_first_list_asks_for_version_zero_and_the_watch_for_the_lists_version() {
+    check(
+        &lists(),
+        r#"
+        state Starting
+        start
+        > LIST version="0" limit=500
+        state Listing 0
+        list a@3 b@4
+        state Listing 2
+        list end=10
+        > REPLACE version=10 InitialList a@3 b@4
+        > WATCH version="10" stream=0
+        head
+        state Streaming
+        count lists=1 watches=1 relists=0 failures=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_02_a_relist_asks_for_the_newest_version_delivered() {
+    check_resumed(
+        &lists(),
+        r#"
+        start
+        > LIST version="10"
+        list end=12
+        > REPLACE version=12 Relist
+        > WATCH version="12" stream=0
+        count relists=1 resumed=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_03_an_expired_list_is_asked_again_at_once_at_the_latest_version() {
+    for refusal in ["410", "too-large"] {
+        check_resumed(
+            &lists(),
+            &r#"
+            start
+            > LIST version="10"
+            list-fails REFUSAL
+            > LIST version="" limit=500
+            list a@12 end=12
+            > REPLACE version=12 Relist a@12
+            > WATCH version="12" stream=0
+            head
+            count failures=0 expired=1
+            "#
+            .replace("REFUSAL", refusal),
+        );
+    }
+}
+
+#[test]
+fn ref_03_also_the_very_first_list_and_then_it_is_a_failure() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails 410
+        > LIST version="" limit=500
+        list-fails 410
+        > WAIT 0.8..1.6
+        state Backoff 1
+        wait
+        > LIST version="0" limit=500
+        "#,
+    );
+}
+
+#[test]
+fn ref_03_the_latest_version_is_asked_for_only_right_after_the_refusal() {
+    check_resumed(
+        &lists(),
+        r#"
+        start
+        > LIST version="10"
+        list-fails 410
+        > LIST version="" limit=500
+        list-fails 500
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="10"
+        "#,
+    );
+}
+
+#[test]
+fn ref_04_an_expired_page_throws_the_list_away_and_asks_for_all_in_one() {
+    check_resumed(
+        &pages_of_four(),
+        r#"
+        start
+        > LIST version="10" limit=4
+        list a@1 b@2 c@3 d@4 end=10 next=C1
+        > LIST token=C1 limit=4
+        list-fails 410
+        > LIST version=""
+        list a@1 b@12 end=12
+        > REPLACE version=12 Relist a@1 b@12
+        > WATCH version="12" stream=0
+        count failures=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_04_an_unlimited_list_that_pages_and_expires_all_the_same_is_a_failure() {
+    check_resumed(
+        &lists(),
+        r#"
+        start
+        > LIST version="10"
+        list a@1 end=10 next=C1
+        > LIST token=C1
+        list-fails 410
+        > WAIT 0.8..1.6
+        "#,
+    );
+}
+
+#[test]
+fn ref_06_pages_are_delivered_together_and_only_the_first_names_a_version() {
+    check_resumed(
+        &pages_of_four(),
+        r#"
+        start
+        > LIST version="10" limit=4
+        list a@1 b@1 c@1 d@1 end=10 next=C1
+        > LIST token=C1 limit=4
+        list e@1 f@1 g@1 h@1 end=10 next=C2
+        > LIST token=C2 limit=4
+        state Listing 8
+        list i@1 !j@2 end=10
+        > REPLACE version=10 Relist a@1 b@1 c@1 d@1 e@1 f@1 g@1 h@1 i@1 !j@2
+        > WATCH version="10" stream=0
+        count lists=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_07_a_relist_without_page_size_has_no_limit() {
+    check_resumed(&lists(), "start\n > LIST version=\"10\"");
+}
+
+#[test]
+fn ref_07_unless_the_server_pages_lists_at_version_zero() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list a@1 end=10 next=C1
+        > LIST token=C1 limit=500
+        list b@1 end=10
+        > REPLACE version=10 InitialList a@1 b@1
+        > WATCH version="10" stream=0
+        breaks 410
+        > LIST version="10" limit=500
+        "#,
+    );
+}
+
+#[test]
+fn ref_21_a_list_that_is_no_list_is_a_typed_failure() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails protocol
+        > WAIT 0.8..1.6
+        state Backoff 1
+        error unexpected answer: protocol
+        count failures=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_22_nothing_is_asked_or_delivered_after_a_stop_in_mid_list() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list a@1
+        stop
+        > CLOSE list
+        state Stopped
+        list b@2 end=3
+        pass 3600
+        count failures=0 lists=1 watches=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_22_nothing_is_asked_after_a_stop_before_the_list_between_list_and_watch_or_in_a_wait() {
+    check(&lists(), "stop\n start\n pass 100\n count lists=0");
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails 500
+        > WAIT 0.8..1.6
+        stop
+        pass 100
+        state Stopped
+        "#,
+    );
+}
+
+#[test]
+fn ref_29_each_failed_list_is_counted_by_its_class() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails 500
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="0" limit=500
+        state Backoff 1
+        list-fails 429
+        > WAIT 1.6..3.2
+        state Backoff 2
+        count failures=2 overloaded=1
+        wait
+        > LIST version="0" limit=500
+        list-fails 403
+        > WAIT 30..60
+        state Denied
+        count failures=3 overloaded=1 denied=1
+        "#,
+    );
+}
+
+#[test]
+fn a_list_is_whole_only_at_the_end_of_its_last_page() {
+    for broken in ["list-ends", "list-fails cut", "list a@1\n list-ends"] {
+        let script = "start\n > LIST version=\"0\" limit=500\n BROKEN\n > WAIT 0.8..1.6\n count failures=1";
+        check(&lists(), &script.replace("BROKEN", broken));
+    }
+}
+
+#[test]
+fn a_list_that_goes_in_circles_is_a_failure() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list a@1 end=10 next=C1
+        > LIST token=C1 limit=500
+        list a@1 end=10 next=C1
+        > WAIT 0.8..1.6
+        error does not get past a page
+        "#,
+    );
+}
+
+#[test]
+fn ref_44_list_items_without_a_key_are_counted_and_the_others_delivered() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list a@1 ? b@2 ? end=10
+        > REPLACE version=10 InitialList a@1 b@2
+        > WATCH version="10" stream=0
+        count unreadable=2 failures=0
+        "#,
+    );
+}

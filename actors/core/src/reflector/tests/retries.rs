@@ -1,0 +1,264 @@
+//! Waits: after which failure, how long, and what is asked next.
+
+use super::script::{check, check_resumed, lists};
+use super::watches::check_watching;
+
+#[test]
+fn ref_10_refused_watches_wait_longer_and_longer_and_nothing_is_listed() {
+    let waits =
+        ["0.8..1.6", "1.6..3.2", "3.2..6.4", "6.4..12.8", "12.8..25.6", "25.6..51.2", "30..60", "30..60"];
+    let mut script = String::from(
+        r#"
+        start
+        > LIST version="0" limit=500
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        "#,
+    );
+    for (index, wait) in waits.iter().enumerate() {
+        let next = index + 1;
+        script += &format!(
+            r#"
+            breaks refused
+            > WAIT {wait}
+            state Backoff {next}
+            wait
+            > WATCH version="10" stream={next}
+            state Backoff {next}
+            "#
+        );
+    }
+    script += "count lists=1 watches=9 failures=8\n head\n > ASK\n version 10\n state Streaming";
+    check(&lists(), &script);
+}
+
+#[test]
+fn ref_11_the_wait_that_the_server_names_is_kept_and_nothing_is_listed() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        breaks 429:7
+        > WAIT 7..8
+        state Backoff 1
+        wait
+        > WATCH version="10" stream=1
+        head
+        > ASK
+        version 10
+        breaks 429:3
+        > WAIT 3..4
+        state Backoff 2
+        wait
+        > WATCH version="10" stream=2
+        count lists=1 overloaded=2 failures=2
+        "#,
+    );
+}
+
+#[test]
+fn ref_11_a_named_wait_of_nothing_is_no_invitation_to_a_storm() {
+    check_watching("breaks 429:0\n > WAIT 0.5..1");
+}
+
+#[test]
+fn ref_12_overloads_without_a_named_wait_take_one_step_each_and_nothing_is_listed() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        breaks 429
+        > WAIT 0.8..1.6
+        wait
+        > WATCH version="10" stream=1
+        breaks 429
+        > WAIT 1.6..3.2
+        wait
+        > WATCH version="10" stream=2
+        breaks 429
+        > WAIT 3.2..6.4
+        wait
+        > WATCH version="10" stream=3
+        breaks 429
+        > WAIT 6.4..12.8
+        error overloaded
+        wait
+        > WATCH version="10" stream=4
+        count lists=1 watches=5 overloaded=4
+        "#,
+    );
+}
+
+#[test]
+fn ref_33_from_the_seventh_failure_on_attempts_are_half_a_minute_apart_for_ever() {
+    let mut script = String::from("start\n > LIST version=\"0\" limit=500\n");
+    let waits = ["0.8..1.6", "1.6..3.2", "3.2..6.4", "6.4..12.8", "12.8..25.6", "25.6..51.2"];
+    for failure in 0..40 {
+        let wait = waits.get(failure).copied().unwrap_or("30..60");
+        script += &format!("list-fails refused\n > WAIT {wait}\n wait\n > LIST version=\"0\" limit=500\n");
+    }
+    check(&lists(), &script);
+}
+
+#[test]
+fn inf_33_a_refused_list_or_watch_is_asked_again_every_30_to_60_seconds_and_recovers() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails 403
+        > WAIT 30..60
+        state Denied
+        error denied
+        wait
+        > LIST version="0" limit=500
+        state Denied
+        list-fails 403
+        > WAIT 30..60
+        wait
+        > LIST version="0" limit=500
+        list a@1
+        state Listing 1
+        list end=10
+        > REPLACE version=10 InitialList a@1
+        > WATCH version="10" stream=0
+        breaks 403
+        > WAIT 30..60
+        state Denied
+        wait
+        > WATCH version="10" stream=1
+        head
+        > ASK
+        version 10
+        state Streaming
+        count denied=3 failures=3 lists=3
+        "#,
+    );
+}
+
+#[test]
+fn ref_35_a_kind_that_is_gone_is_asked_for_every_30_to_60_seconds_and_listed_when_it_is_back() {
+    check_watching(
+        r#"
+        frames a@11
+        > DELTA a@11
+        breaks 404
+        > WAIT 30..60
+        state Gone
+        wait
+        > LIST version="11"
+        state Gone
+        list-fails 404
+        > WAIT 30..60
+        wait
+        > LIST version="11"
+        list b@50 end=50
+        > REPLACE version=50 Relist b@50
+        > WATCH version="50" stream=1
+        head
+        state Streaming
+        count gone=2 refused=2
+        "#,
+    );
+}
+
+#[test]
+fn refusals_do_not_lengthen_the_waits_of_later_failures() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails 404
+        > WAIT 30..60
+        wait
+        > LIST version="0" limit=500
+        list-fails 500
+        > WAIT 0.8..1.6
+        state Backoff 2
+        "#,
+    );
+}
+
+#[test]
+fn a_watch_that_the_server_fails_to_open_is_opened_again_and_one_it_rejects_is_listed() {
+    for (answer, next) in [
+        ("500", r#"WATCH version="10" stream=1"#),
+        ("503", r#"WATCH version="10" stream=1"#),
+        ("timeout", r#"WATCH version="10" stream=1"#),
+        ("own", r#"WATCH version="10" stream=1"#),
+        ("400", r#"LIST version="10""#),
+        ("protocol", r#"LIST version="10""#),
+    ] {
+        check_resumed(
+            &lists(),
+            &format!(
+                r#"
+                start
+                > LIST version="10"
+                list end=10
+                > REPLACE version=10 Relist
+                > WATCH version="10" stream=0
+                breaks {answer}
+                > WAIT 0.8..1.6
+                wait
+                > {next}
+                "#
+            ),
+        );
+    }
+}
+
+#[test]
+fn ref_27_whatever_fails_lists_ask_for_the_newest_version_delivered() {
+    check_watching(
+        r#"
+        frames a@11
+        > DELTA a@11
+        breaks 500
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="11"
+        list-fails 500
+        > WAIT 1.6..3.2
+        wait
+        > LIST version="11"
+        list-fails too-large
+        > LIST version="" limit=500
+        list a@12
+        list-fails cut
+        > WAIT 3.2..6.4
+        wait
+        > LIST version="11"
+        list a@12 end=12
+        > REPLACE version=12 Relist a@12
+        > WATCH version="12" stream=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_37_a_machine_that_goes_on_asks_for_what_its_source_had_delivered() {
+    check_resumed(
+        &lists(),
+        r#"
+        newest 10
+        start
+        > LIST version="10"
+        list-fails 500
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="10"
+        "#,
+    );
+}

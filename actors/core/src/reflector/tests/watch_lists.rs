@@ -1,0 +1,363 @@
+//! Watch-lists: what their initial events come to, and what happens when they do not end.
+
+use super::script::{check, check_resumed, lists, watch_lists};
+
+#[test]
+fn wl_01_a_fresh_reflector_asks_for_initial_events_at_the_latest_version_and_makes_no_list() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        state Listing 0
+        count lists=0 watches=1 watch_lists=1
+        "#,
+    );
+}
+
+#[test]
+fn wl_01_a_relist_asks_for_initial_events_not_older_than_what_was_delivered() {
+    check_resumed(&watch_lists(), "start\n > WATCH version=\"10\" initial-events stream=0\n count relists=1");
+}
+
+#[test]
+fn wl_02_the_end_bookmark_delivers_the_whole_and_the_stream_goes_on() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        head
+        frames b@2 a@1
+        state Listing 2
+        frames *3end c@4
+        > REPLACE version=3 InitialList a@1 b@2
+        > DELTA c@4
+        state Streaming
+        newest 4
+        frames *5
+        > DELTA *5
+        count watches=1 lists=0 relists=0
+        "#,
+    );
+}
+
+#[test]
+fn wl_03_without_the_end_bookmark_nothing_is_delivered() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        head
+        frames a@1 *2 b@3
+        state Listing 2
+        pass 89
+        frames *4
+        state Listing 2
+        "#,
+    );
+}
+
+#[test]
+fn wl_05_switched_off_no_request_asks_for_initial_events() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list end=3
+        > REPLACE version=3 InitialList
+        > WATCH version="3" stream=0
+        head
+        breaks 410
+        > LIST version="3"
+        count watch_lists=0
+        "#,
+    );
+}
+
+#[test]
+fn wl_06_wl_07_a_source_without_watch_lists_is_listed_at_once_and_not_asked_again() {
+    for refusal in ["unsupported", "400", "422"] {
+        check(
+            &watch_lists(),
+            &r#"
+            start
+            > WATCH version="" initial-events stream=0
+            breaks REFUSAL
+            > LIST version="0" limit=500
+            list a@1 end=3
+            > REPLACE version=3 InitialList a@1
+            > WATCH version="3" stream=1
+            head
+            count failures=0
+            breaks 410
+            > LIST version="3"
+            count watch_lists=1
+            "#
+            .replace("REFUSAL", refusal),
+        );
+    }
+}
+
+#[test]
+fn wl_08_any_other_failure_is_one_wait_and_then_a_list_and_the_relist_after_asks_again() {
+    for failure in ["ends", "breaks cut", "breaks refused", "breaks 500", "breaks timeout", "breaks own"] {
+        check(
+            &watch_lists(),
+            &r#"
+            start
+            > WATCH version="" initial-events stream=0
+            FAILURE
+            > WAIT 0.8..1.6
+            state Backoff 1
+            wait
+            > LIST version="0" limit=500
+            list a@1 end=3
+            > REPLACE version=3 InitialList a@1
+            > WATCH version="3" stream=1
+            count failures=1
+            breaks 410
+            > WATCH version="3" initial-events stream=2
+            "#
+            .replace("FAILURE", failure),
+        );
+    }
+}
+
+#[test]
+fn wl_08_lists_go_on_until_one_succeeds() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        breaks 500
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="0" limit=500
+        list-fails 500
+        > WAIT 1.6..3.2
+        wait
+        > LIST version="0" limit=500
+        "#,
+    );
+}
+
+#[test]
+fn wl_09_an_overloaded_server_is_asked_for_the_watch_list_again() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        breaks 429:7
+        > WAIT 7..8
+        wait
+        > WATCH version="" initial-events stream=1
+        breaks 429
+        > WAIT 0.8..1.6
+        wait
+        > WATCH version="" initial-events stream=2
+        frames a@1 *3end
+        > REPLACE version=3 InitialList a@1
+        count lists=0 watch_lists=3 overloaded=2
+        "#,
+    );
+}
+
+#[test]
+fn wl_10_only_the_net_result_of_the_initial_events_is_delivered() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames x@1 x@2 y@3 -y@4 !z@5 z@6 !w@7 !-w@8 v@9 !v@10
+        state Listing 8
+        frames *11end
+        > REPLACE version=11 InitialList x@2 z@6 !v@10
+        "#,
+    );
+}
+
+#[test]
+fn wl_12_a_stream_that_ends_after_its_sync_goes_on_as_a_plain_watch() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1 *3end
+        > REPLACE version=3 InitialList a@1
+        pass 1
+        ends
+        > WATCH version="3" stream=1
+        count lists=0 watch_lists=1 failures=0
+        "#,
+    );
+}
+
+#[test]
+fn wl_14_initial_events_that_stop_coming_are_cut_90_seconds_after_the_last() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        head
+        pass 80
+        frames a@1
+        pass 89.9
+        pass 0.1
+        > CLOSE stream=0
+        > WAIT 0.8..1.6
+        state Backoff 1
+        error timed out
+        wait
+        > LIST version="0" limit=500
+        count failures=1
+        "#,
+    );
+}
+
+#[test]
+fn wl_14_the_time_spent_waiting_for_the_list_budget_does_not_count() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        pass 60
+        admitted
+        pass 60
+        frames a@1 *3end
+        > REPLACE version=3 InitialList a@1
+        "#,
+    );
+}
+
+#[test]
+fn wl_18_a_proxy_that_cuts_every_watch_list_does_not_keep_the_informer_from_its_list() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1
+        pass 2
+        breaks cut
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="0" limit=500
+        list a@1 end=3
+        > REPLACE version=3 InitialList a@1
+        > WATCH version="3" stream=1
+        count failures=1
+        "#,
+    );
+}
+
+#[test]
+fn wl_22_an_expired_relist_by_watch_list_is_asked_again_at_once_at_the_latest_version() {
+    for refusal in ["410", "too-large"] {
+        check_resumed(
+            &watch_lists(),
+            &r#"
+            start
+            > WATCH version="10" initial-events stream=0
+            head
+            breaks REFUSAL
+            > WATCH version="" initial-events stream=1
+            frames a@12 *12end
+            > REPLACE version=12 Relist a@12
+            count failures=0 expired=1 lists=0
+            "#
+            .replace("REFUSAL", refusal),
+        );
+    }
+}
+
+#[test]
+fn wl_22_one_that_expires_at_the_latest_version_too_has_failed() {
+    check_resumed(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="10" initial-events stream=0
+        breaks 410
+        > WATCH version="" initial-events stream=1
+        breaks 410
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="10"
+        "#,
+    );
+}
+
+#[test]
+fn inf_33_ref_35_a_refused_watch_list_is_asked_again_as_such() {
+    for (answer, state) in [("403", "Denied"), ("401", "Denied"), ("404", "Gone")] {
+        check(
+            &watch_lists(),
+            &r#"
+            start
+            > WATCH version="" initial-events stream=0
+            breaks ANSWER
+            > WAIT 30..60
+            state STATE
+            wait
+            > WATCH version="" initial-events stream=1
+            state STATE
+            breaks ANSWER
+            > WAIT 30..60
+            wait
+            > WATCH version="" initial-events stream=2
+            head
+            state Listing 0
+            frames *3end
+            > REPLACE version=3 InitialList
+            state Streaming
+            "#
+            .replace("ANSWER", answer)
+            .replace("STATE", state),
+        );
+    }
+}
+
+#[test]
+fn ref_44_initial_events_with_an_unreadable_key_are_listed_instead_at_once() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1
+        breaks unreadable
+        > LIST version="0" limit=500
+        list a@1 ? end=3
+        > REPLACE version=3 InitialList a@1
+        > WATCH version="3" stream=1
+        count unreadable=2 failures=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_22_a_stop_before_the_end_bookmark_delivers_nothing() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1
+        stop
+        > CLOSE stream=0
+        frames *3end
+        reads no
+        pass 3600
+        count failures=0 watches=1 lists=0
+        "#,
+    );
+}

@@ -1,0 +1,431 @@
+//! Watches: what comes, how they end, and what that means for the next request.
+
+use super::script::{check, check_resumed, lists, watch_lists};
+use crate::reflector::{Effect, ListWatchMachine, Moment, ReflectorConfig};
+use std::time::Duration;
+
+/// Listed at version 10 with nothing in it, and the watch accepted.
+pub(super) const WATCHING: &str = r#"
+        start
+        > LIST version="0" limit=500
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        head
+"#;
+
+pub(super) fn check_watching(script: &str) {
+    check(&lists(), &format!("{WATCHING}{script}"));
+}
+
+fn timeouts(minutes: u64, chance: f64) -> Duration {
+    let min_watch_timeout = Duration::from_secs(minutes * 60);
+    let config = ReflectorConfig { min_watch_timeout, ..watch_lists() };
+    let mut machine = ListWatchMachine::<()>::new(config, None);
+    machine.start(Moment { now: Duration::ZERO, chance });
+    let Some(Effect::Watch { request, .. }) = machine.poll_effect() else { panic!("not a watch") };
+    request.timeout
+}
+
+#[test]
+fn ref_09_the_watch_timeout_is_drawn_from_once_to_twice_the_least() {
+    let minutes = |count: u64| Duration::from_secs(count * 60);
+    assert_eq!((timeouts(0, 0.0), timeouts(0, 1.0)), (minutes(5), minutes(10)));
+    assert_eq!((timeouts(5, 0.0), timeouts(5, 0.5)), (minutes(5), Duration::from_secs(450)));
+    assert_eq!((timeouts(30, 0.0), timeouts(30, 1.0)), (minutes(30), minutes(60)));
+}
+
+#[test]
+fn ref_13_an_error_frame_is_one_wait_and_then_a_relist_also_after_good_frames() {
+    check_watching(
+        r#"
+        frames a@11
+        > DELTA a@11
+        breaks 500
+        > WAIT 0.8..1.6
+        state Backoff 1
+        wait
+        > LIST version="11"
+        count watches=1 failures=1 relists=1 failed=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_15_watches_that_end_at_once_with_nothing_are_failures_and_nothing_relists() {
+    check_watching(
+        r#"
+        ends
+        > WAIT 0.8..1.6
+        state Backoff 1
+        error very short watch: the watch of pods ended after 0.0 s without a frame
+        wait
+        > WATCH version="10" stream=1
+        head
+        > ASK
+        version 10
+        pass 9.9
+        breaks cut
+        > WAIT 1.6..3.2
+        error was cut
+        count short_watches=2 failures=2 lists=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_15_a_watch_that_was_silent_for_longer_is_no_failure() {
+    check_watching(
+        r#"
+        pass 10
+        ends
+        > WATCH version="10" stream=1
+        count failures=0 short_watches=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_15_silence_must_outlast_the_last_wait() {
+    let refusals: String = (1..=5)
+        .map(|stream| {
+            format!("breaks refused\n > WAIT {}\n wait\n > WATCH version=\"10\" stream={stream}\n", {
+                ["0.8..1.6", "1.6..3.2", "3.2..6.4", "6.4..12.8", "12.8..25.6"][stream - 1]
+            })
+        })
+        .collect();
+    check_resumed(
+        &lists(),
+        &format!(
+            r#"
+            start
+            > LIST version="10"
+            list end=10
+            > REPLACE version=10 Relist
+            > WATCH version="10" stream=0
+            {refusals}
+            head
+            > ASK
+            version 10
+            pass 12
+            ends
+            > WAIT 25.6..51.2
+            count short_watches=1 failures=6
+            "#
+        ),
+    );
+}
+
+#[test]
+fn ref_16_a_stream_that_brought_a_frame_and_ends_or_is_cut_is_opened_again_at_once() {
+    for end in ["ends", "breaks cut", "breaks timeout"] {
+        check_watching(
+            &r#"
+            pass 2
+            frames a@11
+            > DELTA a@11
+            END
+            > WATCH version="11" stream=1
+            state Streaming
+            count failures=0 lists=1
+            "#
+            .replace("END", end),
+        );
+    }
+}
+
+#[test]
+fn ref_16_but_not_twice_within_a_second() {
+    check_watching(
+        r#"
+        pass 0.25
+        frames a@11
+        > DELTA a@11
+        breaks cut
+        > WAIT 0.75
+        state Streaming
+        wait
+        > WATCH version="11" stream=1
+        count failures=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_16_it_resets_the_backoff() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list-fails 500
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="0" limit=500
+        list-fails 500
+        > WAIT 1.6..3.2
+        wait
+        > LIST version="0" limit=500
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        head
+        frames *11
+        > DELTA *11
+        pass 1
+        ends
+        > WATCH version="11" stream=1
+        breaks refused
+        > WAIT 0.8..1.6
+        state Backoff 1
+        "#,
+    );
+}
+
+#[test]
+fn ref_18_the_next_watch_asks_from_the_last_frame_of_any_kind() {
+    for (frames, newest) in [
+        ("a@11", "11"),
+        ("a@11 a@20", "20"),
+        ("a@11 *30", "30"),
+        ("a@11 -a@40", "40"),
+        ("!a@50", "50"),
+        ("!-a@60", "60"),
+    ] {
+        check_watching(
+            &r#"
+            pass 2
+            frames FRAMES
+            > DELTA FRAMES
+            newest NEWEST
+            breaks cut
+            > WATCH version="NEWEST" stream=1
+            "#
+            .replace("FRAMES", frames)
+            .replace("NEWEST", newest),
+        );
+    }
+}
+
+#[test]
+fn ref_22_a_stop_in_mid_watch_closes_it_and_asks_nothing_more() {
+    check_watching(
+        r#"
+        stop
+        > CLOSE stream=0
+        frames a@11
+        ends
+        pass 3600
+        state Stopped
+        count failures=0 watches=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_23_what_a_closed_stream_still_brings_is_ignored() {
+    check_watching(
+        r#"
+        breaks 410
+        > LIST version="10"
+        frames stream=0 a@11
+        ends stream=0
+        reads no stream=0
+        list end=12
+        > REPLACE version=12 Relist
+        > WATCH version="12" stream=1
+        frames stream=0 a@13
+        newest 12
+        "#,
+    );
+}
+
+#[test]
+fn ref_32_an_object_set_aside_moves_the_version_on_and_nothing_relists() {
+    check_watching(
+        r#"
+        frames !a@11 b@12
+        > DELTA !a@11 b@12
+        newest 12
+        count relists=0 failures=0
+        "#,
+    );
+}
+
+#[test]
+fn ref_38_a_watch_ended_by_410_relists_at_once_and_the_second_without_a_frame_waits() {
+    check_watching(
+        r#"
+        breaks 410
+        > LIST version="10"
+        list end=12
+        > REPLACE version=12 Relist
+        > WATCH version="12" stream=1
+        count failures=0 expired=1
+        breaks 410
+        > WAIT 0.8..1.6
+        state Backoff 1
+        wait
+        > LIST version="12"
+        list end=13
+        > REPLACE version=13 Relist
+        > WATCH version="13" stream=2
+        head
+        pass 1
+        frames *14
+        > DELTA *14
+        breaks 410
+        > LIST version="14"
+        count failures=1 expired=3 relists=3
+        "#,
+    );
+}
+
+#[test]
+fn ref_38_initial_events_are_no_frame_between_two_of_them() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1 *3end
+        > REPLACE version=3 InitialList a@1
+        breaks 410
+        > WATCH version="3" initial-events stream=1
+        frames a@1 *4end
+        > REPLACE version=4 Relist a@1
+        breaks 410
+        > WAIT 0.8..1.6
+        "#,
+    );
+}
+
+#[test]
+fn ref_40_a_frame_below_the_version_reached_is_counted_and_relists() {
+    check_watching(
+        r#"
+        frames a@15 b@14 c@16
+        > DELTA a@15
+        > CLOSE stream=0
+        > LIST version="15"
+        newest 15
+        count stale=1 relists=1 failures=0
+        list end=16
+        > REPLACE version=16 Relist
+        > WATCH version="16" stream=1
+        head
+        frames b@17
+        > DELTA b@17
+        newest 17
+        "#,
+    );
+}
+
+#[test]
+fn ref_40_again_before_a_good_frame_it_waits_and_an_equal_version_is_a_good_frame() {
+    check_watching(
+        r#"
+        pass 1
+        frames b@9
+        > CLOSE stream=0
+        > LIST version="10"
+        list end=10
+        > REPLACE version=10 Relist
+        > WATCH version="10" stream=1
+        head
+        frames b@9
+        > CLOSE stream=1
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="10"
+        list end=10
+        > REPLACE version=10 Relist
+        > WATCH version="10" stream=2
+        head
+        pass 1
+        frames a@10
+        > DELTA a@10
+        frames b@9
+        > CLOSE stream=2
+        > LIST version="10"
+        count stale=3 failures=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_44_an_unreadable_frame_relists_once_and_not_in_a_loop() {
+    check_watching(
+        r#"
+        frames a@11
+        > DELTA a@11
+        breaks unreadable
+        > LIST version="11"
+        list a@11 ? end=12
+        > REPLACE version=12 Relist a@11
+        > WATCH version="12" stream=1
+        head
+        count unreadable=2 relists=1
+        breaks unreadable
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="12"
+        "#,
+    );
+}
+
+#[test]
+fn ref_50_the_time_since_the_last_frame_is_visible() {
+    check_watching(
+        r#"
+        pass 20
+        frames *11
+        > DELTA *11
+        breaks 429:3600
+        > WAIT 3600..3601
+        pass 3500
+        silent-for 3500
+        state Backoff 1
+        "#,
+    );
+}
+
+#[test]
+fn a_relist_after_a_good_frame_begins_at_once_but_not_twice_within_a_second() {
+    check_watching(
+        r#"
+        frames *11
+        > DELTA *11
+        breaks 410
+        > LIST version="11"
+        list end=11
+        > REPLACE version=11 Relist
+        > WATCH version="11" stream=1
+        head
+        frames *12
+        > DELTA *12
+        breaks 410
+        > WAIT 1
+        wait
+        > LIST version="12"
+        "#,
+    );
+}
+
+#[test]
+fn a_watch_whose_head_does_not_come_has_failed() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        pass 30
+        > CLOSE stream=0
+        > WAIT 0.8..1.6
+        error timed out: pods: the answer to a watch
+        "#,
+    );
+}
