@@ -1,1 +1,102 @@
-//! Who is restarted, and when it ends.
+//! Who is restarted, after which wait, and when it ends.
+
+use super::*;
+use proptest::prelude::*;
+
+fn at(seconds: u64) -> Moment {
+    Moment { now: Duration::from_secs(seconds), chance: 0.0 }
+}
+
+fn panicked() -> Exit {
+    Exit::Panicked("index out of bounds".into())
+}
+
+fn after(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+#[test]
+fn role_and_exit_decide() {
+    use Verdict::{Done, Restart, RestartGroup};
+    let restart = Restart { after: after(800) };
+    let group = RestartGroup { after: after(800) };
+    let given_up = |reason: &str| Verdict::GiveUp { reason: reason.into() };
+    let failed = || Exit::Failed("its thread is gone".into());
+    for (role, exit, verdict) in [
+        (Role::Reflector, Exit::Finished, Done),
+        (Role::Reflector, Exit::Asked, Done),
+        (Role::Reflector, failed(), restart.clone()),
+        (Role::Reflector, panicked(), restart.clone()),
+        (Role::Group, Exit::Finished, Done),
+        (Role::Group, Exit::Asked, Done),
+        (Role::Group, failed(), group.clone()),
+        (Role::Group, panicked(), group),
+        (Role::Listener, Exit::Finished, Done),
+        (Role::Listener, Exit::Asked, Done),
+        (Role::Listener, failed(), given_up("failed: its thread is gone")),
+        (Role::Listener, panicked(), given_up("panicked: index out of bounds")),
+        (Role::Supervisor, Exit::Asked, Done),
+        (Role::Supervisor, panicked(), restart),
+    ] {
+        let mut history = RestartHistory::new(RestartPolicy::default());
+        assert_eq!(history.decide(role, &exit, at(0)), verdict, "{role:?} {exit:?}");
+    }
+}
+
+#[test]
+fn inf_45_the_sixth_failure_within_ten_minutes_gives_up_for_ever() {
+    let mut history = RestartHistory::new(RestartPolicy::default());
+    for (second, wait) in [(0, 800), (100, 1_600), (200, 3_200), (300, 6_400), (400, 12_800)] {
+        let verdict = history.decide(Role::Group, &panicked(), at(second));
+        assert_eq!(verdict, Verdict::RestartGroup { after: after(wait) });
+    }
+    let Verdict::GiveUp { reason } = history.decide(Role::Group, &panicked(), at(599)) else {
+        panic!("restarted a sixth time");
+    };
+    assert_eq!(&*reason, "panicked: index out of bounds (after 5 restarts within 600s)");
+    assert_eq!(history.decide(Role::Group, &panicked(), at(9_999)), Verdict::GiveUp { reason });
+    assert_eq!(history.decide(Role::Group, &Exit::Asked, at(9_999)), Verdict::Done);
+    assert_eq!(history.restarts(), 5);
+}
+
+#[test]
+fn restarts_older_than_the_window_are_forgotten_but_waits_stay_long_until_it_is_quiet() {
+    let mut history = RestartHistory::new(RestartPolicy::default());
+    for second in [0, 100, 200, 300, 400] {
+        history.decide(Role::Reflector, &panicked(), at(second));
+    }
+    let verdict = history.decide(Role::Reflector, &panicked(), at(600));
+    assert_eq!(verdict, Verdict::Restart { after: after(25_600) });
+    let verdict = history.decide(Role::Reflector, &panicked(), at(1_200));
+    assert_eq!(verdict, Verdict::Restart { after: after(800) }, "ten quiet minutes");
+    assert_eq!(history.restarts(), 7);
+}
+
+proptest! {
+    #[test]
+    fn no_window_ever_holds_more_restarts_than_the_limit(
+        limit in 0_u32..6,
+        gaps in prop::collection::vec(0_u64..400, 1..60),
+    ) {
+        let policy = RestartPolicy { limit, ..RestartPolicy::default() };
+        let mut history = RestartHistory::new(policy);
+        let (mut now, mut restarts, mut gave_up) = (0, Vec::new(), false);
+        for gap in gaps {
+            now += gap;
+            match history.decide(Role::Reflector, &panicked(), at(now)) {
+                Verdict::Restart { after } => {
+                    prop_assert!(!gave_up, "restarted after giving up");
+                    prop_assert!(after >= policy.backoff.base && after <= policy.backoff.cap * 2);
+                    restarts.push(now);
+                }
+                Verdict::GiveUp { .. } => gave_up = true,
+                other => prop_assert!(false, "{:?}", other),
+            }
+            let recent = restarts.iter().filter(|restart| now - **restart < policy.window.as_secs()).count();
+            prop_assert!(recent <= limit as usize);
+            prop_assert!(!gave_up || limit == 0 || recent > 0, "gave up for nothing recent");
+            if gave_up { break; }
+        }
+        prop_assert_eq!(history.restarts() as usize, restarts.len());
+    }
+}

@@ -108,7 +108,7 @@ impl Script {
             "frames" => self.machine.handle_watch_parts(stream, items.map(frame).collect(), at),
             "ends" => self.machine.handle_watch_end(stream, Ok(()), at),
             "breaks" => {
-                let what = items.last().expect("how it breaks");
+                let what = items.into_iter().next_back().expect("how it breaks");
                 self.machine.handle_watch_end(stream, Err(error(what)), at);
             }
             "version" => self.machine.handle_version(Ok(version(rest)), at),
