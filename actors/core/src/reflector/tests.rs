@@ -5,6 +5,7 @@
 
 mod lists;
 mod random;
+mod relists;
 mod renewals;
 mod retries;
 mod rewinds;

@@ -1,0 +1,148 @@
+//! Relists at once: what of a live stream sends its source back to a list, and why never in a loop.
+
+use super::script::{check, watch_lists};
+use super::watches::check_watching;
+
+#[test]
+fn ref_38_a_watch_ended_by_410_relists_at_once_and_the_second_without_a_frame_waits() {
+    check_watching(
+        r#"
+        breaks 410
+        > LIST version="10"
+        list end=12
+        > REPLACE version=12 Relist
+        > WATCH version="12" stream=1
+        count failures=0 expired=1
+        breaks 410
+        > WAIT 0.8..1.6
+        state Backoff 1
+        wait
+        > LIST version="12"
+        list end=13
+        > REPLACE version=13 Relist
+        > WATCH version="13" stream=2
+        head
+        pass 1
+        frames *14
+        > DELTA *14
+        breaks 410
+        > LIST version="14"
+        count failures=1 expired=3 relists=3
+        "#,
+    );
+}
+
+#[test]
+fn ref_38_initial_events_are_no_frame_between_two_of_them() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1 *3end
+        > REPLACE version=3 InitialList a@1
+        breaks 410
+        > WATCH version="3" initial-events stream=1
+        frames a@1 *4end
+        > REPLACE version=4 Relist a@1
+        breaks 410
+        > WAIT 0.8..1.6
+        "#,
+    );
+}
+
+#[test]
+fn ref_40_a_frame_below_the_version_reached_is_counted_and_relists() {
+    check_watching(
+        r#"
+        frames a@15 b@14 c@16
+        > DELTA a@15
+        > CLOSE stream=0
+        > LIST version="15"
+        newest 15
+        count stale=1 relists=1 failures=0
+        list end=16
+        > REPLACE version=16 Relist
+        > WATCH version="16" stream=1
+        head
+        frames b@17
+        > DELTA b@17
+        newest 17
+        "#,
+    );
+}
+
+#[test]
+fn ref_40_again_before_a_good_frame_it_waits_and_an_equal_version_is_a_good_frame() {
+    check_watching(
+        r#"
+        pass 1
+        frames b@9
+        > CLOSE stream=0
+        > LIST version="10"
+        list end=10
+        > REPLACE version=10 Relist
+        > WATCH version="10" stream=1
+        head
+        frames b@9
+        > CLOSE stream=1
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="10"
+        list end=10
+        > REPLACE version=10 Relist
+        > WATCH version="10" stream=2
+        head
+        pass 1
+        frames a@10
+        > DELTA a@10
+        frames b@9
+        > CLOSE stream=2
+        > LIST version="10"
+        count stale=3 failures=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_44_an_unreadable_frame_relists_once_and_not_in_a_loop() {
+    check_watching(
+        r#"
+        frames a@11
+        > DELTA a@11
+        breaks unreadable
+        > LIST version="11"
+        list a@11 ? end=12
+        > REPLACE version=12 Relist a@11
+        > WATCH version="12" stream=1
+        head
+        count unreadable=2 relists=1
+        breaks unreadable
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="12"
+        "#,
+    );
+}
+
+#[test]
+fn a_relist_after_a_good_frame_begins_at_once_but_not_twice_within_a_second() {
+    check_watching(
+        r#"
+        frames *11
+        > DELTA *11
+        breaks 410
+        > LIST version="11"
+        list end=11
+        > REPLACE version=11 Relist
+        > WATCH version="11" stream=1
+        head
+        frames *12
+        > DELTA *12
+        breaks 410
+        > WAIT 1
+        wait
+        > LIST version="12"
+        "#,
+    );
+}
