@@ -60,7 +60,6 @@ impl RelistReason {
 impl<S> ListWatchMachine<S> {
     /// Waits as the failure asks, then goes on with `next`.
     pub(super) fn fail(&mut self, error: ListWatchError, next: Next, at: Moment) {
-        self.lessons.unsure = true;
         let until = self.count_failure(error, at);
         self.phase = Phase::Waiting { until, next };
     }

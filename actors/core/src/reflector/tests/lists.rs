@@ -154,6 +154,24 @@ fn ref_06_pages_are_delivered_together_and_only_the_first_names_a_version() {
 }
 
 #[test]
+fn pages_that_disagree_are_watched_from_the_lowest_of_their_versions() {
+    check_resumed(
+        &pages_of_four(),
+        r#"
+        start
+        > LIST version="10" limit=4
+        list a@1 end=12 next=C1
+        > LIST token=C1 limit=4
+        list b@1 end=11 next=C2
+        > LIST token=C2 limit=4
+        list c@1 end=13
+        > REPLACE version=11 Relist a@1 b@1 c@1
+        > WATCH version="11" stream=0
+        "#,
+    );
+}
+
+#[test]
 fn ref_07_a_relist_without_page_size_has_no_limit() {
     check_resumed(&lists(), "start\n > LIST version=\"10\"");
 }

@@ -88,7 +88,7 @@ impl Source {
         self.refused = false;
         let stream = self.watches.keys().nth(usize::from(value) % self.watches.len().max(1)).copied();
         match (self.list.is_some(), stream) {
-            _ if kind % 8 == 0 => self.pass(value),
+            _ if kind.is_multiple_of(8) => self.pass(value),
             _ if kind % 8 == 1 && self.question => self.answer(value),
             (true, _) => self.answer_list(kind, value),
             (false, Some(stream)) if self.machine.wants_watch_input(stream) => self.feed(stream, kind, value),
@@ -131,7 +131,7 @@ impl Source {
                 self.fail(value, |source, error| source.machine.handle_list_end(Err(error), source.at));
             }
             _ => {
-                let token = (value % 4 == 0).then(|| format!("after-{received}-{value}"));
+                let token = value.is_multiple_of(4).then(|| format!("after-{received}-{value}"));
                 self.whole = token.is_none().then_some(received);
                 let end = ListPart::End { version: version(self.near(value)), token };
                 self.machine.handle_list_part(end, self.at);
@@ -164,7 +164,7 @@ impl Source {
                 open.initial = false;
                 self.frames(stream, &format!("*{near}end"));
             }
-            3 if value % 3 == 0 => {
+            3 if value.is_multiple_of(3) => {
                 open.content.remove(&format!("o{}", value % 5));
                 self.frames(stream, &format!("-o{}@{near}", value % 5));
             }
