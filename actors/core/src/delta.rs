@@ -132,7 +132,10 @@ pub struct Replacement<S> {
 
 /// One difference between two published states.
 #[derive(Debug)]
-#[non_exhaustive]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "appearing, changing and vanishing are all that can happen to a key"
+)]
 pub enum Change<S> {
     /// The key was not there.
     Added {

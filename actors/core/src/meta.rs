@@ -160,7 +160,8 @@ impl FromStr for ResourceVersion {
 
     fn from_str(text: &str) -> Result<Self, ParseVersionError> {
         let bytes = text.as_bytes();
-        let decimal = bytes.first().is_some_and(|first| *first != b'0') && bytes.iter().all(u8::is_ascii_digit);
+        let decimal =
+            bytes.first().is_some_and(|first| *first != b'0') && bytes.iter().all(u8::is_ascii_digit);
         if !decimal {
             return Err(ParseVersionError(text.to_owned()));
         }

@@ -35,7 +35,7 @@ pub use state::{RelistCounters, SourceCounters, SourceState};
 use list::Listing;
 use retry::{Next, RelistReason};
 use watch::Watching;
-use watch_list::InitialEvents;
+use watch_list::{Gathering, InitialEvents};
 
 mod config;
 mod effect;
@@ -98,6 +98,7 @@ enum Phase<S> {
     },
     Listing(Listing<S>),
     InitialEvents(InitialEvents<S>),
+    Gathering(Gathering<S>),
     Watching(Watching<S>),
     Stopped,
 }
@@ -175,6 +176,7 @@ impl<S> ListWatchMachine<S> {
         match &self.phase {
             Phase::Listing(_) => self.effects.push_back(Effect::CloseList),
             Phase::InitialEvents(initial) => self.effects.push_back(Effect::Close(initial.stream.id)),
+            Phase::Gathering(gathering) => self.effects.push_back(Effect::Close(gathering.stream.id)),
             Phase::Watching(_) => self.close_watch(),
             Phase::Idle | Phase::Waiting { .. } | Phase::Stopped => {}
         }
@@ -184,6 +186,9 @@ impl<S> ListWatchMachine<S> {
 
     /// The next thing to do; to be drained after each call that tells what happened.
     pub fn poll_effect(&mut self) -> Option<Effect<S>> {
+        if self.effects.is_empty() {
+            self.gather_slice();
+        }
         self.effects.pop_front()
     }
 
@@ -193,7 +198,7 @@ impl<S> ListWatchMachine<S> {
             Phase::Waiting { until, .. } => Some(*until),
             Phase::InitialEvents(initial) => Some(initial.deadline),
             Phase::Watching(watching) => Some(self.watch_timer(watching).1),
-            Phase::Idle | Phase::Listing(_) | Phase::Stopped => None,
+            Phase::Idle | Phase::Listing(_) | Phase::Gathering(_) | Phase::Stopped => None,
         }
     }
 
@@ -210,7 +215,7 @@ impl<S> ListWatchMachine<S> {
                 let (timer, _) = self.watch_timer(watching);
                 self.watch_timeout(timer, at);
             }
-            Phase::Idle | Phase::Listing(_) | Phase::Stopped => {}
+            Phase::Idle | Phase::Listing(_) | Phase::Gathering(_) | Phase::Stopped => {}
         }
     }
 
@@ -235,6 +240,7 @@ impl<S> ListWatchMachine<S> {
     /// Parts of a watch, in its order; an empty vector says that the response head has arrived, and is the first of
     /// every stream. What a stream brings after its `Close` is ignored.
     pub fn handle_watch_parts(&mut self, stream: StreamId, parts: Vec<WatchPart<S>>, at: Moment) {
+        self.gather_rest();
         match self.place_of(stream) {
             Place::Initial => self.initial_parts(parts, at),
             Place::Live => self.live_parts(parts, at),
@@ -249,6 +255,7 @@ impl<S> ListWatchMachine<S> {
     /// A watch has ended by itself: `Ok` cleanly, else by what cut, refused or failed it. The end of a stream after
     /// its `Close` is ignored.
     pub fn handle_watch_end(&mut self, stream: StreamId, result: Result<(), ListWatchError>, at: Moment) {
+        self.gather_rest();
         match self.place_of(stream) {
             Place::Initial => self.initial_events_failed(result, at),
             Place::Live => self.watch_ended(result, at),

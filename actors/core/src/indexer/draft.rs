@@ -24,8 +24,9 @@ pub struct Applied<S> {
     pub before: Snapshot<S>,
     /// The difference to the snapshot before, in order of application, in chunks of at most 250.
     pub changes: Vec<Arc<[Change<S>]>>,
-    /// Objects that left the store or never came into it, to be dropped off the arbiter.
-    pub replaced: Vec<Object<S>>,
+    /// Objects that left the store or never came into it, and the list that was applied, in several allocations
+    /// so that none was ever moved: to be dropped off the arbiter.
+    pub replaced: Vec<Vec<Object<S>>>,
     /// What has to be counted and logged.
     pub reported: Vec<Incident>,
 }
@@ -36,7 +37,7 @@ impl<S> fmt::Debug for Applied<S> {
             .field("snapshot", &self.snapshot)
             .field("before", &self.before)
             .field("changes", &self.changes.iter().map(|chunk| chunk.len()).sum::<usize>())
-            .field("replaced", &self.replaced.len())
+            .field("replaced", &self.replaced.iter().map(Vec::len).sum::<usize>())
             .field("reported", &self.reported)
             .finish()
     }
@@ -45,7 +46,7 @@ impl<S> fmt::Debug for Applied<S> {
 pub(super) struct Draft<S> {
     chunks: Vec<Arc<[Change<S>]>>,
     open: Vec<Change<S>>,
-    replaced: Vec<Object<S>>,
+    replaced: Vec<Vec<Object<S>>>,
     reported: Vec<Incident>,
     omitted: BTreeMap<&'static str, usize>,
 }
@@ -58,8 +59,21 @@ impl<S> Draft<S> {
         }
     }
 
+    /// Keeps an object that left the store, or never came into it, from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
-        self.replaced.push(object);
+        match self.replaced.last_mut() {
+            Some(last) if last.len() < last.capacity() => last.push(object),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(object);
+                self.replaced.push(chunk);
+            }
+        }
+    }
+
+    /// Keeps a whole list from being freed here.
+    pub(super) fn discard_all(&mut self, objects: Vec<Object<S>>) {
+        self.replaced.push(objects);
     }
 
     pub(super) fn report(&mut self, incident: Incident) {

@@ -28,7 +28,9 @@ pub(super) struct Replacing<S> {
     /// The frame's number of this Replace: its own set-aside entries carry it.
     round: u64,
     set_aside: vec::IntoIter<SetAside>,
-    objects: vec::IntoIter<Object<S>>,
+    /// All that was listed, kept whole to be freed elsewhere, and how many of them are stored.
+    objects: Vec<Object<S>>,
+    stored: usize,
     listed: Listed,
     walk: Walk,
 }
@@ -60,7 +62,8 @@ impl<S> Replacing<S> {
             version,
             cause,
             set_aside: set_aside.into_iter(),
-            objects: objects.into_iter(),
+            objects,
+            stored: 0,
             walk: Walk::Store,
         }
     }
@@ -113,6 +116,7 @@ impl<S> Store<S> {
             if is_over {
                 self.working.set_replaces(replacing.round);
                 self.working.set_version(replacing.source, replacing.version);
+                self.draft.discard_all(replacing.objects);
                 return true;
             }
         }
@@ -135,7 +139,8 @@ impl<S> Store<S> {
                 self.draft.report(Incident::SetAside(told.clone()));
                 let entry = Aside { source: replacing.source.clone(), round: replacing.round, told };
                 self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
-            } else if let Some(object) = replacing.objects.next() {
+            } else if let Some(object) = replacing.objects.get(replacing.stored).cloned() {
+                replacing.stored += 1;
                 self.store_one(replacing, object);
             } else {
                 replacing.walk = Walk::Compare(None);
@@ -155,8 +160,7 @@ impl<S> Store<S> {
             return self.store_duplicate(replacing, &stored, object);
         }
         if stored.is_same_as(&object) && !replacing.is_rewind() {
-            replacing.list(&stored);
-            return self.draft.discard(object);
+            return replacing.list(&stored);
         }
         let is_older = stored.is_same_life_as(&object) && object.version() < stored.version();
         if is_older && !replacing.is_rewind() {
@@ -180,18 +184,12 @@ impl<S> Store<S> {
     fn store_duplicate(&mut self, replacing: &mut Replacing<S>, stored: &Object<S>, object: Object<S>) {
         self.draft.report(Incident::Duplicate(object.key().clone()));
         if object.version() <= stored.version() {
-            return self.draft.discard(object);
+            return;
         }
         replacing.unlist(stored);
         let known = replacing.base.get(object.key());
         let known = known.filter(|known| known.is_same_as(&object) && !replacing.is_rewind()).cloned();
-        match known {
-            Some(known) => {
-                self.draft.discard(object);
-                self.store_new(replacing, known);
-            }
-            None => self.store_new(replacing, object),
-        }
+        self.store_new(replacing, known.unwrap_or(object));
     }
 
     /// A readable object ends a set-aside entry of before this list, and one of this list that is not newer.

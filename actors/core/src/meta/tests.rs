@@ -22,7 +22,13 @@ fn idx_08_keys_split_into_name_or_namespace_and_name_and_nothing_else() {
 
 #[test]
 fn idx_20_versions_of_any_length_compare_numerically() {
-    let ascending = ["9", "10", "18446744073709551615", "18446744073709551616", "340282366920938463463374607431768211456"];
+    let ascending = [
+        "9",
+        "10",
+        "18446744073709551615",
+        "18446744073709551616",
+        "340282366920938463463374607431768211456",
+    ];
     for pair in ascending.windows(2) {
         assert!(version(pair[0]) < version(pair[1]), "{pair:?}");
         assert!(version(pair[1]) > version(pair[0]), "{pair:?}");

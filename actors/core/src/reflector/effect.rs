@@ -46,6 +46,8 @@ pub enum Effect<S> {
     CloseList,
     /// Ask for the server's version and feed the answer to `handle_version`. Replaces a question still open.
     AskVersion(ListRequest),
+    /// More effects follow, but enough was done in one go: let others run before the next `poll_effect`.
+    Yield,
     /// Put this into the queue; the next effect waits until the queue has taken it.
     Deliver(Delivery<S>),
 }

@@ -100,11 +100,18 @@ impl<S> Frame<S> {
 
     /// Puts an object under its key and hands back the one that was there.
     pub(crate) fn insert(&mut self, object: Object<S>) -> Option<Object<S>> {
-        let names = match object.key().shared_namespace() {
-            None => &mut self.cluster,
-            Some(namespace) => self.namespaces.entry(Arc::clone(namespace)).or_default(),
+        let name = Arc::clone(object.key().shared_name());
+        let old = match object.key().shared_namespace().cloned() {
+            None => self.cluster.0.insert(name, Held(object)),
+            Some(namespace) => match self.namespaces.get_mut(&*namespace) {
+                Some(names) => names.0.insert(name, Held(object)),
+                None => {
+                    let names = Names(OrdMap::unit(name, Held(object)));
+                    self.namespaces.insert(namespace, names);
+                    None
+                }
+            },
         };
-        let old = names.0.insert(Arc::clone(object.key().shared_name()), Held(object));
         self.len += usize::from(old.is_none());
         old.map(|held| held.0)
     }

@@ -194,6 +194,7 @@ impl Source {
                     assert!(self.watches.remove(&stream).is_some(), "closed what is not open");
                 }
                 Effect::CloseList => assert!(self.list.take().is_some(), "closed no list"),
+                Effect::Yield => {}
                 Effect::AskVersion(_) => self.question = true,
                 Effect::Deliver(Delivery::Replace(replacement)) => self.replaced(&replacement),
                 Effect::Deliver(Delivery::Delta(parts)) => self.moved(&parts),

@@ -286,6 +286,7 @@ fn effect_text(effect: &Effect<()>) -> String {
         }
         Effect::Close(stream) => format!("CLOSE stream={stream}"),
         Effect::CloseList => "CLOSE list".to_owned(),
+        Effect::Yield => "YIELD".to_owned(),
         Effect::AskVersion(request) => {
             assert!(request.name.is_some() && request.version.to_string().is_empty(), "{request:?}");
             "ASK".to_owned()

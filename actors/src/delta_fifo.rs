@@ -1,0 +1,180 @@
+//! The DeltaFifo: what waits between the Reflectors and the Indexer.
+//!
+//! Answers "is there room?" to Reflectors and "what is next?" to the Indexer, and decides neither: its core twin,
+//! `informer_core::delta_fifo`, holds the queue and its bounds. Invariants:
+//! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing more.
+//! 2. A pop is answered when there is something; nobody polls.
+//! 3. What a source has put in here is noted in `Handed`, so that a restarted Reflector goes on from there.
+//!
+//! Mailbox: one ask in flight from each Reflector, the Indexer and the Processor's resync clock; stopped with the
+//! informer; its death restarts the group in a new epoch. Read next: `indexer.rs`.
+
+use actix::{Actor, Context, Handler, Supervised};
+use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue};
+
+use crate::faults::Site;
+use crate::guard::Child;
+use crate::mailbox::{Reply, ReplySlot};
+use crate::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
+use crate::wiring::PipelineShared;
+
+/// What a DeltaFifo is built from.
+pub(crate) struct DeltaFifoSpec<S: Body> {
+    pub(crate) shared: PipelineShared<S>,
+    pub(crate) bounds: Bounds,
+}
+
+/// The queue's actor.
+pub(crate) struct DeltaFifo<S: Body> {
+    spec: DeltaFifoSpec<S>,
+    epoch: Epoch,
+    queue: DeltaQueue<S>,
+    waiting_for_room: Vec<ReplySlot<()>>,
+    waiting_for_batch: Option<ReplySlot<Batch<S>>>,
+    waiting_for_idle: Vec<ReplySlot<()>>,
+}
+
+impl<S: Body> Actor for DeltaFifo<S> {
+    type Context = Context<Self>;
+}
+
+impl<S: Body> Supervised for DeltaFifo<S> {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+    }
+}
+
+impl<S: Body> Child for DeltaFifo<S> {
+    type Spec = DeltaFifoSpec<S>;
+
+    fn build(spec: &DeltaFifoSpec<S>) -> Self {
+        Self {
+            spec: spec.clone(),
+            epoch: spec.shared.published.epoch(),
+            queue: DeltaQueue::new(spec.bounds.clone()),
+            waiting_for_room: Vec::new(),
+            waiting_for_batch: None,
+            waiting_for_idle: Vec::new(),
+        }
+    }
+}
+
+impl<S: Body> DeltaFifo<S> {
+    fn is_stale(&self, epoch: Epoch) -> bool {
+        let stale = epoch != self.epoch;
+        if stale {
+            self.spec.shared.count_stale_message();
+        }
+        stale
+    }
+
+    /// Answers a push: now if there is room, else when a pop has made some.
+    fn pushed(&mut self) -> Answer<()> {
+        self.serve();
+        if self.queue.has_room() {
+            return Reply::Now(());
+        }
+        let (slot, reply) = ReplySlot::new();
+        self.waiting_for_room.push(slot);
+        reply
+    }
+
+    /// Answers the waiting pop, if there is something for it.
+    fn serve(&mut self) {
+        if self.waiting_for_batch.is_none() {
+            return;
+        }
+        if let Some(batch) = self.queue.pop_batch()
+            && let Some(slot) = self.waiting_for_batch.take()
+        {
+            slot.answer(batch);
+        }
+    }
+
+    fn admit(&mut self) {
+        if self.queue.has_room() {
+            self.waiting_for_room.drain(..).for_each(|slot| slot.answer(()));
+        }
+    }
+}
+
+impl<S: Body> Handler<Delta<S>> for DeltaFifo<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, delta: Delta<S>, _ctx: &mut Context<Self>) -> Answer<()> {
+        if self.is_stale(delta.epoch) {
+            return Reply::Now(());
+        }
+        self.spec.shared.strike(Site::DeltaFifoPush);
+        if let Some(newest) = delta.parts.last() {
+            self.spec.shared.handed.note(self.epoch, &delta.source, newest.version());
+        }
+        self.queue.push_delta(delta.source, delta.parts);
+        self.pushed()
+    }
+}
+
+impl<S: Body> Handler<Replace<S>> for DeltaFifo<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, replace: Replace<S>, _ctx: &mut Context<Self>) -> Answer<()> {
+        if self.is_stale(replace.epoch) {
+            return Reply::Now(());
+        }
+        self.spec.shared.strike(Site::DeltaFifoPush);
+        self.spec.shared.handed.note(self.epoch, &replace.source, &replace.replacement.version);
+        self.queue.push_replace(replace.source, replace.replacement);
+        self.pushed()
+    }
+}
+
+impl<S: Body> Handler<Resync> for DeltaFifo<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, resync: Resync, _ctx: &mut Context<Self>) -> Answer<()> {
+        if self.is_stale(resync.epoch) {
+            return Reply::Now(());
+        }
+        self.queue.push_resync(resync.due);
+        self.pushed()
+    }
+}
+
+impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
+    type Result = Answer<Batch<S>>;
+
+    fn handle(&mut self, Pop(epoch, _): Pop<S>, _ctx: &mut Context<Self>) -> Answer<Batch<S>> {
+        if !self.is_stale(epoch) {
+            self.spec.shared.strike(Site::DeltaFifoPop);
+            if let Some(batch) = self.queue.pop_batch() {
+                self.admit();
+                return Reply::Now(batch);
+            }
+        }
+        // A stale question is parked and overwritten by the Indexer's next one: its asker is gone.
+        let (slot, reply) = ReplySlot::new();
+        self.waiting_for_batch = Some(slot);
+        self.waiting_for_idle.drain(..).for_each(|slot| slot.answer(()));
+        reply
+    }
+}
+
+impl<S: Body> Handler<Flush> for DeltaFifo<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, _flush: Flush, _ctx: &mut Context<Self>) -> Answer<()> {
+        // The Indexer asks for the next batch only when it has done the last one.
+        if self.waiting_for_batch.is_some() {
+            return Reply::Now(());
+        }
+        let (slot, reply) = ReplySlot::new();
+        self.waiting_for_idle.push(slot);
+        reply
+    }
+}
+
+impl<S: Body> Clone for DeltaFifoSpec<S> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), bounds: self.bounds.clone() }
+    }
+}

@@ -1,0 +1,231 @@
+//! The guard around each actor: it survives the actor's panics and carries out the supervisor's verdict.
+//!
+//! Answers "what happens when this actor ends?" by asking the Supervisor, and does it. actix's own `Supervisor` does
+//! not restart after a panic; this polls the actor's context under `catch_unwind` and restarts it in place, which
+//! keeps its address and the messages queued there. Invariants:
+//! 1. Nothing that an actor does, not even a panic while it is built or dropped, reaches beyond its guard.
+//! 2. An actor is never reused after a panic: `restarting` replaces it by a fresh one.
+//! 3. A member of the group is restarted exactly once for each epoch, whoever caused it.
+//! 4. The guard ends at the stop, when no address of its actor is left, or when supervision gives up.
+//!
+//! ```text
+//!  poll ──▶ ended / panicked ──▶ ask Supervisor ──▶ Restart{after} / RestartGroup{after} / GiveUp / Done
+//!   ▲                                                   │
+//!   └───────────── wait, rebuild, started ◀─────────────┘
+//! ```
+//! Read next: `supervisor.rs`, who answers; `informer_core::restart`, who decides.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use actix::dev::ContextFut;
+use actix::dev::channel::AddressReceiver;
+use actix::{Actor, Addr, Context, Supervised};
+use arc_swap::ArcSwapOption;
+use informer_core::restart::{Exit, Role, Verdict};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::mailbox::ask;
+use crate::messages::{Epoch, Exited};
+use crate::runtime::panic_text;
+use crate::supervisor::Supervisor;
+
+/// An actor that can be built anew from its spec, at any time.
+pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
+    /// All that it is built from; holds no state of a life.
+    type Spec: Clone + Send + 'static;
+
+    /// A fresh one.
+    fn build(spec: &Self::Spec) -> Self;
+}
+
+/// What ties a child to its family.
+#[derive(Clone)]
+pub(crate) struct Tether {
+    pub(crate) name: Arc<str>,
+    pub(crate) label: Arc<String>,
+    pub(crate) role: Role,
+    pub(crate) stop: CancellationToken,
+    pub(crate) group: GroupEpoch,
+    pub(crate) supervisor: Option<Addr<Supervisor>>,
+    pub(crate) running: Arc<ArcSwapOption<String>>,
+}
+
+/// The epoch of the group, as guards see and move it.
+#[derive(Clone)]
+pub(crate) struct GroupEpoch(Arc<watch::Sender<Epoch>>, Arc<dyn Fn(Epoch) -> Option<Epoch> + Send + Sync>);
+
+impl GroupEpoch {
+    /// `begin` moves the published cell on from one epoch, and tells the new one unless it had moved on already.
+    pub(crate) fn new(begin: impl Fn(Epoch) -> Option<Epoch> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(watch::Sender::new(Epoch::default())), Arc::new(begin))
+    }
+
+    pub(crate) fn current(&self) -> Epoch {
+        *self.0.borrow()
+    }
+
+    fn begin_after(&self, epoch: Epoch) {
+        if let Some(new) = (self.1)(epoch) {
+            self.0.send_replace(new);
+        }
+    }
+
+    async fn changed_from(&self, epoch: Epoch) {
+        let mut changes = self.0.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        drop(changes.wait_for(|now| *now != epoch).await);
+    }
+}
+
+impl fmt::Debug for Tether {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tether").field("name", &self.name).field("role", &self.role).finish_non_exhaustive()
+    }
+}
+
+/// Runs one child until it is not to be restarted again. Give its end to whoever keeps the books by awaiting this.
+pub(crate) async fn guard<A: Child>(inbox: AddressReceiver<A>, spec: A::Spec, tether: Tether) -> Verdict {
+    let mut life = Life { state: LifeState::Unborn(inbox), spec, worn: false, epoch: tether.group.current() };
+    let grouped = matches!(tether.role, Role::Group | Role::Reflector);
+    loop {
+        let exit = tokio::select! {
+            biased;
+            () = tether.stop.cancelled() => Exit::Asked,
+            () = tether.group.changed_from(life.epoch), if grouped => {
+                life.epoch = tether.group.current();
+                life.worn = true;
+                continue;
+            }
+            exit = life.live(&tether) => exit,
+        };
+        let verdict = if exit == Exit::Asked { Verdict::Done } else { decide(&tether, &exit).await };
+        let after = match verdict {
+            Verdict::Restart { after } | Verdict::RestartGroup { after } => after,
+            ref end => {
+                let end = end.clone();
+                life.end();
+                return end;
+            }
+        };
+        if !pause(&tether, life.epoch, after, grouped).await {
+            life.end();
+            return Verdict::Done;
+        }
+        if matches!(verdict, Verdict::RestartGroup { .. }) {
+            tether.group.begin_after(life.epoch);
+        }
+        life.epoch = tether.group.current();
+        life.worn = true;
+    }
+}
+
+/// Waits out a backoff, shorter if the whole group is restarted meanwhile; false at the stop.
+async fn pause(tether: &Tether, epoch: Epoch, after: Duration, grouped: bool) -> bool {
+    tokio::select! {
+        biased;
+        () = tether.stop.cancelled() => false,
+        () = tether.group.changed_from(epoch), if grouped => true,
+        () = tokio::time::sleep(after) => true,
+    }
+}
+
+/// Asks until there is an answer: a Supervisor that dies over the question is restarted and asked again.
+async fn decide(tether: &Tether, exit: &Exit) -> Verdict {
+    let Some(supervisor) = &tether.supervisor else {
+        // The Supervisor itself has no parent: it starts again at once, its state is only books.
+        return if matches!(exit, Exit::Panicked(_)) { Verdict::Restart { after: SUPERVISOR_PAUSE } } else { Verdict::Done };
+    };
+    loop {
+        let question = Exited { child: Arc::clone(&tether.name), role: tether.role, exit: exit.clone() };
+        tokio::select! {
+            biased;
+            () = tether.stop.cancelled() => return Verdict::Done,
+            answer = ask(supervisor, question) => match answer {
+                Ok(verdict) => return verdict,
+                Err(_) if !supervisor.connected() => return Verdict::Done,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    }
+}
+
+const SUPERVISOR_PAUSE: Duration = Duration::from_millis(10);
+
+struct Life<A: Child> {
+    state: LifeState<A>,
+    spec: A::Spec,
+    /// The actor has died or belongs to an older epoch: it must be replaced before it is polled again.
+    worn: bool,
+    epoch: Epoch,
+}
+
+enum LifeState<A: Child> {
+    Unborn(AddressReceiver<A>),
+    Alive(Box<ContextFut<A, Context<A>>>),
+    Over,
+}
+
+impl<A: Child> Life<A> {
+    /// Polls the actor until it ends, one way or another.
+    async fn live(&mut self, tether: &Tether) -> Exit {
+        if let Err(exit) = self.birth().and_then(|()| self.rebirth()) {
+            return exit;
+        }
+        let LifeState::Alive(future) = &mut self.state else { return Exit::Finished };
+        poll_fn(|cx| {
+            tether.running.store(Some(Arc::clone(&tether.label)));
+            let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx)));
+            tether.running.store(None);
+            match polled {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(())) => Poll::Ready(Exit::Finished),
+                Err(panic) => Poll::Ready(Exit::Panicked(panic_text(&*panic).into())),
+            }
+        })
+        .await
+    }
+
+    /// Builds the first one; later ones are built by `restarting`.
+    fn birth(&mut self) -> Result<(), Exit> {
+        if !matches!(self.state, LifeState::Unborn(_)) {
+            return Ok(());
+        }
+        let spec = self.spec.clone();
+        let built = catch_unwind(AssertUnwindSafe(|| A::build(&spec)));
+        let actor = built.map_err(|panic| Exit::Panicked(panic_text(&*panic).into()))?;
+        if let LifeState::Unborn(inbox) = std::mem::replace(&mut self.state, LifeState::Over) {
+            self.state = LifeState::Alive(Box::new(Context::with_receiver(inbox).into_future(actor)));
+        }
+        Ok(())
+    }
+
+    /// Replaces a worn actor by a fresh one; a panic in that is one more exit, and the actor stays worn.
+    fn rebirth(&mut self) -> Result<(), Exit> {
+        let LifeState::Alive(future) = &mut self.state else { return Ok(()) };
+        if !self.worn {
+            return Ok(());
+        }
+        let restarted = catch_unwind(AssertUnwindSafe(|| future.restart()));
+        match restarted {
+            Ok(true) => self.worn = false,
+            Ok(false) => return Err(Exit::Finished),
+            Err(panic) => return Err(Exit::Panicked(panic_text(&*panic).into())),
+        }
+        Ok(())
+    }
+
+    /// Drops the actor; a panic in that ends nothing else.
+    fn end(&mut self) {
+        let state = std::mem::replace(&mut self.state, LifeState::Over);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(state))) {
+            tracing::error!(panic = panic_text(&*panic), "an actor panicked while it was dropped");
+        }
+    }
+}

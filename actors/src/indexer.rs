@@ -1,0 +1,201 @@
+//! The Indexer: sole owner of the store, and the only writer of the published snapshot.
+//!
+//! Answers "what has changed, and who must know?": it asks the DeltaFifo for a batch, lets its core twin,
+//! `informer_core::indexer`, apply it, publishes the result and hands the changes to the Processor. Invariants:
+//! 1. One step at a time: the next batch is asked for when the Processor has taken the changes of the last one.
+//! 2. A Replace is applied in slices of [`SLICE`] objects, other messages are handled in between, and readers see
+//!    the state before it or after it.
+//! 3. It publishes in its own epoch only; a snapshot is published before its `Changes` are sent.
+//!
+//! Mailbox: the handle's `AddIndex` only; it asks for everything else. Stopped with the informer; its death restarts
+//! the group, and the store goes on from the published snapshot. Read next: `processor.rs`.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
+use informer_core::delta_fifo::Batch;
+use informer_core::index::IndexSpec;
+use informer_core::indexer::{Applied, IndexExists, Progress, Store};
+use informer_core::processor::ListenerId;
+use informer_core::sync_tracker::SyncTracker;
+
+use crate::delta_fifo::DeltaFifo;
+use crate::faults::Site;
+use crate::guard::Child;
+use crate::mailbox::ask;
+use crate::messages::{AddIndex, Body, Changes, Epoch, Pop};
+use crate::processor::Processor;
+use crate::wiring::PipelineShared;
+
+/// Objects handled in one turn.
+pub(crate) const SLICE: usize = 250;
+
+/// What an Indexer is built from.
+pub(crate) struct IndexerSpec<S: Body> {
+    pub(crate) shared: PipelineShared<S>,
+    pub(crate) fifo: Addr<DeltaFifo<S>>,
+    pub(crate) processor: Addr<Processor<S>>,
+}
+
+/// The store's actor.
+pub(crate) struct Indexer<S: Body> {
+    spec: IndexerSpec<S>,
+    epoch: Epoch,
+    store: Store<S>,
+    sync: SyncTracker,
+    /// A pop is in flight.
+    asking: bool,
+    /// A Replace or a new index is under way, in slices.
+    advancing: bool,
+    /// A batch that arrived while a new index was being built.
+    held: Option<Batch<S>>,
+}
+
+impl<S: Body> Actor for Indexer<S> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::IndexerStarted);
+        self.next(ctx);
+    }
+}
+
+impl<S: Body> Supervised for Indexer<S> {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+    }
+}
+
+impl<S: Body> Child for Indexer<S> {
+    type Spec = IndexerSpec<S>;
+
+    fn build(spec: &IndexerSpec<S>) -> Self {
+        let published = spec.shared.published.snapshot();
+        let mut sync = SyncTracker::new(spec.shared.sources.iter().cloned());
+        sync.observe(&published);
+        Self {
+            spec: spec.clone(),
+            epoch: spec.shared.published.epoch(),
+            store: Store::new(published, spec.shared.indices.all()),
+            sync,
+            asking: false,
+            advancing: false,
+            held: None,
+        }
+    }
+}
+
+impl<S: Body> Indexer<S> {
+    /// Goes on with what is under way or held back, or asks for the next batch.
+    fn next(&mut self, ctx: &mut Context<Self>) {
+        if self.store.is_busy() {
+            return self.advance(ctx);
+        }
+        if let Some(batch) = self.held.take() {
+            return self.apply(batch, ctx);
+        }
+        if std::mem::replace(&mut self.asking, true) {
+            return;
+        }
+        let pop = ask(&self.spec.fifo, Pop(self.epoch, PhantomData));
+        // An error means that the DeltaFifo has died: the whole group is restarted, this actor too.
+        ctx.spawn(pop.into_actor(self).map(|batch, this, ctx| {
+            this.asking = false;
+            match batch {
+                Ok(batch) if this.advancing => this.held = Some(batch),
+                Ok(batch) => this.apply(batch, ctx),
+                Err(_) => {}
+            }
+        }));
+    }
+
+    fn apply(&mut self, batch: Batch<S>, ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::IndexerApply);
+        match batch {
+            Batch::Parts(parts) => {
+                let applied = self.store.apply_parts(parts);
+                self.publish(applied, ctx);
+            }
+            Batch::Replace { source, replacement } => {
+                self.store.begin_replace(source, replacement);
+                self.advance(ctx);
+            }
+            Batch::Resync { due } => self.tell(Vec::new(), Some(due), ctx),
+        }
+    }
+
+    /// One slice of what is under way, then room for other messages.
+    fn advance(&mut self, ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::IndexerReplace);
+        self.advancing = true;
+        match self.store.advance(SLICE) {
+            Progress::Done(applied) => {
+                self.advancing = false;
+                self.publish(applied, ctx);
+            }
+            _ => {
+                ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.advance(ctx)));
+            }
+        }
+    }
+
+    fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
+        let Applied { snapshot, changes, replaced, reported, .. } = applied;
+        self.spec.shared.report(&reported);
+        self.sync.observe(&snapshot);
+        let (objects, set_aside, synced) = (snapshot.len(), snapshot.set_aside_len(), self.sync.is_synced());
+        let before = self.spec.shared.published.snapshot();
+        if !self.spec.shared.published.publish(self.epoch, snapshot) {
+            return;
+        }
+        self.spec.shared.board.update_counts(objects, set_aside, synced);
+        self.spec.shared.runtime.0.pool.free((before, replaced));
+        self.spec.shared.strike(Site::IndexerPublished);
+        self.tell(changes, None, ctx);
+    }
+
+    /// Hands changes to the Processor, and goes on when it has taken them.
+    fn tell(
+        &mut self,
+        changes: Vec<Arc<[informer_core::delta::Change<S>]>>,
+        resync: Option<Arc<[ListenerId]>>,
+        ctx: &mut Context<Self>,
+    ) {
+        let snapshot = self.spec.shared.published.snapshot();
+        let message = Changes { epoch: self.epoch, snapshot, changes: changes.into(), resync };
+        let told = ask(&self.spec.processor, message);
+        ctx.spawn(told.into_actor(self).map(|told, this, ctx| {
+            if told.is_ok() {
+                this.next(ctx);
+            }
+        }));
+    }
+}
+
+impl<S: Body> Handler<AddIndex<S>> for Indexer<S> {
+    type Result = Result<(), IndexExists>;
+
+    fn handle(&mut self, AddIndex(spec): AddIndex<S>, ctx: &mut Context<Self>) -> Self::Result {
+        self.add_index(spec)?;
+        if self.asking && !self.advancing {
+            self.advance(ctx);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Body> Indexer<S> {
+    /// Remembers the index for later lives; it is built by the next steps and appears in one later snapshot.
+    fn add_index(&mut self, spec: IndexSpec<S>) -> Result<(), IndexExists> {
+        self.store.begin_index(spec.clone())?;
+        self.spec.shared.indices.add(spec);
+        Ok(())
+    }
+}
+
+impl<S: Body> Clone for IndexerSpec<S> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), fifo: self.fifo.clone(), processor: self.processor.clone() }
+    }
+}

@@ -1,0 +1,332 @@
+//! The informer's handle: read, wait, subscribe, stop.
+//!
+//! Answers "what can be done with a running informer?" from any thread and any async main. Every clone, every
+//! [`Lister`] and every [`Subscription`] is a reference; the informer stops when the last is dropped. Invariants:
+//! 1. A handle never touches an actor's state: it reads what wiring keeps, or sends a message.
+//! 2. Every wait ends: with what it waits for, at its deadline, or when the informer stops.
+//! 3. `synced` is latched: once Ok, always Ok.
+//!
+//! Read next: `subscription.rs`, `lister.rs`; `wiring.rs` for what is behind it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use informer_core::index::IndexSpec;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::reflector::SourceState;
+use informer_core::snapshot::Snapshot;
+
+use crate::lister::Lister;
+use crate::mailbox::ask;
+use crate::messages::{AddIndex, Body, Drain, Flush};
+use crate::runtime::{NameClaim, Runtime, within};
+use crate::seat::EndReason;
+use crate::status::{InformerStatus, StatusBoard};
+use crate::subscription::{Roll, Unfinished};
+use crate::wiring::{self, Family, InformerSpec};
+
+/// A running informer. Cheap to clone; the last handle dropped stops it.
+pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
+
+/// What every handle holds a reference to.
+pub(crate) struct Running<S: Body> {
+    pub(crate) family: Family<S>,
+    pub(crate) roll: Roll,
+    pub(crate) next_listener: AtomicU64,
+    _claim: NameClaim,
+}
+
+/// Why an informer did not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The name is empty.
+    #[error("an informer's name must not be empty")]
+    NoName,
+    /// A live informer of this runtime has the name.
+    #[error("the informer name {0:?} is taken")]
+    NameTaken(String),
+    /// It has no source.
+    #[error("an informer needs at least one source")]
+    NoSource,
+    /// Two sources have one name.
+    #[error("two sources are named {0:?}")]
+    SourceTwice(String),
+    /// Two indices have one name.
+    #[error("two indices are named {0:?}")]
+    IndexTwice(String),
+}
+
+/// Why waiting for an informer or a subscription did not succeed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// It has stopped, and what was awaited can no longer come.
+    #[error("the informer has stopped{}", because(.reason))]
+    Stopped {
+        /// Why, if supervision gave up.
+        reason: Option<Arc<str>>,
+    },
+    /// The deadline passed first.
+    #[error("not synced after {waited:?}: {state:?}{}", last(.last_error))]
+    Deadline {
+        /// How long it was waited.
+        waited: Duration,
+        /// What the worst source is doing.
+        state: SourceState,
+        /// Its last error.
+        last_error: Option<ListWatchError>,
+    },
+}
+
+fn because(reason: &Option<Arc<str>>) -> String {
+    reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
+fn last(error: &Option<ListWatchError>) -> String {
+    error.as_ref().map(|error| format!("; last error: {error}")).unwrap_or_default()
+}
+
+/// Why an index was not added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddIndexError {
+    /// The name is taken.
+    #[error("an index named {0:?} exists")]
+    Exists(String),
+    /// The informer has stopped.
+    #[error("the informer has stopped")]
+    Stopped,
+}
+
+/// What a shutdown left undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Subscriptions that had not handled everything by the deadline.
+    pub unfinished: Vec<Unfinished>,
+    /// Whether something of the informer still ran at the deadline.
+    pub still_running: bool,
+}
+
+impl ShutdownReport {
+    /// Whether everything came back in time.
+    pub fn is_clean(&self) -> bool {
+        self.unfinished.is_empty() && !self.still_running
+    }
+}
+
+impl<S: Body> Informer<S> {
+    /// Builds and starts an informer. Returns at once; nothing is listed yet.
+    ///
+    /// # Errors
+    /// When the spec contradicts itself or its name is taken.
+    pub fn start(runtime: &Runtime, spec: InformerSpec<S>) -> Result<Self, StartError> {
+        check(&spec)?;
+        let claim =
+            runtime.claim_name(&spec.name).ok_or_else(|| StartError::NameTaken(spec.name.to_string()))?;
+        let family = wiring::start(runtime, spec);
+        let running = Arc::new(Running {
+            family,
+            roll: Roll::default(),
+            next_listener: AtomicU64::new(0),
+            _claim: claim,
+        });
+        running.watch_for_stop();
+        Ok(Self(running))
+    }
+
+    /// How it is doing: states, counters, errors.
+    pub fn status(&self) -> InformerStatus {
+        self.0.family.shared.board.read()
+    }
+
+    /// What its worst source is doing.
+    pub fn state(&self) -> SourceState {
+        self.status().state()
+    }
+
+    /// The newest failure of its worst source, or of any.
+    pub fn last_error(&self) -> Option<ListWatchError> {
+        self.status().last_error().cloned()
+    }
+
+    /// Waits until the status satisfies `enough` and gives it.
+    ///
+    /// # Errors
+    /// [`WaitError::Stopped`] if the informer stops before.
+    pub async fn wait_until(
+        &self,
+        mut enough: impl FnMut(&InformerStatus) -> bool,
+    ) -> Result<InformerStatus, WaitError> {
+        let mut changes = self.0.family.shared.board.subscribe();
+        let status = changes
+            .wait_for(|status| status.stopped || enough(status))
+            .await
+            .map_err(|_| WaitError::Stopped { reason: None })?
+            .clone();
+        if status.stopped && !enough(&status) { Err(WaitError::Stopped { reason: status.failed }) } else { Ok(status) }
+    }
+
+    /// Waits until the first list of every source is published. Latched.
+    ///
+    /// # Errors
+    /// [`WaitError::Stopped`] if the informer stops before.
+    pub async fn synced(&self) -> Result<(), WaitError> {
+        self.wait_until(|status| status.synced).await.map(drop)
+    }
+
+    /// As [`Self::synced`], for at most `limit`.
+    ///
+    /// # Errors
+    /// At the limit the state and the last error: the reason why it is not synced.
+    pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
+        match within(limit, self.synced()).await {
+            Some(result) => result,
+            None => Err(self.deadline(limit)),
+        }
+    }
+
+    pub(crate) fn deadline(&self, waited: Duration) -> WaitError {
+        let status = self.status();
+        WaitError::Deadline { waited, state: status.state(), last_error: status.last_error().cloned() }
+    }
+
+    /// A handle for reading the store.
+    pub fn lister(&self) -> Lister<S> {
+        Lister::new(Arc::clone(&self.0))
+    }
+
+    /// The newest published state; holds no reference to the informer.
+    pub fn snapshot(&self) -> Snapshot<S> {
+        self.0.family.shared.published.snapshot()
+    }
+
+    /// Adds a secondary index; it appears, complete, in one later snapshot.
+    ///
+    /// # Errors
+    /// When the name is taken, which changes nothing, or the informer has stopped.
+    pub async fn add_index(&self, spec: IndexSpec<S>) -> Result<(), AddIndexError> {
+        let name = spec.name.to_string();
+        loop {
+            match ask(&self.0.family.indexer, AddIndex(spec.clone())).await {
+                Ok(taken) => return taken.map_err(|_| AddIndexError::Exists(name)),
+                Err(_) if self.status().stopped => return Err(AddIndexError::Stopped),
+                // The Indexer died over it, or before: its successor is asked.
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// The runtime that it runs on.
+    pub fn runtime(&self) -> &Runtime {
+        &self.0.family.shared.runtime
+    }
+
+    /// Stops: reads no more, applies what is queued, delivers what is owed until `limit`, ends every actor.
+    /// Returns when nothing of it runs any more, or at the limit with what did not come back.
+    pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
+        self.0.shutdown(limit).await
+    }
+}
+
+fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
+    if spec.name.is_empty() {
+        return Err(StartError::NoName);
+    }
+    if spec.sources.is_empty() {
+        return Err(StartError::NoSource);
+    }
+    if let Some(twice) = first_twice(spec.sources.iter().map(|source| source.id.as_str())) {
+        return Err(StartError::SourceTwice(twice));
+    }
+    first_twice(spec.indices.iter().map(|index| &*index.name)).map_or(Ok(()), |twice| Err(StartError::IndexTwice(twice)))
+}
+
+fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(*name)).map(str::to_owned)
+}
+
+impl<S: Body> Running<S> {
+    /// A number for the next subscription.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_listener.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
+    fn watch_for_stop(&self) {
+        let (stop, hush) = (self.family.stop.clone(), self.family.hush.clone());
+        let (board, roll, tasks) = (self.family.shared.board.clone(), self.roll.clone(), self.family.tasks.clone());
+        let last_word = LastWord(board);
+        self.family.arbiter.spawn(move || async move {
+            stop.cancelled().await;
+            hush.cancel();
+            roll.end_all(&EndReason::InformerStopped);
+            tasks.close();
+            tasks.wait().await;
+            drop(last_word);
+        });
+    }
+
+    async fn shutdown(&self, limit: Duration) -> ShutdownReport {
+        let family = &self.family;
+        family.hush.cancel();
+        let mut report = ShutdownReport::default();
+        let drained = async {
+            // An error means that the actor has died meanwhile: there is nothing left to wait for there.
+            let _closed = ask(&family.fifo, Flush).await;
+            let drains = family.shared.roster.all().into_iter().map(|listener| ask(&listener, Drain));
+            futures_util::future::join_all(drains).await;
+        };
+        if !family.stop.is_cancelled() && within(limit, drained).await.is_none() {
+            report.unfinished = self.roll.unfinished();
+        }
+        family.stop.cancel();
+        family.tasks.close();
+        // Guards end within one turn of the stop; only a blocked arbiter keeps them.
+        report.still_running = within(limit.max(Duration::from_millis(100)), self.ended()).await.is_none();
+        report
+    }
+
+    fn ended(&self) -> impl Future<Output = ()> + use<S> {
+        let mut changes = self.family.shared.board.subscribe();
+        async move { drop(changes.wait_for(|status| status.stopped).await) }
+    }
+}
+
+/// Says "stopped" when it is dropped: after the last task, or with the arbiter itself.
+struct LastWord(StatusBoard);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        self.0.update(|status| status.stopped = true);
+    }
+}
+
+impl<S: Body> Drop for Running<S> {
+    fn drop(&mut self) {
+        self.family.stop.cancel();
+        self.family.hush.cancel();
+    }
+}
+
+impl<S: Body> Clone for Informer<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Body> fmt::Debug for Informer<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status();
+        f.debug_struct("Informer")
+            .field("name", &status.name)
+            .field("state", &status.state())
+            .field("objects", &status.objects)
+            .finish_non_exhaustive()
+    }
+}

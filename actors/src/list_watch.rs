@@ -1,0 +1,78 @@
+//! The only hole through which the outside world comes in: a source that lists, watches and gets.
+//!
+//! Answers "what must something offer to be informed about?": Kubernetes through the client of `actix-informer`,
+//! or anything else with keys and versions. It does not say when to ask what; the reflector does. Invariants:
+//! 1. One call is one request. A source never retries, pages or reconnects by itself.
+//! 2. A watch's first item arrives with the head of the answer, even if it is empty: it says "accepted".
+//! 3. Dropping a stream ends its request.
+//! 4. A list without [`ListPart::End`] is no list.
+//!
+//! Read next: `reflector.rs`, the only caller.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::LocalBoxStream;
+use informer_core::delta::{ListPart, WatchPart};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::request::{ListRequest, WatchRequest};
+
+use crate::published::Published;
+
+/// The answer to one list request: parts as they arrive.
+pub type ListStream<S> = LocalBoxStream<'static, Result<ListPart<S>, ListWatchError>>;
+/// The answer to one watch request: batches of parts as they arrive.
+pub type WatchStream<S> = LocalBoxStream<'static, Result<Vec<WatchPart<S>>, ListWatchError>>;
+
+/// A source of objects. It lives on its reflector's arbiter and need not be `Send`.
+///
+/// Every part must carry the [`informer_core::meta::SourceId`] that the source was made for. The example
+/// `custom_source` implements it for something that is not Kubernetes.
+pub trait ListWatch<S> {
+    /// Asks for one page of a list. An object that `known` already holds in this very version need not be read
+    /// again: the source may give back the known one.
+    fn list(&self, request: ListRequest, known: Known<S>) -> ListStream<S>;
+
+    /// Opens one watch. Yields an empty batch as soon as the request has been accepted, then what happens.
+    fn watch(&self, request: WatchRequest, known: Known<S>) -> WatchStream<S>;
+
+    /// Asks for one object; `None` if it is gone or outside the selectors of this source.
+    fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>>;
+}
+
+/// Makes a source on the arbiter of its reflector; called at the start and at every restart.
+pub type Connect<S> = Arc<dyn Fn() -> Box<dyn ListWatch<S>> + Send + Sync>;
+
+/// What is published already, for a source that wants to skip unchanged objects. Holds no reference to the informer.
+pub struct Known<S>(Option<Arc<Published<S>>>);
+
+impl<S> Known<S> {
+    /// Reads what `published` holds at the moment of each question.
+    pub(crate) fn new(published: Arc<Published<S>>) -> Self {
+        Self(Some(published))
+    }
+
+    /// Knows nothing: every object is read anew. After a rewind, equal versions prove nothing.
+    pub fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// The published object of this key, if any. Reads the newest frame; wait-free.
+    pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
+        self.0.as_ref()?.snapshot().get(key).cloned()
+    }
+}
+
+impl<S> Clone for Known<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> fmt::Debug for Known<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Known(published)" } else { "Known(nothing)" })
+    }
+}

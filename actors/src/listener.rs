@@ -1,0 +1,353 @@
+//! A Listener: what one subscriber is owed, and its delivery.
+//!
+//! Answers "what is this subscriber told next, and has it handled it?". The backlog and its coalescing are the core
+//! twin's, `informer_core::listener`; this actor records what the Processor hands it and delivers windows of it. It
+//! never runs foreign code. Invariants:
+//! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nobody.
+//! 2. A window is at most 63 `do_send` and one awaited `send`: its reply proves that the whole window was handled
+//!    (pipelined `send`s into a full mailbox reorder; this does not). One window at a time.
+//! 3. `seen` is the snapshot up to which everything is in the backlog; after a restart of the group the listener
+//!    attaches with it again and owes exactly the difference.
+//!
+//! Mailbox: one Owed in flight, one Start and one Reattach an epoch, the handle's asks. Its death ends its own
+//! subscription with a reason. Read next: `callback.rs` and `pipeline.rs`, the two kinds of receivers of ours.
+
+use std::fmt;
+
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
+use actix::ActorContext;
+use informer_core::delta::Change;
+use informer_core::listener::Backlog;
+use informer_core::processor::ListenerId;
+use informer_core::snapshot::Snapshot;
+use informer_core::initial_tracker::InitialTracker;
+use informer_core::sync_tracker::SyncTracker;
+
+use crate::faults::Site;
+use crate::guard::Child;
+use crate::mailbox::{Reply, ReplySlot, ask};
+use crate::messages::{Answer, Attach, Body, Drain, Epoch, Notify, Owed, Reattach, Start, Take};
+use crate::processor::Processor;
+use crate::seat::{EndReason, Seat};
+use crate::wiring::PipelineShared;
+
+/// Notifications under way to a subscriber: 63 sent, one awaited.
+pub(crate) const WINDOW: usize = 64;
+
+/// How notifications leave.
+pub(crate) enum Delivery<S: Body> {
+    /// Sent to an actor.
+    Push(Recipient<Notify<S>>),
+    /// Fetched by a stream.
+    Pull,
+}
+
+/// What a Listener is built from.
+pub(crate) struct ListenerSpec<S: Body> {
+    pub(crate) shared: PipelineShared<S>,
+    pub(crate) id: ListenerId,
+    pub(crate) seat: Seat,
+    pub(crate) delivery: Delivery<S>,
+    pub(crate) processor: Addr<Processor<S>>,
+}
+
+/// One subscriber's actor.
+pub(crate) struct Listener<S: Body> {
+    spec: ListenerSpec<S>,
+    backlog: Backlog<S>,
+    seen: Option<Snapshot<S>>,
+    sync: SyncTracker,
+    initial: InitialTracker,
+    intake: Option<Intake<S>>,
+    reattach_after_intake: bool,
+    delivering: bool,
+    taker: Option<ReplySlot<Vec<Notify<S>>>>,
+    drains: Vec<ReplySlot<()>>,
+}
+
+/// Changes that are too many for one turn, on their way into the backlog.
+struct Intake<S: Body> {
+    owed: Owed<S>,
+    next_chunk: usize,
+    slot: ReplySlot<()>,
+}
+
+impl<S: Body> Actor for Listener<S> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.attach(ctx);
+    }
+}
+
+impl<S: Body> Supervised for Listener<S> {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+    }
+}
+
+impl<S: Body> Child for Listener<S> {
+    type Spec = ListenerSpec<S>;
+
+    fn build(spec: &ListenerSpec<S>) -> Self {
+        Self {
+            spec: spec.clone(),
+            backlog: Backlog::starting_from(Snapshot::empty()),
+            seen: None,
+            sync: SyncTracker::new(spec.shared.sources.iter().cloned()),
+            initial: InitialTracker::new(),
+            intake: None,
+            reattach_after_intake: false,
+            delivering: false,
+            taker: None,
+            drains: Vec::new(),
+        }
+    }
+}
+
+impl<S: Body> Listener<S> {
+    /// Asks for a place at the Processor, which answers with a Start.
+    fn attach(&mut self, ctx: &mut Context<Self>) {
+        let me = Attach { id: self.spec.id, listener: ctx.address(), resync: self.spec.seat.resync() };
+        // An error means that the Processor has died over it: its successor asks us to attach again.
+        ctx.spawn(ask(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
+    }
+
+    fn is_stale(&self, epoch: Epoch) -> bool {
+        let stale = epoch != self.spec.shared.published.epoch();
+        if stale {
+            self.spec.shared.count_stale_message();
+        }
+        stale
+    }
+
+    /// Everything up to `snapshot` is in the backlog.
+    fn has_seen(&mut self, snapshot: Snapshot<S>, ctx: &mut Context<Self>) {
+        self.sync.observe(&snapshot);
+        if self.sync.is_synced() {
+            let stats = self.backlog.stats();
+            self.initial.close(stats.delivered, stats.depth as u64);
+        }
+        self.seen = Some(snapshot);
+        self.pump(ctx);
+    }
+
+    /// Records one chunk a turn.
+    fn take_in(&mut self, ctx: &mut Context<Self>) {
+        let Some(intake) = &mut self.intake else { return };
+        if let Some(chunk) = intake.owed.changes.get(intake.next_chunk) {
+            self.backlog.record(chunk);
+            intake.next_chunk += 1;
+            self.pump(ctx);
+            ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.take_in(ctx)));
+            return;
+        }
+        let Some(Intake { owed, slot, .. }) = self.intake.take() else { return };
+        self.taken_in(owed, ctx);
+        slot.answer(());
+        if std::mem::take(&mut self.reattach_after_intake) {
+            self.attach(ctx);
+        }
+    }
+
+    fn taken_in(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
+        if owed.resync {
+            self.backlog.resync(owed.snapshot.clone());
+        }
+        self.has_seen(owed.snapshot, ctx);
+    }
+
+    /// Delivers the next window, if something is owed and none is under way.
+    fn pump(&mut self, ctx: &mut Context<Self>) {
+        let wanted = match &self.spec.delivery {
+            Delivery::Push(_) => !self.delivering,
+            Delivery::Pull => self.taker.is_some(),
+        };
+        if !wanted {
+            return self.show();
+        }
+        let window = self.backlog.take(WINDOW);
+        if !window.is_empty() {
+            return self.deliver(window, ctx);
+        }
+        if self.backlog.is_empty() {
+            self.check_synced();
+            if !self.delivering {
+                self.drains.drain(..).for_each(|slot| slot.answer(()));
+            }
+            return self.show();
+        }
+        // The cursor passed keys that are owed nothing; it goes on after others have had their turn.
+        ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.pump(ctx)));
+    }
+
+    fn deliver(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
+        let mut window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
+        self.delivering = true;
+        match &self.spec.delivery {
+            Delivery::Pull => {
+                if let Some(slot) = self.taker.take() {
+                    slot.answer(window);
+                }
+            }
+            Delivery::Push(recipient) => {
+                let Some(fence) = window.pop() else { return };
+                window.into_iter().for_each(|notify| send_unawaited(recipient, notify));
+                ctx.spawn(recipient.send(fence).into_actor(self).map(|handled, this, ctx| match handled {
+                    Ok(()) => this.handled(ctx),
+                    Err(_) => this.subscriber_is_gone(ctx),
+                }));
+            }
+        }
+    }
+
+    /// The subscriber has handled everything that was taken.
+    fn handled(&mut self, ctx: &mut Context<Self>) {
+        self.delivering = false;
+        self.backlog.acknowledge();
+        self.check_synced();
+        self.pump(ctx);
+    }
+
+    fn check_synced(&mut self) {
+        let delivered = if self.delivering { 0 } else { self.backlog.stats().delivered };
+        let nothing_owed = !self.delivering && self.backlog.is_empty();
+        if self.backlog.initial_delivered() && self.initial.is_delivered(delivered, nothing_owed) {
+            self.spec.seat.update(|status| status.synced = true);
+        }
+    }
+
+    fn subscriber_is_gone(&mut self, ctx: &mut Context<Self>) {
+        self.spec.seat.end(EndReason::SubscriberGone);
+        ctx.stop();
+    }
+
+    /// Shows the backlog's figures in the subscription's status.
+    fn show(&self) {
+        let stats = self.backlog.stats();
+        self.spec.seat.update(|status| {
+            status.depth = stats.depth;
+            status.in_flight = self.delivering;
+            status.coalesced = stats.coalesced;
+            status.delivered = stats.delivered;
+        });
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "bounded: at most 63 before the awaited fence of the window")]
+fn send_unawaited<S: Body>(recipient: &Recipient<Notify<S>>, notify: Notify<S>) {
+    recipient.do_send(notify);
+}
+
+impl<S: Body> Handler<Start<S>> for Listener<S> {
+    type Result = ();
+
+    fn handle(&mut self, start: Start<S>, ctx: &mut Context<Self>) {
+        if self.is_stale(start.epoch) {
+            return;
+        }
+        match self.seen.take() {
+            None => self.backlog = Backlog::starting_from(start.snapshot.clone()),
+            Some(seen) => self.backlog.reattach(seen, start.snapshot.clone()),
+        }
+        self.has_seen(start.snapshot, ctx);
+    }
+}
+
+impl<S: Body> Handler<Reattach> for Listener<S> {
+    type Result = ();
+
+    fn handle(&mut self, Reattach(epoch): Reattach, ctx: &mut Context<Self>) {
+        if self.is_stale(epoch) {
+            return;
+        }
+        if self.intake.is_some() {
+            self.reattach_after_intake = true;
+        } else {
+            self.attach(ctx);
+        }
+    }
+}
+
+impl<S: Body> Handler<Owed<S>> for Listener<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) -> Answer<()> {
+        self.spec.shared.strike(Site::ListenerOwed);
+        if self.is_stale(owed.epoch) {
+            return Reply::Now(());
+        }
+        if owed.changes.len() > 1 {
+            let (slot, reply) = ReplySlot::new();
+            self.intake = Some(Intake { owed, next_chunk: 0, slot });
+            self.take_in(ctx);
+            return reply;
+        }
+        owed.changes.iter().for_each(|chunk| self.backlog.record(chunk));
+        self.taken_in(owed, ctx);
+        Reply::Now(())
+    }
+}
+
+impl<S: Body> Handler<Take<S>> for Listener<S> {
+    type Result = Answer<Vec<Notify<S>>>;
+
+    fn handle(&mut self, _take: Take<S>, ctx: &mut Context<Self>) -> Answer<Vec<Notify<S>>> {
+        let (slot, reply) = ReplySlot::new();
+        // Asking again says that what was taken before has been handled.
+        self.delivering = false;
+        self.backlog.acknowledge();
+        self.check_synced();
+        self.taker = Some(slot);
+        // The reply is in place only after this turn.
+        ctx.spawn(std::future::ready(()).into_actor(self).map(|(), this, ctx| this.pump(ctx)));
+        reply
+    }
+}
+
+impl<S: Body> Handler<Drain> for Listener<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, _drain: Drain, _ctx: &mut Context<Self>) -> Answer<()> {
+        let idle = !self.delivering && self.backlog.is_empty() && self.intake.is_none();
+        let pull = matches!(self.spec.delivery, Delivery::Pull) && self.taker.is_some();
+        if idle || pull {
+            return Reply::Now(());
+        }
+        let (slot, reply) = ReplySlot::new();
+        self.drains.push(slot);
+        reply
+    }
+}
+
+impl<S: Body> From<Change<S>> for Notify<S> {
+    fn from(change: Change<S>) -> Self {
+        match change {
+            Change::Added { object, cause } => Self::Added { object, cause },
+            Change::Updated { old, object, cause } => Self::Updated { old, object, cause },
+            Change::Deleted { last, exact, cause, .. } => Self::Deleted { last, exact, cause },
+        }
+    }
+}
+
+impl<S: Body> Clone for ListenerSpec<S> {
+    fn clone(&self) -> Self {
+        let delivery = match &self.delivery {
+            Delivery::Push(recipient) => Delivery::Push(recipient.clone()),
+            Delivery::Pull => Delivery::Pull,
+        };
+        Self {
+            shared: self.shared.clone(),
+            id: self.id,
+            seat: self.seat.clone(),
+            delivery,
+            processor: self.processor.clone(),
+        }
+    }
+}
+
+impl<S: Body> fmt::Debug for Listener<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("id", &self.spec.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,71 @@
+//! The published cell: the newest snapshot, readable from any thread, outliving every actor.
+//!
+//! Answers "what does a reader see, and how does it learn that there is something newer?". The Indexer is the only
+//! writer. Invariants:
+//! 1. Reading takes no lock and no mailbox; a reader never waits for the writer, nor the writer for a reader.
+//! 2. Only the Indexer of the current epoch publishes: a publish of an older epoch is refused, so that what a
+//!    restarted group reads here at its birth stays the newest until it publishes itself.
+//! 3. The count rises with every publish, after the snapshot is readable.
+//!
+//! Read next: `indexer.rs`, the writer; `pipeline.rs`, the readers' handles.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use informer_core::snapshot::Snapshot;
+use tokio::sync::watch;
+
+use crate::messages::Epoch;
+
+/// The newest snapshot of one informer, and a count of publishes to wait on.
+pub(crate) struct Published<S> {
+    newest: ArcSwap<Snapshot<S>>,
+    count: watch::Sender<u64>,
+    epoch: AtomicU64,
+}
+
+impl<S> Published<S> {
+    /// Publishes the empty snapshot, which knows these indices already.
+    pub(crate) fn new(indices: impl IntoIterator<Item = Arc<str>>) -> Self {
+        let newest = ArcSwap::from_pointee(Snapshot::empty_with_indices(indices));
+        Self { newest, count: watch::Sender::new(0), epoch: AtomicU64::new(0) }
+    }
+
+    /// The newest snapshot; a pointer copy.
+    pub(crate) fn snapshot(&self) -> Snapshot<S> {
+        Snapshot::clone(&self.newest.load())
+    }
+
+    /// Makes `snapshot` the newest one, unless a newer epoch has begun.
+    pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>) -> bool {
+        if self.epoch() != epoch {
+            return false;
+        }
+        self.newest.store(Arc::new(snapshot));
+        self.count.send_modify(|count| *count += 1);
+        true
+    }
+
+    /// The epoch that may publish.
+    pub(crate) fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
+    }
+
+    /// Begins the epoch after `current`; false if somebody else has begun it already.
+    pub(crate) fn begin_epoch_after(&self, current: Epoch) -> bool {
+        self.epoch.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Sees every publish from now on (several at once count as one).
+    pub(crate) fn publishes(&self) -> watch::Receiver<u64> {
+        self.count.subscribe()
+    }
+}
+
+impl<S> fmt::Debug for Published<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Published").field("epoch", &self.epoch()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,101 @@
+//! The Reflector: keeps one source followed.
+//!
+//! Answers "what does the source say now?". Its core twin, `informer_core::reflector`, decides what to ask next; the
+//! one session that this actor spawns carries the requests out and feeds the answers back (`reflector/session.rs`).
+//! Invariants:
+//! 1. All its IO is in that session: dropping it, at a stop or a restart, ends every request.
+//! 2. It reads nothing more while the DeltaFifo has not taken what it read last.
+//! 3. A new life asks at the newest version that this source has put into the queue in this epoch, else at the
+//!    published one, and "0" or "" only when there is neither: no reader sees time go back.
+//!
+//! Mailbox: nothing is sent to it. Stopped with the informer; its death restarts it alone, and the store goes on
+//! being served. Read next: `reflector/session.rs`.
+
+mod session;
+
+use std::fmt;
+
+use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::reflector::ReflectorConfig;
+use tokio_util::sync::CancellationToken;
+
+use crate::delta_fifo::DeltaFifo;
+use crate::faults::Site;
+use crate::guard::Child;
+use crate::list_watch::Connect;
+use crate::messages::{Body, Epoch};
+use crate::wiring::PipelineShared;
+
+/// What a Reflector is built from.
+pub(crate) struct ReflectorSpec<S: Body> {
+    pub(crate) shared: PipelineShared<S>,
+    pub(crate) source: SourceId,
+    pub(crate) connect: Connect<S>,
+    pub(crate) config: ReflectorConfig,
+    pub(crate) fifo: Addr<DeltaFifo<S>>,
+    /// Ends the session before anything else stops, so that what is queued can still be delivered.
+    pub(crate) hush: CancellationToken,
+}
+
+/// The actor that follows one source.
+pub(crate) struct Reflector<S: Body> {
+    spec: ReflectorSpec<S>,
+    epoch: Epoch,
+    first_life: bool,
+}
+
+impl<S: Body> Actor for Reflector<S> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::ReflectorStarted);
+        let session = session::run(self.spec.clone(), self.epoch, self.resume(), self.first_life);
+        ctx.spawn(session.into_actor(self).map(|(), this, ctx| {
+            if this.spec.hush.is_cancelled() {
+                ctx.stop();
+            }
+        }));
+    }
+}
+
+impl<S: Body> Supervised for Reflector<S> {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+        self.first_life = false;
+    }
+}
+
+impl<S: Body> Child for Reflector<S> {
+    type Spec = ReflectorSpec<S>;
+
+    fn build(spec: &ReflectorSpec<S>) -> Self {
+        Self { spec: spec.clone(), epoch: spec.shared.published.epoch(), first_life: true }
+    }
+}
+
+impl<S: Body> Reflector<S> {
+    fn resume(&self) -> Option<ResourceVersion> {
+        let published = || self.spec.shared.published.snapshot().version(&self.spec.source).cloned();
+        self.spec.shared.handed.newest(self.epoch, &self.spec.source).or_else(published)
+    }
+}
+
+impl<S: Body> Clone for ReflectorSpec<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            source: self.source.clone(),
+            connect: self.connect.clone(),
+            config: self.config.clone(),
+            fifo: self.fifo.clone(),
+            hush: self.hush.clone(),
+        }
+    }
+}
+
+impl<S: Body> fmt::Debug for Reflector<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reflector").field("source", &self.spec.source).finish_non_exhaustive()
+    }
+}

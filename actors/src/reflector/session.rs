@@ -1,0 +1,280 @@
+//! A Reflector's session: carries out what the machine decides, and tells it what came of it.
+//!
+//! Answers "how are the machine's effects done?": requests become streams, deliveries become asks to the DeltaFifo,
+//! waits become one timer. It decides nothing. Invariants:
+//! 1. One loop, one `select!`, biased: stop first, data before timers, so that a deadline never beats data that is
+//!    already here.
+//! 2. A delivery is awaited before anything else is read: that is the back-pressure onto the socket.
+//! 3. A list, and a watch-list up to its end bookmark, holds one permit of the runtime's list budget.
+//!
+//! ```text
+//!   machine ──effects──▶ streams, asks, timer ──what happened──▶ machine
+//! ```
+//! Read next: `informer_core::reflector`, which decides.
+
+use std::cell::Cell;
+use std::future::{Future, pending};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use informer_core::delta::{ListPart, WatchPart};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::ResourceVersion;
+use informer_core::reflector::{Delivery, Effect, ListWatchMachine, SourceState, StreamId};
+use informer_core::request::ListRequest;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::ReflectorSpec;
+use crate::faults::Site;
+use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use crate::mailbox::ask;
+use crate::messages::{Body, Delta, Epoch, Replace};
+use crate::runtime::{Chance, sleep_until};
+
+/// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
+pub(super) async fn run<S: Body>(
+    spec: ReflectorSpec<S>,
+    epoch: Epoch,
+    resume: Option<ResourceVersion>,
+    first_life: bool,
+) {
+    let hush = spec.hush.clone();
+    let followed = async {
+        let mut session = Session::new(spec, epoch, resume);
+        if first_life {
+            session.wait_for_turn().await;
+        }
+        session.follow().await;
+    };
+    tokio::select! {
+        biased;
+        () = hush.cancelled() => {}
+        () = followed => pending().await,
+    }
+}
+
+struct Session<S: Body> {
+    spec: ReflectorSpec<S>,
+    epoch: Epoch,
+    machine: ListWatchMachine<S>,
+    source: Rc<dyn ListWatch<S>>,
+    chance: Chance,
+    list: Option<ListStream<S>>,
+    watches: Vec<(StreamId, WatchStream<S>)>,
+    question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
+    /// The permit of a watch-list whose initial events are still coming.
+    listing: Rc<Cell<Option<OwnedSemaphorePermit>>>,
+}
+
+enum Happened<S> {
+    Timeout,
+    Version(Result<ResourceVersion, ListWatchError>),
+    Watched(StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>),
+    Listed(Option<Result<ListPart<S>, ListWatchError>>),
+}
+
+impl<S: Body> Session<S> {
+    fn new(spec: ReflectorSpec<S>, epoch: Epoch, resume: Option<ResourceVersion>) -> Self {
+        Self {
+            epoch,
+            machine: ListWatchMachine::new(spec.config.clone(), resume),
+            source: Rc::from((spec.connect)()),
+            chance: spec.shared.runtime.chance(),
+            list: None,
+            watches: Vec::new(),
+            question: None,
+            listing: Rc::default(),
+            spec,
+        }
+    }
+
+    /// Spreads the first requests of informers that start together.
+    async fn wait_for_turn(&mut self) {
+        let jitter = self.spec.shared.runtime.0.start_jitter;
+        if !jitter.is_zero() {
+            let at = self.spec.shared.runtime.now() + jitter.mul_f64(self.chance.draw());
+            sleep_until(&self.spec.shared.runtime.0.clock, at).await;
+        }
+    }
+
+    async fn follow(&mut self) {
+        let now = self.moment();
+        self.machine.start(now);
+        loop {
+            while let Some(effect) = self.machine.poll_effect() {
+                if self.carry_out(effect).await.is_err() {
+                    return;
+                }
+            }
+            self.report();
+            let happened = self.next().await;
+            self.spec.shared.strike(Site::ReflectorReceived);
+            self.tell(happened);
+            tokio::task::coop::consume_budget().await;
+        }
+    }
+
+    /// Does what the machine wants; an error means that the DeltaFifo is gone, and with it this epoch.
+    async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), crate::mailbox::Closed> {
+        match effect {
+            Effect::List { request, everything } => self.list = Some(self.open_list(request, everything)),
+            Effect::Watch { stream, request, everything } => {
+                let known = self.known(everything);
+                let watch = if request.initial_events {
+                    let (source, listing) = (Rc::clone(&self.source), Rc::clone(&self.listing));
+                    permitted(&self.spec.shared.runtime.0.lists, move |permit| {
+                        listing.set(permit);
+                        source.watch(request, known)
+                    })
+                } else {
+                    self.source.watch(request, known)
+                };
+                self.watches.push((stream, watch));
+            }
+            Effect::Close(stream) => self.watches.retain(|(open, _)| *open != stream),
+            Effect::CloseList => self.list = None,
+            Effect::AskVersion(request) => self.question = Some(self.ask_version(request)),
+            Effect::Deliver(delivery) => self.deliver(delivery).await?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), crate::mailbox::Closed> {
+        let (epoch, source) = (self.epoch, self.spec.source.clone());
+        match delivery {
+            Delivery::Replace(replacement) => {
+                self.report();
+                ask(&self.spec.fifo, Replace { epoch, source, replacement }).await
+            }
+            Delivery::Delta(parts) => ask(&self.spec.fifo, Delta { epoch, source, parts }).await,
+            _ => Ok(()),
+        }
+    }
+
+    fn open_list(&self, request: ListRequest, everything: bool) -> ListStream<S> {
+        let (source, known) = (Rc::clone(&self.source), self.known(everything));
+        permitted(&self.spec.shared.runtime.0.lists, move |permit| {
+            source.list(request, known).map(move |part| (part, &permit).0).boxed_local()
+        })
+    }
+
+    fn ask_version(&self, request: ListRequest) -> LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>> {
+        let mut answer = self.source.list(request, Known::nothing());
+        async move {
+            while let Some(part) = answer.next().await {
+                if let ListPart::End { version, .. } = part? {
+                    return Ok(version);
+                }
+            }
+            Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
+        }
+        .boxed_local()
+    }
+
+    fn known(&self, everything: bool) -> Known<S> {
+        if everything { Known::nothing() } else { Known::new(Arc::clone(&self.spec.shared.published)) }
+    }
+
+    /// Waits for the next thing to happen.
+    async fn next(&mut self) -> Happened<S> {
+        let clock = self.spec.shared.runtime.0.clock.clone();
+        let deadline = self.machine.poll_timeout();
+        let machine = &self.machine;
+        tokio::select! {
+            biased;
+            answer = settled(&mut self.question) => {
+                self.question = None;
+                Happened::Version(answer)
+            }
+            (stream, item) = next_watched(&mut self.watches, |stream| machine.wants_watch_input(stream)) => {
+                if item.is_none() {
+                    self.watches.retain(|(open, _)| *open != stream);
+                }
+                Happened::Watched(stream, item)
+            }
+            part = next_listed(&mut self.list) => Happened::Listed(part),
+            () = async {
+                match deadline {
+                    Some(at) => sleep_until(&clock, at).await,
+                    None => pending().await,
+                }
+            } => Happened::Timeout,
+        }
+    }
+
+    fn tell(&mut self, happened: Happened<S>) {
+        let now = self.moment();
+        match happened {
+            Happened::Timeout => self.machine.handle_timeout(now),
+            Happened::Version(answer) => self.machine.handle_version(answer, now),
+            Happened::Watched(stream, Some(Ok(parts))) => self.machine.handle_watch_parts(stream, parts, now),
+            Happened::Watched(stream, Some(Err(error))) => {
+                self.watches.retain(|(open, _)| *open != stream);
+                self.machine.handle_watch_end(stream, Err(error), now);
+            }
+            Happened::Watched(stream, None) => self.machine.handle_watch_end(stream, Ok(()), now),
+            Happened::Listed(Some(Ok(part))) => self.machine.handle_list_part(part, now),
+            Happened::Listed(ended) => {
+                self.list = None;
+                self.machine.handle_list_end(ended.map_or(Ok(()), |part| part.map(drop)), now);
+            }
+        }
+    }
+
+    fn moment(&mut self) -> informer_core::reflector::Moment {
+        self.chance.moment(&self.spec.shared.runtime.0.clock)
+    }
+
+    /// Shows the machine's state on the board, and gives the list permit back once the list is over.
+    fn report(&self) {
+        let state = self.machine.state();
+        if !matches!(state, SourceState::Listing { .. }) {
+            self.listing.take();
+        }
+        self.spec.shared.board.update_source(&self.spec.source, |status| status.follow(&self.machine));
+    }
+}
+
+/// A stream that begins when the list budget allows it.
+fn permitted<T: 'static>(
+    budget: &Arc<Semaphore>,
+    open: impl FnOnce(Option<OwnedSemaphorePermit>) -> stream::LocalBoxStream<'static, T> + 'static,
+) -> stream::LocalBoxStream<'static, T> {
+    // The budget is never closed, so there is always a permit in the end.
+    let permit = Arc::clone(budget).acquire_owned();
+    stream::once(async move { open(permit.await.ok()) }).flatten().boxed_local()
+}
+
+fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<Output = T> {
+    std::future::poll_fn(|cx| match question {
+        Some(question) => question.poll_unpin(cx),
+        None => Poll::Pending,
+    })
+}
+
+fn next_listed<S>(list: &mut Option<ListStream<S>>) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
+    std::future::poll_fn(|cx| match list {
+        Some(list) => list.poll_next_unpin(cx),
+        None => Poll::Pending,
+    })
+}
+
+type Watched<S> = (StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>);
+
+fn next_watched<S>(
+    watches: &mut [(StreamId, WatchStream<S>)],
+    wanted: impl Fn(StreamId) -> bool,
+) -> impl Future<Output = Watched<S>> {
+    std::future::poll_fn(move |cx| {
+        for (stream, watch) in watches.iter_mut().filter(|(stream, _)| wanted(*stream)) {
+            if let Poll::Ready(item) = watch.poll_next_unpin(cx) {
+                return Poll::Ready((*stream, item));
+            }
+        }
+        Poll::Pending
+    })
+}

@@ -1,0 +1,245 @@
+//! Where the actors run: threads, clock, chance, decode pool and list budget as one value.
+//!
+//! Answers "on which thread, at what time, with which luck?". Wiring takes a [`Runtime`] and asks nothing else of the
+//! world. Two kinds share one wiring: [`Runtime::threads`] (named OS threads, real time) and, with the feature
+//! `testing`, a simulated one (one thread, paused clock, everything from one seed). Invariants:
+//! 1. No actix `System`, no global: two runtimes in one process know nothing of each other, inside any async main.
+//! 2. No signal handler is installed.
+//! 3. Every seed, jitter and clock reading of the pipeline comes from here.
+//!
+//! Read next: `runtime/arbiter.rs`, one thread; `wiring.rs`, the user of all this.
+
+mod arbiter;
+mod clock;
+mod pool;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+pub(crate) use arbiter::ArbiterHandle;
+pub use arbiter::ArbiterHealth;
+pub use clock::Chance;
+pub(crate) use clock::{Clock, sleep_until, within};
+pub(crate) use pool::panic_text;
+pub use pool::{DecodePool, JobPanicked};
+
+use crate::faults::Faults;
+
+/// Lists that may be under way at once in one runtime, unless told otherwise.
+const DEFAULT_LIST_BUDGET: usize = 4;
+
+/// Threads, clock, chance, pool and budget for any number of informers. Cloning copies a pointer; the threads end
+/// when the last clone (each informer holds one) is dropped, or at [`Runtime::shutdown`].
+#[derive(Clone)]
+pub struct Runtime(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pipelines: Vec<ArbiterHandle>,
+    callbacks: ArbiterHandle,
+    next: AtomicUsize,
+    pub(crate) pool: DecodePool,
+    pub(crate) lists: Arc<Semaphore>,
+    pub(crate) clock: Clock,
+    pub(crate) faults: Faults,
+    pub(crate) start_jitter: Duration,
+    seed: u64,
+    streams: AtomicU64,
+    names: Mutex<BTreeSet<Arc<str>>>,
+}
+
+/// Why a runtime did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// A thread could not be started.
+    #[error("thread {name} did not start")]
+    Thread {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The decode pool could not be started.
+    #[error("decode pool did not start")]
+    Pool(#[source] rayon::ThreadPoolBuildError),
+}
+
+/// How many threads a [`Runtime`] has and how many lists it allows.
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `start`"]
+pub struct RuntimeBuilder {
+    arbiters: usize,
+    decoders: usize,
+    lists: usize,
+    start_jitter: Duration,
+    seed: Option<u64>,
+}
+
+impl Runtime {
+    /// Named threads and real time. Defaults: one arbiter for pipelines (enough for some 180,000 small events a
+    /// second), one for callbacks, as many decoders as cores, four lists at once.
+    ///
+    /// ```
+    /// use informer_actors::runtime::Runtime;
+    /// let runtime = Runtime::threads().arbiters(1).start()?;
+    /// drop(runtime); // its threads end
+    /// # Ok::<(), informer_actors::runtime::RuntimeError>(())
+    /// ```
+    pub fn threads() -> RuntimeBuilder {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        RuntimeBuilder {
+            arbiters: 1,
+            decoders: cores,
+            lists: DEFAULT_LIST_BUDGET,
+            start_jitter: Duration::from_millis(100),
+            seed: None,
+        }
+    }
+
+    /// Time since this runtime started. In simulation it is the paused clock's.
+    pub fn now(&self) -> Duration {
+        self.0.clock.now()
+    }
+
+    /// The pool on which objects are decoded, off the arbiters.
+    pub fn decode_pool(&self) -> DecodePool {
+        self.0.pool.clone()
+    }
+
+    /// Each arbiter's name, how long ago it last showed a pulse, and what it was doing then.
+    pub fn arbiters(&self) -> Vec<ArbiterHealth> {
+        self.0.arbiters().map(ArbiterHandle::health).collect()
+    }
+
+    /// Stops every arbiter and waits until its thread has ended; what still runs there is dropped. Blocks no thread
+    /// of the caller. Informers should be shut down first: their listeners are not drained here.
+    pub async fn shutdown(self) {
+        for arbiter in self.0.arbiters() {
+            arbiter.stop();
+        }
+        for arbiter in self.0.arbiters() {
+            arbiter.ended().await;
+        }
+    }
+
+    /// The arbiter for the next pipeline, in turn.
+    pub(crate) fn pipeline_arbiter(&self) -> ArbiterHandle {
+        let turn = self.0.next.fetch_add(1, Ordering::Relaxed);
+        self.0.pipelines[turn % self.0.pipelines.len()].clone()
+    }
+
+    /// The arbiter on which foreign async code runs.
+    pub(crate) fn callback_arbiter(&self) -> ArbiterHandle {
+        self.0.callbacks.clone()
+    }
+
+    /// A stream of chance of its own: the same seed and the same order of calls give the same streams.
+    pub(crate) fn chance(&self) -> Chance {
+        Chance::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Takes a name, or `None` if a live informer of this runtime has it.
+    pub(crate) fn claim_name(&self, name: &Arc<str>) -> Option<NameClaim> {
+        let fresh = self.0.names.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(name));
+        fresh.then(|| NameClaim { runtime: self.clone(), name: Arc::clone(name) })
+    }
+}
+
+impl Inner {
+    fn arbiters(&self) -> impl Iterator<Item = &ArbiterHandle> {
+        self.pipelines.iter().chain(std::iter::once(&self.callbacks))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for arbiter in self.arbiters() {
+            arbiter.stop();
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("arbiters", &self.0.pipelines.len()).finish_non_exhaustive()
+    }
+}
+
+/// A name held by a live informer; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct NameClaim {
+    runtime: Runtime,
+    name: Arc<str>,
+}
+
+impl Drop for NameClaim {
+    fn drop(&mut self) {
+        self.runtime.0.names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+    }
+}
+
+impl RuntimeBuilder {
+    /// How many threads the pipelines are dealt out to, one pipeline always on one of them (at least 1).
+    pub fn arbiters(mut self, count: usize) -> Self {
+        self.arbiters = count.max(1);
+        self
+    }
+
+    /// How many threads decode objects (at least 1).
+    pub fn decoders(mut self, count: usize) -> Self {
+        self.decoders = count.max(1);
+        self
+    }
+
+    /// How many lists may be under way at once (at least 1).
+    pub fn lists_at_once(mut self, count: usize) -> Self {
+        self.lists = count.max(1);
+        self
+    }
+
+    /// Within which time the first requests of informers are spread.
+    pub fn start_jitter(mut self, jitter: Duration) -> Self {
+        self.start_jitter = jitter;
+        self
+    }
+
+    /// Fixes the seed of every jitter; otherwise it comes from the system.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(self) -> Result<Runtime, RuntimeError> {
+        let clock = Clock::started_now();
+        let arbiter = |name: String| ArbiterHandle::thread(name, clock.clone());
+        let pipelines = (0..self.arbiters).map(|n| arbiter(format!("informer-{n}"))).collect::<Result<_, _>>()?;
+        Ok(Runtime(Arc::new(Inner {
+            pipelines,
+            callbacks: arbiter("informer-calls".to_owned())?,
+            next: AtomicUsize::new(0),
+            pool: DecodePool::threads(self.decoders)?,
+            lists: Arc::new(Semaphore::new(self.lists)),
+            clock,
+            faults: Faults::default(),
+            start_jitter: self.start_jitter,
+            seed: self.seed.unwrap_or_else(clock::seed_from_system),
+            streams: AtomicU64::new(0),
+            names: Mutex::new(BTreeSet::new()),
+        })))
+    }
+}
+
+#[cfg(any(test, feature = "testing"))]
+mod simulation;
+#[cfg(any(test, feature = "testing"))]
+pub use simulation::{Simulation, SimulationBuilder};

@@ -1,0 +1,173 @@
+//! One arbiter: a named OS thread with a runtime of its own, on which actors live and never leave.
+//!
+//! Answers "how does work get onto that thread, and how does the thread end?". No actix `System`: stop and join are
+//! ours, and several runtimes coexist. Invariants:
+//! 1. Jobs start in the order they were handed over.
+//! 2. `stop` drops what still runs; `ended` returns when nothing of the thread is left.
+//! 3. The pulse is younger than two seconds unless something on the thread blocks it: that is the watchdog.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Clock, RuntimeError};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// How often an arbiter shows a pulse.
+const PULSE: Duration = Duration::from_secs(1);
+
+/// The way to one arbiter. Cloning copies a pointer.
+#[derive(Clone)]
+pub(crate) struct ArbiterHandle(Arc<Shared>);
+
+struct Shared {
+    name: String,
+    clock: Clock,
+    // Unbounded, and bounded by its use: one job for each actor that is started.
+    jobs: mpsc::UnboundedSender<Job>,
+    stop: CancellationToken,
+    ended: CancellationToken,
+    pulse: AtomicU64,
+    running: Arc<ArcSwapOption<String>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// How an arbiter is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArbiterHealth {
+    /// The thread's name.
+    pub name: String,
+    /// Time since the last pulse; above two seconds something blocks the thread.
+    pub since_pulse: Duration,
+    /// The actor that is being polled now, if any.
+    pub running: Option<String>,
+}
+
+impl ArbiterHandle {
+    /// Starts a thread.
+    pub(super) fn thread(name: String, clock: Clock) -> Result<Self, RuntimeError> {
+        let (handle, mut inbox) = Self::unstarted(name, clock);
+        let shared = Arc::clone(&handle.0);
+        let failed = |source| RuntimeError::Thread { name: handle.0.name.clone(), source };
+        let tokio_runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let thread = std::thread::Builder::new().name(handle.0.name.clone()).spawn(move || {
+            let _ended = shared.ended.clone().drop_guard();
+            let runtime = actix_rt::Runtime::from(tokio_runtime);
+            runtime.block_on(work(&shared, &mut inbox));
+            drop(runtime);
+        });
+        let thread = thread.map_err(failed)?;
+        *handle.0.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(handle)
+    }
+
+    /// An arbiter on the thread of the simulation: `work_here` must be spawned there.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn here(name: &str, clock: Clock) -> (Self, impl Future<Output = ()> + 'static) {
+        let (handle, mut inbox) = Self::unstarted(name.to_owned(), clock);
+        let shared = Arc::clone(&handle.0);
+        let work = async move {
+            let _ended = shared.ended.clone().drop_guard();
+            jobs_until_stop(&shared, &mut inbox).await;
+        };
+        (handle, work)
+    }
+
+    fn unstarted(name: String, clock: Clock) -> (Self, mpsc::UnboundedReceiver<Job>) {
+        let (jobs, inbox) = mpsc::unbounded_channel();
+        let pulse = AtomicU64::new(millis(clock.now()));
+        let shared = Shared {
+            name,
+            clock,
+            jobs,
+            stop: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            pulse,
+            running: Arc::default(),
+            thread: Mutex::new(None),
+        };
+        (Self(Arc::new(shared)), inbox)
+    }
+
+    /// Builds a future on the arbiter and runs it there. Silently nothing after the stop.
+    pub(crate) fn spawn<F>(&self, make: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let job: Job = Box::new(move || drop(actix_rt::spawn(make())));
+        drop(self.0.jobs.send(job));
+    }
+
+    /// Where a guard notes what it is polling.
+    pub(crate) fn running(&self) -> Arc<ArcSwapOption<String>> {
+        Arc::clone(&self.0.running)
+    }
+
+    pub(super) fn stop(&self) {
+        self.0.stop.cancel();
+    }
+
+    /// Waits for the thread's end, join included where there is a thread and the caller is not it.
+    pub(super) async fn ended(&self) {
+        self.0.ended.cancelled().await;
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let own = std::thread::current().id();
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
+            // The thread's last act was the end of its block_on: joining it takes microseconds.
+            drop(thread.join());
+        }
+    }
+
+    pub(super) fn health(&self) -> ArbiterHealth {
+        let last = Duration::from_millis(self.0.pulse.load(Ordering::Relaxed));
+        ArbiterHealth {
+            name: self.0.name.clone(),
+            since_pulse: self.0.clock.now().saturating_sub(last),
+            running: self.0.running.load_full().map(|name| String::clone(&name)),
+        }
+    }
+}
+
+impl fmt::Debug for ArbiterHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ArbiterHandle").field(&self.0.name).finish()
+    }
+}
+
+async fn work(shared: &Arc<Shared>, inbox: &mut mpsc::UnboundedReceiver<Job>) {
+    let pulsing = actix_rt::spawn(pulse(Arc::clone(shared)));
+    jobs_until_stop(shared, inbox).await;
+    pulsing.abort();
+}
+
+async fn jobs_until_stop(shared: &Shared, inbox: &mut mpsc::UnboundedReceiver<Job>) {
+    loop {
+        tokio::select! {
+            biased;
+            () = shared.stop.cancelled() => return,
+            job = inbox.recv() => match job {
+                Some(job) => job(),
+                None => return,
+            },
+        }
+    }
+}
+
+async fn pulse(shared: Arc<Shared>) {
+    loop {
+        shared.pulse.store(millis(shared.clock.now()), Ordering::Relaxed);
+        tokio::time::sleep(PULSE).await;
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

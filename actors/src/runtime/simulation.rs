@@ -1,0 +1,135 @@
+//! The simulated runtime: one thread, a paused clock, inline pools, everything from one seed.
+//!
+//! Answers "how does the real wiring run without waiting and always in the same way?". Hours of simulated time cost
+//! milliseconds: tokio moves the paused clock on when nothing else can run. Invariants:
+//! 1. The wiring is the one that [`Runtime::threads`] uses; only where and when differ.
+//! 2. One seed and one script give one trace.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::{ArbiterHandle, Clock, DEFAULT_LIST_BUDGET, DecodePool, Inner, Runtime};
+use crate::faults::Faults;
+
+/// A world of its own: the thread, the clock, and the [`Runtime`] for wiring.
+///
+/// ```
+/// use std::time::Duration;
+/// use informer_actors::runtime::Runtime;
+/// let woken = Runtime::simulated(7).run(|runtime| async move {
+///     tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
+///     runtime.now()
+/// });
+/// assert_eq!(woken, Duration::from_secs(3600));
+/// ```
+#[must_use = "a simulation does nothing until `run`"]
+pub struct Simulation {
+    builder: SimulationBuilder,
+}
+
+/// What a simulation is made of.
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct SimulationBuilder {
+    seed: u64,
+    faults: Faults,
+    start_jitter: Duration,
+    lists: usize,
+}
+
+impl Runtime {
+    /// A simulation with this seed.
+    pub fn simulated(seed: u64) -> Simulation {
+        Self::simulation(seed).build()
+    }
+
+    /// A simulation with this seed and more to say about it.
+    pub fn simulation(seed: u64) -> SimulationBuilder {
+        SimulationBuilder {
+            seed,
+            faults: Faults::default(),
+            start_jitter: Duration::ZERO,
+            lists: DEFAULT_LIST_BUDGET,
+        }
+    }
+}
+
+impl SimulationBuilder {
+    /// Installs a fault hook.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Spreads the first requests within this time; none by default.
+    pub fn start_jitter(mut self, jitter: Duration) -> Self {
+        self.start_jitter = jitter;
+        self
+    }
+
+    /// How many lists may be under way at once.
+    pub fn lists_at_once(mut self, count: usize) -> Self {
+        self.lists = count.max(1);
+        self
+    }
+
+    /// The simulation.
+    pub fn build(self) -> Simulation {
+        Simulation { builder: self }
+    }
+}
+
+impl Simulation {
+    /// Runs `scenario` to its end on this thread, with the clock paused, and gives what it gives.
+    ///
+    /// # Panics
+    /// When called inside an async context, or when the system has no resources for a runtime.
+    pub fn run<F, T>(self, scenario: impl FnOnce(Runtime) -> F) -> T
+    where
+        F: Future<Output = T>,
+    {
+        let tokio_runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("the system has resources for one more runtime");
+        let world = actix_rt::Runtime::from(tokio_runtime);
+        world.block_on(async {
+            let clock = Clock::started_now();
+            let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone());
+            let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone());
+            actix_rt::spawn(pipeline_work);
+            actix_rt::spawn(callback_work);
+            let runtime = self.runtime(pipeline, callbacks, clock);
+            scenario(runtime).await
+        })
+    }
+
+    fn runtime(&self, pipeline: ArbiterHandle, callbacks: ArbiterHandle, clock: Clock) -> Runtime {
+        Runtime(Arc::new(Inner {
+            pipelines: vec![pipeline],
+            callbacks,
+            next: AtomicUsize::new(0),
+            pool: DecodePool::inline(),
+            lists: Arc::new(Semaphore::new(self.builder.lists)),
+            clock,
+            faults: self.builder.faults.clone(),
+            start_jitter: self.builder.start_jitter,
+            seed: self.builder.seed,
+            streams: AtomicU64::new(0),
+            names: Mutex::new(BTreeSet::new()),
+        }))
+    }
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation").field("seed", &self.builder.seed).finish_non_exhaustive()
+    }
+}

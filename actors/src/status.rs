@@ -1,0 +1,257 @@
+//! What an informer is doing, and why it is not synced: one value, readable and awaitable.
+//!
+//! Answers "how is this informer?" for people, probes and tests. Actors report into the [`StatusBoard`] that wiring
+//! owns; handles read and await it. It decides nothing. Invariants:
+//! 1. State is per source; the informer's is the worst of them.
+//! 2. After the informer has stopped, every wait on the board ends.
+//! 3. A change of state is seen by a waiter even if the next one follows at once only if it looks in between; the
+//!    counters never miss one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::indexer::Incident;
+use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
+use tokio::sync::watch;
+
+/// How one source is doing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SourceStatus {
+    /// Which source.
+    pub source: SourceId,
+    /// What it is doing.
+    pub state: SourceState,
+    /// What it has done so far, over all lives of its reflector.
+    pub counters: SourceCounters,
+    /// The newest failure, kept after it has been overcome.
+    pub last_error: Option<ListWatchError>,
+    /// The version that the source has reached.
+    pub version: Option<ResourceVersion>,
+    /// When the last frame or bookmark came, as time since the runtime's start.
+    pub last_frame_at: Option<Duration>,
+    /// How often its reflector has been restarted after a panic.
+    pub restarts: u64,
+}
+
+impl SourceStatus {
+    fn new(source: SourceId) -> Self {
+        Self {
+            source,
+            state: SourceState::Starting,
+            counters: SourceCounters::default(),
+            last_error: None,
+            version: None,
+            last_frame_at: None,
+            restarts: 0,
+        }
+    }
+}
+
+impl SourceStatus {
+    /// Takes over what the source's machine shows; true if a waiter could be waiting for it.
+    pub(crate) fn follow<S>(&mut self, machine: &ListWatchMachine<S>) -> bool {
+        let counters = machine.counters();
+        let news = !same_state(&self.state, machine.state()) || self.counters != *counters;
+        if news {
+            self.state = machine.state().clone();
+            self.counters = counters.clone();
+            self.last_error = machine.last_error().cloned().or_else(|| self.last_error.take());
+        }
+        self.version = machine.resource_version().cloned();
+        self.last_frame_at = machine.last_frame_at().or(self.last_frame_at);
+        news
+    }
+}
+
+fn same_state(a: &SourceState, b: &SourceState) -> bool {
+    match (a, b) {
+        (SourceState::Listing { received: a }, SourceState::Listing { received: b }) => a == b,
+        (SourceState::Backoff { attempts: a, until: at, .. }, SourceState::Backoff { attempts: b, until, .. }) => {
+            a == b && at == until
+        }
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
+impl DataCounters {
+    pub(crate) fn count(&mut self, incident: &Incident) {
+        let counter = match incident {
+            Incident::DeletedUnknown(_) => &mut self.deleted_unknown,
+            Incident::Duplicate(_) => &mut self.duplicates,
+            Incident::StaleVersion { .. } => &mut self.stale_parts,
+            Incident::SetAside(_) => &mut self.set_aside,
+            Incident::IndexFailed { .. } => &mut self.index_failures,
+            _ => &mut self.other,
+        };
+        *counter += 1;
+    }
+}
+
+/// What was odd in the data, counted; each is logged with its key where it happens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataCounters {
+    /// Deletions of keys that the store did not hold.
+    pub deleted_unknown: u64,
+    /// Keys that came twice in one list.
+    pub duplicates: u64,
+    /// Parts older than the stored object.
+    pub stale_parts: u64,
+    /// Objects set aside, ever.
+    pub set_aside: u64,
+    /// Index entries lost to a failing index function.
+    pub index_failures: u64,
+    /// Messages of an older epoch that were ignored.
+    pub stale_messages: u64,
+    /// Anything else that the store reported.
+    pub other: u64,
+}
+
+/// How an informer is doing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct InformerStatus {
+    /// The informer's name.
+    pub name: Arc<str>,
+    /// Each source, in the order they were given.
+    pub sources: Vec<SourceStatus>,
+    /// Objects in the published snapshot.
+    pub objects: usize,
+    /// Objects set aside at present.
+    pub set_aside: usize,
+    /// Whether every source's first list is published. Latched.
+    pub synced: bool,
+    /// Restarts after panics: reflectors and groups together.
+    pub restarts: u64,
+    /// What was odd in the data.
+    pub data: DataCounters,
+    /// Why supervision has given up on a part of this informer, if it has.
+    pub failed: Option<Arc<str>>,
+    /// Whether it has stopped. Nothing changes after this.
+    pub stopped: bool,
+}
+
+impl InformerStatus {
+    pub(crate) fn new(name: Arc<str>, sources: &[SourceId]) -> Self {
+        Self {
+            name,
+            sources: sources.iter().cloned().map(SourceStatus::new).collect(),
+            objects: 0,
+            set_aside: 0,
+            synced: false,
+            restarts: 0,
+            data: DataCounters::default(),
+            failed: None,
+            stopped: false,
+        }
+    }
+
+    /// The state of the worst source: Denied and Gone before Backoff, Backoff before Listing, Streaming last.
+    pub fn state(&self) -> SourceState {
+        if self.stopped {
+            return SourceState::Stopped;
+        }
+        self.worst().map_or(SourceState::Starting, |source| source.state.clone())
+    }
+
+    /// The source in the worst state.
+    pub fn worst(&self) -> Option<&SourceStatus> {
+        self.sources.iter().max_by_key(|source| severity(&source.state))
+    }
+
+    /// The error of the worst source, or else the newest one that any source remembers.
+    pub fn last_error(&self) -> Option<&ListWatchError> {
+        self.worst()
+            .and_then(|source| source.last_error.as_ref())
+            .or_else(|| self.sources.iter().find_map(|source| source.last_error.as_ref()))
+    }
+
+    /// Lists and watch-lists after the first published one, over all sources.
+    pub fn relists(&self) -> u64 {
+        self.sources.iter().map(|source| source.counters.relists).sum()
+    }
+}
+
+fn severity(state: &SourceState) -> u8 {
+    match state {
+        SourceState::Streaming => 0,
+        SourceState::Starting => 1,
+        SourceState::Listing { .. } => 2,
+        SourceState::Backoff { .. } => 3,
+        SourceState::Gone { .. } => 4,
+        SourceState::Denied { .. } => 5,
+        _ => 6,
+    }
+}
+
+/// The board that the actors of one informer report to.
+#[derive(Debug, Clone)]
+pub(crate) struct StatusBoard(Arc<watch::Sender<InformerStatus>>);
+
+impl StatusBoard {
+    pub(crate) fn new(status: InformerStatus) -> Self {
+        Self(Arc::new(watch::Sender::new(status)))
+    }
+
+    /// A copy of the status.
+    pub(crate) fn read(&self) -> InformerStatus {
+        self.0.borrow().clone()
+    }
+
+    /// Sees changes from now on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<InformerStatus> {
+        self.0.subscribe()
+    }
+
+    /// Changes the status and wakes those who wait for it. Nothing changes after the stop.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut InformerStatus)) {
+        self.0.send_if_modified(|status| {
+            let running = !status.stopped;
+            if running {
+                change(status);
+            }
+            running
+        });
+    }
+
+    /// Shows what has been published; wakes the waiters only if something that they can see has changed.
+    pub(crate) fn update_counts(&self, objects: usize, set_aside: usize, synced: bool) {
+        self.0.send_if_modified(|status| {
+            let before = (status.objects, status.set_aside, status.synced);
+            let now = (objects, set_aside, status.synced || synced);
+            (status.objects, status.set_aside, status.synced) = now;
+            !status.stopped && before != now
+        });
+    }
+
+    /// Changes one source's status; wakes the waiters only if `change` says that it matters to them.
+    pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
+        self.0.send_if_modified(|status| {
+            let running = !status.stopped;
+            let entry = status.sources.iter_mut().find(|entry| entry.source == *source);
+            running && entry.is_some_and(change)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{InformerStatus, SourceState};
+    use informer_core::list_watch_error::ListWatchError;
+    use informer_core::meta::SourceId;
+
+    #[test]
+    fn the_state_of_an_informer_is_that_of_its_worst_source() {
+        let sources = [SourceId::new("a"), SourceId::new("b")];
+        let mut status = InformerStatus::new("pods".into(), &sources);
+        status.sources[0].state = SourceState::Streaming;
+        status.sources[1].state = SourceState::Denied { error: ListWatchError::Denied("no".into()) };
+        assert!(matches!(status.state(), SourceState::Denied { .. }));
+        assert_eq!(status.worst().map(|worst| worst.source.as_str()), Some("b"));
+        status.sources[1].state = SourceState::Listing { received: 3 };
+        assert!(matches!(status.state(), SourceState::Listing { received: 3 }));
+    }
+}

@@ -1,0 +1,125 @@
+//! The Supervisor: the parent of one informer's actors.
+//!
+//! Answers "a child has ended: what now?" with the verdict of its core twin, `informer_core::restart`, and keeps the
+//! books: restarts are counted in the informer's status, and when it gives up, the failure is shown there. It touches
+//! no child; the child's guard carries the verdict out. Invariants:
+//! 1. One history per child; the group of DeltaFifo, Indexer and Processor has one between them.
+//! 2. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves
+//!    the store served; a listener that ends ends only its subscription.
+//!
+//! Mailbox: one ask in flight a child. Its own death loses the histories, nothing else: its guard starts it again.
+//! Read next: `guard.rs`, who asks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler, Supervised};
+use informer_core::restart::{Exit, RestartHistory, RestartPolicy, Role, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::Site;
+use crate::guard::Child;
+use crate::mailbox::Reply;
+use crate::messages::Exited;
+use crate::runtime::{Chance, Runtime};
+use crate::status::StatusBoard;
+
+/// What a Supervisor is built from.
+#[derive(Clone)]
+pub(crate) struct SupervisorSpec {
+    pub(crate) runtime: Runtime,
+    pub(crate) board: StatusBoard,
+    pub(crate) policy: RestartPolicy,
+    /// Ends the informer when the group cannot go on.
+    pub(crate) stop: CancellationToken,
+}
+
+/// The parent of one informer's actors.
+pub(crate) struct Supervisor {
+    spec: SupervisorSpec,
+    histories: BTreeMap<Arc<str>, RestartHistory>,
+    chance: Chance,
+}
+
+impl Actor for Supervisor {
+    type Context = Context<Self>;
+}
+
+impl Supervised for Supervisor {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+    }
+}
+
+impl Child for Supervisor {
+    type Spec = SupervisorSpec;
+
+    fn build(spec: &SupervisorSpec) -> Self {
+        Self { spec: spec.clone(), histories: BTreeMap::new(), chance: spec.runtime.chance() }
+    }
+}
+
+impl Handler<Exited> for Supervisor {
+    type Result = Reply<Verdict>;
+
+    fn handle(&mut self, exited: Exited, _ctx: &mut Context<Self>) -> Reply<Verdict> {
+        self.spec.runtime.0.faults.strike(Site::SupervisorExited);
+        let book: Arc<str> = if exited.role == Role::Group { "group".into() } else { Arc::clone(&exited.child) };
+        let policy = self.spec.policy.clone();
+        let history = self.histories.entry(book).or_insert_with(|| RestartHistory::new(policy));
+        let at = self.chance.moment(&self.spec.runtime.0.clock);
+        let verdict = history.decide(exited.role, &exited.exit, at);
+        self.record(&exited, &verdict);
+        Reply::Now(verdict)
+    }
+}
+
+impl Supervisor {
+    fn record(&mut self, exited: &Exited, verdict: &Verdict) {
+        let child = &exited.child;
+        match verdict {
+            Verdict::Restart { after } | Verdict::RestartGroup { after } => {
+                tracing::error!(%child, exit = %Told(&exited.exit), ?after, "an actor has ended and is restarted");
+                self.spec.board.update(|status| {
+                    status.restarts += 1;
+                    let source = status.sources.iter_mut().find(|source| **child == *reflector_name(&source.source));
+                    if let Some(source) = source {
+                        source.restarts += 1;
+                    }
+                });
+            }
+            Verdict::GiveUp { reason } if exited.role != Role::Listener => {
+                tracing::error!(%child, %reason, "supervision gives up on an actor");
+                let failure: Arc<str> = format!("{child}: {reason}").into();
+                self.spec.board.update(|status| status.failed = Some(failure));
+                if exited.role == Role::Group {
+                    self.spec.stop.cancel();
+                }
+            }
+            _ => tracing::debug!(%child, exit = %Told(&exited.exit), "an actor has ended"),
+        }
+        if matches!(verdict, Verdict::Done | Verdict::GiveUp { .. }) && exited.role == Role::Listener {
+            self.histories.remove(child);
+        }
+    }
+}
+
+/// The name of the reflector of a source, as its guard gives it.
+pub(crate) fn reflector_name(source: &informer_core::meta::SourceId) -> String {
+    format!("reflector/{source}")
+}
+
+struct Told<'a>(&'a Exit);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Exit::Finished => f.write_str("finished"),
+            Exit::Asked => f.write_str("asked to"),
+            Exit::Failed(why) => write!(f, "failed: {why}"),
+            Exit::Panicked(text) => write!(f, "panicked: {text}"),
+            _ => f.write_str("ended"),
+        }
+    }
+}

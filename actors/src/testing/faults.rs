@@ -1,0 +1,43 @@
+//! Fault hooks: kill an actor at a site, a number of times.
+//!
+//! Answers "how does a test say where it hurts?". A strike panics inside the actor, in mid-message. Invariants:
+//! 1. A hook strikes exactly as often as it was told; then it is silent.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use crate::faults::{Faults, Site};
+
+/// Kills the actor that comes to `site` for the `nth` time (the first is 1), once.
+pub fn kill_at(site: Site, nth: u32) -> Faults {
+    let visits = Mutex::new(0);
+    Faults::new(move |here| {
+        if here != site {
+            return;
+        }
+        let visit = {
+            let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
+            *visits += 1;
+            *visits
+        };
+        assert!(visit != nth, "killed at {site:?}");
+    })
+}
+
+/// Kills the actor at every `period`th visit to `site`, at most `times` times.
+pub fn kill_every(site: Site, period: u32, times: u32) -> Faults {
+    let state = Mutex::new((0_u32, 0_u32));
+    Faults::new(move |here| {
+        if here != site {
+            return;
+        }
+        let kill = {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.0 += 1;
+            let kill = state.0.is_multiple_of(period) && state.1 < times;
+            state.1 += u32::from(kill);
+            kill
+        };
+        assert!(!kill, "killed at {site:?}");
+    })
+}

@@ -1,0 +1,137 @@
+//! A subscribed actor that records what it is told and checks each event against what it was told before.
+//!
+//! Answers "was this subscriber told exactly the truth?": its replay must never contradict itself and must end in the
+//! store's content. Invariants:
+//! 1. A contradiction (an Added of what is present, an Updated or Deleted of what is not, an Updated from another
+//!    state than the one told last) is kept and reported, with the event's text.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix::{Actor, Context, Handler};
+use informer_core::delta::{Cause, Change};
+use informer_core::listener::invariants::Replay;
+use informer_core::snapshot::Snapshot;
+
+use crate::messages::{Body, Notify};
+
+/// The actor; start it and subscribe it, and keep its [`RecorderHandle`].
+pub struct Recorder<S: Body> {
+    handle: RecorderHandle<S>,
+}
+
+/// Reads what a recorder has seen, from anywhere.
+pub struct RecorderHandle<S: Body>(Arc<Mutex<Seen<S>>>);
+
+struct Seen<S> {
+    replay: Replay<S>,
+    lines: Vec<String>,
+    contradictions: Vec<String>,
+}
+
+impl<S: Body> Recorder<S> {
+    /// A recorder and the handle that reads it.
+    pub fn new() -> (Self, RecorderHandle<S>) {
+        let seen = Seen { replay: Replay::default(), lines: Vec::new(), contradictions: Vec::new() };
+        let handle = RecorderHandle(Arc::new(Mutex::new(seen)));
+        (Self { handle: handle.clone() }, handle)
+    }
+}
+
+impl<S: Body> RecorderHandle<S> {
+    /// Records one event, for subscribers of other kinds.
+    pub fn record(&self, notify: &Notify<S>) {
+        let mut seen = self.seen();
+        seen.lines.push(line(notify));
+        if let Err(why) = seen.replay.tell(&change(notify)) {
+            let contradiction = format!("{}: {why}", line(notify));
+            seen.contradictions.push(contradiction);
+        }
+    }
+
+    /// The events so far, a line each: `Added(InitialList) default/a@3`.
+    pub fn lines(&self) -> Vec<String> {
+        self.seen().lines.clone()
+    }
+
+    /// Forgets the lines, not what was told.
+    pub fn clear_lines(&self) {
+        self.seen().lines.clear();
+    }
+
+    /// How many events have come.
+    pub fn len(&self) -> usize {
+        self.seen().lines.len()
+    }
+
+    /// Whether nothing has come.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Checks that no event contradicted the ones before, and that together they give `snapshot`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn agrees_with(&self, snapshot: &Snapshot<S>) -> Result<(), String> {
+        let seen = self.seen();
+        match seen.contradictions.first() {
+            Some(first) => Err(format!("{} contradictions, first: {first}", seen.contradictions.len())),
+            None => seen.replay.equals(snapshot),
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn change<S>(notify: &Notify<S>) -> Change<S> {
+    match notify.clone() {
+        Notify::Added { object, cause } => Change::Added { object, cause },
+        Notify::Updated { old, object, cause } => Change::Updated { old, object, cause },
+        Notify::Deleted { last, exact, cause } => Change::Deleted { old: last.clone(), last, exact, cause },
+    }
+}
+
+/// One event as a line.
+fn line<S>(notify: &Notify<S>) -> String {
+    let (kind, cause) = match notify {
+        Notify::Added { cause, .. } => ("Added", cause),
+        Notify::Updated { cause, .. } => ("Updated", cause),
+        Notify::Deleted { exact: true, cause, .. } => ("Deleted", cause),
+        Notify::Deleted { exact: false, cause, .. } => ("Missed", cause),
+    };
+    let cause: &Cause = cause;
+    format!("{kind}({cause}) {}@{}", notify.key(), notify.subject().version())
+}
+
+impl<S: Body> Actor for Recorder<S> {
+    type Context = Context<Self>;
+}
+
+impl<S: Body> Handler<Notify<S>> for Recorder<S> {
+    type Result = ();
+
+    fn handle(&mut self, notify: Notify<S>, _ctx: &mut Context<Self>) {
+        self.handle.record(&notify);
+    }
+}
+
+impl<S: Body> Clone for RecorderHandle<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Body> fmt::Debug for Recorder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+impl<S: Body> fmt::Debug for RecorderHandle<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecorderHandle").field("events", &self.len()).finish()
+    }
+}

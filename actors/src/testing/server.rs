@@ -1,0 +1,367 @@
+//! A small versioned store behind `ListWatch`, with fault switches.
+//!
+//! Answers "what would a well- or ill-behaved API server say?" for simulated pipelines: one revision counter, lists at
+//! the newest state, watches from any version still in the history, initial events and bookmarks. Invariants:
+//! 1. A watch from version n brings every event after n, in order, or an Expired error.
+//! 2. Requests are logged in order, as the lines that tests read.
+//! 3. A switch acts on what comes after it; `refuse` counts down.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use informer_core::delta::{ListPart, WatchPart};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
+use tokio::sync::watch;
+
+use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
+use crate::messages::Body;
+
+/// One request, as it was asked.
+pub type RequestLine = String;
+
+/// A store that can be listed and watched. Clones share it.
+pub struct Server<S>(Arc<Shared<S>>);
+
+struct Shared<S> {
+    state: Mutex<State<S>>,
+    news: watch::Sender<u64>,
+    source: SourceId,
+}
+
+struct State<S> {
+    revision: u64,
+    lives: u64,
+    objects: BTreeMap<ObjectKey, Object<S>>,
+    history: Vec<(u64, Happened<S>)>,
+    compacted: u64,
+    requests: Vec<RequestLine>,
+    refusals: VecDeque<ListWatchError>,
+    watch_list: bool,
+    generation: u64,
+    end_with: Option<ListWatchError>,
+    hold_lists: bool,
+    page: usize,
+    frozen: bool,
+}
+
+enum Happened<S> {
+    Applied(Object<S>),
+    Deleted(Object<S>),
+    Bookmark,
+}
+
+impl<S: Body> Server<S> {
+    /// An empty store at revision 1, which knows watch-list.
+    pub fn new() -> Self {
+        Self::named(SourceId::default())
+    }
+
+    /// The same for a source of this name.
+    pub fn named(source: SourceId) -> Self {
+        let state = State {
+            revision: 1,
+            lives: 0,
+            objects: BTreeMap::new(),
+            history: Vec::new(),
+            compacted: 0,
+            requests: Vec::new(),
+            refusals: VecDeque::new(),
+            watch_list: true,
+            generation: 0,
+            end_with: None,
+            hold_lists: false,
+            page: 64,
+            frozen: false,
+        };
+        Self(Arc::new(Shared { state: Mutex::new(state), news: watch::Sender::new(0), source }))
+    }
+
+    /// The way to it, for an informer's spec.
+    pub fn connect(&self) -> Connect<S> {
+        let server = self.clone();
+        Arc::new(move || Box::new(server.clone()))
+    }
+
+    /// Creates or updates an object and gives its new version.
+    pub fn apply(&self, key: &str, body: S) -> ResourceVersion {
+        let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
+        let mut state = self.state();
+        let revision = state.next();
+        let uid = state.objects.get(&key).and_then(|object| object.uid().cloned());
+        let uid = uid.or_else(|| {
+            state.lives += 1;
+            Uid::new(&format!("life-{}", state.lives))
+        });
+        let object = Object::new(self.meta(&key, uid, revision), body);
+        state.objects.insert(key, object.clone());
+        state.history.push((revision, Happened::Applied(object)));
+        drop(state);
+        self.tell();
+        version(revision)
+    }
+
+    /// Deletes an object and gives the version of the deletion; `None` if it was not there.
+    pub fn delete(&self, key: &str) -> Option<ResourceVersion>
+    where
+        S: Clone,
+    {
+        let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
+        let mut state = self.state();
+        let gone = state.objects.remove(&key)?;
+        let revision = state.next();
+        let last = Object::new(self.meta(&key, gone.uid().cloned(), revision), gone.body().clone());
+        state.history.push((revision, Happened::Deleted(last)));
+        drop(state);
+        self.tell();
+        Some(version(revision))
+    }
+
+    /// Sends a bookmark at the newest revision to every watch.
+    pub fn bookmark(&self) {
+        let mut state = self.state();
+        let revision = state.revision;
+        state.history.push((revision, Happened::Bookmark));
+        drop(state);
+        self.tell();
+    }
+
+    /// Forgets the history: a watch from before now is expired.
+    pub fn compact(&self) {
+        let mut state = self.state();
+        state.compacted = state.revision;
+        state.history.clear();
+    }
+
+    /// Answers the next requests with these errors, one each.
+    pub fn refuse(&self, errors: impl IntoIterator<Item = ListWatchError>) {
+        self.state().refusals.extend(errors);
+    }
+
+    /// Whether watches with initial events are served.
+    pub fn serve_watch_list(&self, serve: bool) {
+        self.state().watch_list = serve;
+    }
+
+    /// Ends every open watch: cleanly, or with this error.
+    pub fn end_watches(&self, error: Option<ListWatchError>) {
+        let mut state = self.state();
+        state.generation += 1;
+        state.end_with = error;
+        drop(state);
+        self.tell();
+    }
+
+    /// Holds every list and watch-list before its end, or lets them go.
+    pub fn hold_lists(&self, hold: bool) {
+        self.state().hold_lists = hold;
+        self.tell();
+    }
+
+    /// Open watches bring nothing any more, or everything again.
+    pub fn freeze_watches(&self, freeze: bool) {
+        self.state().frozen = freeze;
+        self.tell();
+    }
+
+    /// How many objects each part of a list holds.
+    pub fn objects_per_part(&self, count: usize) {
+        self.state().page = count.max(1);
+    }
+
+    /// Requests so far, a line each: `LIST version="0" limit=500`, `WATCH version=10`.
+    pub fn requests(&self) -> Vec<RequestLine> {
+        self.state().requests.clone()
+    }
+
+    /// The newest revision.
+    pub fn version(&self) -> ResourceVersion {
+        version(self.state().revision)
+    }
+
+    /// What is stored, as key and version.
+    pub fn content(&self) -> Vec<(ObjectKey, ResourceVersion)> {
+        let state = self.state();
+        state.objects.values().map(|object| (object.key().clone(), object.version().clone())).collect()
+    }
+
+    fn meta(&self, key: &ObjectKey, uid: Option<Uid>, revision: u64) -> Meta {
+        Meta { key: key.clone(), uid, version: version(revision), source: self.0.source.clone(), wire_bytes: 100 }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<S>> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self) {
+        self.0.news.send_modify(|news| *news += 1);
+    }
+
+    async fn until_released(&self) {
+        let mut news = self.0.news.subscribe();
+        // The sender lives in `self`.
+        drop(news.wait_for(|_| !self.state().hold_lists).await);
+    }
+}
+
+fn version(revision: u64) -> ResourceVersion {
+    ResourceVersion::from_number(revision).expect("revisions begin at 1")
+}
+
+fn revision_of(asked: &AskedVersion) -> u64 {
+    asked.version().and_then(|version| version.to_string().parse().ok()).unwrap_or(0)
+}
+
+impl<S> State<S> {
+    fn next(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+
+    /// Logs a request; an error if it is to be refused.
+    fn admit(&mut self, line: String) -> Result<(), ListWatchError> {
+        self.requests.push(line);
+        self.refusals.pop_front().map_or(Ok(()), Err)
+    }
+}
+
+impl<S: Body> ListWatch<S> for Server<S> {
+    fn list(&self, request: ListRequest, _known: Known<S>) -> ListStream<S> {
+        let limit = request.limit.map(|limit| format!(" limit={limit}")).unwrap_or_default();
+        let name = request.name.as_ref().map(|_| " name").unwrap_or_default();
+        let line = format!("LIST version={:?}{limit}{name}", request.version.to_string());
+        let mut state = self.state();
+        if let Err(error) = state.admit(line) {
+            return stream::iter([Err(error)]).boxed_local();
+        }
+        let named = |object: &&Object<S>| request.name.as_deref().is_none_or(|name| object.key().name() == name);
+        let objects: Vec<Object<S>> = state.objects.values().filter(named).cloned().collect();
+        let parts: Vec<_> = objects.chunks(state.page).map(|part| Ok(ListPart::Objects(part.to_vec()))).collect();
+        let end = ListPart::End { version: version(state.revision), token: None };
+        let server = self.clone();
+        let last = async move {
+            server.until_released().await;
+            Ok(end)
+        };
+        stream::iter(parts).chain(stream::once(last)).boxed_local()
+    }
+
+    fn watch(&self, request: WatchRequest, _known: Known<S>) -> WatchStream<S> {
+        let kind = if request.initial_events { "WATCH-LIST" } else { "WATCH" };
+        let mut state = self.state();
+        if let Err(error) = state.admit(format!("{kind} version={:?}", request.version.to_string())) {
+            return stream::iter([Err(error)]).boxed_local();
+        }
+        if request.initial_events && !state.watch_list {
+            let refusal = ListWatchError::WatchListUnsupported("this server does not know it".into());
+            return stream::iter([Err(refusal)]).boxed_local();
+        }
+        let from = revision_of(&request.version);
+        if !request.initial_events && from < state.compacted {
+            let text = format!("too old resource version: {from} ({})", state.compacted);
+            return stream::iter([Ok(Vec::new()), Err(ListWatchError::Expired(text.into()))]).boxed_local();
+        }
+        let mut head = vec![Ok(Vec::new())];
+        let mut position = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
+        let mut marker = Vec::new();
+        if request.initial_events {
+            position = state.history.len();
+            let objects: Vec<_> = state.objects.values().cloned().collect();
+            let part = |objects: &[Object<S>]| objects.iter().cloned().map(WatchPart::Applied).collect::<Vec<_>>();
+            head.extend(objects.chunks(state.page).map(|objects| Ok(part(objects))));
+            let end = WatchPart::Bookmark { version: version(state.revision), initial_events_end: true };
+            marker.push(Ok(vec![end]));
+        }
+        let held = self.clone();
+        let marker = stream::once(async move {
+            if !marker.is_empty() {
+                held.until_released().await;
+            }
+            stream::iter(marker)
+        });
+        let live = Live { server: self.clone(), position, generation: state.generation };
+        stream::iter(head).chain(marker.flatten()).chain(live.stream()).boxed_local()
+    }
+
+    fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>> {
+        let mut state = self.state();
+        let answer = state.admit(format!("GET {key}")).map(|()| state.objects.get(&key).cloned());
+        std::future::ready(answer).boxed_local()
+    }
+}
+
+/// One open watch.
+struct Live<S> {
+    server: Server<S>,
+    position: usize,
+    generation: u64,
+}
+
+impl<S: Body> Live<S> {
+    fn stream(self) -> WatchStream<S> {
+        let news = self.server.0.news.subscribe();
+        stream::unfold((self, news, false), |(mut live, mut news, ended)| async move {
+            if ended {
+                return None;
+            }
+            loop {
+                news.mark_unchanged();
+                match live.next() {
+                    Next::Parts(parts) => return Some((Ok(parts), (live, news, false))),
+                    Next::End(Some(error)) => return Some((Err(error), (live, news, true))),
+                    Next::End(None) => return None,
+                    Next::Wait => news.changed().await.ok()?,
+                }
+            }
+        })
+        .boxed_local()
+    }
+
+    fn next(&mut self) -> Next<S> {
+        let state = self.server.state();
+        if state.generation != self.generation {
+            return Next::End(state.end_with.clone());
+        }
+        if state.frozen || self.position >= state.history.len() {
+            // A compaction shortens the history under an open watch; it goes on with what comes.
+            self.position = self.position.min(state.history.len());
+            return Next::Wait;
+        }
+        let parts = state.history[self.position..].iter().map(|(revision, happened)| match happened {
+            Happened::Applied(object) => WatchPart::Applied(object.clone()),
+            Happened::Deleted(object) => WatchPart::Deleted(object.clone()),
+            Happened::Bookmark => WatchPart::Bookmark { version: version(*revision), initial_events_end: false },
+        });
+        let parts = parts.collect();
+        self.position = state.history.len();
+        Next::Parts(parts)
+    }
+}
+
+enum Next<S> {
+    Parts(Vec<WatchPart<S>>),
+    End(Option<ListWatchError>),
+    Wait,
+}
+
+impl<S: Body> Default for Server<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S> Clone for Server<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> fmt::Debug for Server<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("source", &self.0.source).finish_non_exhaustive()
+    }
+}

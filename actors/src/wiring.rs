@@ -1,0 +1,327 @@
+//! Builds one informer: who knows whom, who watches over whom, and what outlives them all.
+//!
+//! Answers "what is an informer made of?". The published cell, the status board, the roster of seats, the index
+//! registry and the notes of what each source has handed over belong to wiring: actors come and go, these stay.
+//!
+//! ```text
+//!   Supervisor ◀─Exited── guard(Reflector)… guard(DeltaFifo) guard(Indexer) guard(Processor) guard(Listener)…
+//!                            Reflector ──▶ DeltaFifo ◀──Pop── Indexer ──▶ Processor ──▶ Listener
+//!                                              ▲─────────Resync───────────────┘
+//! ```
+//! Invariants:
+//! 1. Everything of one informer runs on one arbiter, but for callbacks; a hop there costs 70 ns.
+//! 2. Addresses exist before their actors do; what is sent early waits in the mailbox.
+//! 3. The locks here guard small maps, are never held over an await, and no actor reaches another through them.
+//!
+//! Read next: `informer.rs`, the handle; `guard.rs`, who keeps each actor alive.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix::Addr;
+use actix::dev::channel::{AddressReceiver, channel};
+use informer_core::delta_fifo::Bounds;
+use informer_core::index::IndexSpec;
+use informer_core::indexer::Incident;
+use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::processor::ListenerId;
+use informer_core::reflector::ReflectorConfig;
+use informer_core::restart::{RestartPolicy, Role, Verdict};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::delta_fifo::{DeltaFifo, DeltaFifoSpec};
+use crate::faults::Site;
+use crate::guard::{Child, GroupEpoch, Tether, guard};
+use crate::indexer::{Indexer, IndexerSpec};
+use crate::list_watch::Connect;
+use crate::listener::Listener;
+use crate::messages::{Body, Epoch};
+use crate::processor::{Processor, ProcessorSpec};
+use crate::published::Published;
+use crate::reflector::{Reflector, ReflectorSpec};
+use crate::runtime::{ArbiterHandle, Runtime};
+use crate::status::{InformerStatus, StatusBoard};
+use crate::supervisor::{Supervisor, SupervisorSpec, reflector_name};
+
+/// Messages that a mailbox of ours takes before its senders wait; each sender has one ask in flight.
+const MAILBOX: usize = 64;
+
+/// One source of an informer.
+pub struct SourceSpec<S> {
+    /// Its name.
+    pub id: SourceId,
+    /// Makes it, at the start and at each restart.
+    pub connect: Connect<S>,
+    /// How it is listed and watched.
+    pub config: ReflectorConfig,
+}
+
+/// What an informer is made of.
+pub struct InformerSpec<S> {
+    /// Its name, unique among the live informers of a runtime.
+    pub name: Arc<str>,
+    /// At least one source, with distinct names.
+    pub sources: Vec<SourceSpec<S>>,
+    /// Secondary indices, with distinct names.
+    pub indices: Vec<IndexSpec<S>>,
+    /// The bounds of the queue between reflectors and store.
+    pub bounds: Bounds,
+    /// How often its actors may be restarted.
+    pub restarts: RestartPolicy,
+}
+
+/// Parts of an informer that outlive its actors and that they share.
+pub(crate) struct PipelineShared<S: Body> {
+    pub(crate) runtime: Runtime,
+    pub(crate) published: Arc<Published<S>>,
+    pub(crate) board: StatusBoard,
+    pub(crate) handed: Arc<Handed>,
+    pub(crate) sources: Arc<[SourceId]>,
+    pub(crate) indices: Arc<IndexRegistry<S>>,
+    pub(crate) roster: Arc<ListenerRoster<S>>,
+}
+
+impl<S: Body> PipelineShared<S> {
+    pub(crate) fn strike(&self, site: Site) {
+        self.runtime.0.faults.strike(site);
+    }
+
+    pub(crate) fn count_stale_message(&self) {
+        self.board.update(|status| status.data.stale_messages += 1);
+    }
+
+    /// Counts and logs what was odd in the data.
+    pub(crate) fn report(&self, incidents: &[Incident]) {
+        if incidents.is_empty() {
+            return;
+        }
+        self.board.update(|status| incidents.iter().for_each(|incident| status.data.count(incident)));
+        for incident in incidents {
+            tracing::warn!(?incident, "odd data");
+        }
+    }
+}
+
+impl<S: Body> Clone for PipelineShared<S> {
+    fn clone(&self) -> Self {
+        Self {
+            runtime: self.runtime.clone(),
+            published: Arc::clone(&self.published),
+            board: self.board.clone(),
+            handed: Arc::clone(&self.handed),
+            sources: Arc::clone(&self.sources),
+            indices: Arc::clone(&self.indices),
+            roster: Arc::clone(&self.roster),
+        }
+    }
+}
+
+/// The newest version that each source has put into the queue, per epoch: where a new Reflector goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Handed(Mutex<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
+
+impl Handed {
+    pub(crate) fn note(&self, epoch: Epoch, source: &SourceId, version: &ResourceVersion) {
+        locked(&self.0).insert(source.clone(), (epoch, version.clone()));
+    }
+
+    pub(crate) fn newest(&self, epoch: Epoch, source: &SourceId) -> Option<ResourceVersion> {
+        locked(&self.0).get(source).filter(|(noted, _)| *noted == epoch).map(|(_, version)| version.clone())
+    }
+}
+
+/// The indices that every life of the Indexer has.
+pub(crate) struct IndexRegistry<S>(Mutex<Vec<IndexSpec<S>>>);
+
+impl<S> IndexRegistry<S> {
+    pub(crate) fn all(&self) -> Vec<IndexSpec<S>> {
+        locked(&self.0).clone()
+    }
+
+    pub(crate) fn add(&self, spec: IndexSpec<S>) {
+        locked(&self.0).push(spec);
+    }
+}
+
+/// The seats of all live listeners: whom a new Processor asks to attach again.
+pub(crate) struct ListenerRoster<S: Body>(Mutex<BTreeMap<ListenerId, Addr<Listener<S>>>>);
+
+impl<S: Body> ListenerRoster<S> {
+    pub(crate) fn join(&self, id: ListenerId, listener: Addr<Listener<S>>) {
+        locked(&self.0).insert(id, listener);
+    }
+
+    pub(crate) fn leave(&self, id: ListenerId) {
+        locked(&self.0).remove(&id);
+    }
+
+    pub(crate) fn all(&self) -> Vec<Addr<Listener<S>>> {
+        locked(&self.0).values().cloned().collect()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The family: everything that is needed to add a child, talk to the actors, and stop them.
+pub(crate) struct Family<S: Body> {
+    pub(crate) shared: PipelineShared<S>,
+    pub(crate) arbiter: ArbiterHandle,
+    pub(crate) group: GroupEpoch,
+    pub(crate) supervisor: Addr<Supervisor>,
+    pub(crate) fifo: Addr<DeltaFifo<S>>,
+    pub(crate) indexer: Addr<Indexer<S>>,
+    pub(crate) processor: Addr<Processor<S>>,
+    /// Kept so that a restart finds their mailboxes open.
+    _reflectors: Vec<Addr<Reflector<S>>>,
+    pub(crate) hush: CancellationToken,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// An address and the mailbox behind it.
+struct Mailbox<A: actix::Actor>(Addr<A>, AddressReceiver<A>);
+
+impl<A: actix::Actor> Mailbox<A> {
+    fn new() -> Self {
+        let (sender, inbox) = channel(MAILBOX);
+        Self(Addr::new(sender), inbox)
+    }
+}
+
+/// Builds the informer of `spec` and starts its actors.
+pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family<S> {
+    let shared = share(runtime, &spec);
+    let published = Arc::clone(&shared.published);
+    let group = GroupEpoch::new(move |epoch| published.begin_epoch_after(epoch).then(|| published.epoch()));
+    let (hush, stop) = (CancellationToken::new(), CancellationToken::new());
+    let (supervisor, fifo, indexer, processor) = (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());
+    let nursery = Nursery {
+        arbiter: runtime.pipeline_arbiter(),
+        tasks: TaskTracker::new(),
+        stop: stop.clone(),
+        group: group.clone(),
+        supervisor: supervisor.0.clone(),
+    };
+    let books = SupervisorSpec {
+        runtime: runtime.clone(),
+        board: shared.board.clone(),
+        policy: spec.restarts,
+        stop: stop.clone(),
+    };
+    nursery.raise_root(supervisor.1, books);
+    let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds };
+    nursery.raise("delta-fifo", Role::Group, fifo.1, queue);
+    let store = IndexerSpec { shared: shared.clone(), fifo: fifo.0.clone(), processor: processor.0.clone() };
+    nursery.raise("indexer", Role::Group, indexer.1, store);
+    let fan_out = ProcessorSpec { shared: shared.clone(), fifo: fifo.0.clone() };
+    nursery.raise("processor", Role::Group, processor.1, fan_out);
+    let reflectors = spec.sources.into_iter().map(|source| {
+        let Mailbox(address, inbox) = Mailbox::new();
+        let name = reflector_name(&source.id);
+        let follow = ReflectorSpec {
+            shared: shared.clone(),
+            source: source.id,
+            connect: source.connect,
+            config: source.config,
+            fifo: fifo.0.clone(),
+            hush: hush.clone(),
+        };
+        nursery.raise(&name, Role::Reflector, inbox, follow);
+        address
+    });
+    Family {
+        _reflectors: reflectors.collect(),
+        arbiter: nursery.arbiter,
+        tasks: nursery.tasks,
+        supervisor: supervisor.0,
+        fifo: fifo.0,
+        indexer: indexer.0,
+        processor: processor.0,
+        shared,
+        group,
+        hush,
+        stop,
+    }
+}
+
+fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S> {
+    let sources: Arc<[SourceId]> = spec.sources.iter().map(|source| source.id.clone()).collect();
+    PipelineShared {
+        runtime: runtime.clone(),
+        published: Arc::new(Published::new(spec.indices.iter().map(|index| Arc::clone(&index.name)))),
+        board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), &sources)),
+        handed: Arc::default(),
+        sources,
+        indices: Arc::new(IndexRegistry(Mutex::new(spec.indices.clone()))),
+        roster: Arc::new(ListenerRoster(Mutex::default())),
+    }
+}
+
+/// Where children are put under guard.
+struct Nursery {
+    arbiter: ArbiterHandle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    group: GroupEpoch,
+    supervisor: Addr<Supervisor>,
+}
+
+impl Nursery {
+    fn tether(&self, name: &str, role: Role) -> Tether {
+        Tether {
+            name: name.into(),
+            label: Arc::new(name.to_owned()),
+            role,
+            stop: self.stop.clone(),
+            group: self.group.clone(),
+            supervisor: Some(self.supervisor.clone()),
+            running: self.arbiter.running(),
+        }
+    }
+
+    fn raise<A: Child>(&self, name: &str, role: Role, inbox: AddressReceiver<A>, spec: A::Spec) {
+        raise(&self.arbiter, &self.tasks, self.tether(name, role), Raised { inbox, spec }, |_| ());
+    }
+
+    fn raise_root(&self, inbox: AddressReceiver<Supervisor>, spec: SupervisorSpec) {
+        let tether = Tether { supervisor: None, ..self.tether("supervisor", Role::Supervisor) };
+        raise(&self.arbiter, &self.tasks, tether, Raised { inbox, spec }, |_| ());
+    }
+}
+
+/// A child to be: its mailbox and what it is built from.
+pub(crate) struct Raised<A: Child> {
+    pub(crate) inbox: AddressReceiver<A>,
+    pub(crate) spec: A::Spec,
+}
+
+/// Puts a child under guard on its arbiter; `ended` is called with the last verdict.
+pub(crate) fn raise<A: Child>(
+    arbiter: &ArbiterHandle,
+    tasks: &TaskTracker,
+    tether: Tether,
+    child: Raised<A>,
+    ended: impl FnOnce(Verdict) + Send + 'static,
+) {
+    let token = tasks.token();
+    arbiter.spawn(move || async move {
+        ended(guard(child.inbox, child.spec, tether).await);
+        drop(token);
+    });
+}
+
+impl<S> fmt::Debug for SourceSpec<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceSpec").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<S> fmt::Debug for InformerSpec<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InformerSpec").field("name", &self.name).field("sources", &self.sources).finish_non_exhaustive()
+    }
+}

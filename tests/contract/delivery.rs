@@ -1,0 +1,272 @@
+//! LIS on the running pipeline: slow, panicking and dying subscribers, closures and streams.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::{Actor, ActorContext, AsyncContext, AtomicResponse, Context, Handler, WrapFuture};
+use futures_util::StreamExt;
+use informer_actors::messages::Notify;
+use informer_actors::seat::EndReason;
+use informer_actors::testing::{Recorder, RecorderHandle};
+use tokio::sync::Semaphore;
+
+use crate::world::{LONG, pass, run, settle, three, until};
+
+/// An actor that handles one event for each permit.
+struct Slow {
+    told: RecorderHandle<String>,
+    gate: Arc<Semaphore>,
+    entered: Arc<AtomicUsize>,
+}
+
+impl Slow {
+    fn new() -> (Self, RecorderHandle<String>, Arc<Semaphore>, Arc<AtomicUsize>) {
+        let told = Recorder::new().1;
+        let (gate, entered) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+        (Self { told: told.clone(), gate: Arc::clone(&gate), entered: Arc::clone(&entered) }, told, gate, entered)
+    }
+}
+
+impl Actor for Slow {
+    type Context = Context<Self>;
+}
+
+impl Handler<Notify<String>> for Slow {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
+        self.entered.fetch_add(1, Ordering::Relaxed);
+        let (gate, told) = (Arc::clone(&self.gate), self.told.clone());
+        let work = async move {
+            gate.acquire().await.expect("the gate stays").forget();
+            told.record(&notify);
+        };
+        AtomicResponse::new(Box::pin(work.into_actor(self)))
+    }
+}
+
+#[test]
+fn lis_01_a_stuck_subscriber_delays_neither_the_store_nor_other_subscribers() {
+    run(three, |world| async move {
+        let (slow, told, gate, _) = Slow::new();
+        let stuck = world.informer.subscribe(slow.start()).expect("it runs");
+        let quick = world.watched();
+        quick.synced().await;
+        for n in 0..10_000 {
+            world.server.apply(&format!("a/{}", n % 100), n.to_string());
+        }
+        world.agrees().await;
+        quick.agrees(&world).await;
+        assert!(told.is_empty() && !stuck.status().synced);
+        gate.add_permits(1_000_000);
+        until(|| told.agrees_with(&world.informer.snapshot()).is_ok()).await;
+        assert!(told.len() < 500, "what it missed was coalesced: {}", told.len());
+        assert!(stuck.status().coalesced > 9_000);
+    });
+}
+
+#[test]
+fn lis_02_a_subscriber_that_keeps_up_is_told_every_event_in_order() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        watched.told.clear_lines();
+        let mut expected = Vec::new();
+        for n in 0..20 {
+            let version = world.apply("a/one", &n.to_string()).await;
+            watched.lines(n + 1).await;
+            expected.push(format!("Updated(Watch) a/one@{version}"));
+        }
+        assert_eq!(watched.told.lines(), expected);
+    });
+}
+
+#[test]
+fn lis_11_never_more_than_a_window_of_64_is_unhandled_in_a_subscribers_mailbox() {
+    run(
+        |server| (0..1000).for_each(|n| drop(server.apply(&format!("a/{n:04}"), String::new()))),
+        |world| async move {
+            let (slow, told, gate, entered) = Slow::new();
+            let address = slow.start();
+            let subscription = world.informer.subscribe(address.clone()).expect("it runs");
+            world.synced().await;
+            settle().await;
+            assert_eq!(entered.load(Ordering::Relaxed), 1, "one at a time");
+            gate.add_permits(63);
+            settle().await;
+            assert_eq!(told.len(), 63);
+            settle().await;
+            assert_eq!(entered.load(Ordering::Relaxed), 64, "the fence is the 64th; nothing is sent behind it");
+            gate.add_permits(1_000_000);
+            subscription.synced_within(LONG).await.expect("it syncs");
+            let mut sorted = told.lines();
+            sorted.sort();
+            assert_eq!(told.lines(), sorted, "in key order");
+            assert_eq!(told.len(), 1000);
+        },
+    );
+}
+
+#[test]
+fn lis_12_while_a_fence_is_unanswered_the_backlog_coalesces_and_delivery_resumes_with_the_newest() {
+    run(three, |world| async move {
+        let (slow, told, gate, _) = Slow::new();
+        let subscription = world.informer.subscribe(slow.start()).expect("it runs");
+        world.synced().await;
+        settle().await;
+        for n in 0..50 {
+            world.apply("a/one", &n.to_string()).await;
+        }
+        let status = subscription.status();
+        assert_eq!((status.depth, status.coalesced), (1, 49));
+        gate.add_permits(100);
+        until(|| told.len() == 4).await;
+        assert_eq!(told.lines()[3], format!("Updated(Watch) a/one@{}", world.server.version()));
+    });
+}
+
+#[test]
+fn lis_13_an_async_closure_is_called_when_the_last_call_has_ended_and_in_order() {
+    run(three, |world| async move {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&log);
+        let subscription = world
+            .informer
+            .for_each(move |notify| {
+                let log = Arc::clone(&written);
+                async move {
+                    log.lock().expect("no panic").push(format!("begin {}", notify.key()));
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    log.lock().expect("no panic").push(format!("end {}", notify.key()));
+                }
+            })
+            .expect("it runs");
+        subscription.synced_within(LONG).await.expect("it syncs");
+        let expected: Vec<_> =
+            ["a/one", "a/two", "b/one"].iter().flat_map(|key| [format!("begin {key}"), format!("end {key}")]).collect();
+        assert_eq!(*log.lock().expect("no panic"), expected);
+    });
+}
+
+#[test]
+fn inf_23_and_24_a_panic_in_a_closure_skips_that_event_is_counted_and_the_subscription_still_syncs() {
+    run(three, |world| async move {
+        let told = Recorder::new().1;
+        let recorded: RecorderHandle<String> = told.clone();
+        let subscription = world
+            .informer
+            .for_each(move |notify| {
+                assert!(notify.key().name() != "two", "before the future");
+                let told = recorded.clone();
+                async move {
+                    tokio::task::yield_now().await;
+                    assert!(notify.key().namespace() != Some("b"), "inside the future");
+                    told.record(&notify);
+                }
+            })
+            .expect("it runs");
+        let other = world.watched();
+        subscription.synced_within(LONG).await.expect("it syncs all the same");
+        other.synced().await;
+        assert_eq!(subscription.status().panics, 2);
+        world.apply("a/one", "next").await;
+        other.lines(4).await;
+        until(|| told.len() == 2).await;
+        assert_eq!(told.lines(), ["Added(InitialList) a/one@2", "Updated(Watch) a/one@5"]);
+    });
+}
+
+/// An actor that dies at its second event.
+struct Mortal(usize);
+
+impl Actor for Mortal {
+    type Context = Context<Self>;
+}
+
+impl Handler<Notify<String>> for Mortal {
+    type Result = ();
+
+    fn handle(&mut self, _notify: Notify<String>, ctx: &mut Context<Self>) {
+        self.0 += 1;
+        if self.0 == 2 {
+            ctx.stop();
+        }
+        ctx.run_later(Duration::ZERO, |_, _| ());
+    }
+}
+
+#[test]
+fn inf_46_a_subscribed_actor_that_dies_ends_its_subscription_with_a_reason_and_nothing_else() {
+    run(three, |world| async move {
+        let subscription = world.informer.subscribe(Mortal(0).start()).expect("it runs");
+        let other = world.watched();
+        assert_eq!(subscription.end().await, EndReason::SubscriberGone);
+        other.synced().await;
+        world.apply("a/one", "x").await;
+        other.lines(4).await;
+        other.agrees(&world).await;
+    });
+}
+
+#[test]
+fn lis_15_a_stream_gives_the_same_events_and_is_synced_when_asked_beyond_the_last_initial_one() {
+    run(three, |world| async move {
+        world.synced().await;
+        let mut events = world.informer.events().expect("it runs");
+        let told: RecorderHandle<String> = Recorder::new().1;
+        for _ in 0..3 {
+            told.record(&events.next().await.expect("three initial ones"));
+        }
+        settle().await;
+        assert!(!events.subscription().status().synced);
+        world.apply("a/one", "x").await;
+        told.record(&events.next().await.expect("the update"));
+        assert!(events.subscription().status().synced);
+        told.agrees_with(&world.informer.snapshot()).expect("a true replay");
+        world.informer.shutdown(Duration::from_secs(1)).await;
+        assert!(events.next().await.is_none(), "it ends with the informer");
+    });
+}
+
+#[test]
+fn lis_09_a_shutdown_delivers_what_is_owed_until_its_deadline_and_names_who_did_not_come_back() {
+    run(three, |world| async move {
+        let (slow, told, gate, _) = Slow::new();
+        let _stuck = world.informer.subscribe(slow.start()).expect("it runs");
+        let quick = world.watched();
+        quick.synced().await;
+        world.server.apply("a/one", "the last word".to_owned());
+        settle().await;
+        gate.add_permits(1);
+        let report = world.informer.shutdown(Duration::from_secs(10)).await;
+        assert_eq!(report.unfinished.len(), 1, "{report:?}");
+        assert_eq!(&*report.unfinished[0].name, "actor-0");
+        assert_eq!(told.len(), 1);
+        assert_eq!(quick.told.len(), 4, "what was queued before the shutdown was delivered");
+    });
+}
+
+#[test]
+fn inf_11_a_subscriptions_shutdown_returns_after_the_last_callback_has_returned() {
+    run(three, |world| async move {
+        let running = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&running);
+        let subscription = world
+            .informer
+            .for_each(move |_| {
+                let running = Arc::clone(&counted);
+                async move {
+                    running.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_secs(2)).await;
+                    running.fetch_sub(1, Ordering::Relaxed);
+                }
+            })
+            .expect("it runs");
+        world.synced().await;
+        pass(Duration::from_secs(1)).await;
+        assert_eq!(running.load(Ordering::Relaxed), 1);
+        assert_eq!(subscription.shutdown(LONG).await, Ok(()));
+        assert_eq!(running.load(Ordering::Relaxed), 0);
+    });
+}

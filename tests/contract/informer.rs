@@ -1,0 +1,328 @@
+//! INF on the running pipeline: joining, leaving, causes, states, stopping.
+
+use std::time::Duration;
+
+use actix::Actor;
+use informer_actors::informer::{Informer, StartError, WaitError};
+use informer_actors::lister::WaitForError;
+use informer_actors::runtime::Runtime;
+use informer_actors::seat::EndReason;
+use informer_actors::subscription::{SubscribeError, SubscribeOptions};
+use informer_actors::testing::{Recorder, Server};
+use informer_actors::wiring::SourceSpec;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::SourceId;
+use informer_core::reflector::{ReflectorConfig, SourceState};
+
+use crate::world::{LONG, nothing, pass, run, settle, three, until};
+
+#[test]
+fn inf_01_subscriptions_made_before_the_first_list_are_each_told_every_object_once() {
+    run(three, |world| async move {
+        let (first, second) = (world.watched(), world.watched());
+        first.synced().await;
+        second.synced().await;
+        for watched in [first, second] {
+            let mut lines = watched.told.lines();
+            lines.sort();
+            let expected =
+                ["Added(InitialList) a/one@2", "Added(InitialList) a/two@3", "Added(InitialList) b/one@4"];
+            assert_eq!(lines, expected);
+        }
+    });
+}
+
+#[test]
+fn inf_02_a_late_subscriber_is_told_the_snapshot_and_then_what_follows() {
+    run(three, |world| async move {
+        world.synced().await;
+        let late = world.watched();
+        late.synced().await;
+        assert_eq!(late.told.len(), 3);
+        late.told.clear_lines();
+        world.apply("a/one", "x").await;
+        world.delete("a/two").await;
+        assert_eq!(late.lines(2).await, ["Updated(Watch) a/one@5", "Deleted(Watch) a/two@6"]);
+        late.agrees(&world).await;
+    });
+}
+
+#[test]
+fn inf_03_subscribing_to_a_stopped_informer_is_a_typed_error() {
+    run(nothing, |world| async move {
+        assert!(world.informer.shutdown(LONG).await.is_clean());
+        let refused = world.informer.subscribe(Recorder::<String>::new().0.start());
+        assert_eq!(refused.err(), Some(SubscribeError::Stopped));
+    });
+}
+
+#[test]
+fn inf_04_a_subscription_of_a_stopped_informer_is_shut_down_at_once_without_error() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        assert!(world.informer.shutdown(LONG).await.is_clean());
+        assert_eq!(watched.subscription.ended(), Some(EndReason::InformerStopped));
+        assert_eq!(watched.subscription.shutdown(LONG).await, Ok(()));
+    });
+}
+
+#[test]
+fn inf_05_a_dropped_subscription_is_told_nothing_more_and_the_others_notice_nothing() {
+    run(three, |world| async move {
+        let (leaving, staying) = (world.watched(), world.watched());
+        leaving.synced().await;
+        staying.synced().await;
+        drop(leaving.subscription);
+        settle().await;
+        world.apply("a/one", "x").await;
+        assert_eq!(staying.lines(4).await.len(), 4);
+        assert_eq!(leaving.told.len(), 3);
+    });
+}
+
+#[test]
+fn inf_09_states_are_seen_in_order_and_after_the_stop_every_wait_ends() {
+    run(
+        |server| {
+            three(server);
+            server.hold_lists(true);
+        },
+        |world| async move {
+            world.state(|state| matches!(state, SourceState::Listing { .. })).await;
+            world.server.hold_lists(false);
+            world.streaming().await;
+            let down = || ListWatchError::source("the server is down");
+            world.server.refuse((0..3).map(|_| down()));
+            world.server.end_watches(Some(down()));
+            let state = world.state(|state| matches!(state, SourceState::Backoff { attempts: 2, .. })).await;
+            assert!(format!("{state:?}").contains("the server is down"));
+            let waiting = world.informer.clone();
+            let wait = actix_rt::spawn(async move { waiting.wait_until(|_| false).await });
+            settle().await;
+            world.informer.shutdown(LONG).await;
+            assert!(matches!(wait.await.expect("no panic"), Err(WaitError::Stopped { .. })));
+            assert!(matches!(world.informer.state(), SourceState::Stopped));
+        },
+    );
+}
+
+#[test]
+fn inf_15_a_delete_missed_while_disconnected_is_told_as_a_tombstone() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        world.streaming().await;
+        watched.told.clear_lines();
+        world.server.freeze_watches(true);
+        world.server.delete("a/two");
+        world.server.compact();
+        world.server.freeze_watches(false);
+        world.server.end_watches(None);
+        assert_eq!(watched.lines(1).await, ["Missed(Relist) a/two@3"]);
+        world.agrees().await;
+        watched.agrees(&world).await;
+    });
+}
+
+#[test]
+fn inf_19_a_relist_of_unchanged_objects_tells_nobody_anything() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        world.streaming().await;
+        let before = world.informer.snapshot();
+        world.server.compact();
+        world.server.end_watches(Some(ListWatchError::Expired("gone".into())));
+        world.informer.wait_until(|status| status.relists() == 1).await.expect("it relists");
+        world.streaming().await;
+        world.apply("c/new", "4").await;
+        assert_eq!(watched.lines(4).await[3..], ["Added(Watch) c/new@5"]);
+        let after = world.informer.snapshot();
+        assert!(before.iter().all(|old| after.get(old.key()).is_some_and(|new| new.ptr_eq(old))));
+    });
+}
+
+#[test]
+fn inf_20_each_subscription_is_resynced_in_its_own_period() {
+    run(three, |world| async move {
+        let every = |seconds| SubscribeOptions::new().resync_every(Duration::from_secs(seconds));
+        let all = [
+            world.watched(),
+            world.watched_with(every(60)),
+            world.watched_with(every(55)),
+            world.watched_with(every(5)),
+        ];
+        for watched in &all {
+            watched.synced().await;
+        }
+        pass(Duration::from_secs(121)).await;
+        let resyncs = all.each_ref().map(|watched| {
+            watched.told.lines().iter().filter(|line| line.starts_with("Updated(Resync)")).count() / 3
+        });
+        assert_eq!(resyncs, [0, 2, 2, 24]);
+    });
+}
+
+#[test]
+fn inf_31_a_name_is_taken_while_its_informer_lives_and_free_afterwards() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let start = |name: &str| Informer::<String>::builder(name).source(Server::new).start(&runtime);
+        assert_eq!(start("").err(), Some(StartError::NoName));
+        let first = start("pods").expect("the name is free");
+        assert_eq!(start("pods").err(), Some(StartError::NameTaken("pods".to_owned())));
+        drop(first);
+        settle().await;
+        assert!(start("pods").is_ok());
+    });
+}
+
+#[test]
+fn inf_33_a_refused_informer_says_denied_asks_again_and_recovers_by_itself() {
+    run(
+        |server| {
+            three(server);
+            server.refuse((0..3).map(|_| ListWatchError::Denied("pods is forbidden".into())));
+        },
+        |world| async move {
+            let why = world.informer.synced_within(Duration::from_secs(5)).await.expect_err("it is refused");
+            let WaitError::Deadline { state, last_error, .. } = why else { panic!("not a deadline: {why}") };
+            assert!(matches!(state, SourceState::Denied { .. }), "{state:?}");
+            assert!(last_error.expect("an error").to_string().contains("forbidden"));
+            let before = world.runtime.now();
+            world.synced().await;
+            assert!(world.runtime.now() - before >= Duration::from_secs(50), "asked again every 30 to 60 s");
+            world.agrees().await;
+        },
+    );
+}
+
+#[test]
+fn inf_35_every_event_carries_its_cause() {
+    run(three, |world| async move {
+        let watched = world.watched_with(SubscribeOptions::new().resync_every(Duration::from_secs(600)));
+        watched.synced().await;
+        world.streaming().await;
+        world.apply("a/one", "x").await;
+        world.server.freeze_watches(true);
+        world.server.apply("a/two", "y".to_owned());
+        world.server.compact();
+        world.server.freeze_watches(false);
+        world.server.end_watches(None);
+        world.agrees().await;
+        pass(Duration::from_secs(600)).await;
+        let late = world.watched();
+        late.synced().await;
+        let causes: Vec<_> = watched.told.lines().iter().map(|line| line[..line.find(')').unwrap()].to_owned()).collect();
+        let mut expected = vec!["Added(InitialList"; 3];
+        expected.extend(["Updated(Watch", "Updated(Relist", "Updated(Resync", "Updated(Resync", "Updated(Resync"]);
+        assert_eq!(causes, expected);
+        assert!(late.told.lines().iter().all(|line| line.starts_with("Added(InitialList)")));
+    });
+}
+
+#[test]
+fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let sources = ["a", "b"].map(|name| Server::named(SourceId::new(name)));
+        sources[0].apply("a/x", "1".to_owned());
+        sources[1].apply("b/x", "2".to_owned());
+        sources[1].hold_lists(true);
+        let spec = |server: &Server<String>, name: &str| SourceSpec {
+            id: SourceId::new(name),
+            connect: server.connect(),
+            config: ReflectorConfig::new("texts"),
+        };
+        let informer = Informer::builder("both")
+            .source_with(spec(&sources[0], "a"))
+            .source_with(spec(&sources[1], "b"))
+            .start(&runtime)
+            .expect("the spec is sound");
+        let (recorder, told) = Recorder::new();
+        let subscription = informer.subscribe(recorder.start()).expect("it runs");
+        assert!(informer.synced_within(Duration::from_secs(5)).await.is_err(), "b has not listed");
+        assert_eq!(told.lines(), ["Added(InitialList) a/x@2"], "a's objects are served meanwhile");
+        assert!(!subscription.status().synced);
+        sources[1].hold_lists(false);
+        informer.synced_within(LONG).await.expect("both have listed");
+        subscription.synced_within(LONG).await.expect("both are told");
+        let version = sources[1].apply("b/y", "3".to_owned());
+        let lister = informer.lister();
+        assert!(matches!(lister.wait_for(&version, LONG).await, Err(WaitForError::UnknownSource(_))));
+        lister.wait_for_source(&SourceId::new("b"), &version, LONG).await.expect("it arrives");
+        assert_eq!(told.len(), 3);
+        // A relist of a that lacks a/x removes it, and leaves b's objects alone.
+        sources[0].freeze_watches(true);
+        sources[0].delete("a/x");
+        sources[0].compact();
+        sources[0].freeze_watches(false);
+        sources[0].end_watches(None);
+        until(|| told.len() == 4).await;
+        assert_eq!(told.lines()[3], "Missed(Relist) a/x@2");
+        assert_eq!(informer.snapshot().len(), 2);
+        told.agrees_with(&informer.snapshot()).expect("a true replay");
+    });
+}
+
+#[test]
+fn inf_39_the_last_handle_dropped_stops_the_informer_and_a_kept_snapshot_still_reads() {
+    run(three, |world| async move {
+        world.synced().await;
+        let lister = world.informer.lister();
+        let snapshot = world.informer.snapshot();
+        let probe = snapshot.iter().next().expect("an object").clone();
+        drop(world.informer);
+        pass(Duration::from_millis(100)).await;
+        let requests = world.server.requests().len();
+        let version = world.server.apply("a/one", "still followed".to_owned());
+        assert!(lister.wait_for(&version, LONG).await.is_ok(), "the lister is a handle too");
+        drop(lister);
+        pass(Duration::from_secs(3600)).await;
+        assert_eq!(world.server.requests().len(), requests, "nobody asks any more");
+        assert_eq!(snapshot.len(), 3);
+        assert_eq!(probe.body(), "1");
+    });
+}
+
+#[test]
+fn inf_40_synced_stays_pending_through_an_hour_of_refusal_and_is_latched_afterwards() {
+    run(
+        |server| {
+            three(server);
+            server.refuse((0..60).map(|_| ListWatchError::Denied("no".into())));
+        },
+        |world| async move {
+            let start = world.runtime.now();
+            world.informer.synced().await.expect("in the end");
+            assert!(world.runtime.now() - start > Duration::from_secs(1800));
+            world.server.refuse((0..9).map(|_| ListWatchError::Denied("no".into())));
+            world.server.end_watches(None);
+            world.state(|state| matches!(state, SourceState::Denied { .. })).await;
+            world.informer.synced().await.expect("latched");
+        },
+    );
+}
+
+#[test]
+fn inf_49_one_seed_and_one_script_give_one_trace() {
+    let trace = |seed: u64| {
+        Runtime::simulated(seed).run(|runtime| async move {
+            let server = Server::new();
+            three(&server);
+            server.refuse((0..4).map(|_| ListWatchError::source("down")));
+            let connected = server.clone();
+            let informer = Informer::builder("texts")
+                .source(move || connected.clone())
+                .start(&runtime)
+                .expect("the spec is sound");
+            let (recorder, told) = Recorder::new();
+            let _subscription = informer.subscribe(recorder.start()).expect("it runs");
+            informer.synced().await.expect("it syncs");
+            server.apply("c/x", "5".to_owned());
+            pass(Duration::from_secs(600)).await;
+            (server.requests(), told.lines(), runtime.now(), informer.status().sources[0].last_frame_at)
+        })
+    };
+    assert_eq!(trace(5), trace(5));
+    assert_ne!(trace(5).3, trace(6).3, "the waits are drawn from the seed");
+}

@@ -1,0 +1,90 @@
+//! LST on the running pipeline: reading, and reading one's own writes.
+
+use std::time::Duration;
+
+use informer_actors::lister::WaitForError;
+
+use crate::world::{LONG, nothing, run, settle, three};
+
+#[test]
+fn lst_03_a_namespace_is_listed_without_any_index_configured() {
+    run(three, |world| async move {
+        world.synced().await;
+        let names: Vec<_> =
+            world.informer.lister().list_namespace("a").iter().map(|object| object.key().to_string()).collect();
+        assert_eq!(names, ["a/one", "a/two"]);
+    });
+}
+
+#[test]
+fn lst_05_a_missing_name_or_a_store_not_yet_listed_is_none_and_empty() {
+    run(
+        |server| {
+            three(server);
+            server.hold_lists(true);
+        },
+        |world| async move {
+            settle().await;
+            let lister = world.informer.lister();
+            let key = "a/one".parse().expect("a key");
+            assert!(lister.get(&key).is_none() && lister.list().is_empty());
+            assert!(lister.by_index("body", "1").expect("the index is known from the start").is_empty());
+            world.server.hold_lists(false);
+            world.synced().await;
+            assert_eq!(lister.get(&key).expect("it is listed").body(), "1");
+            assert!(lister.get(&"a/none".parse().expect("a key")).is_none());
+        },
+    );
+}
+
+#[test]
+fn lst_06_a_cached_object_reads_like_its_body() {
+    run(three, |world| async move {
+        world.synced().await;
+        let object = world.informer.lister().get(&"b/one".parse().expect("a key")).expect("it is listed");
+        assert_eq!(object.len(), 1, "String::len through deref");
+    });
+}
+
+#[test]
+fn lst_07_waiting_for_a_version_ends_when_an_event_a_bookmark_or_a_list_reaches_it() {
+    run(three, |world| async move {
+        world.synced().await;
+        let lister = world.informer.lister();
+        lister.wait_for(&world.server.version(), LONG).await.expect("reached already");
+        world.server.freeze_watches(true);
+        let mine = world.server.apply("a/mine", "x".to_owned());
+        let early = lister.wait_for(&mine, Duration::from_secs(1)).await.expect_err("it is not there yet");
+        assert!(early.to_string().contains("reached 4"), "{early}");
+        world.server.freeze_watches(false);
+        lister.wait_for(&mine, LONG).await.expect("by event");
+        assert!(lister.get(&"a/mine".parse().expect("a key")).is_some());
+        world.server.compact();
+        world.server.end_watches(None);
+        let listed = world.server.apply("a/more", "y".to_owned());
+        lister.wait_for(&listed, LONG).await.expect("by list");
+    });
+}
+
+#[test]
+fn lst_08_a_pending_wait_ends_with_an_error_when_the_informer_stops() {
+    run(nothing, |world| async move {
+        world.synced().await;
+        let lister = world.informer.lister();
+        let waiting = lister.clone();
+        let wait = actix_rt::spawn(async move { waiting.wait_for(&"999".parse().expect("a version"), LONG).await });
+        settle().await;
+        world.informer.shutdown(LONG).await;
+        assert!(matches!(wait.await.expect("no panic"), Err(WaitForError::Stopped { .. })));
+    });
+}
+
+#[test]
+fn lst_09_a_lister_answers_on_any_thread_without_a_runtime() {
+    run(three, |world| async move {
+        world.synced().await;
+        let lister = world.informer.lister();
+        let read = std::thread::spawn(move || lister.list().len()).join().expect("no panic");
+        assert_eq!(read, 3);
+    });
+}

@@ -1,0 +1,13 @@
+//! The informer contract on the running pipeline: one test per scenario of the contract, named by its number.
+//!
+//! Every test runs the real wiring on a simulated runtime (paused clock, one thread) against the scripted server of
+//! `informer_actors::testing`. What a core decides alone is tested beside that core. Nothing here sleeps or opens a
+//! socket. Read `world.rs` first: it knows the API, the tests read as sentences.
+
+mod delivery;
+mod informer;
+mod lister;
+mod reflector;
+mod store;
+mod supervision;
+mod world;

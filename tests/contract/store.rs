@@ -1,0 +1,136 @@
+//! RF and IDX on the running pipeline: what is published, when, and what the indices say.
+
+use std::time::Duration;
+
+use informer_actors::informer::AddIndexError;
+use informer_core::index::IndexSpec;
+
+use crate::world::{nothing, run, settle, three};
+
+#[test]
+fn rf_06_an_empty_first_list_is_published_at_its_version_and_syncs() {
+    run(nothing, |world| async move {
+        world.synced().await;
+        let snapshot = world.informer.snapshot();
+        assert!(snapshot.is_empty());
+        assert_eq!(snapshot.versions().len(), 1);
+        assert_eq!(snapshot.versions()[0].1, world.server.version());
+    });
+}
+
+#[test]
+fn rf_18_synced_is_pending_until_the_one_publish_that_holds_the_whole_list() {
+    run(
+        |server| {
+            three(server);
+            server.hold_lists(true);
+        },
+        |world| async move {
+            let early = world.informer.synced_within(Duration::from_secs(5)).await;
+            assert!(early.is_err(), "the list has not ended");
+            assert!(world.informer.snapshot().is_empty(), "half a list is never seen");
+            world.server.hold_lists(false);
+            world.synced().await;
+            assert_eq!(world.informer.snapshot().len(), 3);
+        },
+    );
+}
+
+#[test]
+fn rf_26_the_version_of_the_snapshot_follows_the_newest_applied_event_and_bookmark() {
+    run(three, |world| async move {
+        world.synced().await;
+        world.apply("a/one", "x").await;
+        world.delete("a/two").await;
+        let unrelated = world.server.version();
+        world.server.bookmark();
+        world.reaches(&unrelated).await;
+        assert_eq!(world.informer.snapshot().versions()[0].1, unrelated);
+    });
+}
+
+#[test]
+fn idx_02_an_update_that_changes_the_index_value_moves_the_object_to_another_bucket() {
+    run(three, |world| async move {
+        world.synced().await;
+        world.apply("a/one", "moved").await;
+        let lister = world.informer.lister();
+        assert!(lister.by_index("body", "1").expect("the index exists").is_empty());
+        assert_eq!(lister.by_index("body", "moved").expect("the index exists").len(), 1);
+    });
+}
+
+#[test]
+fn idx_05_an_unknown_index_is_an_error_that_names_it() {
+    run(three, |world| async move {
+        world.synced().await;
+        let error = world.informer.lister().by_index("colour", "red").expect_err("there is no such index");
+        assert!(error.to_string().contains("colour"), "{error}");
+    });
+}
+
+#[test]
+fn idx_06_an_index_added_late_appears_whole_in_one_later_snapshot_and_a_taken_name_changes_nothing() {
+    run(three, |world| async move {
+        world.synced().await;
+        let by_name = IndexSpec::<String>::new("name", |object| vec![object.key().name().to_owned()]);
+        world.informer.add_index(by_name.clone()).await.expect("the name is free");
+        settle().await;
+        assert_eq!(world.informer.lister().by_index("name", "one").expect("it is there").len(), 2);
+        let again = world.informer.add_index(by_name).await;
+        assert_eq!(again, Err(AddIndexError::Exists("name".to_owned())));
+        world.apply("c/one", "4").await;
+        assert_eq!(world.informer.lister().by_index("name", "one").expect("it is there").len(), 3);
+    });
+}
+
+#[test]
+fn idx_18_an_index_function_that_panics_loses_only_that_entry() {
+    run(three, |world| async move {
+        world.synced().await;
+        let picky = IndexSpec::<String>::new("picky", |object| {
+            assert!(object.body() != "2", "twos are not for me");
+            vec![object.body().clone()]
+        });
+        world.informer.add_index(picky).await.expect("the name is free");
+        settle().await;
+        let lister = world.informer.lister();
+        assert_eq!(lister.by_index("picky", "1").expect("it is there").len(), 1);
+        assert!(lister.by_index("picky", "2").expect("it is there").is_empty());
+        assert!(lister.get(&"a/two".parse().expect("a key")).is_some(), "the object itself is stored");
+        assert_eq!(world.informer.status().data.index_failures, 1);
+        world.apply("a/two", "5").await;
+        assert_eq!(lister.by_index("picky", "5").expect("it is there").len(), 1);
+    });
+}
+
+#[test]
+fn rf_25_a_reader_sees_the_state_before_a_replace_or_after_it_and_nothing_between() {
+    run(
+        |server| {
+            server.serve_watch_list(false);
+            (0..1000).for_each(|n| drop(server.apply(&format!("a/{n}"), "old".to_owned())));
+        },
+        |world| async move {
+            world.synced().await;
+            world.streaming().await;
+            // The connection is lost, everything changes, and the watch's version is compacted away.
+            world.server.freeze_watches(true);
+            (0..1000).for_each(|n| drop(world.server.apply(&format!("a/{n}"), "new".to_owned())));
+            world.server.compact();
+            world.server.freeze_watches(false);
+            world.server.end_watches(None);
+            let target = world.server.version();
+            let mut mixtures = 0;
+            while world.informer.snapshot().versions()[0].1 < target {
+                let snapshot = world.informer.snapshot();
+                let new = snapshot.iter().filter(|object| object.body() == "new").count();
+                mixtures += usize::from(new != 0 && new != 1000);
+                tokio::task::yield_now().await;
+                settle().await;
+            }
+            assert_eq!(mixtures, 0);
+            assert!(world.informer.snapshot().iter().all(|object| object.body() == "new"));
+        },
+    );
+}
