@@ -1,9 +1,6 @@
 //! Watch-lists: what their initial events come to, and what happens when they do not end.
 
-use std::time::Duration;
-
-use super::script::{check, check_resumed, frame, lists, version, watch_lists};
-use crate::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
+use super::script::{check, check_resumed, lists, watch_lists};
 
 #[test]
 fn wl_01_a_fresh_reflector_asks_for_initial_events_at_the_latest_version_and_makes_no_list() {
@@ -363,45 +360,4 @@ fn ref_22_a_stop_before_the_end_bookmark_delivers_nothing() {
         count failures=0 watches=1 lists=0
         "#,
     );
-}
-
-/// A machine that has just had the end bookmark behind so many initial events, and one live frame.
-fn ended_after(count: usize) -> (ListWatchMachine<()>, StreamId) {
-    let at = Moment { now: Duration::ZERO, chance: 0.0 };
-    let mut machine = ListWatchMachine::new(watch_lists(), None);
-    machine.start(at);
-    let Some(Effect::Watch { stream, .. }) = machine.poll_effect() else { panic!("not a watch") };
-    let initial = (0..count).map(|index| frame(&format!("o{index}@1")));
-    let parts = initial.chain([frame("*3end"), frame("last@4")]).collect();
-    machine.handle_watch_parts(stream, parts, at);
-    (machine, stream)
-}
-
-#[test]
-fn a_large_net_result_is_gathered_in_slices_and_delivered_once() {
-    let (mut machine, _) = ended_after(10_000);
-    let mut effects = Vec::new();
-    while let Some(effect) = machine.poll_effect() {
-        effects.push(effect);
-    }
-    let [Effect::Yield, Effect::Yield, Effect::Deliver(replace), Effect::Deliver(delta)] = effects.as_slice()
-    else {
-        panic!("{} effects", effects.len());
-    };
-    assert!(matches!(replace, Delivery::Replace(whole) if whole.objects.len() == 10_000));
-    assert!(matches!(delta, Delivery::Delta(parts) if parts.len() == 1));
-}
-
-#[test]
-fn what_happens_before_a_large_net_result_is_gathered_comes_after_it() {
-    let (mut machine, stream) = ended_after(10_000);
-    assert!(matches!(machine.poll_effect(), Some(Effect::Yield)));
-    machine.handle_watch_parts(stream, vec![frame("later@5")], Moment { now: Duration::ZERO, chance: 0.0 });
-    let delivered: Vec<_> = std::iter::from_fn(|| machine.poll_effect()).collect();
-    let [Effect::Deliver(Delivery::Replace(_)), Effect::Deliver(Delivery::Delta(_)), Effect::Deliver(last)] =
-        delivered.as_slice()
-    else {
-        panic!("{delivered:?}");
-    };
-    assert!(matches!(last, Delivery::Delta(parts) if parts[0].version() == &version("5")));
 }
