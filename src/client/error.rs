@@ -42,6 +42,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A name from which no path can be made.
+    #[error("{text:?} is no {what}")]
+    Name {
+        /// What it should name.
+        what: &'static str,
+        /// The name.
+        text: String,
+    },
     /// A file of the configuration cannot be read.
     #[error("{what} {path:?} cannot be read: {source}")]
     File {

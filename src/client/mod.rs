@@ -9,14 +9,23 @@
 //!
 //! Read next: `resource.rs` for how a source is described, `list_watch.rs` for what it does.
 
+#[expect(clippy::module_inception, reason = "the handle is the module's main type, and its file is named for it")]
+mod client;
 mod config;
+mod courier;
 mod credentials;
 mod endpoint;
 mod error;
 pub mod frames;
+mod list_watch;
+mod place;
+mod resource;
 pub mod status;
 mod tls;
 pub mod transport;
 
+pub use client::Client;
 pub use config::Config;
 pub use error::{Error, TransportError};
+pub use list_watch::KubeListWatch;
+pub use resource::ResourceSource;

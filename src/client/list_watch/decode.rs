@@ -1,0 +1,130 @@
+//! From the bytes of an item or an event to a part that the machinery understands.
+//!
+//! Answers "what does this frame say?", one frame at a time, on any thread. It knows nothing of streams. Invariants:
+//! 1. Name, uid and version come from a scan of the metadata, before and whether or not the body decodes.
+//! 2. An object that is known in this very version is given back, not decoded.
+//! 3. A frame that cannot be used costs itself alone: set aside if it has a name, unreadable if not; a panic in a
+//!    representation is a frame that cannot be used.
+//! 4. `Representation::keep` is called at most once for a frame that it accepts.
+//!
+//! Read next: `event.rs` for watch frames.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use informer_actors::list_watch::Known;
+use informer_core::delta::SetAside;
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+
+use crate::client::frames::Frame;
+use crate::representation::{DecodeError, MetaScan, Prune, Representation, UnnamedError, meta_scan};
+
+/// What makes objects of frames; shared by all requests of a source.
+#[derive(Debug)]
+pub(crate) struct Decoder<R> {
+    pub(crate) representation: R,
+    pub(crate) prune: Prune,
+    pub(crate) source: SourceId,
+}
+
+/// What one object's bytes turned out to be.
+#[derive(Debug)]
+pub(crate) enum Observed<S> {
+    Object(Object<S>),
+    SetAside(SetAside),
+    Unreadable(Arc<str>),
+}
+
+impl<R: Representation> Decoder<R> {
+    /// Reads one item of a list. Also says whether the item named its kind.
+    pub(crate) fn item(&self, frame: &Frame, known: &Known<R::Body>) -> (Observed<R::Body>, bool) {
+        match frame {
+            Frame::Whole(bytes) => {
+                let scan = meta_scan(bytes);
+                let has_kind = scan.kind.is_some();
+                (self.observe(bytes, &scan, known), has_kind)
+            }
+            Frame::Oversize { head, size } => (self.oversize(head, *size), true),
+        }
+    }
+
+    /// Reads one object whose metadata has been scanned.
+    pub(crate) fn observe(
+        &self,
+        bytes: &[u8],
+        scan: &MetaScan<'_>,
+        known: &Known<R::Body>,
+    ) -> Observed<R::Body> {
+        let (key, version) = match named(scan) {
+            Ok(named) => named,
+            Err(error) => return Observed::Unreadable(unreadable(&error, bytes)),
+        };
+        let meta = Meta {
+            key,
+            uid: scan.uid(),
+            version,
+            source: self.source.clone(),
+            wire_bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+        };
+        let unchanged = |object: &Object<R::Body>| {
+            object.version() == &meta.version && object.uid() == meta.uid.as_ref() && object.source() == &meta.source
+        };
+        if let Some(object) = known.get(&meta.key).filter(unchanged) {
+            return Observed::Object(object);
+        }
+        match self.check_kind(scan).and_then(|()| self.body(bytes)) {
+            Ok(body) => Observed::Object(Object::new(meta, body)),
+            Err(error) => Observed::SetAside(SetAside { key: meta.key, version: meta.version, error }),
+        }
+    }
+
+    /// What the head of an object says that is too long to be read.
+    pub(crate) fn oversize(&self, head: &[u8], size: usize) -> Observed<R::Body> {
+        match named(&meta_scan(head)) {
+            Ok((key, version)) => {
+                let error = format!("its {size} bytes are more than the limit").into();
+                Observed::SetAside(SetAside { key, version, error })
+            }
+            Err(error) => Observed::Unreadable(format!("{size} bytes are more than the limit, and {error}").into()),
+        }
+    }
+
+    fn check_kind(&self, scan: &MetaScan<'_>) -> Result<(), Arc<str>> {
+        let (Some(expected), Some(kind)) = (self.representation.expected(), scan.kind.as_deref()) else {
+            return Ok(());
+        };
+        let version = scan.api_version.as_deref().unwrap_or(&expected.api_version);
+        if kind == expected.kind && version == expected.api_version {
+            return Ok(());
+        }
+        let error = DecodeError::WrongKind {
+            expected: format!("{} {}", expected.api_version, expected.kind),
+            found: format!("{version} {kind}"),
+        };
+        Err(error.to_string().into())
+    }
+
+    fn body(&self, bytes: &[u8]) -> Result<R::Body, Arc<str>> {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+        match catch_unwind(AssertUnwindSafe(|| self.representation.keep(text, &self.prune))) {
+            Ok(body) => Ok(body.map_err(|error| error.to_string())?),
+            Err(panic) => Err(format!("decoding panicked: {}", panic_text(&*panic)).into()),
+        }
+    }
+}
+
+pub(crate) fn named(scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
+    Ok((scan.key()?, scan.version()?))
+}
+
+/// Why nothing can be done with these bytes, with their beginning.
+pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
+    let begins = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]);
+    format!("{error} in {begins:?}").into()
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
+}

@@ -1,0 +1,197 @@
+//! The body of a list, as parts.
+//!
+//! Answers "which objects has the page brought so far, and is it whole?" Invariants:
+//! 1. The end is told only when the document has closed, is a list of the kind asked for, and has a version.
+//! 2. Items without a kind of their own are believed to be of the list's; a list of another kind with such items is
+//!    refused as a whole.
+//!
+//! Read next: `frames/list.rs`, which finds the items.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::stream::{self, Stream};
+use futures_util::{FutureExt, StreamExt};
+use informer_actors::list_watch::Known;
+use informer_actors::runtime::DecodePool;
+use informer_core::delta::ListPart;
+use informer_core::list_watch_error::ListWatchError;
+use tokio::time::timeout;
+
+use super::decode::{Decoder, Observed};
+use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, INLINE_BYTES};
+use crate::client::frames::{Frame, ListHead, ListSplitter, SplitError};
+use crate::representation::Representation;
+
+/// How long the end of a body is waited for when its document has closed: only then can the connection be used again.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What reading a list needs besides its body.
+pub(super) struct Reading<R: Representation> {
+    pub(super) decoder: Arc<Decoder<R>>,
+    pub(super) pool: DecodePool,
+    pub(super) frame_limit: usize,
+    pub(super) known: Known<R::Body>,
+}
+
+type Parts<S> = Vec<Result<ListPart<S>, ListWatchError>>;
+
+enum Piece {
+    Items(Vec<Frame>),
+    End(ListHead),
+    Failed(ListWatchError),
+}
+
+impl<R: Representation> Reading<R> {
+    pub(super) fn parts(self, body: Body) -> impl Stream<Item = Result<ListPart<R::Body>, ListWatchError>> {
+        let width = self.pool.width();
+        let shared = Arc::new((self.decoder, self.known, AtomicBool::new(false)));
+        let pool = self.pool;
+        pieces(body, self.frame_limit)
+            .map(move |piece| {
+                let (shared, pool) = (Arc::clone(&shared), pool.clone());
+                async move {
+                    match piece {
+                        Piece::Items(items) => decoded(shared, pool, items).await,
+                        Piece::End(head) => {
+                            vec![end(&shared.0, head, shared.2.load(Ordering::Relaxed))]
+                        }
+                        Piece::Failed(error) => vec![Err(error)],
+                    }
+                }
+                .boxed_local()
+            })
+            .buffered(width + 1)
+            .flat_map(stream::iter)
+    }
+}
+
+type Shared<R> = Arc<(Arc<Decoder<R>>, Known<<R as Representation>::Body>, AtomicBool)>;
+
+/// Decodes one chunk; notes in the shared flag whether an item did not name its kind.
+async fn decoded<R: Representation>(shared: Shared<R>, pool: DecodePool, items: Vec<Frame>) -> Parts<R::Body> {
+    let bytes: usize = items.iter().map(Frame::len).sum();
+    let job = move || {
+        let (decoder, known, nameless) = &*shared;
+        let (mut objects, mut others) = (Vec::with_capacity(items.len()), Vec::new());
+        for item in &items {
+            let (observed, has_kind) = decoder.item(item, known);
+            if !has_kind {
+                nameless.store(true, Ordering::Relaxed);
+            }
+            match observed {
+                Observed::Object(object) => objects.push(object),
+                Observed::SetAside(aside) => others.push(Ok(ListPart::SetAside(aside))),
+                Observed::Unreadable(why) => others.push(Ok(ListPart::Unreadable(why))),
+            }
+        }
+        let objects = (!objects.is_empty()).then_some(Ok(ListPart::Objects(objects)));
+        objects.into_iter().chain(others).collect()
+    };
+    if bytes < INLINE_BYTES {
+        // A long list of small chunks must not keep the arbiter from everything else.
+        tokio::task::yield_now().await;
+        return job();
+    }
+    pool.run(job).await.unwrap_or_else(|error| vec![Err(ListWatchError::source(error.to_string()))])
+}
+
+struct Progress {
+    body: Body,
+    splitter: ListSplitter,
+    items: Vec<Frame>,
+    held: usize,
+}
+
+fn pieces(body: Body, frame_limit: usize) -> impl Stream<Item = Piece> {
+    let progress = Progress { body, splitter: ListSplitter::new(frame_limit), items: Vec::new(), held: 0 };
+    stream::unfold(Some(progress), |progress| async move { Some(progress?.next().await) })
+}
+
+impl Progress {
+    /// The next full chunk, or the last one, or the end; then, if there is more, itself.
+    async fn next(mut self) -> (Piece, Option<Self>) {
+        loop {
+            if self.items.len() >= CHUNK_OBJECTS || self.held >= CHUNK_BYTES {
+                return (self.take(), Some(self));
+            }
+            if self.splitter.is_closed() {
+                return self.finish().await;
+            }
+            let chunk = match self.body.next().await {
+                Some(Ok(chunk)) => chunk,
+                Some(Err(error)) => return (Piece::Failed(error.into()), None),
+                None => return self.finish().await,
+            };
+            let before = self.items.len();
+            if let Err(error) = self.splitter.push(&chunk, &mut self.items) {
+                return (Piece::Failed(broken(&error)), None);
+            }
+            self.held += self.items[before..].iter().map(Frame::len).sum::<usize>();
+        }
+    }
+
+    /// Cuts a chunk off the items: one body chunk may hold several.
+    fn take(&mut self) -> Piece {
+        let mut bytes = 0;
+        let mut fits = |item: &Frame| {
+            let room = bytes < CHUNK_BYTES;
+            bytes += item.len();
+            room
+        };
+        let count = self.items.iter().take(CHUNK_OBJECTS).take_while(|item| fits(item)).count();
+        let rest = self.items.split_off(count);
+        let chunk = std::mem::replace(&mut self.items, rest);
+        self.held -= chunk.iter().map(Frame::len).sum::<usize>();
+        Piece::Items(chunk)
+    }
+
+    async fn finish(mut self) -> (Piece, Option<Self>) {
+        if !self.items.is_empty() {
+            return (self.take(), Some(self));
+        }
+        if self.splitter.is_closed() {
+            while let Ok(Some(Ok(chunk))) = timeout(LINGER, self.body.next()).await {
+                if let Err(error) = self.splitter.push(&chunk, &mut self.items) {
+                    return (Piece::Failed(broken(&error)), None);
+                }
+            }
+        }
+        match self.splitter.finish() {
+            Ok(head) => (Piece::End(head), None),
+            Err(error) => (Piece::Failed(broken(&error)), None),
+        }
+    }
+}
+
+fn broken(error: &SplitError) -> ListWatchError {
+    ListWatchError::Protocol(error.to_string().into())
+}
+
+/// Judges what the list said of itself.
+fn end<R: Representation>(
+    decoder: &Decoder<R>,
+    head: ListHead,
+    has_nameless_items: bool,
+) -> Result<ListPart<R::Body>, ListWatchError> {
+    let refused = |why: String| Err(ListWatchError::Protocol(why.into()));
+    let kind = head.kind.as_deref().unwrap_or("object without a kind");
+    if kind == "Table" {
+        return refused("a Table is not supported: the server must send a list of objects".to_owned());
+    }
+    if !head.has_items {
+        return refused(format!("a {kind} is no list"));
+    }
+    let expected = decoder.representation.expected().map(|expected| format!("{}List", expected.kind));
+    if let Some(expected) = expected.filter(|expected| has_nameless_items && expected != kind) {
+        return refused(format!("wrong kind: a {kind}, not a {expected}"));
+    }
+    let Some(version) = head.version else {
+        return refused(format!("the {kind} has no resource version"));
+    };
+    match version.parse() {
+        Ok(version) => Ok(ListPart::End { version, token: head.token }),
+        Err(error) => refused(error.to_string()),
+    }
+}

@@ -1,0 +1,239 @@
+//! Where a resource lies in the API, and which part of it is meant.
+//!
+//! Answers "which path and query is this request?" for lists, watches and single objects. It sends nothing.
+//! Invariants:
+//! 1. The selectors of the source stand in every list and every watch, on every page and every reconnect.
+//! 2. A page after the first carries a token and no version.
+//! 3. A name that would lead to another path is refused, never escaped into something that might.
+//!
+//! Read next: `list_watch.rs`, which sends them.
+
+use std::fmt::Write as _;
+
+use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
+use kube_core::discovery::ApiResource;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::error::Error;
+use crate::representation::Asked;
+
+/// What a query value may contain unescaped: RFC 3986's unreserved characters.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A resource, a scope and selectors.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) resource: ApiResource,
+    pub(crate) namespace: Option<String>,
+    pub(crate) labels: Option<String>,
+    pub(crate) fields: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn new(resource: ApiResource) -> Self {
+        Self { resource, namespace: None, labels: None, fields: None }
+    }
+
+    /// `pods`, or `deployments.apps`.
+    pub(crate) fn name(&self) -> String {
+        let ApiResource { plural, group, .. } = &self.resource;
+        if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") }
+    }
+
+    pub(crate) fn is_selective(&self) -> bool {
+        self.labels.is_some() || self.fields.is_some()
+    }
+
+    /// Refuses a description from which no path can be made.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let ApiResource { plural, group, version, .. } = &self.resource;
+        segment("resource", plural)?;
+        segment("version", version)?;
+        if !group.is_empty() {
+            segment("group", group)?;
+        }
+        self.namespace.as_deref().map_or(Ok(()), |namespace| segment("namespace", namespace))
+    }
+
+    fn collection(&self, namespace: Option<&str>) -> String {
+        let ApiResource { plural, group, api_version, .. } = &self.resource;
+        let root = if group.is_empty() { "api" } else { "apis" };
+        match namespace {
+            Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
+            None => format!("/{root}/{api_version}/{plural}"),
+        }
+    }
+
+    /// The path of one object; the namespace is the object's own.
+    pub(crate) fn object(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
+        namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
+        segment("name", name)?;
+        Ok(format!("{}/{name}", self.collection(namespace)))
+    }
+
+    pub(crate) fn list(&self, request: &ListRequest) -> String {
+        let mut query = Query::new(self.collection(self.namespace.as_deref()));
+        self.select(&mut query, request.name.as_deref());
+        if let Some(limit) = request.limit {
+            query.add("limit", &limit.to_string());
+        }
+        match &request.token {
+            Some(token) => query.add("continue", token),
+            None => query.add_version(&request.version),
+        }
+        query.0
+    }
+
+    /// A list that can only hold the object of this key, if the selectors select it.
+    pub(crate) fn list_one(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
+        namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
+        segment("name", name)?;
+        let mut query = Query::new(self.collection(namespace));
+        self.select(&mut query, Some(name));
+        Ok(query.0)
+    }
+
+    pub(crate) fn watch(&self, request: &WatchRequest) -> String {
+        let mut query = Query::new(self.collection(self.namespace.as_deref()));
+        query.add("watch", "true");
+        query.add("allowWatchBookmarks", "true");
+        query.add("timeoutSeconds", &request.timeout.as_secs().max(1).to_string());
+        self.select(&mut query, None);
+        query.add_version(&request.version);
+        if request.initial_events {
+            query.add("sendInitialEvents", "true");
+            query.add("resourceVersionMatch", "NotOlderThan");
+        }
+        query.0
+    }
+
+    fn select(&self, query: &mut Query, name: Option<&str>) {
+        if let Some(labels) = &self.labels {
+            query.add("labelSelector", labels);
+        }
+        let by_name = name.map(|name| format!("metadata.name={name}"));
+        match (&self.fields, by_name) {
+            (Some(fields), Some(by_name)) => query.add("fieldSelector", &format!("{fields},{by_name}")),
+            (Some(fields), None) => query.add("fieldSelector", fields),
+            (None, Some(by_name)) => query.add("fieldSelector", &by_name),
+            (None, None) => {}
+        }
+    }
+}
+
+/// The kind of answer that an Accept header asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    List,
+    /// A single object, or watch events of them.
+    Object,
+}
+
+pub(crate) fn accept(asked: Asked, form: Form) -> &'static str {
+    match (asked, form) {
+        (Asked::Objects, _) => "application/json",
+        (Asked::Metadata, Form::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+        (Asked::Metadata, Form::Object) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    }
+}
+
+/// A path with its query so far.
+struct Query(String);
+
+impl Query {
+    fn new(path: String) -> Self {
+        Self(path)
+    }
+
+    fn add(&mut self, key: &str, value: &str) {
+        let joint = if self.0.contains('?') { '&' } else { '?' };
+        let value = utf8_percent_encode(value, QUERY);
+        write!(self.0, "{joint}{key}={value}").expect("a String takes every text");
+    }
+
+    fn add_version(&mut self, version: &AskedVersion) {
+        let text = version.to_string();
+        if !text.is_empty() {
+            self.add("resourceVersion", &text);
+        }
+    }
+}
+
+fn segment(what: &'static str, text: &str) -> Result<(), Error> {
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte);
+    if text.is_empty() || text == "." || text == ".." || !text.bytes().all(harmless) {
+        return Err(Error::Name { what, text: text.to_owned() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use informer_core::meta::ResourceVersion;
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::core::v1::Pod;
+    use std::time::Duration;
+
+    fn pods() -> Place {
+        Place::new(ApiResource::erase::<Pod>(&()))
+    }
+
+    fn list(version: AskedVersion) -> ListRequest {
+        ListRequest { version, limit: None, token: None, name: None }
+    }
+
+    fn at(number: u64) -> AskedVersion {
+        AskedVersion::From(ResourceVersion::from_number(number).unwrap())
+    }
+
+    #[test]
+    fn lists_ask_for_the_version_or_continue_a_page() {
+        assert_eq!(pods().list(&list(AskedVersion::Latest)), "/api/v1/pods");
+        assert_eq!(pods().list(&list(AskedVersion::Any)), "/api/v1/pods?resourceVersion=0");
+        let first = ListRequest { limit: Some(500), ..list(at(10)) };
+        assert_eq!(pods().list(&first), "/api/v1/pods?limit=500&resourceVersion=10");
+        let second = ListRequest { token: Some("a b/=".to_owned()), ..first };
+        assert_eq!(pods().list(&second), "/api/v1/pods?limit=500&continue=a%20b%2F%3D");
+    }
+
+    #[test]
+    fn wl_17_selectors_stand_in_every_request_and_a_name_joins_the_fields() {
+        let mut place = Place::new(ApiResource::erase::<Deployment>(&()));
+        place.namespace = Some("web".to_owned());
+        place.labels = Some("app in (a,b)".to_owned());
+        place.fields = Some("metadata.name!=x".to_owned());
+        let selected = "labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%21%3Dx";
+        let page = ListRequest { token: Some("t".to_owned()), ..list(AskedVersion::Any) };
+        let path = "/apis/apps/v1/namespaces/web/deployments";
+        assert_eq!(place.list(&page), format!("{path}?{selected}&continue=t"));
+        let named = ListRequest { name: Some("y".to_owned()), ..list(AskedVersion::Latest) };
+        assert_eq!(place.list(&named), format!("{path}?{selected}%2Cmetadata.name%3Dy"));
+        let watch = WatchRequest { version: at(7), initial_events: false, timeout: Duration::from_secs(300) };
+        assert_eq!(
+            place.watch(&watch),
+            format!("{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&{selected}&resourceVersion=7")
+        );
+        assert_eq!((place.name().as_str(), pods().name().as_str()), ("deployments.apps", "pods"));
+    }
+
+    #[test]
+    fn wl_01_a_watch_list_asks_for_initial_events_not_older_than_its_version() {
+        let first = WatchRequest { version: AskedVersion::Latest, initial_events: true, timeout: Duration::from_secs(9) };
+        let plain = "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=9";
+        let initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        assert_eq!(pods().watch(&first), format!("{plain}{initial}"));
+        let later = WatchRequest { version: at(10), ..first };
+        assert_eq!(pods().watch(&later), format!("{plain}&resourceVersion=10{initial}"));
+    }
+
+    #[test]
+    fn rest_14_a_name_that_leads_elsewhere_is_refused() {
+        for name in ["", ".", "..", "a/b", "a%b", "a?b", "a#b", "a b", "é"] {
+            assert!(matches!(pods().object(Some("a"), name), Err(Error::Name { what: "name", .. })), "{name}");
+            assert!(matches!(pods().object(Some(name), "a"), Err(Error::Name { what: "namespace", .. })), "{name}");
+        }
+        let role = pods().object(None, "system:node-role").unwrap();
+        assert_eq!(role, "/api/v1/pods/system:node-role");
+    }
+}
