@@ -143,12 +143,13 @@ impl<S> Backlog<S> {
     }
 
     /// Owes `Updated{cause: Resync}`, old and new the same, for each object of `snapshot`, the state of all that was
-    /// recorded, unless a change of it is told in its place. Let go while an earlier resync is still running, and
-    /// while the initial list is: then every object is being told anyway. O(1).
+    /// recorded. A key whose change is owed, or comes before the resync gets there, is told that and no resync. Let
+    /// go while an earlier resync is running, and while the initial list is: then all is being told anyway. O(1).
     pub fn resync(&mut self, snapshot: Snapshot<S>) {
         let is_telling_everything = |cursor: &Cursor<S>| cursor.purpose() != Purpose::Relist;
         if !self.cursors.iter().any(is_telling_everything) {
             self.owe(Purpose::Resync, from_nothing(snapshot));
+            self.tidy();
         }
     }
 
