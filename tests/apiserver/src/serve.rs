@@ -3,10 +3,11 @@
 //! Answers: how does the server start and stop, whatever runtime its user has? It knows no Kubernetes.
 //! 1. The socket listens before `start` returns, so a client may connect at once.
 //! 2. `stop` first marks all connections for a reset, then ends the system, then joins the thread.
-//! 3. The accept backlog and the number of connections are those of the framework; idle ones are kept 3 min.
+//! 3. `stop` returns when the worker threads have ended too, so nothing of the server outlives it.
+//! 4. The accept backlog and the number of connections are those of the framework; idle ones are kept 3 min.
+use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,6 +24,13 @@ use crate::world::World;
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
 const BACKLOG: i32 = 1_024;
+/// How long `stop` waits for the worker threads, which have nothing left to wait for themselves.
+const WORKERS_END: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// Dropped when a worker thread ends, so that `stop` can wait for that.
+    static ALIVE: RefCell<Option<mpsc::Sender<()>>> = const { RefCell::new(None) };
+}
 
 /// How to serve.
 #[derive(Debug)]
@@ -39,6 +47,8 @@ pub(crate) struct Serving {
     handle: ServerHandle,
     connections: Arc<Connections>,
     thread: JoinHandle<()>,
+    /// Closed once no worker thread is left.
+    workers: Mutex<mpsc::Receiver<()>>,
 }
 
 impl Serving {
@@ -49,11 +59,12 @@ impl Serving {
         let (world, noted) = (Arc::clone(world), Arc::clone(&connections));
         let (workers, tls) = (setup.workers, setup.tls.clone());
         let (ready, started) = mpsc::channel();
+        let (alive, gone_workers) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name(format!("apiserver-{}", addr.port()))
             .spawn(move || {
                 actix_web::rt::System::new().block_on(async move {
-                    let server = server(world, noted, workers, listener, tls);
+                    let server = server(web::Data::from(world), noted, (workers, alive), listener, tls);
                     let failed = match server {
                         Ok(server) => {
                             // The starter waits for this message; it is there.
@@ -70,7 +81,7 @@ impl Serving {
             .map_err(StartError::Thread)?;
         let gone = |_| StartError::Thread(std::io::ErrorKind::BrokenPipe.into());
         let handle = started.recv().map_err(gone)?.map_err(StartError::Thread)?;
-        Ok(Self { addr, handle, connections, thread })
+        Ok(Self { addr, handle, connections, thread, workers: Mutex::new(gone_workers) })
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
@@ -83,6 +94,9 @@ impl Serving {
         // The future only waits for what the join below waits for too.
         drop(self.handle.stop(false));
         let _panicked = self.thread.join();
+        // Nothing is ever sent: an error means closed, which is what is waited for.
+        let workers = self.workers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let _closed = workers.recv_timeout(WORKERS_END);
     }
 }
 
@@ -96,18 +110,23 @@ fn listen(port: u16) -> std::io::Result<TcpListener> {
 }
 
 fn server(
-    world: Arc<World>,
+    data: web::Data<World>,
     connections: Arc<Connections>,
-    workers: usize,
+    (workers, alive): (usize, mpsc::Sender<()>),
     listener: TcpListener,
     tls: Option<Tls>,
 ) -> std::io::Result<Server> {
-    let data = web::Data::from(world);
-    let server = HttpServer::new(move || App::new().app_data(data.clone()).default_service(web::to(handle)))
+    let app = move || {
+        ALIVE.with(|slot| *slot.borrow_mut() = Some(alive.clone()));
+        App::new().app_data(data.clone()).default_service(web::to(handle))
+    };
+    let server = HttpServer::new(app)
         .on_connect(move |io, data| connections.note(io, data))
         .workers(workers)
         .keep_alive(KEEP_ALIVE)
         .client_request_timeout(HEAD_TIMEOUT)
+        // A client that closes its side is gone; otherwise its watches would live on.
+        .h1_allow_half_closed(false)
         .disable_signals();
     let server = match tls {
         Some(tls) => server.listen_rustls_0_23(listener, tls.config)?,

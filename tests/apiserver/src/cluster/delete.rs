@@ -180,6 +180,7 @@ impl Cluster {
             self.commit(&kind, &key, None);
         }
         self.end_watches(Some(&resource), WatchEnd::Clean);
+        self.forget(&resource);
         self.registry.replace(&resource, Vec::new());
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     revision: u64,
+    /// The history floor of tables that do not exist yet.
+    floor: u64,
     settings: Settings,
     pub(crate) registry: Registry,
     tables: BTreeMap<ResourceId, Table>,
@@ -74,6 +76,7 @@ impl Cluster {
     pub(crate) fn new(settings: Settings, now: i64) -> Self {
         let mut cluster = Self {
             revision: settings.first_revision,
+            floor: settings.first_revision,
             settings,
             registry: Registry::builtin(),
             tables: BTreeMap::new(),
@@ -106,10 +109,21 @@ impl Cluster {
 
     pub(super) fn table_mut(&mut self, resource: &ResourceId) -> &mut Table {
         if !self.tables.contains_key(resource) {
-            let table = Table::new(self.settings.event_window, self.settings.first_revision);
+            let table = Table::new(self.settings.event_window, self.floor);
             self.tables.insert(resource.clone(), table);
         }
         self.tables.get_mut(resource).expect("inserted above")
+    }
+
+    /// The version up to which a resource's past is forgotten.
+    pub(super) fn floor(&self, resource: &ResourceId) -> u64 {
+        self.table(resource).map_or(self.floor, |table| table.history.floor())
+    }
+
+    /// Forgets the past of one resource, all of it.
+    pub(super) fn forget(&mut self, resource: &ResourceId) {
+        let revision = self.revision;
+        self.table_mut(resource).history.compact(revision);
     }
 
     pub(super) fn find(&self, resource: &ResourceId, key: &str) -> Option<&Arc<Object>> {
@@ -144,13 +158,10 @@ impl Cluster {
     /// Forgets all events but those of the last `revisions` versions.
     pub(crate) fn keep_revisions(&mut self, revisions: u64) {
         let floor = self.revision.saturating_sub(revisions);
-        for kind in self.registry.namespaced() {
-            self.table_mut(&kind);
-        }
         for table in self.tables.values_mut() {
             table.history.compact(floor);
         }
-        self.settings.first_revision = self.settings.first_revision.max(floor);
+        self.floor = self.floor.max(floor);
     }
 
     /// Makes every continue token issued so far expire.
@@ -169,7 +180,7 @@ impl Cluster {
     pub(crate) fn restore(&mut self, frozen: &Frozen) {
         self.end_watches(None, WatchEnd::Clean);
         self.revision = frozen.revision;
-        self.settings.first_revision = frozen.revision;
+        self.floor = frozen.revision;
         self.registry = frozen.registry.clone();
         self.tables = frozen.tables.clone();
         self.token_epoch += 1;

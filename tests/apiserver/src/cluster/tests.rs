@@ -1,3 +1,475 @@
 //! Table tests of the core: one store, driven by calls, read by lists and drained watches.
 //!
 //! They answer whether the rules of versions, lists, watches and writes hold without a socket in between.
+//! `model` holds the property test against a naive store.
+mod model;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::delete::DeleteOptions;
+use super::kind::Kind;
+use super::list::Page;
+use super::object::Object;
+use super::options::{ListOptions, WatchOptions};
+use super::patch::PatchKind;
+use super::representation::Form;
+use super::selector::Selector;
+use super::status::ApiError;
+use super::store::{Call, Cluster, Settings};
+use super::watch::{Drained, Opened, Start};
+
+const SETTINGS: Settings = Settings { first_revision: 1_000, event_window: 100, watch_queue: 50, seed: 1 };
+
+/// A store with the calls tests make of it.
+struct Bench {
+    cluster: Cluster,
+    kind: Arc<Kind>,
+}
+
+impl Bench {
+    fn new(group: &str, plural: &str) -> Self {
+        Self::with(SETTINGS, group, plural)
+    }
+
+    fn with(settings: Settings, group: &str, plural: &str) -> Self {
+        let cluster = Cluster::new(settings, 0);
+        let kind = cluster.registry.find(group, "v1", plural).expect("a built-in kind").clone();
+        Self { cluster, kind }
+    }
+
+    fn act<R>(&mut self, namespace: &str, name: &str, act: impl FnOnce(&mut Cluster, &Call<'_>) -> R) -> R {
+        let kind = Arc::clone(&self.kind);
+        let call = Call { kind: &kind, namespace, name, status: false, dry_run: false, now: 1_700_000_000 };
+        act(&mut self.cluster, &call)
+    }
+
+    fn create(&mut self, namespace: &str, body: Value) -> Result<Arc<Object>, ApiError> {
+        self.act(namespace, "", |cluster, call| cluster.create(call, body))
+    }
+
+    fn named(&mut self, name: &str) -> Arc<Object> {
+        self.create("default", json!({"metadata": {"name": name}})).unwrap()
+    }
+
+    fn labelled(&mut self, name: &str, value: &str) -> Arc<Object> {
+        self.create("default", json!({"metadata": {"name": name, "labels": {"app": value}}})).unwrap()
+    }
+
+    fn merge(&mut self, name: &str, patch: Value) -> Result<Arc<Object>, ApiError> {
+        let text = patch.to_string();
+        let patched =
+            self.act("default", name, |cluster, call| cluster.patch(call, PatchKind::Merge, text.as_bytes()));
+        patched.map(|written| written.object)
+    }
+
+    fn delete(&mut self, name: &str) -> Result<bool, ApiError> {
+        let options = DeleteOptions::default();
+        self.act("default", name, |cluster, call| cluster.delete(call, &options))
+            .map(|deleted| deleted.removed)
+    }
+
+    fn list(&self, query: &[(&str, &str)]) -> Result<Page, ApiError> {
+        let options = ListOptions::parse(&owned(query), &self.kind)?;
+        self.cluster.list(&self.kind, None, &options).map(super::list::Listing::page)
+    }
+
+    fn open(&mut self, query: &[(&str, &str)]) -> Opened {
+        match self.try_open(query).unwrap() {
+            Start::Open(opened) => opened,
+            Start::TooOld(error) => panic!("{error}"),
+        }
+    }
+
+    fn try_open(&mut self, query: &[(&str, &str)]) -> Result<Start, ApiError> {
+        let options = WatchOptions::parse(&owned(query), &self.kind, true)?;
+        self.cluster.watch(&Arc::clone(&self.kind), None, &options)
+    }
+
+    /// All that is owed, as (type, name, version).
+    fn drain(&mut self, watch: usize) -> Vec<(String, String, u64)> {
+        let mut told = Vec::new();
+        while let Drained::Some(deliveries) = self.cluster.drain(watch, 7) {
+            for delivery in deliveries {
+                let line: Value =
+                    serde_json::from_slice(&delivery.line(&self.kind, Form::Full, true)).unwrap();
+                let text = |at: &str| line.pointer(at).and_then(Value::as_str).unwrap().to_owned();
+                let version = text("/object/metadata/resourceVersion").parse().unwrap();
+                told.push((text("/type"), text("/object/metadata/name"), version));
+            }
+        }
+        told
+    }
+}
+
+fn owned(query: &[(&str, &str)]) -> Vec<(String, String)> {
+    query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn names(page: &Page) -> Vec<&str> {
+    page.objects.iter().map(|object| &*object.name).collect()
+}
+
+fn told(events: &[(String, String, u64)]) -> Vec<(&str, &str)> {
+    events.iter().map(|(event_type, name, _)| (event_type.as_str(), name.as_str())).collect()
+}
+
+#[test]
+fn api_01_each_write_takes_the_next_version_of_the_whole_store() {
+    let mut bench = Bench::new("", "configmaps");
+    let before = bench.cluster.revision();
+    assert_eq!(bench.named("a").revision, before + 1);
+    assert_eq!(bench.named("b").revision, before + 2);
+    assert_eq!(bench.list(&[]).unwrap().revision, before + 2);
+    assert_eq!(bench.create("default", json!({"metadata": {"name": "a"}})).unwrap_err().code(), 409);
+    assert_eq!(bench.cluster.revision(), before + 2, "a refused write takes no version");
+}
+
+#[test]
+fn api_02_a_write_that_changes_nothing_keeps_its_version_and_tells_no_one() {
+    let mut bench = Bench::new("", "configmaps");
+    let made = bench.labelled("a", "x");
+    let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
+    let again = bench.merge("a", json!({"metadata": {"labels": {"app": "x"}}})).unwrap();
+    assert_eq!(again.revision, made.revision);
+    assert_eq!(bench.drain(watch), []);
+}
+
+#[test]
+fn api_03_a_deletion_has_a_version_of_its_own() {
+    let mut bench = Bench::new("", "configmaps");
+    let made = bench.named("a");
+    let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
+    bench.delete("a").unwrap();
+    assert_eq!(bench.drain(watch), [("DELETED".to_owned(), "a".to_owned(), made.revision + 1)]);
+}
+
+#[test]
+fn api_05_exact_shows_the_state_at_that_version() {
+    let mut bench = Bench::new("", "configmaps");
+    let first = bench.named("a").revision.to_string();
+    bench.named("b");
+    bench.delete("a").unwrap();
+    let exact = bench.list(&[("resourceVersion", &first), ("resourceVersionMatch", "Exact")]).unwrap();
+    assert_eq!((names(&exact), exact.revision.to_string()), (vec!["a"], first.clone()));
+    let legacy = bench.list(&[("resourceVersion", &first), ("limit", "5")]).unwrap();
+    assert_eq!(names(&legacy), ["a"]);
+    bench.cluster.keep_revisions(0);
+    let gone = bench.list(&[("resourceVersion", &first), ("resourceVersionMatch", "Exact")]).unwrap_err();
+    assert_eq!((gone.code(), gone.reason()), (410, "Expired"));
+}
+
+#[test]
+fn api_06_forbidden_combinations_are_refused() {
+    let bench = Bench::new("", "configmaps");
+    for (query, code) in [
+        (vec![("resourceVersionMatch", "Exact")], 422),
+        (vec![("resourceVersionMatch", "NotOlderThan"), ("resourceVersion", "5"), ("continue", "x")], 422),
+        (vec![("resourceVersionMatch", "Exact"), ("resourceVersion", "0")], 422),
+        (vec![("resourceVersionMatch", "Newest"), ("resourceVersion", "5")], 422),
+        (vec![("sendInitialEvents", "true")], 422),
+        (vec![("resourceVersion", "abc")], 400),
+        (vec![("resourceVersion", "5"), ("continue", "x")], 400),
+        (vec![("continue", "x")], 400),
+        (vec![("limit", "many")], 400),
+        (vec![("fieldSelector", "spec.nope=1")], 400),
+        (vec![("labelSelector", "a in b")], 400),
+    ] {
+        assert_eq!(bench.list(&query).unwrap_err().code(), code, "{query:?}");
+    }
+}
+
+#[test]
+fn api_07_pages_come_from_one_snapshot_in_the_byte_order_of_keys() {
+    let mut bench = Bench::new("", "configmaps");
+    let namespaces = bench.cluster.registry.find("", "v1", "namespaces").unwrap().clone();
+    for name in ["zo", "zo-b"] {
+        let call = Call { kind: &namespaces, namespace: "", name: "", status: false, dry_run: false, now: 0 };
+        bench.cluster.create(&call, json!({"metadata": {"name": name}})).unwrap();
+    }
+    bench.create("zo", json!({"metadata": {"name": "a"}})).unwrap();
+    bench.create("zo-b", json!({"metadata": {"name": "b"}})).unwrap();
+    bench.create("zo", json!({"metadata": {"name": "c"}})).unwrap();
+    assert_eq!(names(&bench.list(&[]).unwrap()), ["b", "a", "c"], "- sorts before /");
+
+    let first = bench.list(&[("limit", "1")]).unwrap();
+    assert_eq!((names(&first), first.remaining), (vec!["b"], Some(2)));
+    bench.create("zo", json!({"metadata": {"name": "aa"}})).unwrap();
+    let token = first.continue_token.unwrap();
+    let second = bench.list(&[("limit", "1"), ("continue", &token)]).unwrap();
+    assert_eq!((names(&second), second.remaining, second.revision), (vec!["a"], Some(1), first.revision));
+    let token = second.continue_token.unwrap();
+    let third = bench.list(&[("limit", "1"), ("continue", &token)]).unwrap();
+    assert_eq!((names(&third), third.remaining, third.continue_token.clone()), (vec!["c"], None, None));
+}
+
+#[test]
+fn api_07_with_a_selector_nothing_is_said_about_the_remaining_items() {
+    let mut bench = Bench::new("", "configmaps");
+    for name in ["a", "b", "c"] {
+        bench.labelled(name, "x");
+    }
+    let page = bench.list(&[("limit", "1"), ("labelSelector", "app=x")]).unwrap();
+    assert_eq!((page.remaining, page.continue_token.is_some()), (None, true));
+}
+
+#[test]
+fn api_08_an_expired_token_comes_with_a_fresh_one_that_goes_on_at_the_latest_version() {
+    let mut bench = Bench::new("", "configmaps");
+    for name in ["a", "b", "c"] {
+        bench.named(name);
+    }
+    let token = bench.list(&[("limit", "1")]).unwrap().continue_token.unwrap();
+    bench.named("bb");
+    bench.cluster.keep_revisions(0);
+    let refused = bench.list(&[("limit", "9"), ("continue", &token)]).unwrap_err();
+    assert_eq!((refused.code(), refused.reason()), (410, "Expired"));
+    let status = refused.to_status();
+    let fresh = status["metadata"]["continue"].as_str().unwrap();
+    let rest = bench.list(&[("limit", "9"), ("continue", fresh)]).unwrap();
+    assert_eq!((names(&rest), rest.revision), (vec!["b", "bb", "c"], bench.cluster.revision()));
+}
+
+#[test]
+fn api_11_a_watch_from_a_version_tells_everything_after_it_in_order() {
+    let mut bench = Bench::new("", "configmaps");
+    let first = bench.named("a").revision.to_string();
+    bench.named("b");
+    bench.merge("a", json!({"data": {"k": "v"}})).unwrap();
+    let watch = bench.open(&[("resourceVersion", &first)]).watch;
+    bench.delete("b").unwrap();
+    let events = bench.drain(watch);
+    assert_eq!(told(&events), [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]);
+    assert!(events.windows(2).all(|pair| pair[0].2 < pair[1].2));
+}
+
+#[test]
+fn api_12_a_watch_from_before_the_history_is_too_old() {
+    let mut bench = Bench::with(Settings { event_window: 2, ..SETTINGS }, "", "configmaps");
+    let first = bench.named("a").revision;
+    for name in ["b", "c"] {
+        bench.named(name);
+    }
+    let open = bench.open(&[("resourceVersion", &first.to_string())]);
+    assert_eq!(told(&bench.drain(open.watch)), [("ADDED", "b"), ("ADDED", "c")]);
+    bench.named("d");
+    match bench.try_open(&[("resourceVersion", &first.to_string())]).unwrap() {
+        Start::TooOld(error) => {
+            let expected = format!("too old resource version: {first} ({})", first + 1);
+            assert_eq!((error.code(), error.reason(), error.message()), (410, "Expired", expected.as_str()));
+        }
+        Start::Open(_) => panic!("the event after the first version is forgotten"),
+    }
+}
+
+#[test]
+fn api_16_a_selector_looks_at_the_state_before_and_after() {
+    let mut bench = Bench::new("", "configmaps");
+    let version = bench.cluster.revision().to_string();
+    let watch = bench.open(&[("resourceVersion", &version), ("labelSelector", "app=x")]).watch;
+    bench.labelled("a", "y");
+    let entered = bench.merge("a", json!({"metadata": {"labels": {"app": "x"}}})).unwrap().revision;
+    bench.merge("a", json!({"data": {"k": "v"}})).unwrap();
+    let left = bench.merge("a", json!({"data": {"k": "w"}, "metadata": {"labels": {"app": "y"}}})).unwrap();
+    bench.delete("a").unwrap();
+    let Drained::Some(deliveries) = bench.cluster.drain(watch, 9) else { panic!("events are owed") };
+    let lines: Vec<Value> = deliveries
+        .iter()
+        .map(|delivery| serde_json::from_slice(&delivery.line(&bench.kind, Form::Full, true)).unwrap())
+        .collect();
+    let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["ADDED", "MODIFIED", "DELETED"]);
+    assert_eq!(lines[0]["object"]["metadata"]["resourceVersion"], entered.to_string());
+    assert_eq!(lines[2]["object"]["metadata"]["resourceVersion"], left.revision.to_string());
+    assert_eq!(lines[2]["object"]["data"]["k"], "v", "a leaving object is told in its old state");
+}
+
+#[test]
+fn api_17_a_watcher_that_falls_behind_is_closed_and_loses_nothing_when_it_resumes() {
+    let mut bench = Bench::with(Settings { watch_queue: 3, ..SETTINGS }, "", "configmaps");
+    let version = bench.cluster.revision().to_string();
+    let watch = bench.open(&[("resourceVersion", &version)]).watch;
+    for name in ["a", "b", "c"] {
+        bench.named(name);
+    }
+    assert_eq!(bench.cluster.watch_count(None), 1);
+    bench.named("d");
+    assert_eq!(bench.cluster.watch_count(None), 0);
+    assert!(matches!(bench.cluster.drain(watch, 9), Drained::Ended(_)));
+    let resumed = bench.open(&[("resourceVersion", &version)]).watch;
+    assert_eq!(told(&bench.drain(resumed)), [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c"), ("ADDED", "d")]);
+}
+
+#[test]
+fn api_22_a_generated_name_has_five_letters_more_and_at_most_63() {
+    let mut bench = Bench::new("", "configmaps");
+    let made = bench.create("default", json!({"metadata": {"generateName": "web-"}})).unwrap();
+    assert!(made.name.starts_with("web-") && made.name.len() == 9, "{}", made.name);
+    let long = bench.create("default", json!({"metadata": {"generateName": "a".repeat(80)}})).unwrap();
+    assert_eq!(long.name.len(), 63);
+}
+
+#[test]
+fn api_22_a_create_is_refused_for_the_reason_the_api_gives() {
+    let mut bench = Bench::new("", "configmaps");
+    for (namespace, body, code) in [
+        ("default", json!({}), 422),
+        ("default", json!({"metadata": {"name": "A"}}), 422),
+        ("default", json!({"metadata": {"name": "a", "namespace": "other"}}), 400),
+        ("default", json!({"metadata": {"name": "a", "resourceVersion": "7"}}), 500),
+        ("default", json!({"kind": "Pod", "metadata": {"name": "a"}}), 400),
+        ("default", json!({"metadata": {"name": "a", "labels": {"n": 1}}}), 400),
+        ("default", json!([]), 400),
+        ("nowhere", json!({"metadata": {"name": "a"}}), 404),
+    ] {
+        assert_eq!(bench.create(namespace, body.clone()).unwrap_err().code(), code, "{body}");
+    }
+    let zero = json!({"metadata": {"name": "a", "resourceVersion": "0"}});
+    assert!(bench.create("default", zero).is_ok(), "0 counts as absent");
+}
+
+#[test]
+fn api_23_generation_counts_changes_of_the_spec_only() {
+    let mut bench = Bench::new("apps", "deployments");
+    bench.create("default", json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}})).unwrap();
+    let generation = |object: &Object| object.decode()["metadata"]["generation"].clone();
+    let labelled = bench.merge("a", json!({"metadata": {"labels": {"a": "b"}}})).unwrap();
+    assert_eq!(generation(&labelled), 1);
+    let scaled = bench.merge("a", json!({"spec": {"replicas": 2}})).unwrap();
+    assert_eq!(generation(&scaled), 2);
+    let stale = bench.merge("a", json!({"metadata": {"resourceVersion": "1001"}, "spec": {}})).unwrap_err();
+    assert_eq!((stale.code(), stale.reason()), (409, "Conflict"));
+}
+
+#[test]
+fn api_24_the_main_endpoint_leaves_the_status_alone_and_the_other_way_round() {
+    let mut bench = Bench::new("apps", "deployments");
+    bench.create("default", json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}})).unwrap();
+    let main = bench.merge("a", json!({"status": {"replicas": 9}})).unwrap();
+    assert!(main.decode().get("status").is_none());
+    let kind = Arc::clone(&bench.kind);
+    let call = Call { kind: &kind, namespace: "default", name: "a", status: true, dry_run: false, now: 0 };
+    let patch = br#"{"spec": {"replicas": 7}, "status": {"replicas": 1}, "metadata": {"labels": {"no": "1"}, "annotations": {"yes": "1"}}}"#;
+    let patched = bench.cluster.patch(&call, PatchKind::Merge, patch).unwrap().object.decode();
+    assert_eq!((&patched["spec"]["replicas"], &patched["status"]["replicas"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&patched["metadata"]["labels"], &patched["metadata"]["annotations"]["yes"]),
+        (&Value::Null, &json!("1"))
+    );
+    assert_eq!(patched["metadata"]["generation"], 1);
+}
+
+#[test]
+fn api_25_json_patches_fail_as_the_api_says() {
+    let mut bench = Bench::new("", "configmaps");
+    bench.create("default", json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).unwrap();
+    for (patch, code) in [
+        (json!([{"op": "test", "path": "/data/k", "value": "w"}]), 422),
+        (json!([{"op": "remove", "path": "/data/none"}]), 422),
+        (json!({"op": "remove"}), 400),
+        (json!([{"op": "replace", "path": "/metadata/uid", "value": "other"}]), 422),
+        (json!([{"op": "replace", "path": "/metadata/name", "value": "other"}]), 400),
+    ] {
+        let text = patch.to_string();
+        let refused =
+            bench.act("default", "a", |cluster, call| cluster.patch(call, PatchKind::Json, text.as_bytes()));
+        assert_eq!(refused.unwrap_err().code(), code, "{patch}");
+    }
+    let text = br#"[{"op": "replace", "path": "/data/new", "value": "x"}]"#;
+    let made = bench.act("default", "a", |cluster, call| cluster.patch(call, PatchKind::Json, text)).unwrap();
+    assert_eq!(made.object.decode()["data"]["new"], "x", "replace of a missing member adds it");
+}
+
+#[test]
+fn api_26_a_finalizer_holds_an_object_until_it_is_taken_away() {
+    let mut bench = Bench::new("", "configmaps");
+    let made = bench.create("default", json!({"metadata": {"name": "a", "finalizers": ["x/y"]}})).unwrap();
+    let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
+    assert!(!bench.delete("a").unwrap());
+    assert!(!bench.delete("a").unwrap(), "a second delete changes nothing");
+    let more = bench.merge("a", json!({"metadata": {"finalizers": ["x/y", "x/z"]}})).unwrap_err();
+    assert_eq!(more.code(), 422);
+    bench.merge("a", json!({"metadata": {"finalizers": []}})).unwrap();
+    assert_eq!(told(&bench.drain(watch)), [("MODIFIED", "a"), ("DELETED", "a")]);
+    assert_eq!(names(&bench.list(&[]).unwrap()), [""; 0]);
+}
+
+#[test]
+fn api_26_a_pod_on_a_node_waits_for_its_grace() {
+    let mut bench = Bench::new("", "pods");
+    let made =
+        bench.create("default", json!({"metadata": {"name": "a"}, "spec": {"nodeName": "n"}})).unwrap();
+    let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
+    assert!(!bench.delete("a").unwrap());
+    let now = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+    assert!(bench.act("default", "a", |cluster, call| cluster.delete(call, &now)).unwrap().removed);
+    assert_eq!(told(&bench.drain(watch)), [("MODIFIED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]);
+}
+
+#[test]
+fn api_26_preconditions_must_hold() {
+    let mut bench = Bench::new("", "configmaps");
+    bench.named("a");
+    let other = DeleteOptions { uid: Some("other".into()), ..DeleteOptions::default() };
+    let refused = bench.act("default", "a", |cluster, call| cluster.delete(call, &other)).unwrap_err();
+    assert_eq!((refused.code(), refused.reason()), (409, "Conflict"));
+}
+
+#[test]
+fn api_29_a_namespace_takes_its_objects_along_and_waits_for_finalizers() {
+    let mut bench = Bench::new("", "namespaces");
+    let kind = bench.cluster.registry.find("", "v1", "configmaps").unwrap().clone();
+    bench.act("", "", |cluster, call| cluster.create(call, json!({"metadata": {"name": "n"}}))).unwrap();
+    let call = Call { kind: &kind, namespace: "n", name: "held", status: false, dry_run: false, now: 0 };
+    for body in
+        [json!({"metadata": {"name": "held", "finalizers": ["x/y"]}}), json!({"metadata": {"name": "free"}})]
+    {
+        bench.cluster.create(&call, body).unwrap();
+    }
+    let options = DeleteOptions::default();
+    bench.act("", "n", |cluster, call| cluster.delete(call, &options)).unwrap();
+    assert!(bench.cluster.get(&kind, "n", "free").is_err());
+    let refused = bench.cluster.create(&call, json!({"metadata": {"name": "held"}})).unwrap_err();
+    assert_eq!((refused.code(), refused.reason()), (403, "Forbidden"), "before the 409 of the name");
+    bench.cluster.patch(&call, PatchKind::Merge, br#"{"metadata": {"finalizers": null}}"#).unwrap();
+    assert!(!names(&bench.list(&[]).unwrap()).contains(&"n"));
+    let kept = bench.act("", "default", |cluster, call| cluster.delete(call, &options)).unwrap_err();
+    assert_eq!(kept.code(), 403);
+}
+
+#[test]
+fn api_31_selectors_read_as_the_api_writes_them() {
+    let mut bench = Bench::new("", "pods");
+    let labels =
+        |app: &str| json!({"metadata": {"name": app, "labels": {"app": app}}, "spec": {"nodeName": app}});
+    for app in ["a", "b"] {
+        bench.create("default", labels(app)).unwrap();
+    }
+    bench.create("default", json!({"metadata": {"name": "none"}})).unwrap();
+    for (labels, fields, expected) in [
+        ("app=a", "", vec!["a"]),
+        ("app==a", "", vec!["a"]),
+        ("app!=a", "", vec!["b", "none"]),
+        ("app in (a, b)", "", vec!["a", "b"]),
+        ("app notin (a,c)", "", vec!["b", "none"]),
+        ("app", "", vec!["a", "b"]),
+        ("!app", "", vec!["none"]),
+        ("app in (a,b),app!=a", "", vec!["b"]),
+        ("", "metadata.name=b", vec!["b"]),
+        ("", "metadata.namespace!=default", vec![]),
+        ("", "spec.nodeName=a", vec!["a"]),
+        ("", "spec.nodeName=", vec!["none"]),
+        ("app", "status.phase=Pending,spec.nodeName!=a", vec!["b"]),
+    ] {
+        let page = bench.list(&[("labelSelector", labels), ("fieldSelector", fields)]).unwrap();
+        assert_eq!(names(&page), expected, "{labels} {fields}");
+    }
+}
+
+#[test]
+fn api_31_nodes_do_not_know_the_field_namespace() {
+    let bench = Bench::new("", "nodes");
+    let refused = Selector::parse("", "metadata.namespace=x", &bench.kind).unwrap_err();
+    assert_eq!((refused.code(), refused.message()), (400, "field label not supported: metadata.namespace"));
+}

@@ -159,11 +159,9 @@ impl Cluster {
     pub(crate) fn drain(&mut self, watch: usize, most: usize) -> Drained {
         let revision = self.revision();
         let watch = &mut self.watches[watch];
-        if let Some(end) = watch.end {
-            return Drained::Ended(end);
-        }
         if watch.queue.is_empty() {
-            return Drained::Nothing((revision >= watch.after).then_some(revision));
+            let seen = (revision >= watch.after).then_some(revision);
+            return watch.end.map_or(Drained::Nothing(seen), Drained::Ended);
         }
         let count = watch.queue.len().min(most);
         Drained::Some(watch.queue.drain(..count).collect())
@@ -191,7 +189,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the open watches of one resource, or of all.
+    /// Ends the open watches of one resource, or of all, each after what it is still owed.
     pub(crate) fn end_watches(&mut self, resource: Option<&ResourceId>, end: WatchEnd) {
         let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.resource == *resource);
         let ids: Vec<usize> =
@@ -210,6 +208,8 @@ impl Cluster {
     fn offer(&mut self, id: usize, delivery: Delivery) {
         let watch = &mut self.watches[id];
         if watch.queue.len() >= watch.bound {
+            // What the slow watcher has not taken it will ask for again.
+            watch.queue = VecDeque::new();
             self.end_watch(id, WatchEnd::Clean);
             return;
         }
@@ -223,7 +223,6 @@ impl Cluster {
             return;
         }
         watch.end = Some(end);
-        watch.queue = VecDeque::new();
         let (resource, scope) = (watch.kind.resource.clone(), watch.scope.clone());
         self.table_mut(&resource).unregister(&scope, id);
         self.woken.push(id);

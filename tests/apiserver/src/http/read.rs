@@ -73,7 +73,11 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
     });
     let opened = match start? {
         Start::Open(opened) => opened,
-        Start::TooOld(error) => return Ok(respond::object(200, error_line(&error.to_status()))),
+        Start::TooOld(error) => {
+            let line = error_line(&error.to_status());
+            let only = futures_util::stream::iter([Ok::<_, std::io::Error>(line)]);
+            return Ok(respond::head(200).streaming(only));
+        }
     };
     let timeout = Duration::from_secs(seconds);
     let mut stream = WatchStream::new(&ask.world, &ask.kind, opened, shared, timeout);

@@ -1,0 +1,11 @@
+//! The numbered behaviours of a Kubernetes API server, asked over real HTTP.
+//!
+//! Each test's name begins with the number of the behaviour it proves (README.md lists them); tests of the fault
+//! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
+mod client;
+mod faults;
+mod handle;
+mod reads;
+mod scale;
+mod watches;
+mod writes;
