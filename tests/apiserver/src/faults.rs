@@ -13,6 +13,9 @@ use crate::fault_state::{Failure, FaultState};
 use crate::world::{Inner, World};
 
 /// The fault switches of one server. Resources are named as for kubectl: `pods`, `deployments.apps`.
+///
+/// The refusals for the next requests (`gone_next`, `fail_next`, `too_many_requests_next`) share one switch: the last
+/// one set holds. They count requests for resources; discovery, version and health always answer.
 #[derive(Debug, Clone)]
 pub struct Faults {
     world: Arc<World>,

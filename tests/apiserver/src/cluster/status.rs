@@ -268,6 +268,7 @@ impl ApiError {
     /// The refusals a fault switch asks for by code.
     pub(crate) fn by_code(code: u16) -> Self {
         let (reason, message) = match code {
+            401 => ("Unauthorized", "Unauthorized"),
             410 => ("Expired", "The resourceVersion for the provided list is too old."),
             429 => ("TooManyRequests", "Too many requests, please try again later."),
             500 => ("InternalError", "Internal error occurred: the fault switch said so"),

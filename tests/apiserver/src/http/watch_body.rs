@@ -17,7 +17,7 @@ use super::connections::Connection;
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Snapshot;
 use crate::cluster::representation::{Form, bookmark_line, watch_line};
-use crate::cluster::watch::{Drained, Opened, WatchEnd};
+use crate::cluster::watch::{Delivery, Drained, Opened, WatchEnd};
 use crate::world::{Inner, World};
 
 /// How many deliveries are taken from the core at once.
@@ -51,6 +51,21 @@ enum Step {
     Wait(Option<Instant>),
     End,
     Reset,
+}
+
+/// What a visit to the core found.
+enum Look {
+    Frozen,
+    /// The first part of the stream is not all sent yet.
+    Beginning {
+        withhold_end: bool,
+    },
+    Owed(Vec<Delivery>),
+    /// Nothing is owed; a bookmark may tell this version.
+    Idle {
+        bookmark: Option<u64>,
+    },
+    Ended(WatchEnd),
 }
 
 impl WatchStream {
@@ -117,49 +132,70 @@ impl WatchStream {
     }
 
     fn step(&mut self) -> Step {
-        let world = Arc::clone(&self.world);
-        let frozen = world.with(|inner| inner.faults.frozen.contains(&self.kind.resource));
-        if frozen {
-            return Step::Wait(None);
-        }
-        if let Some(bytes) = self.initial_chunk() {
-            return Step::Send(bytes);
-        }
-        if let Some(revision) = self.marker {
-            if world.with(|inner| inner.faults.withhold_end_bookmark) {
-                self.bookmarks = false;
-            } else {
-                self.marker = None;
-                return Step::Send(bookmark_line(&self.kind, self.form, revision, true));
-            }
-        }
-        let now = Instant::now();
-        let drained = world.with(|inner| self.drain(inner));
-        match drained {
-            Drained::Some(deliveries) => {
+        match Arc::clone(&self.world).with(|inner| self.look(inner)) {
+            Look::Frozen => Step::Wait(None),
+            Look::Beginning { withhold_end } => self.begin(withhold_end),
+            Look::Owed(deliveries) => {
                 let mut out = BytesMut::new();
                 for delivery in &deliveries {
                     out.extend_from_slice(&delivery.line(&self.kind, self.form, self.shared));
                 }
                 Step::Send(out.freeze())
             }
-            Drained::Ended(WatchEnd::Clean) => Step::End,
-            Drained::Ended(WatchEnd::Reset) => self.half_line(),
-            Drained::Nothing(_) if now >= self.deadline => Step::End,
-            Drained::Nothing(revision) if now >= self.next_bookmark => {
-                self.plan_bookmark();
-                match revision.filter(|_| self.bookmarks && !world.with(|inner| inner.faults.drop_bookmarks))
-                {
-                    Some(revision) => Step::Send(bookmark_line(&self.kind, self.form, revision, false)),
-                    None => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
-                }
-            }
-            Drained::Nothing(_) => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
+            Look::Ended(WatchEnd::Clean) => Step::End,
+            Look::Ended(WatchEnd::Reset) => self.half_line(),
+            Look::Idle { bookmark } => self.idle(bookmark),
         }
     }
 
-    fn drain(&self, inner: &mut Inner) -> Drained {
-        inner.cluster.drain(self.watch, BATCH)
+    /// One visit to the core: what is to be done now?
+    fn look(&self, inner: &mut Inner) -> Look {
+        if inner.faults.frozen.contains(&self.kind.resource) {
+            return Look::Frozen;
+        }
+        if self.initial.is_some() || self.marker.is_some() {
+            return Look::Beginning { withhold_end: inner.faults.withhold_end_bookmark };
+        }
+        match inner.cluster.drain(self.watch, BATCH) {
+            Drained::Some(deliveries) => Look::Owed(deliveries),
+            Drained::Ended(end) => Look::Ended(end),
+            Drained::Nothing(revision) => {
+                Look::Idle { bookmark: revision.filter(|_| self.bookmarks && !inner.faults.drop_bookmarks) }
+            }
+        }
+    }
+
+    /// The objects that exist already, then the bookmark that says they were all.
+    fn begin(&mut self, withhold_end: bool) -> Step {
+        if let Some(bytes) = self.initial_chunk() {
+            return Step::Send(bytes);
+        }
+        match self.marker.take() {
+            Some(revision) if !withhold_end => {
+                Step::Send(bookmark_line(&self.kind, self.form, revision, true))
+            }
+            Some(_) => {
+                self.bookmarks = false;
+                self.step()
+            }
+            None => self.step(),
+        }
+    }
+
+    /// Nothing is owed: the deadline, a bookmark, or patience.
+    fn idle(&mut self, bookmark: Option<u64>) -> Step {
+        let now = Instant::now();
+        if now >= self.deadline {
+            return Step::End;
+        }
+        let due = now >= self.next_bookmark;
+        if due {
+            self.plan_bookmark();
+        }
+        match bookmark.filter(|_| due) {
+            Some(revision) => Step::Send(bookmark_line(&self.kind, self.form, revision, false)),
+            None => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
+        }
     }
 
     /// The first half of a line now, the reset at the next step.

@@ -1,4 +1,7 @@
 //! The fault switches, each seen through a client's eyes.
+//!
+//! They answer: does a switch do what its sentence says, and does the server behave again afterwards?
+//! "Nothing comes" is asserted by a short read timeout: it can only make a test too kind, never fail by load.
 use std::io::ErrorKind;
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! The handle: starting anywhere, stopping, coming back, rewinding, and what it tells tests.
+//!
+//! They answer: can a test hold a server in any runtime, and trust what the handle says?
+//! 1. `stop` and `restore` are seen from a client's side too, as an outage and as a rewind.
 use std::net::TcpStream;
 
 use informer_apiserver::{ApiServer, StartError};

@@ -1,4 +1,7 @@
-//! Lists, gets, discovery and representations over HTTP: behaviours 4 to 9, 18, 20, 32 to 36, 43.
+//! Lists, gets, discovery and representations over HTTP: behaviours 4 to 9, 18, 20, 31 to 36, 43.
+//!
+//! They answer: does a read say what a real server would, in the form that was asked for?
+//! The rules themselves have their tables in `src/cluster/tests.rs`; here it is what arrives on the wire.
 use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;

@@ -1,5 +1,6 @@
 //! What must not get slow: many objects in one list, many watchers of one resource.
 //!
+//! They answer: is everything told, to everyone, when there is much of it?
 //! Counts and contents are asserted, never times.
 use informer_apiserver::ApiServer;
 use serde_json::json;

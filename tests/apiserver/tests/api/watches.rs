@@ -1,4 +1,7 @@
-//! Watches over HTTP: behaviours 10 to 17.
+//! Watches over HTTP: behaviours 10 to 17, and what clients rely on beside them.
+//!
+//! They answer: does a client see every change once, in order, as the event it must be, and the proper end?
+//! 1. No test waits for a time to pass, except where the behaviour is a timeout of whole seconds.
 use informer_apiserver::ApiServer;
 use serde_json::json;
 use std::time::Duration;

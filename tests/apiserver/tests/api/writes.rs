@@ -1,4 +1,7 @@
-//! Writes over HTTP: behaviours 22 to 27.
+//! Writes over HTTP: behaviours 22 to 28, and what clients rely on beside them.
+//!
+//! They answer: which code and which body does a write get?
+//! The rules themselves have their tables in `src/cluster/tests.rs`; here it is what arrives on the wire.
 use serde_json::{Value, json};
 
 use crate::client::{config_map, delete, get, merge_patch, post, put, request, server};
