@@ -23,20 +23,24 @@ use crate::wiring::{InformerSpec, SourceSpec};
 
 /// An informer to be.
 #[must_use = "a builder does nothing until `start`"]
-pub struct InformerBuilder<S>(InformerSpec<S>);
+pub struct InformerBuilder<S> {
+    runtime: Runtime,
+    spec: InformerSpec<S>,
+}
 
 impl<S: Body> Informer<S> {
-    /// Begins an informer of this name. It needs at least one source.
+    /// Begins an informer of this name on `runtime`. It needs at least one source.
     ///
     /// See the example `custom_source` for a whole one.
-    pub fn builder(name: impl Into<Arc<str>>) -> InformerBuilder<S> {
-        InformerBuilder(InformerSpec {
+    pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> InformerBuilder<S> {
+        let spec = InformerSpec {
             name: name.into(),
             sources: Vec::new(),
             indices: Vec::new(),
             bounds: Bounds::default(),
             restarts: RestartPolicy::default(),
-        })
+        };
+        InformerBuilder { runtime: runtime.clone(), spec }
     }
 }
 
@@ -47,20 +51,24 @@ impl<S: Body> InformerBuilder<S> {
         L: ListWatch<S> + 'static,
     {
         let connect: Connect<S> = Arc::new(move || Box::new(connect()));
-        let config = ReflectorConfig::new(&*self.0.name);
+        let config = ReflectorConfig::new(&*self.spec.name);
         self.source_with(SourceSpec { id: SourceId::default(), connect, config })
     }
 
     /// Adds a source with a name and settings of its own. Several sources are one informer with one store: two
     /// namespaces, two shards.
     pub fn source_with(mut self, source: SourceSpec<S>) -> Self {
-        self.0.sources.push(source);
+        self.spec.sources.push(source);
         self
     }
 
     /// Adds a secondary index: each object is filed under the values that `values` gives for it. A panic loses only
     /// that entry, and is counted.
-    pub fn index<V>(self, name: impl Into<Arc<str>>, values: impl Fn(&Object<S>) -> V + Send + Sync + 'static) -> Self
+    pub fn index<V>(
+        self,
+        name: impl Into<Arc<str>>,
+        values: impl Fn(&Object<S>) -> V + Send + Sync + 'static,
+    ) -> Self
     where
         V: IntoIterator<Item = String>,
     {
@@ -69,33 +77,33 @@ impl<S: Body> InformerBuilder<S> {
 
     /// Adds a secondary index that was made elsewhere, such as a fallible one.
     pub fn index_with(mut self, index: IndexSpec<S>) -> Self {
-        self.0.indices.push(index);
+        self.spec.indices.push(index);
         self
     }
 
     /// The bounds between reflectors and store. Default: 4,096 parts, 32 MiB, batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
-        self.0.bounds = bounds;
+        self.spec.bounds = bounds;
         self
     }
 
     /// How often actors may be restarted. Default: 5 times in 10 minutes each, waits of 0.8 s doubling to 30 s.
     pub fn restarts(mut self, policy: RestartPolicy) -> Self {
-        self.0.restarts = policy;
+        self.spec.restarts = policy;
         self
     }
 
-    /// Starts it on `runtime` and returns at once; nothing is listed yet.
+    /// Starts it and returns at once; nothing is listed yet.
     ///
     /// # Errors
     /// When the description contradicts itself, or the name is taken in this runtime.
-    pub fn start(self, runtime: &Runtime) -> Result<Informer<S>, StartError> {
-        Informer::start(runtime, self.0)
+    pub fn start(self) -> Result<Informer<S>, StartError> {
+        Informer::start(&self.runtime, self.spec)
     }
 }
 
 impl<S> fmt::Debug for InformerBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InformerBuilder").field(&self.0).finish()
+        f.debug_tuple("InformerBuilder").field(&self.spec).finish()
     }
 }

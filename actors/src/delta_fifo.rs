@@ -51,7 +51,7 @@ impl<S: Body> Child for DeltaFifo<S> {
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
-            queue: DeltaQueue::new(spec.bounds.clone()),
+            queue: DeltaQueue::new(spec.bounds),
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
             waiting_for_idle: Vec::new(),
@@ -175,6 +175,6 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
 
 impl<S: Body> Clone for DeltaFifoSpec<S> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), bounds: self.bounds.clone() }
+        Self { shared: self.shared.clone(), bounds: self.bounds }
     }
 }

@@ -140,7 +140,11 @@ async fn pause(tether: &Tether, epoch: Epoch, after: Duration, grouped: bool) ->
 async fn decide(tether: &Tether, exit: &Exit) -> Verdict {
     let Some(supervisor) = &tether.supervisor else {
         // The Supervisor itself has no parent: it starts again at once, its state is only books.
-        return if matches!(exit, Exit::Panicked(_)) { Verdict::Restart { after: SUPERVISOR_PAUSE } } else { Verdict::Done };
+        return if matches!(exit, Exit::Panicked(_)) {
+            Verdict::Restart { after: SUPERVISOR_PAUSE }
+        } else {
+            Verdict::Done
+        };
     };
     loop {
         let question = Exited { child: Arc::clone(&tether.name), role: tether.role, exit: exit.clone() };

@@ -168,7 +168,11 @@ impl<S: Body> Informer<S> {
             .await
             .map_err(|_| WaitError::Stopped { reason: None })?
             .clone();
-        if status.stopped && !enough(&status) { Err(WaitError::Stopped { reason: status.failed }) } else { Ok(status) }
+        if status.stopped && !enough(&status) {
+            Err(WaitError::Stopped { reason: status.failed })
+        } else {
+            Ok(status)
+        }
     }
 
     /// Waits until the first list of every source is published. Latched.
@@ -243,7 +247,8 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
     if let Some(twice) = first_twice(spec.sources.iter().map(|source| source.id.as_str())) {
         return Err(StartError::SourceTwice(twice));
     }
-    first_twice(spec.indices.iter().map(|index| &*index.name)).map_or(Ok(()), |twice| Err(StartError::IndexTwice(twice)))
+    first_twice(spec.indices.iter().map(|index| &*index.name))
+        .map_or(Ok(()), |twice| Err(StartError::IndexTwice(twice)))
 }
 
 fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -260,7 +265,8 @@ impl<S: Body> Running<S> {
     /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
     fn watch_for_stop(&self) {
         let (stop, hush) = (self.family.stop.clone(), self.family.hush.clone());
-        let (board, roll, tasks) = (self.family.shared.board.clone(), self.roll.clone(), self.family.tasks.clone());
+        let (board, roll, tasks) =
+            (self.family.shared.board.clone(), self.roll.clone(), self.family.tasks.clone());
         let last_word = LastWord(board);
         self.family.arbiter.spawn(move || async move {
             stop.cancelled().await;

@@ -14,13 +14,13 @@
 
 use std::fmt;
 
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
 use actix::ActorContext;
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
 use informer_core::delta::Change;
+use informer_core::initial_tracker::InitialTracker;
 use informer_core::listener::Backlog;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
-use informer_core::initial_tracker::InitialTracker;
 use informer_core::sync_tracker::SyncTracker;
 
 use crate::faults::Site;

@@ -51,7 +51,9 @@ pub enum WaitForError {
 }
 
 fn reached_text(reached: &Option<ResourceVersion>) -> String {
-    reached.as_ref().map_or_else(|| "nothing is listed yet".to_owned(), |version| format!("reached {version}"))
+    reached
+        .as_ref()
+        .map_or_else(|| "nothing is listed yet".to_owned(), |version| format!("reached {version}"))
 }
 
 impl<S: Body> Lister<S> {

@@ -22,7 +22,10 @@ use actix::{Actor, Addr, Handler, Message};
 pub(crate) struct Closed;
 
 /// Sends `message` and waits for its answer. The mailbox bound holds as long as each sender awaits one ask at a time.
-pub(crate) fn ask<A, M>(to: &Addr<A>, message: M) -> impl Future<Output = Result<M::Result, Closed>> + use<A, M>
+pub(crate) fn ask<A, M>(
+    to: &Addr<A>,
+    message: M,
+) -> impl Future<Output = Result<M::Result, Closed>> + use<A, M>
 where
     A: Actor + Handler<M>,
     A::Context: ToEnvelope<A, M>,

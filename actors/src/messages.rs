@@ -142,7 +142,10 @@ pub(crate) struct Reattach(pub(crate) Epoch);
 /// }
 /// ```
 #[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "a subscriber must handle exactly these three; a fourth is a new contract")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a subscriber must handle exactly these three; a fourth is a new contract"
+)]
 pub enum Notify<S> {
     /// An object that the subscriber has not been told of, or not since its deletion.
     Added {

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture};
+use actix::{
+    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture,
+};
 use futures_util::future::join_all;
 use informer_core::processor::{ListenerId, Roster};
 use informer_core::resync::ResyncClock;
@@ -116,7 +118,12 @@ impl<S: Body> Processor<S> {
         !self.roster.is_empty() && message.snapshot.is_empty()
     }
 
-    fn fan_out(&mut self, message: &Changes<S>, due: &Arc<[ListenerId]>, ctx: &mut Context<Self>) -> Answer<()> {
+    fn fan_out(
+        &mut self,
+        message: &Changes<S>,
+        due: &Arc<[ListenerId]>,
+        ctx: &mut Context<Self>,
+    ) -> Answer<()> {
         let asks: Vec<_> = self
             .roster
             .iter()

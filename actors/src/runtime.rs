@@ -222,7 +222,8 @@ impl RuntimeBuilder {
     pub fn start(self) -> Result<Runtime, RuntimeError> {
         let clock = Clock::started_now();
         let arbiter = |name: String| ArbiterHandle::thread(name, clock.clone());
-        let pipelines = (0..self.arbiters).map(|n| arbiter(format!("informer-{n}"))).collect::<Result<_, _>>()?;
+        let pipelines =
+            (0..self.arbiters).map(|n| arbiter(format!("informer-{n}"))).collect::<Result<_, _>>()?;
         Ok(Runtime(Arc::new(Inner {
             pipelines,
             callbacks: arbiter("informer-calls".to_owned())?,

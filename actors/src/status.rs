@@ -10,9 +10,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::indexer::Incident;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
-use informer_core::indexer::Incident;
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use tokio::sync::watch;
 
@@ -69,9 +69,10 @@ impl SourceStatus {
 fn same_state(a: &SourceState, b: &SourceState) -> bool {
     match (a, b) {
         (SourceState::Listing { received: a }, SourceState::Listing { received: b }) => a == b,
-        (SourceState::Backoff { attempts: a, until: at, .. }, SourceState::Backoff { attempts: b, until, .. }) => {
-            a == b && at == until
-        }
+        (
+            SourceState::Backoff { attempts: a, until: at, .. },
+            SourceState::Backoff { attempts: b, until, .. },
+        ) => a == b && at == until,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }

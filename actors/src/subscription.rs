@@ -83,20 +83,28 @@ pub struct Unfinished {
 
 /// The seats of an informer's subscriptions, for reports.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Roll(Arc<Mutex<Vec<(Seat, Weak<()>)>>>);
+pub(crate) struct Roll(Arc<Mutex<Vec<Occupied>>>);
+
+/// A seat, and whether its subscription's handle still lives.
+#[derive(Debug)]
+struct Occupied {
+    seat: Seat,
+    alive: Weak<()>,
+}
 
 impl Roll {
     fn add(&self, seat: Seat) -> Arc<()> {
         let alive = Arc::new(());
         let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seats.retain(|(_, alive)| alive.strong_count() > 0);
-        seats.push((seat, Arc::downgrade(&alive)));
+        seats.retain(|occupied| occupied.alive.strong_count() > 0);
+        seats.push(Occupied { seat, alive: Arc::downgrade(&alive) });
         alive
     }
 
     fn live(&self) -> Vec<Seat> {
         let seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seats.iter().filter(|(_, alive)| alive.strong_count() > 0).map(|(seat, _)| seat.clone()).collect()
+        let live = seats.iter().filter(|occupied| occupied.alive.strong_count() > 0);
+        live.map(|occupied| occupied.seat.clone()).collect()
     }
 
     pub(crate) fn end_all(&self, reason: &EndReason) {
@@ -105,7 +113,8 @@ impl Roll {
 
     pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
         let statuses = self.live().into_iter().map(|seat| seat.read());
-        let owing = statuses.filter(|status| status.ended.is_none() && (status.depth > 0 || status.in_flight));
+        let owing =
+            statuses.filter(|status| status.ended.is_none() && (status.depth > 0 || status.in_flight));
         owing.map(|status| Unfinished { name: status.name, dropped: status.depth }).collect()
     }
 }
@@ -126,7 +135,10 @@ impl<S: Body> Informer<S> {
     ///
     /// # Errors
     /// When the informer has stopped.
-    pub fn subscribe(&self, recipient: impl Into<Recipient<Notify<S>>>) -> Result<Subscription<S>, SubscribeError> {
+    pub fn subscribe(
+        &self,
+        recipient: impl Into<Recipient<Notify<S>>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
         self.subscribe_with(SubscribeOptions::new(), recipient)
     }
 
@@ -175,7 +187,8 @@ impl<S: Body> Informer<S> {
             let (seat, token) = (seat.clone(), tasks.token());
             callbacks.spawn(move || {
                 let callback: Callback<S> = Box::new(move |notify| closure(notify).boxed_local());
-                let host = actix::Context::with_receiver(inbox).into_future(CallbackHost::new(callback, seat));
+                let host =
+                    actix::Context::with_receiver(inbox).into_future(CallbackHost::new(callback, seat));
                 host.map(move |()| drop(token))
             });
             Delivery::Push(Addr::new(sender).recipient())
@@ -244,10 +257,11 @@ impl<S: Body> Running<S> {
         };
         family.shared.roster.join(id, listener.clone());
         let (roster, processor) = (Arc::clone(&family.shared.roster), family.processor.clone());
-        let tokens = (tasks.token(), family.tasks.token());
+        let (tokens, informer_stop) = ((tasks.token(), family.tasks.token()), family.stop.clone());
         raise(&family.arbiter, tasks, tether, child, move |verdict| {
             let reason = match verdict {
                 Verdict::GiveUp { reason } => EndReason::ListenerFailed(reason),
+                _ if informer_stop.is_cancelled() => EndReason::InformerStopped,
                 _ => EndReason::Unsubscribed,
             };
             seat.end(reason);
@@ -277,7 +291,11 @@ impl<S: Body> Subscription<S> {
             .wait_for(|status| status.synced || status.ended.is_some())
             .await
             .is_ok_and(|status| status.synced);
-        if synced { Ok(()) } else { Err(WaitError::Stopped { reason: self.ended().map(|why| why.to_string().into()) }) }
+        if synced {
+            Ok(())
+        } else {
+            Err(WaitError::Stopped { reason: self.ended().map(|why| why.to_string().into()) })
+        }
     }
 
     /// As [`Self::synced`], for at most `limit`.
@@ -325,7 +343,10 @@ impl<S: Body> Drop for Subscription<S> {
 
 impl<S: Body> fmt::Debug for Subscription<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription").field("id", &self.id).field("status", &self.status()).finish_non_exhaustive()
+        f.debug_struct("Subscription")
+            .field("id", &self.id)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
     }
 }
 

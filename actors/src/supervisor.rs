@@ -65,8 +65,9 @@ impl Handler<Exited> for Supervisor {
 
     fn handle(&mut self, exited: Exited, _ctx: &mut Context<Self>) -> Reply<Verdict> {
         self.spec.runtime.0.faults.strike(Site::SupervisorExited);
-        let book: Arc<str> = if exited.role == Role::Group { "group".into() } else { Arc::clone(&exited.child) };
-        let policy = self.spec.policy.clone();
+        let book: Arc<str> =
+            if exited.role == Role::Group { "group".into() } else { Arc::clone(&exited.child) };
+        let policy = self.spec.policy;
         let history = self.histories.entry(book).or_insert_with(|| RestartHistory::new(policy));
         let at = self.chance.moment(&self.spec.runtime.0.clock);
         let verdict = history.decide(exited.role, &exited.exit, at);
@@ -83,7 +84,8 @@ impl Supervisor {
                 tracing::error!(%child, exit = %Told(&exited.exit), ?after, "an actor has ended and is restarted");
                 self.spec.board.update(|status| {
                     status.restarts += 1;
-                    let source = status.sources.iter_mut().find(|source| **child == *reflector_name(&source.source));
+                    let source =
+                        status.sources.iter_mut().find(|source| **child == *reflector_name(&source.source));
                     if let Some(source) = source {
                         source.restarts += 1;
                     }

@@ -198,7 +198,8 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
     let published = Arc::clone(&shared.published);
     let group = GroupEpoch::new(move |epoch| published.begin_epoch_after(epoch).then(|| published.epoch()));
     let (hush, stop) = (CancellationToken::new(), CancellationToken::new());
-    let (supervisor, fifo, indexer, processor) = (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());
+    let (supervisor, fifo, indexer, processor) =
+        (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());
     let nursery = Nursery {
         arbiter: runtime.pipeline_arbiter(),
         tasks: TaskTracker::new(),
@@ -322,6 +323,9 @@ impl<S> fmt::Debug for SourceSpec<S> {
 
 impl<S> fmt::Debug for InformerSpec<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerSpec").field("name", &self.name).field("sources", &self.sources).finish_non_exhaustive()
+        f.debug_struct("InformerSpec")
+            .field("name", &self.name)
+            .field("sources", &self.sources)
+            .finish_non_exhaustive()
     }
 }

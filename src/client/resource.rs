@@ -109,6 +109,11 @@ impl<R: Representation> ResourceSource<R> {
         self.place.name()
     }
 
+    /// The name of the source.
+    pub fn id(&self) -> &SourceId {
+        &self.source
+    }
+
     /// The source as an informer takes it: called on the informer's arbiter, at its start and at each restart.
     ///
     /// # Errors
@@ -147,6 +152,19 @@ impl<R: Representation> ResourceSource<R> {
             let (place, decoder, pool) = (place.clone(), Arc::clone(&decoder), pool.clone());
             KubeListWatch::new(transport(), Parts { place, decoder, pool, frame_limit })
         })
+    }
+}
+
+impl<R: Clone> Clone for ResourceSource<R> {
+    fn clone(&self) -> Self {
+        Self {
+            prepared: Arc::clone(&self.prepared),
+            place: self.place.clone(),
+            representation: self.representation.clone(),
+            prune: self.prune.clone(),
+            source: self.source.clone(),
+            frame_limit: self.frame_limit,
+        }
     }
 }
 

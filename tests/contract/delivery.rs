@@ -24,7 +24,12 @@ impl Slow {
     fn new() -> (Self, RecorderHandle<String>, Arc<Semaphore>, Arc<AtomicUsize>) {
         let told = Recorder::new().1;
         let (gate, entered) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
-        (Self { told: told.clone(), gate: Arc::clone(&gate), entered: Arc::clone(&entered) }, told, gate, entered)
+        (
+            Self { told: told.clone(), gate: Arc::clone(&gate), entered: Arc::clone(&entered) },
+            told,
+            gate,
+            entered,
+        )
     }
 }
 
@@ -97,7 +102,11 @@ fn lis_11_never_more_than_a_window_of_64_is_unhandled_in_a_subscribers_mailbox()
             settle().await;
             assert_eq!(told.len(), 63);
             settle().await;
-            assert_eq!(entered.load(Ordering::Relaxed), 64, "the fence is the 64th; nothing is sent behind it");
+            assert_eq!(
+                entered.load(Ordering::Relaxed),
+                64,
+                "the fence is the 64th; nothing is sent behind it"
+            );
             gate.add_permits(1_000_000);
             subscription.synced_within(LONG).await.expect("it syncs");
             let mut sorted = told.lines();
@@ -143,8 +152,10 @@ fn lis_13_an_async_closure_is_called_when_the_last_call_has_ended_and_in_order()
             })
             .expect("it runs");
         subscription.synced_within(LONG).await.expect("it syncs");
-        let expected: Vec<_> =
-            ["a/one", "a/two", "b/one"].iter().flat_map(|key| [format!("begin {key}"), format!("end {key}")]).collect();
+        let expected: Vec<_> = ["a/one", "a/two", "b/one"]
+            .iter()
+            .flat_map(|key| [format!("begin {key}"), format!("end {key}")])
+            .collect();
         assert_eq!(*log.lock().expect("no panic"), expected);
     });
 }

@@ -167,7 +167,7 @@ fn inf_20_each_subscription_is_resynced_in_its_own_period() {
 #[test]
 fn inf_31_a_name_is_taken_while_its_informer_lives_and_free_afterwards() {
     Runtime::simulated(1).run(|runtime| async move {
-        let start = |name: &str| Informer::<String>::builder(name).source(Server::new).start(&runtime);
+        let start = |name: &str| Informer::<String>::builder(&runtime, name).source(Server::new).start();
         assert_eq!(start("").err(), Some(StartError::NoName));
         let first = start("pods").expect("the name is free");
         assert_eq!(start("pods").err(), Some(StartError::NameTaken("pods".to_owned())));
@@ -213,9 +213,16 @@ fn inf_35_every_event_carries_its_cause() {
         pass(Duration::from_secs(600)).await;
         let late = world.watched();
         late.synced().await;
-        let causes: Vec<_> = watched.told.lines().iter().map(|line| line[..line.find(')').unwrap()].to_owned()).collect();
+        let causes: Vec<_> =
+            watched.told.lines().iter().map(|line| line[..line.find(')').unwrap()].to_owned()).collect();
         let mut expected = vec!["Added(InitialList"; 3];
-        expected.extend(["Updated(Watch", "Updated(Relist", "Updated(Resync", "Updated(Resync", "Updated(Resync"]);
+        expected.extend([
+            "Updated(Watch",
+            "Updated(Relist",
+            "Updated(Resync",
+            "Updated(Resync",
+            "Updated(Resync",
+        ]);
         assert_eq!(causes, expected);
         assert!(late.told.lines().iter().all(|line| line.starts_with("Added(InitialList)")));
     });
@@ -233,10 +240,10 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
             connect: server.connect(),
             config: ReflectorConfig::new("texts"),
         };
-        let informer = Informer::builder("both")
+        let informer = Informer::builder(&runtime, "both")
             .source_with(spec(&sources[0], "a"))
             .source_with(spec(&sources[1], "b"))
-            .start(&runtime)
+            .start()
             .expect("the spec is sound");
         let (recorder, told) = Recorder::new();
         let subscription = informer.subscribe(recorder.start()).expect("it runs");
@@ -311,9 +318,9 @@ fn inf_49_one_seed_and_one_script_give_one_trace() {
             three(&server);
             server.refuse((0..4).map(|_| ListWatchError::source("down")));
             let connected = server.clone();
-            let informer = Informer::builder("texts")
+            let informer = Informer::builder(&runtime, "texts")
                 .source(move || connected.clone())
-                .start(&runtime)
+                .start()
                 .expect("the spec is sound");
             let (recorder, told) = Recorder::new();
             let _subscription = informer.subscribe(recorder.start()).expect("it runs");

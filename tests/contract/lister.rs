@@ -10,8 +10,13 @@ use crate::world::{LONG, nothing, run, settle, three};
 fn lst_03_a_namespace_is_listed_without_any_index_configured() {
     run(three, |world| async move {
         world.synced().await;
-        let names: Vec<_> =
-            world.informer.lister().list_namespace("a").iter().map(|object| object.key().to_string()).collect();
+        let names: Vec<_> = world
+            .informer
+            .lister()
+            .list_namespace("a")
+            .iter()
+            .map(|object| object.key().to_string())
+            .collect();
         assert_eq!(names, ["a/one", "a/two"]);
     });
 }
@@ -72,7 +77,8 @@ fn lst_08_a_pending_wait_ends_with_an_error_when_the_informer_stops() {
         world.synced().await;
         let lister = world.informer.lister();
         let waiting = lister.clone();
-        let wait = actix_rt::spawn(async move { waiting.wait_for(&"999".parse().expect("a version"), LONG).await });
+        let wait =
+            actix_rt::spawn(async move { waiting.wait_for(&"999".parse().expect("a version"), LONG).await });
         settle().await;
         world.informer.shutdown(LONG).await;
         assert!(matches!(wait.await.expect("no panic"), Err(WaitForError::Stopped { .. })));

@@ -189,9 +189,9 @@ fn ref_47_a_hundred_informers_list_under_the_budget_of_their_runtime_and_all_syn
             let informers: Vec<_> = (0..100)
                 .map(|n| {
                     let connected = server.clone();
-                    Informer::builder(format!("texts-{n}"))
+                    Informer::builder(&runtime, format!("texts-{n}"))
                         .source(move || connected.clone())
-                        .start(&runtime)
+                        .start()
                         .expect("the spec is sound")
                 })
                 .collect();
@@ -218,7 +218,8 @@ fn ref_50_in_backoff_for_an_hour_everything_is_served_and_the_staleness_is_visib
         let late = world.watched();
         late.synced().await;
         assert_eq!(late.told.len(), 3);
-        let stale = world.runtime.now() - world.informer.status().sources[0].last_frame_at.expect("a frame came");
+        let stale =
+            world.runtime.now() - world.informer.status().sources[0].last_frame_at.expect("a frame came");
         assert!(stale >= Duration::from_secs(3600) && world.runtime.now() - last >= stale);
     });
 }

@@ -105,9 +105,13 @@ fn inf_42_a_restarted_reflector_asks_at_the_version_it_had_reached_and_tells_onl
         }
         world.agrees().await;
         watched.agrees(&world).await;
-        let relist = world.server.requests().into_iter().skip(1).find(|line| !line.starts_with("WATCH version"));
+        let relist =
+            world.server.requests().into_iter().skip(1).find(|line| !line.starts_with("WATCH version"));
         let relist = relist.expect("it lists again");
-        assert!(!relist.contains("version=\"\"") && !relist.contains("version=\"0\""), "time travel: {relist}");
+        assert!(
+            !relist.contains("version=\"\"") && !relist.contains("version=\"0\""),
+            "time travel: {relist}"
+        );
         let source = &world.informer.status().sources[0];
         assert_eq!((source.restarts, world.informer.status().restarts), (1, 1));
     });
@@ -124,8 +128,12 @@ fn inf_53_a_listener_killed_in_mid_message_ends_its_subscription_with_a_reason_a
         world.apply("a/one", "y").await;
         world.apply("a/one", "z").await;
         settle().await;
-        let ended: Vec<_> = [&first, &second].iter().filter_map(|watched| watched.subscription.ended()).collect();
-        assert!(matches!(ended.as_slice(), [EndReason::ListenerFailed(why)] if why.contains("killed")), "{ended:?}");
+        let ended: Vec<_> =
+            [&first, &second].iter().filter_map(|watched| watched.subscription.ended()).collect();
+        assert!(
+            matches!(ended.as_slice(), [EndReason::ListenerFailed(why)] if why.contains("killed")),
+            "{ended:?}"
+        );
         let survivor = if first.subscription.ended().is_some() { second } else { first };
         survivor.agrees(&world).await;
         assert_eq!(world.informer.status().restarts, 0);
@@ -173,7 +181,10 @@ fn inf_45_a_group_that_keeps_dying_is_given_up_which_state_and_waits_show_while_
         assert_eq!(kept.list().len(), 3, "the last published store is still read");
         let wait = kept.wait_for(&"999".parse().expect("a version"), LONG).await;
         assert!(wait.is_err());
-        assert!(matches!(world.informer.wait_until(|_| false).await, Err(WaitError::Stopped { reason: Some(_) })));
+        assert!(matches!(
+            world.informer.wait_until(|_| false).await,
+            Err(WaitError::Stopped { reason: Some(_) })
+        ));
     });
 }
 

@@ -16,23 +16,23 @@ use informer_core::meta::{ObjectKey, ResourceVersion};
 use informer_core::reflector::SourceState;
 
 /// A limit that no healthy wait comes near.
-pub const LONG: Duration = Duration::from_secs(3600);
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
 /// A server, an informer over it, and the runtime of both.
-pub struct World {
-    pub server: Server<String>,
-    pub informer: Informer<String>,
-    pub runtime: Runtime,
+pub(crate) struct World {
+    pub(crate) server: Server<String>,
+    pub(crate) informer: Informer<String>,
+    pub(crate) runtime: Runtime,
 }
 
 /// A subscription whose events are recorded.
-pub struct Watched {
-    pub subscription: Subscription<String>,
-    pub told: RecorderHandle<String>,
+pub(crate) struct Watched {
+    pub(crate) subscription: Subscription<String>,
+    pub(crate) told: RecorderHandle<String>,
 }
 
 /// Runs a scenario over a server that `prepare` has filled.
-pub fn run<F>(prepare: impl FnOnce(&Server<String>), scenario: impl FnOnce(World) -> F)
+pub(crate) fn run<F>(prepare: impl FnOnce(&Server<String>), scenario: impl FnOnce(World) -> F)
 where
     F: Future<Output = ()>,
 {
@@ -40,108 +40,112 @@ where
 }
 
 /// The same with a fault hook.
-pub fn run_with<F>(faults: Faults, prepare: impl FnOnce(&Server<String>), scenario: impl FnOnce(World) -> F)
-where
+pub(crate) fn run_with<F>(
+    faults: Faults,
+    prepare: impl FnOnce(&Server<String>),
+    scenario: impl FnOnce(World) -> F,
+) where
     F: Future<Output = ()>,
 {
     Runtime::simulation(7).faults(faults).build().run(|runtime| async move {
         let server = Server::new();
         prepare(&server);
         let connected = server.clone();
-        let informer = Informer::builder("texts")
+        let informer = Informer::builder(&runtime, "texts")
             .source(move || connected.clone())
             .index("body", |object| [object.body().clone()])
-            .start(&runtime)
+            .start()
             .expect("the spec is sound");
         scenario(World { server, informer, runtime }).await;
     });
 }
 
 /// Three objects: `a/one`, `a/two`, `b/one`.
-pub fn three(server: &Server<String>) {
+pub(crate) fn three(server: &Server<String>) {
     for (key, body) in [("a/one", "1"), ("a/two", "2"), ("b/one", "3")] {
         server.apply(key, body.to_owned());
     }
 }
 
 /// Nothing.
-pub fn nothing(_server: &Server<String>) {}
+pub(crate) fn nothing(_server: &Server<String>) {}
 
 impl World {
     /// Waits for the first list.
-    pub async fn synced(&self) {
+    pub(crate) async fn synced(&self) {
         self.informer.synced_within(LONG).await.expect("the informer syncs");
     }
 
     /// Creates or updates, and waits until it is published.
-    pub async fn apply(&self, key: &str, body: &str) -> ResourceVersion {
+    pub(crate) async fn apply(&self, key: &str, body: &str) -> ResourceVersion {
         let version = self.server.apply(key, body.to_owned());
         self.reaches(&version).await;
         version
     }
 
     /// Deletes, and waits until that is published.
-    pub async fn delete(&self, key: &str) -> ResourceVersion {
+    pub(crate) async fn delete(&self, key: &str) -> ResourceVersion {
         let version = self.server.delete(key).expect("it is there");
         self.reaches(&version).await;
         version
     }
 
     /// Waits until the store has reached `version`.
-    pub async fn reaches(&self, version: &ResourceVersion) {
+    pub(crate) async fn reaches(&self, version: &ResourceVersion) {
         self.informer.lister().wait_for(version, LONG).await.expect("the version arrives");
     }
 
     /// Waits until the store is what the server has.
-    pub async fn agrees(&self) {
+    pub(crate) async fn agrees(&self) {
         self.reaches(&self.server.version()).await;
         assert_eq!(self.content(), self.server.content());
     }
 
     /// Waits for a state.
-    pub async fn state(&self, wanted: impl Fn(&SourceState) -> bool) -> SourceState {
+    pub(crate) async fn state(&self, wanted: impl Fn(&SourceState) -> bool) -> SourceState {
         let status = self.informer.wait_until(|status| wanted(&status.state())).await;
         status.expect("the informer runs").state()
     }
 
     /// Waits until the stream is live.
-    pub async fn streaming(&self) {
+    pub(crate) async fn streaming(&self) {
         self.state(|state| matches!(state, SourceState::Streaming)).await;
     }
 
     /// What is published, as key and version.
-    pub fn content(&self) -> Vec<(ObjectKey, ResourceVersion)> {
+    pub(crate) fn content(&self) -> Vec<(ObjectKey, ResourceVersion)> {
         let snapshot = self.informer.snapshot();
         snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect()
     }
 
     /// Subscribes a recording actor.
-    pub fn watched(&self) -> Watched {
+    pub(crate) fn watched(&self) -> Watched {
         self.watched_with(SubscribeOptions::new())
     }
 
     /// The same with options.
-    pub fn watched_with(&self, options: SubscribeOptions) -> Watched {
+    pub(crate) fn watched_with(&self, options: SubscribeOptions) -> Watched {
         let (recorder, told) = Recorder::new();
-        let subscription = self.informer.subscribe_with(options, recorder.start()).expect("the informer runs");
+        let subscription =
+            self.informer.subscribe_with(options, recorder.start()).expect("the informer runs");
         Watched { subscription, told }
     }
 }
 
 impl Watched {
     /// Waits until it has handled its last initial event.
-    pub async fn synced(&self) {
+    pub(crate) async fn synced(&self) {
         self.subscription.synced_within(LONG).await.expect("the subscription syncs");
     }
 
     /// Waits until `count` events have been handled, and gives their lines.
-    pub async fn lines(&self, count: usize) -> Vec<String> {
+    pub(crate) async fn lines(&self, count: usize) -> Vec<String> {
         until(|| self.told.len() >= count).await;
         self.told.lines()
     }
 
     /// Waits until what it was told is what the informer has, and checks every event on the way.
-    pub async fn agrees(&self, world: &World) {
+    pub(crate) async fn agrees(&self, world: &World) {
         let agrees = || self.told.agrees_with(&world.informer.snapshot());
         for _ in 0..10_000 {
             if agrees().is_ok() {
@@ -154,17 +158,17 @@ impl Watched {
 }
 
 /// Lets everything that can run now run: time moves only when nothing else can.
-pub async fn settle() {
+pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 /// Lets simulated time pass.
-pub async fn pass(time: Duration) {
+pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
 /// Waits for a condition, for at most a simulated minute.
-pub async fn until(condition: impl Fn() -> bool) {
+pub(crate) async fn until(condition: impl Fn() -> bool) {
     for _ in 0..60_000 {
         if condition() {
             return;

@@ -25,7 +25,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::ResourceVersion;
 use informer_core::reflector::{Delivery, Effect, ListWatchMachine, SourceState, StreamId};
 use informer_core::request::ListRequest;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::ReflectorSpec;
 use crate::faults::Site;
@@ -67,10 +67,13 @@ struct Session<S: Body> {
     question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
     /// The permit of a watch-list whose initial events are still coming.
     listing: Rc<Cell<Option<OwnedSemaphorePermit>>>,
+    /// Told when a watch-list has its permit: only now does its time begin to count.
+    admitted: Rc<Notify>,
 }
 
 enum Happened<S> {
     Timeout,
+    Admitted,
     Version(Result<ResourceVersion, ListWatchError>),
     Watched(StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>),
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
@@ -87,6 +90,7 @@ impl<S: Body> Session<S> {
             watches: Vec::new(),
             question: None,
             listing: Rc::default(),
+            admitted: Rc::default(),
             spec,
         }
     }
@@ -125,8 +129,10 @@ impl<S: Body> Session<S> {
                 let known = self.known(everything);
                 let watch = if request.initial_events {
                     let (source, listing) = (Rc::clone(&self.source), Rc::clone(&self.listing));
+                    let admitted = Rc::clone(&self.admitted);
                     permitted(&self.spec.shared.runtime.0.lists, move |permit| {
                         listing.set(permit);
+                        admitted.notify_one();
                         source.watch(request, known)
                     })
                 } else {
@@ -134,7 +140,11 @@ impl<S: Body> Session<S> {
                 };
                 self.watches.push((stream, watch));
             }
-            Effect::Close(stream) => self.watches.retain(|(open, _)| *open != stream),
+            Effect::Close(stream) => {
+                self.watches.retain(|(open, _)| *open != stream);
+                self.question = None;
+            }
+            Effect::Yield => tokio::task::yield_now().await,
             Effect::CloseList => self.list = None,
             Effect::AskVersion(request) => self.question = Some(self.ask_version(request)),
             Effect::Deliver(delivery) => self.deliver(delivery).await?,
@@ -162,7 +172,10 @@ impl<S: Body> Session<S> {
         })
     }
 
-    fn ask_version(&self, request: ListRequest) -> LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>> {
+    fn ask_version(
+        &self,
+        request: ListRequest,
+    ) -> LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>> {
         let mut answer = self.source.list(request, Known::nothing());
         async move {
             while let Some(part) = answer.next().await {
@@ -186,6 +199,7 @@ impl<S: Body> Session<S> {
         let machine = &self.machine;
         tokio::select! {
             biased;
+            () = self.admitted.notified() => Happened::Admitted,
             answer = settled(&mut self.question) => {
                 self.question = None;
                 Happened::Version(answer)
@@ -210,6 +224,7 @@ impl<S: Body> Session<S> {
         let now = self.moment();
         match happened {
             Happened::Timeout => self.machine.handle_timeout(now),
+            Happened::Admitted => self.machine.handle_admitted(now),
             Happened::Version(answer) => self.machine.handle_version(answer, now),
             Happened::Watched(stream, Some(Ok(parts))) => self.machine.handle_watch_parts(stream, parts, now),
             Happened::Watched(stream, Some(Err(error))) => {
@@ -256,7 +271,9 @@ fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<
     })
 }
 
-fn next_listed<S>(list: &mut Option<ListStream<S>>) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
+fn next_listed<S>(
+    list: &mut Option<ListStream<S>>,
+) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
     std::future::poll_fn(|cx| match list {
         Some(list) => list.poll_next_unpin(cx),
         None => Poll::Pending,

@@ -8,8 +8,8 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -57,7 +57,8 @@ impl ArbiterHandle {
         let (handle, mut inbox) = Self::unstarted(name, clock);
         let shared = Arc::clone(&handle.0);
         let failed = |source| RuntimeError::Thread { name: handle.0.name.clone(), source };
-        let tokio_runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let tokio_runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let thread = std::thread::Builder::new().name(handle.0.name.clone()).spawn(move || {
             let _ended = shared.ended.clone().drop_guard();
             let runtime = actix_rt::Runtime::from(tokio_runtime);

@@ -47,8 +47,12 @@ impl DecodePool {
     ///
     /// # Errors
     /// [`JobPanicked`] with the panic's text.
-    pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, JobPanicked> {
-        let guarded = move || catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobPanicked(panic_text(&*panic)));
+    pub async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JobPanicked> {
+        let guarded =
+            move || catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobPanicked(panic_text(&*panic)));
         let Some(pool) = &self.0 else { return guarded() };
         let (sender, receiver) = oneshot::channel();
         pool.spawn(move || drop(sender.send(guarded())));

@@ -5,12 +5,14 @@
 //! 1. A contradiction (an Added of what is present, an Updated or Deleted of what is not, an Updated from another
 //!    state than the one told last) is kept and reported, with the event's text.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::{Actor, Context, Handler};
 use informer_core::delta::{Cause, Change};
 use informer_core::listener::invariants::Replay;
+use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
 
 use crate::messages::{Body, Notify};
@@ -25,6 +27,7 @@ pub struct RecorderHandle<S: Body>(Arc<Mutex<Seen<S>>>);
 
 struct Seen<S> {
     replay: Replay<S>,
+    present: BTreeMap<ObjectKey, Object<S>>,
     lines: Vec<String>,
     contradictions: Vec<String>,
 }
@@ -32,7 +35,12 @@ struct Seen<S> {
 impl<S: Body> Recorder<S> {
     /// A recorder and the handle that reads it.
     pub fn new() -> (Self, RecorderHandle<S>) {
-        let seen = Seen { replay: Replay::default(), lines: Vec::new(), contradictions: Vec::new() };
+        let seen = Seen {
+            replay: Replay::default(),
+            present: BTreeMap::new(),
+            lines: Vec::new(),
+            contradictions: Vec::new(),
+        };
         let handle = RecorderHandle(Arc::new(Mutex::new(seen)));
         (Self { handle: handle.clone() }, handle)
     }
@@ -43,7 +51,8 @@ impl<S: Body> RecorderHandle<S> {
     pub fn record(&self, notify: &Notify<S>) {
         let mut seen = self.seen();
         seen.lines.push(line(notify));
-        if let Err(why) = seen.replay.tell(&change(notify)) {
+        let change = seen.change(notify);
+        if let Err(why) = seen.replay.tell(&change) {
             let contradiction = format!("{}: {why}", line(notify));
             seen.contradictions.push(contradiction);
         }
@@ -86,11 +95,23 @@ impl<S: Body> RecorderHandle<S> {
     }
 }
 
-fn change<S>(notify: &Notify<S>) -> Change<S> {
-    match notify.clone() {
-        Notify::Added { object, cause } => Change::Added { object, cause },
-        Notify::Updated { old, object, cause } => Change::Updated { old, object, cause },
-        Notify::Deleted { last, exact, cause } => Change::Deleted { old: last.clone(), last, exact, cause },
+impl<S> Seen<S> {
+    /// The event as the change it stands for: a deletion removes what was told last.
+    fn change(&mut self, notify: &Notify<S>) -> Change<S> {
+        match notify.clone() {
+            Notify::Added { object, cause } => {
+                self.present.insert(object.key().clone(), object.clone());
+                Change::Added { object, cause }
+            }
+            Notify::Updated { old, object, cause } => {
+                self.present.insert(object.key().clone(), object.clone());
+                Change::Updated { old, object, cause }
+            }
+            Notify::Deleted { last, exact, cause } => {
+                let old = self.present.remove(last.key()).unwrap_or_else(|| last.clone());
+                Change::Deleted { old, last, exact, cause }
+            }
+        }
     }
 }
 

@@ -190,7 +190,13 @@ impl<S: Body> Server<S> {
     }
 
     fn meta(&self, key: &ObjectKey, uid: Option<Uid>, revision: u64) -> Meta {
-        Meta { key: key.clone(), uid, version: version(revision), source: self.0.source.clone(), wire_bytes: 100 }
+        Meta {
+            key: key.clone(),
+            uid,
+            version: version(revision),
+            source: self.0.source.clone(),
+            wire_bytes: 100,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State<S>> {
@@ -238,9 +244,11 @@ impl<S: Body> ListWatch<S> for Server<S> {
         if let Err(error) = state.admit(line) {
             return stream::iter([Err(error)]).boxed_local();
         }
-        let named = |object: &&Object<S>| request.name.as_deref().is_none_or(|name| object.key().name() == name);
+        let named =
+            |object: &&Object<S>| request.name.as_deref().is_none_or(|name| object.key().name() == name);
         let objects: Vec<Object<S>> = state.objects.values().filter(named).cloned().collect();
-        let parts: Vec<_> = objects.chunks(state.page).map(|part| Ok(ListPart::Objects(part.to_vec()))).collect();
+        let parts: Vec<_> =
+            objects.chunks(state.page).map(|part| Ok(ListPart::Objects(part.to_vec()))).collect();
         let end = ListPart::End { version: version(state.revision), token: None };
         let server = self.clone();
         let last = async move {
@@ -271,7 +279,8 @@ impl<S: Body> ListWatch<S> for Server<S> {
         if request.initial_events {
             position = state.history.len();
             let objects: Vec<_> = state.objects.values().cloned().collect();
-            let part = |objects: &[Object<S>]| objects.iter().cloned().map(WatchPart::Applied).collect::<Vec<_>>();
+            let part =
+                |objects: &[Object<S>]| objects.iter().cloned().map(WatchPart::Applied).collect::<Vec<_>>();
             head.extend(objects.chunks(state.page).map(|objects| Ok(part(objects))));
             let end = WatchPart::Bookmark { version: version(state.revision), initial_events_end: true };
             marker.push(Ok(vec![end]));
@@ -334,7 +343,9 @@ impl<S: Body> Live<S> {
         let parts = state.history[self.position..].iter().map(|(revision, happened)| match happened {
             Happened::Applied(object) => WatchPart::Applied(object.clone()),
             Happened::Deleted(object) => WatchPart::Deleted(object.clone()),
-            Happened::Bookmark => WatchPart::Bookmark { version: version(*revision), initial_events_end: false },
+            Happened::Bookmark => {
+                WatchPart::Bookmark { version: version(*revision), initial_events_end: false }
+            }
         });
         let parts = parts.collect();
         self.position = state.history.len();

@@ -1,0 +1,165 @@
+//! The house rules that a machine can check: layers, headers, sizes, examples named in the README.
+//!
+//! Crates enforce most arrows between layers; this test reads the sources for the rest. A rule that fails names the
+//! file, so that the reader knows where to look. Limits are those of the house style: files of at most 400 lines,
+//! functions within clippy's `too_many_lines`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn sources(folder: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![Path::new(ROOT).join(folder)];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for path in entries.map(|entry| entry.expect("a readable folder").path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.insert(relative(&path), std::fs::read_to_string(&path).expect("a readable source"));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {folder}");
+    found
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(ROOT).map_or_else(|_| PathBuf::from(path), PathBuf::from).display().to_string()
+}
+
+fn all_sources() -> BTreeMap<String, String> {
+    ["src", "actors", "tests", "examples", "benches"].into_iter().flat_map(sources).collect()
+}
+
+/// Code lines of `text`: no comments, nothing of a test module at its end.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .take_while(|line| !line.starts_with("#[cfg(test)]"))
+        .filter(|line| !line.trim_start().starts_with("//"))
+}
+
+fn assert_absent(folder: &str, except: &[&str], words: &[&str]) {
+    for (file, text) in sources(folder) {
+        if except.iter().any(|allowed| file.ends_with(allowed)) {
+            continue;
+        }
+        for line in code(&text) {
+            let word = words.iter().find(|word| line.contains(**word));
+            assert!(word.is_none(), "{file}: {} has no place here: {}", word.unwrap_or(&""), line.trim());
+        }
+    }
+}
+
+#[test]
+fn every_source_begins_with_a_header_and_has_at_most_400_lines() {
+    for (file, text) in all_sources() {
+        assert!(text.starts_with("//!") || text.starts_with("#!["), "{file} has no header");
+        let lines = text.lines().count();
+        assert!(lines <= 400, "{file} has {lines} lines");
+    }
+}
+
+#[test]
+fn the_core_reads_no_clock_no_chance_no_hash_order_and_no_log() {
+    let words = [
+        "std::time::Instant",
+        "SystemTime",
+        "HashMap",
+        "HashSet",
+        "rand::",
+        "fastrand",
+        "tracing",
+        "tokio",
+        "actix",
+        "println!",
+    ];
+    assert_absent("actors/core/src", &[], &words);
+}
+
+#[test]
+fn the_actors_crate_knows_no_http_no_files_and_no_kubernetes() {
+    assert_absent("actors/src", &[], &["awc", "kube", "k8s_openapi", "http::", "std::fs", "serde"]);
+}
+
+#[test]
+fn actors_meet_in_messages_and_share_no_lock() {
+    let wiring = [
+        "wiring.rs",
+        "runtime.rs",
+        "arbiter.rs",
+        "simulation.rs",
+        "pool.rs",
+        "mailbox.rs",
+        "published.rs",
+        "subscription.rs",
+    ];
+    let testing: Vec<String> = sources("actors/src/testing").into_keys().collect();
+    let mut except: Vec<&str> = testing.iter().map(String::as_str).collect();
+    except.extend(wiring);
+    assert_absent("actors/src", &except, &["Mutex", "RwLock", "mpsc", "oneshot"]);
+}
+
+#[test]
+fn no_actor_names_another_ones_inside() {
+    // An actor may hold the address of the one it asks; it may use nothing else of its module.
+    let actors = ["reflector", "delta_fifo", "indexer", "processor", "listener", "supervisor"];
+    for actor in actors {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(format!("actors/src/{actor}.rs")))
+            .expect("an actor");
+        for line in code(&text).filter(|line| line.trim_start().starts_with("use crate::")) {
+            for other in actors.iter().filter(|other| **other != actor) {
+                let names_it = line.contains(&format!("crate::{other}::"));
+                let only_its_type = line.trim_end().ends_with(&format!("::{};", camel(other)));
+                assert!(!names_it || only_its_type, "{actor}.rs: {line}");
+            }
+        }
+    }
+}
+
+fn camel(snake: &str) -> String {
+    snake.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
+
+#[test]
+fn awc_is_touched_by_the_transport_alone() {
+    assert_absent("src", &["transport/awc.rs"], &["awc::", "use awc"]);
+}
+
+#[test]
+fn every_example_is_named_in_the_readme() {
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).expect("a README");
+    for file in sources("examples").into_keys() {
+        let name = Path::new(&file).file_stem().expect("a name").to_string_lossy().into_owned();
+        assert!(readme.contains(&format!("--example {name}")), "the README does not show {name}");
+    }
+}
+
+#[test]
+fn nothing_stands_at_the_top_that_was_not_decided() {
+    let allowed = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "src",
+        "actors",
+        "examples",
+        "tests",
+        "config",
+        "README.md",
+        "benches",
+        "fuzz",
+        "clippy.toml",
+        "rustfmt.toml",
+        "deny.toml",
+        "LICENSE",
+        "CHANGELOG.md",
+        "ARCHITECTURE.md",
+        "target",
+    ];
+    for entry in std::fs::read_dir(ROOT).expect("the root") {
+        let name = entry.expect("a readable entry").file_name().to_string_lossy().into_owned();
+        assert!(name.starts_with('.') || allowed.contains(&name.as_str()), "{name} stands at the top");
+    }
+}
