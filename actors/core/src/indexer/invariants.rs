@@ -58,6 +58,7 @@ pub fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
     objects.len() == snapshot.len()
         && objects.windows(2).all(|pair| pair[0].key() < pair[1].key())
         && objects.iter().all(|object| snapshot.get(object.key()).is_some_and(|found| found.ptr_eq(object)))
+        && snapshot.frame().namespaces().values().all(|names| names.iter().next().is_some())
         && snapshot.set_aside().count() == snapshot.set_aside_len()
         && snapshot.versions().windows(2).all(|pair| pair[0].0 < pair[1].0)
 }

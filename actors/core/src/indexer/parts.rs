@@ -104,7 +104,8 @@ impl<S> Store<S> {
         self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
     }
 
-    fn end_set_aside(&mut self, key: &ObjectKey, version: &ResourceVersion) {
+    /// A good version or a deletion ends a set-aside entry that is not newer.
+    pub(super) fn end_set_aside(&mut self, key: &ObjectKey, version: &ResourceVersion) {
         let entries = self.working.set_aside_mut();
         if entries.get(key).is_some_and(|aside| aside.told.version <= *version) {
             entries.remove(key);

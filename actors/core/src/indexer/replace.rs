@@ -152,7 +152,7 @@ impl<S> Store<S> {
     }
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
-        self.end_listed_set_aside(replacing.round, &object);
+        self.end_set_aside(object.key(), object.version());
         let Some(stored) = self.working.get(object.key()).cloned() else {
             return self.store_new(replacing, object);
         };
@@ -190,15 +190,6 @@ impl<S> Store<S> {
         let known = replacing.base.get(object.key());
         let known = known.filter(|known| known.is_same_as(&object) && !replacing.is_rewind()).cloned();
         self.store_new(replacing, known.unwrap_or(object));
-    }
-
-    /// A readable object ends a set-aside entry of before this list, and one of this list that is not newer.
-    fn end_listed_set_aside(&mut self, round: u64, object: &Object<S>) {
-        let entries = self.working.set_aside_mut();
-        let ends = |aside: &Aside| aside.round != round || aside.told.version <= *object.version();
-        if entries.get(object.key()).is_some_and(ends) {
-            entries.remove(object.key());
-        }
     }
 
     /// Goes through the working frame beside the one before: tells what differs, takes out what has vanished.

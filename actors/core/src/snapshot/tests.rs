@@ -158,6 +158,20 @@ fn a_cursor_between_one_snapshot_and_itself_is_finished() {
     assert!(DiffCursor::new(same.clone(), same).is_finished());
 }
 
+#[test]
+fn a_namespace_that_both_share_is_one_visit() {
+    let mut frame = Frame::default();
+    for number in 0..500 {
+        frame.insert(object(&format!("shared/{number}"), 1));
+    }
+    let older = Snapshot::publish(frame.clone());
+    frame.insert(object("z/changed", 2));
+    let mut cursor = DiffCursor::new(older, Snapshot::publish(frame));
+    let mut out = Vec::new();
+    assert!(!cursor.next_chunk(4, &mut out), "{cursor:?}");
+    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ z/changed u1@2"]);
+}
+
 /// How the second of two snapshots is made of the first, so that they share structure.
 #[derive(Debug, Clone)]
 enum Step {
