@@ -14,10 +14,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
+use informer_core::delta::Change;
 use informer_core::delta_fifo::Batch;
 use informer_core::index::IndexSpec;
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
+use informer_core::meta::Object;
 use informer_core::processor::ListenerId;
+use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
 use crate::delta_fifo::DeltaFifo;
@@ -31,12 +34,18 @@ use crate::wiring::PipelineShared;
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;
 
+/// Replaced frames that are kept before they are freed.
+const KEPT_FRAMES: usize = 32;
+
 /// What an Indexer is built from.
 pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) processor: Addr<Processor<S>>,
 }
+
+/// A frame that is no longer the newest, and the objects that it alone still holds.
+type Rubbish<S> = (Snapshot<S>, Vec<Vec<Object<S>>>);
 
 /// The store's actor.
 pub(crate) struct Indexer<S: Body> {
@@ -50,6 +59,8 @@ pub(crate) struct Indexer<S: Body> {
     advancing: bool,
     /// A batch that arrived while a new index was being built.
     held: Option<Batch<S>>,
+    /// Frames and objects that were replaced, to be freed elsewhere.
+    rubbish: Vec<Rubbish<S>>,
 }
 
 impl<S: Body> Actor for Indexer<S> {
@@ -82,6 +93,7 @@ impl<S: Body> Child for Indexer<S> {
             asking: false,
             advancing: false,
             held: None,
+            rubbish: Vec::new(),
         }
     }
 }
@@ -150,15 +162,24 @@ impl<S: Body> Indexer<S> {
             return;
         }
         self.spec.shared.board.update_counts(objects, set_aside, synced);
-        self.spec.shared.runtime.0.pool.free((before, replaced));
+        self.discard(before, replaced);
         self.spec.shared.strike(Site::IndexerPublished);
         self.tell(changes, None, ctx);
+    }
+
+    /// Keeps what readers may just have let go, and has it freed off the arbiter, many at once.
+    fn discard(&mut self, frame: Snapshot<S>, replaced: Vec<Vec<Object<S>>>) {
+        let many = replaced.iter().map(Vec::len).sum::<usize>() >= SLICE;
+        self.rubbish.push((frame, replaced));
+        if many || self.rubbish.len() >= KEPT_FRAMES {
+            self.spec.shared.runtime.0.pool.free(std::mem::take(&mut self.rubbish));
+        }
     }
 
     /// Hands changes to the Processor, and goes on when it has taken them.
     fn tell(
         &mut self,
-        changes: Vec<Arc<[informer_core::delta::Change<S>]>>,
+        changes: Vec<Arc<[Change<S>]>>,
         resync: Option<Arc<[ListenerId]>>,
         ctx: &mut Context<Self>,
     ) {

@@ -126,7 +126,9 @@ impl<S: Body> Listener<S> {
         self.sync.observe(&snapshot);
         if self.sync.is_synced() {
             let stats = self.backlog.stats();
-            self.initial.close(stats.delivered, stats.depth as u64);
+            // While a cursor runs, the keys before it are counted too, and twice rather than not at all.
+            let owed = if stats.cursors == 0 { stats.events } else { stats.depth + stats.events };
+            self.initial.close(stats.delivered, owed as u64);
         }
         self.seen = Some(snapshot);
         self.pump(ctx);
@@ -227,6 +229,7 @@ impl<S: Body> Listener<S> {
         let stats = self.backlog.stats();
         self.spec.seat.update(|status| {
             status.depth = stats.depth;
+            status.oldest_since = stats.oldest_since;
             status.in_flight = self.delivering;
             status.coalesced = stats.coalesced;
             status.delivered = stats.delivered;
@@ -277,6 +280,7 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
         if self.is_stale(owed.epoch) {
             return Reply::Now(());
         }
+        self.backlog.set_now(self.spec.shared.runtime.now());
         if owed.changes.len() > 1 {
             let (slot, reply) = ReplySlot::new();
             self.intake = Some(Intake { owed, next_chunk: 0, slot });

@@ -48,6 +48,8 @@ pub struct SubscriptionStatus {
     pub delivered: u64,
     /// Events owed and not yet taken.
     pub depth: usize,
+    /// Since when the oldest of them is owed, as time since the runtime's start.
+    pub oldest_since: Option<Duration>,
     /// Whether events are with the subscriber and not yet handled.
     pub in_flight: bool,
     /// Events that were merged into another one of the same key, or annulled each other.
@@ -72,6 +74,7 @@ impl Seat {
             synced: false,
             delivered: 0,
             depth: 0,
+            oldest_since: None,
             in_flight: false,
             coalesced: 0,
             panics: 0,
