@@ -191,28 +191,32 @@ fn is_core(kind: &Kind, plural: &str) -> bool {
 
 fn check_preconditions(call: &Call<'_>, old: &Object, options: &DeleteOptions) -> Result<(), ApiError> {
     let about = || Named { kind: &call.kind.kind, ..call.kind.named(call.name) };
-    let failed = |what: &str, wanted: &str, has: &str| {
-        let why =
-            format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {has}");
+    let failed = |what: &str, wanted: &str, has: &str, perhaps: &str| {
+        let why = format!(
+            "the {what} in the precondition ({wanted}) does not match the {what} in record ({has}). The object might have been {perhaps}"
+        );
         Err(ApiError::conflict(about(), &why))
     };
     match (&options.uid, &options.version) {
-        (Some(uid), _) if **uid != *old.uid => failed("UID", uid, &old.uid),
+        (Some(uid), _) if **uid != *old.uid => failed("UID", uid, &old.uid, "deleted and then recreated"),
         (_, Some(version)) if *version != old.revision.to_string() => {
-            failed("ResourceVersion", version, &old.revision.to_string())
+            failed("ResourceVersion", version, &old.revision.to_string(), "modified")
         }
         _ => Ok(()),
     }
 }
 
-/// The grace of a pod that runs on a node; none for everything that can go at once.
+/// The grace of a pod: 0 unless it runs on a node. Other kinds have none: they go without being marked first.
 fn grace_of(kind: &Kind, before: &Value, options: &DeleteOptions) -> Option<i64> {
     let on_node =
         before.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
     let over =
         matches!(before.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
-    if !is_core(kind, "pods") || !on_node || over {
+    if !is_core(kind, "pods") {
         return None;
+    }
+    if !on_node || over {
+        return Some(0);
     }
     let own = before.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
     let asked = options.grace.or(own).unwrap_or(POD_GRACE).max(0);

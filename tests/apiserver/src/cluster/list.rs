@@ -26,6 +26,8 @@ const INCONSISTENT: &str = "The provided continue parameter is too old to displa
 You can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
 remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
 created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+const UNREADABLE_TOKEN: &str =
+    "invalid continue token: continue key is not valid: illegal base64 data at input byte 0";
 const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 
 /// A frozen view of the objects a request is about.
@@ -73,7 +75,7 @@ impl Token {
     }
 
     fn read(text: &str) -> Result<Self, ApiError> {
-        let refused = || ApiError::bad_request("continue key is not valid: illegal base64 data or content");
+        let refused = || ApiError::bad_request(UNREADABLE_TOKEN);
         let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| refused())?;
         let token: Self = serde_json::from_slice(&bytes).map_err(|_| refused())?;
         if token.v == TOKEN_VERSION { Ok(token) } else { Err(refused()) }
@@ -160,13 +162,18 @@ impl Cluster {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<Listing, ApiError> {
-        if let Some(version) = self.awaited(options.version) {
-            return Err(ApiError::too_large_version(version, self.revision()));
-        }
         let token = match options.continue_token.as_str() {
             "" => None,
             text => Some(Token::read(text)?),
         };
+        if token.is_some() && matches!(options.version, Version::At(_)) {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        if let Some(version) = self.awaited(options.version) {
+            return Err(ApiError::too_large_version(version, self.revision()));
+        }
         let revision = match (&token, options.version, options.exact) {
             (Some(token), _, _) => token.rv.unwrap_or_else(|| self.revision()),
             (None, Version::At(version), true) => version,

@@ -84,17 +84,13 @@ impl ListOptions {
     /// # Errors
     /// 400 for unreadable values, 422 for combinations that are forbidden.
     pub(crate) fn parse(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
-        let version = Version::parse(value(query, "resourceVersion")).map_err(ApiError::bad_request)?;
+        let version = Version::parse(value(query, "resourceVersion"))
+            .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
         let matching = value(query, "resourceVersionMatch");
         let continue_token = value(query, "continue").to_owned();
         let causes = list_causes(query, version, matching, !continue_token.is_empty());
         if !causes.is_empty() {
             return Err(invalid(&causes));
-        }
-        if !continue_token.is_empty() && matches!(version, Version::At(_)) {
-            return Err(ApiError::bad_request(
-                "specifying resource version is not allowed when using continue",
-            ));
         }
         let limit = match value(query, "limit") {
             "" | "0" => None,
@@ -127,11 +123,11 @@ fn list_causes(query: &Query, version: Version, matching: &str, continued: bool)
     }
     if !matches!(matching, "Exact" | "NotOlderThan") {
         let message =
-            format!("Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\"");
+            format!("Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\"");
         causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
     }
     if matching == "Exact" && version == Version::Any {
-        let why = "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"";
+        let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
         causes.push(Cause::forbidden(field, why));
     }
     causes
@@ -145,8 +141,9 @@ impl WatchOptions {
     pub(crate) fn parse(query: &Query, kind: &Kind, watch_list: bool) -> Result<Self, ApiError> {
         let matching = value(query, "resourceVersionMatch");
         let initial_events = initial_events(query);
-        if let Some(cause) = watch_cause(matching, initial_events, watch_list) {
-            return Err(invalid(&[cause]));
+        let causes = watch_causes(matching, initial_events, watch_list);
+        if !causes.is_empty() {
+            return Err(invalid(&causes));
         }
         let version = Version::parse(value(query, "resourceVersion")).map_err(ApiError::untyped)?;
         let selector = Selector::parse(value(query, "labelSelector"), value(query, "fieldSelector"), kind)?;
@@ -161,25 +158,24 @@ impl WatchOptions {
     }
 }
 
-fn watch_cause(matching: &str, initial_events: Option<bool>, watch_list: bool) -> Option<Cause> {
+fn watch_causes(matching: &str, initial_events: Option<bool>, watch_list: bool) -> Vec<Cause> {
     let field = "resourceVersionMatch";
-    match (initial_events, matching) {
-        (Some(_), _) if !watch_list => {
-            let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
-            Some(Cause::forbidden("sendInitialEvents", why))
-        }
-        (Some(_), "NotOlderThan") | (None, "") => None,
-        (Some(_), "") => {
-            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            Some(Cause::forbidden(field, why))
-        }
-        (Some(_), other) => {
-            let message = format!("Unsupported value: {other:?}: supported values: \"NotOlderThan\"");
-            Some(Cause { reason: "FieldValueNotSupported", message, field: field.into() })
-        }
-        (None, _) => {
-            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            Some(Cause::forbidden(field, why))
-        }
+    if initial_events.is_none() {
+        let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        return if matching.is_empty() { Vec::new() } else { vec![Cause::forbidden(field, why)] };
     }
+    if !watch_list {
+        let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        return vec![Cause::forbidden("sendInitialEvents", why)];
+    }
+    let mut causes = Vec::new();
+    if matching != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        causes.push(Cause::forbidden(field, why));
+    }
+    if !matches!(matching, "" | "NotOlderThan") {
+        let message = format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
+        causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
+    }
+    causes
 }

@@ -14,6 +14,8 @@ use super::store::{Call, Cluster};
 use super::write::Written;
 
 const MOST_OPERATIONS: usize = 10_000;
+/// A real server does not say which operation failed.
+const UNPROCESSABLE: &str = "the server rejected our request due to an error in our request";
 
 /// Which language a patch is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +44,7 @@ impl Cluster {
         prepare::check_shape(call.kind, &mut document)?;
         if member(&document, "uid") != &*old.uid {
             let cause = Cause::invalid("metadata.uid", member(&document, "uid"), "field is immutable");
-            return Err(ApiError::invalid(call.kind.named_kind(call.name), &[cause]));
+            return Err(prepare::immutable(call, vec![cause]));
         }
         self.update(call, document)
     }
@@ -66,11 +68,7 @@ fn apply_operations(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> 
     }
     for operation in patch.0 {
         let operation = lenient(document, operation);
-        json_patch::patch(document, &[operation]).map_err(|error| {
-            ApiError::unprocessable(format!(
-                "the server rejected our request due to an error in our request: {error}"
-            ))
-        })?;
+        json_patch::patch(document, &[operation]).map_err(|_| ApiError::unprocessable(UNPROCESSABLE))?;
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::kind::{GenerationRule, Kind};
 use super::names;
-use super::object::{has_finalizers, member, metadata_mut};
-use super::status::{ApiError, Cause};
+use super::object::{member, metadata_mut};
+use super::status::{ApiError, Cause, Named};
 use super::store::Call;
 
 /// The API's time stamp of this second.
@@ -21,28 +21,39 @@ pub(crate) fn timestamp(now: i64) -> String {
 /// Checks that the body is an object of this kind with sound metadata.
 pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError> {
     let Some(root) = body.as_object() else {
-        return Err(ApiError::bad_request("the object provided is unrecognized: it is not a JSON object"));
+        let message = format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; it is not a JSON object",
+            kind.kind
+        );
+        return Err(ApiError::bad_request(message));
     };
     let text = |name: &str| root.get(name).and_then(Value::as_str).unwrap_or_default();
     let (given_kind, given_version) = (text("kind"), text("apiVersion"));
     if kind.custom && (given_kind.is_empty() || given_version.is_empty()) {
         let missing = if given_kind.is_empty() { "Kind" } else { "apiVersion" };
-        return Err(ApiError::bad_request(format!("Object '{missing}' is missing in the body")));
+        let message = format!(
+            "the object provided is unrecognized (must be of type {}): Object '{missing}' is missing in '{body}'",
+            kind.kind
+        );
+        return Err(ApiError::bad_request(message));
     }
     if !given_version.is_empty() && given_version != kind.api_version() {
         let message = format!(
-            "the API version in the data ({given_version}) does not match the expected API version ({})",
-            kind.api_version()
+            "{given_kind} in version {given_version:?} cannot be handled as a {}: no kind {given_kind:?} is registered for version {given_version:?}",
+            kind.kind
         );
         return Err(ApiError::bad_request(message));
     }
     if !given_kind.is_empty() && given_kind != kind.kind {
+        let package =
+            kind.resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
         let message = format!(
-            "{given_kind} in version {given_version:?} cannot be handled as a {}: converting to {} is not possible",
-            kind.kind, kind.kind
+            "{given_kind} in version {given_version:?} cannot be handled as a {}: converting ({}.{given_kind}) to ({package}.{}): unknown conversion",
+            kind.kind, kind.version, kind.kind
         );
         let wrong = Cause::invalid("kind", given_kind, &format!("must be {}", kind.kind));
-        let custom = || ApiError::invalid(kind.named_kind(member(body, "name")), &[wrong]);
+        let about = Named { kind: given_kind, ..kind.named_kind(member(body, "name")) };
+        let custom = || ApiError::invalid(about, &[wrong]);
         return Err(if kind.custom { custom() } else { ApiError::bad_request(message) });
     }
     check_metadata(kind, body)
@@ -151,12 +162,17 @@ pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) ->
     if !marked.is_empty() && marked != member(old, "deletionTimestamp") {
         causes.push(Cause::invalid("metadata.deletionTimestamp", marked, "field is immutable"));
     }
-    if deleting && adds_finalizer(old, body) {
-        let why = "no new finalizers can be added if the object is being deleted";
-        causes.push(Cause::forbidden("metadata.finalizers", why));
+    let added = added_finalizers(old, body);
+    if deleting && !added.is_empty() {
+        let added: Vec<String> = added.iter().map(Value::to_string).collect();
+        let why = format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            added.join(", ")
+        );
+        causes.push(Cause::forbidden("metadata.finalizers", &why));
     }
     if !causes.is_empty() {
-        return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
+        return Err(immutable(call, causes));
     }
     let kept =
         ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"];
@@ -170,6 +186,14 @@ pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) ->
         raise_generation(body);
     }
     Ok(())
+}
+
+/// The refusal of an update; built-ins name each cause twice, as their two rounds of validation do.
+pub(crate) fn immutable(call: &Call<'_>, mut causes: Vec<Cause>) -> ApiError {
+    if !call.kind.custom {
+        causes.extend(causes.clone());
+    }
+    ApiError::invalid(call.kind.named_kind(call.name), &causes)
 }
 
 /// The old object with the new status, and those members of the metadata this kind's status endpoint writes.
@@ -228,10 +252,10 @@ pub(crate) fn raise_generation(value: &mut Value) {
     metadata.insert("generation".into(), json!(generation + 1));
 }
 
-fn adds_finalizer(old: &Value, new: &Value) -> bool {
+fn added_finalizers(old: &Value, new: &Value) -> Vec<Value> {
     let list = |value: &Value| -> Vec<Value> {
         value.pointer("/metadata/finalizers").and_then(Value::as_array).cloned().unwrap_or_default()
     };
     let before = list(old);
-    has_finalizers(new) && list(new).iter().any(|name| !before.contains(name))
+    list(new).into_iter().filter(|name| !before.contains(name)).collect()
 }

@@ -130,6 +130,16 @@ fn checked_value(value: &str, part: &str) -> Result<String, ApiError> {
     if value.len() > 63 || !value.bytes().all(fine) { Err(unreadable(part)) } else { Ok(value.to_owned()) }
 }
 
+/// Kinds without fields of their own say so in other words.
+fn unknown_field(label: &str, kind: &Kind) -> ApiError {
+    let message = if kind.fields.is_empty() && !kind.custom && kind.namespace_field {
+        format!("{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+    } else {
+        format!("field label not supported: {label}")
+    };
+    ApiError::bad_request(message)
+}
+
 fn parse_field(part: &str, kind: &Kind) -> Result<(Field, bool, String), ApiError> {
     let (label, equal, value) = if let Some((label, value)) = part.split_once("!=") {
         (label, false, value)
@@ -146,6 +156,6 @@ fn parse_field(part: &str, kind: &Kind) -> Result<(Field, bool, String), ApiErro
         "metadata.namespace" if kind.namespace_field => Some(Field::Namespace),
         _ => listed(),
     };
-    let field = field.ok_or_else(|| ApiError::bad_request(format!("field label not supported: {label}")))?;
+    let field = field.ok_or_else(|| unknown_field(label, kind))?;
     Ok((field, equal, value.trim().to_owned()))
 }

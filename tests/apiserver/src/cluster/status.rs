@@ -213,9 +213,21 @@ impl ApiError {
         Self::new(405, "MethodNotAllowed", message).details(json!({}))
     }
 
+    /// No range of the Accept header can be served.
     pub(crate) fn not_acceptable(offered: &str) -> Self {
-        let message = format!("only the following media types are accepted: {offered}");
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {offered}");
+        Self::new(406, "NotAcceptable", message).details(json!({}))
+    }
+
+    /// A list was asked for in a form for one object.
+    pub(crate) fn not_for_a_list() -> Self {
+        let message = "you requested PartialObjectMetadata, but the requested object is a list";
         Self::new(406, "NotAcceptable", message)
+    }
+
+    /// A PATCH in no language a real server knows.
+    pub(crate) fn unknown_patch() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").details(json!({}))
     }
 
     pub(crate) fn already_exists(what: Named<'_>) -> Self {
@@ -241,8 +253,12 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(what: Named<'_>, causes: &[Cause]) -> Self {
-        let texts: Vec<String> =
-            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let mut texts: Vec<String> = Vec::new();
+        for text in causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let text = if texts.len() == 1 { texts.concat() } else { format!("[{}]", texts.join(", ")) };
         let message = format!("{} {:?} is invalid: {text}", what.qualified(), what.name);
         let mut details = about(&what);

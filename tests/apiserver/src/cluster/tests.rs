@@ -408,6 +408,15 @@ fn api_26_a_pod_on_a_node_waits_for_its_grace() {
 }
 
 #[test]
+fn api_26_a_pod_without_a_node_is_marked_and_goes_at_once() {
+    let mut bench = Bench::new("", "pods");
+    let made = bench.named("a");
+    let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
+    assert!(bench.delete("a").unwrap());
+    assert_eq!(told(&bench.drain(watch)), [("MODIFIED", "a"), ("DELETED", "a")]);
+}
+
+#[test]
 fn api_26_preconditions_must_hold() {
     let mut bench = Bench::new("", "configmaps");
     bench.named("a");

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::crd;
+use super::kind::Kind;
 use super::object::{Object, has_finalizers, member, metadata_mut, set_version};
 use super::prepare;
 use super::status::{ApiError, Cause};
@@ -102,12 +103,7 @@ impl Cluster {
         let kind = call.kind;
         prepare::check_shape(kind, &mut body)?;
         if member(&body, "name") != call.name {
-            let message = format!(
-                "the name of the object ({}) does not match the name on the URL ({})",
-                member(&body, "name"),
-                call.name
-            );
-            return Err(ApiError::bad_request(message));
+            return Err(misnamed(member(&body, "name"), call.name));
         }
         prepare::check_namespace(call, &mut body)?;
         let key = kind.key(call.namespace, call.name);
@@ -170,26 +166,44 @@ impl Cluster {
     }
 }
 
+fn misnamed(given: &str, path: &str) -> ApiError {
+    ApiError::bad_request(if given.is_empty() {
+        format!("the name of the object ({path} based on URL) was undeterminable: name must be provided")
+    } else {
+        format!("the name of the object ({given}) does not match the name on the URL ({path})")
+    })
+}
+
+/// Where a real server would keep the object, as it tells in one of its refusals.
+fn storage_key(kind: &Kind, key: &str) -> String {
+    let group = if kind.custom { format!("{}/", kind.resource.group) } else { String::new() };
+    format!("/registry/{group}{}/{key}", kind.resource.plural)
+}
+
 fn check_precedence(call: &Call<'_>, old: &Object, body: &Value) -> Result<(), ApiError> {
     let kind = call.kind;
     let uid = member(body, "uid");
     if !uid.is_empty() && *uid != *old.uid {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid);
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            storage_key(kind, &kind.key(call.namespace, call.name)),
+            old.uid
+        );
         return Err(ApiError::conflict(kind.named(call.name), &why));
     }
     let unconditional = kind.rules.unconditional_update;
     match member(body, "resourceVersion") {
         "" | "0" if unconditional => Ok(()),
         "" | "0" => {
-            let cause = Cause::invalid("metadata.resourceVersion", "0x0", "must be specified for an update");
+            let message = "Invalid value: 0: must be specified for an update".to_owned();
+            let field = "metadata.resourceVersion".to_owned();
+            let cause = Cause { reason: "FieldValueInvalid", message, field };
             Err(ApiError::invalid(kind.named(call.name), &[cause]))
         }
         text => match text.parse::<u64>() {
             Ok(version) if version == old.revision => Ok(()),
             Ok(_) => Err(ApiError::conflict(kind.named(call.name), MODIFIED)),
-            Err(_) => Err(ApiError::untyped(format!(
-                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-            ))),
+            Err(_) => Err(ApiError::untyped(format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))),
         },
     }
 }

@@ -6,7 +6,7 @@
 use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
 
-const OFFERED: &str = "application/json";
+const OFFERED: &str = "application/json, application/json;stream=watch";
 
 /// What kind of answer the form is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,10 @@ pub(crate) enum Answer {
 pub(crate) fn form(header: Option<&str>, answer: Answer) -> Result<Form, ApiError> {
     let Some(header) = header.filter(|header| !header.trim().is_empty()) else { return Ok(Form::Full) };
     let chosen = header.split(',').find_map(|range| one(range, answer));
-    chosen.ok_or_else(|| ApiError::not_acceptable(OFFERED))
+    chosen.ok_or_else(|| match answer {
+        Answer::List if header.contains("as=PartialObjectMetadata;") => ApiError::not_for_a_list(),
+        _ => ApiError::not_acceptable(OFFERED),
+    })
 }
 
 fn one(range: &str, answer: Answer) -> Option<Form> {

@@ -89,13 +89,14 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
     let patch_kind = match ask.media_type() {
         "application/json-patch+json" => PatchKind::Json,
         "application/merge-patch+json" => PatchKind::Merge,
-        _ => {
+        "application/strategic-merge-patch+json" | "application/apply-patch+yaml" => {
             let accepted = "application/json-patch+json, application/merge-patch+json";
             let message = format!(
                 "the body of the request was in an unknown format - accepted media types include: {accepted}"
             );
             return Err(ApiError::unsupported_media(message));
         }
+        _ => return Err(ApiError::unknown_patch()),
     };
     let form = ask.form()?;
     let written = ask.world.with(|inner| inner.cluster.patch(&ask.call(), patch_kind, &ask.body))?;
