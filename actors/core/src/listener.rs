@@ -250,17 +250,11 @@ impl<S> Backlog<S> {
     fn pull(&mut self, keys: usize) {
         let Some(mut cursor) = self.cursors.pop_front() else { return };
         for (change, arrival) in cursor.advance(keys) {
-            if cursor.purpose() != Purpose::Resync || self.is_owed_nothing(change.key()) {
-                self.merge(change, arrival);
-            }
+            self.merge(change, arrival);
         }
         if !cursor.is_settled() {
             self.cursors.push_front(cursor);
         }
-    }
-
-    fn is_owed_nothing(&self, key: &ObjectKey) -> bool {
-        !self.pending.contains(key) && self.cursors.iter().all(|cursor| cursor.owed(key).is_empty())
     }
 
     fn merge(&mut self, change: Change<S>, arrival: Arrival) {

@@ -124,6 +124,7 @@ impl<S> Pending<S> {
     }
 
     /// Whether this key is owed something.
+    #[cfg(test)]
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
         self.entries.contains_key(key)
     }

@@ -181,11 +181,11 @@ impl Subscriber {
 
     fn resync(&mut self, world: &World) {
         let is_telling_all = self.backlog.cursors.iter().any(|cursor| cursor.purpose() != Purpose::Relist);
-        self.backlog.resync(world.snapshot());
         if !is_telling_all {
             self.due = world.live.keys().cloned().collect();
             self.changed = self.due.iter().filter(|key| self.is_owed(key)).cloned().collect();
         }
+        self.backlog.resync(world.snapshot());
     }
 
     fn is_owed(&self, key: &ObjectKey) -> bool {
