@@ -91,7 +91,8 @@ impl Client {
         path_and_query: &str,
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Response<Bytes>, Error> {
-        let mut request = Request::builder().method(method).uri(path_and_query).header(header::ACCEPT, "application/json");
+        let mut request =
+            Request::builder().method(method).uri(path_and_query).header(header::ACCEPT, "application/json");
         let bytes = match body {
             None => Vec::new(),
             Some((content_type, bytes)) => {

@@ -72,8 +72,8 @@ fn start(prepared: Arc<Prepared>) -> Option<mpsc::UnboundedSender<Order>> {
                 tokio::task::spawn_local(async move {
                     tokio::select! {
                         biased;
-                        () = answer.closed() => return,
-                        answered = carry(&*transport, request) => { drop(answer.send(answered)); }
+                        () = answer.closed() => {}
+                        answered = carry(&transport, request) => { drop(answer.send(answered)); }
                     }
                 });
             }

@@ -92,7 +92,11 @@ impl<R: Representation> KubeListWatch<R> {
         let request = self.request(target, form);
         Box::pin(async move {
             let answer = transport.send(request?, lane).await?;
-            if answer.status().is_success() { Ok(Ok(answer.into_body())) } else { Ok(Err(refusal(answer).await)) }
+            if answer.status().is_success() {
+                Ok(Ok(answer.into_body()))
+            } else {
+                Ok(Err(refusal(answer).await))
+            }
         })
     }
 
@@ -155,8 +159,12 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         until_error(stream::once(opened).try_flatten())
     }
 
-    fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<R::Body>>, ListWatchError>> {
-        let elsewhere = self.place.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace));
+    fn get(
+        &self,
+        key: ObjectKey,
+    ) -> LocalBoxFuture<'static, Result<Option<Object<R::Body>>, ListWatchError>> {
+        let elsewhere =
+            self.place.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace));
         if elsewhere {
             return async { Ok(None) }.boxed_local();
         }

@@ -9,7 +9,10 @@
 //!
 //! Read next: `resource.rs` for how a source is described, `list_watch.rs` for what it does.
 
-#[expect(clippy::module_inception, reason = "the handle is the module's main type, and its file is named for it")]
+#[expect(
+    clippy::module_inception,
+    reason = "the handle is the module's main type, and its file is named for it"
+)]
 mod client;
 mod config;
 mod courier;

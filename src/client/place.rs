@@ -212,14 +212,20 @@ mod tests {
         let watch = WatchRequest { version: at(7), initial_events: false, timeout: Duration::from_secs(300) };
         assert_eq!(
             place.watch(&watch),
-            format!("{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&{selected}&resourceVersion=7")
+            format!(
+                "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&{selected}&resourceVersion=7"
+            )
         );
         assert_eq!((place.name().as_str(), pods().name().as_str()), ("deployments.apps", "pods"));
     }
 
     #[test]
     fn wl_01_a_watch_list_asks_for_initial_events_not_older_than_its_version() {
-        let first = WatchRequest { version: AskedVersion::Latest, initial_events: true, timeout: Duration::from_secs(9) };
+        let first = WatchRequest {
+            version: AskedVersion::Latest,
+            initial_events: true,
+            timeout: Duration::from_secs(9),
+        };
         let plain = "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=9";
         let initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         assert_eq!(pods().watch(&first), format!("{plain}{initial}"));
@@ -230,8 +236,14 @@ mod tests {
     #[test]
     fn rest_14_a_name_that_leads_elsewhere_is_refused() {
         for name in ["", ".", "..", "a/b", "a%b", "a?b", "a#b", "a b", "é"] {
-            assert!(matches!(pods().object(Some("a"), name), Err(Error::Name { what: "name", .. })), "{name}");
-            assert!(matches!(pods().object(Some(name), "a"), Err(Error::Name { what: "namespace", .. })), "{name}");
+            assert!(
+                matches!(pods().object(Some("a"), name), Err(Error::Name { what: "name", .. })),
+                "{name}"
+            );
+            assert!(
+                matches!(pods().object(Some(name), "a"), Err(Error::Name { what: "namespace", .. })),
+                "{name}"
+            );
         }
         let role = pods().object(None, "system:node-role").unwrap();
         assert_eq!(role, "/api/v1/pods/system:node-role");

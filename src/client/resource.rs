@@ -40,6 +40,7 @@ const FRAME_LIMIT: usize = 16 << 20;
 /// let _connect = pods.connect(DecodePool::inline())?;
 /// # Ok::<(), actix_informer::client::Error>(())
 /// ```
+#[derive(Clone)]
 #[must_use = "a description asks for nothing until it is connected"]
 pub struct ResourceSource<R> {
     prepared: Arc<Prepared>,
@@ -152,19 +153,6 @@ impl<R: Representation> ResourceSource<R> {
             let (place, decoder, pool) = (place.clone(), Arc::clone(&decoder), pool.clone());
             KubeListWatch::new(transport(), Parts { place, decoder, pool, frame_limit })
         })
-    }
-}
-
-impl<R: Clone> Clone for ResourceSource<R> {
-    fn clone(&self) -> Self {
-        Self {
-            prepared: Arc::clone(&self.prepared),
-            place: self.place.clone(),
-            representation: self.representation.clone(),
-            prune: self.prune.clone(),
-            source: self.source.clone(),
-            frame_limit: self.frame_limit,
-        }
     }
 }
 

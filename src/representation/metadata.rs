@@ -65,6 +65,12 @@ impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
     }
 }
 
+impl<K> Clone for MetadataOnly<K> {
+    fn clone(&self) -> Self {
+        Self { expected: self.expected.clone(), body: PhantomData }
+    }
+}
+
 impl<K> fmt::Debug for MetadataOnly<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MetadataOnly")

@@ -80,6 +80,12 @@ where
     }
 }
 
+impl<K> Clone for Typed<K> {
+    fn clone(&self) -> Self {
+        Self { expected: self.expected.clone(), transform: self.transform.clone(), body: PhantomData }
+    }
+}
+
 impl<K> fmt::Debug for Typed<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Typed")

@@ -1,1 +1,17 @@
-//! The client against servers that misbehave.
+//! The client against servers: raw ones that misbehave byte by byte, and the in-memory API server.
+//!
+//! Answers "does every way a connection can go wrong end in the typed error it should?" Each module is one subject;
+//! `raw_server.rs` is what they speak to, `harness.rs` how they ask. Loopback only; no test waits for real seconds.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod against_apiserver;
+mod harness;
+mod list;
+mod memory;
+mod raw_server;
+mod retry;
+mod tls;
+mod truncation;
+mod unary;
+mod watch;

@@ -68,7 +68,9 @@ impl<R: Representation> Decoder<R> {
             wire_bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
         };
         let unchanged = |object: &Object<R::Body>| {
-            object.version() == &meta.version && object.uid() == meta.uid.as_ref() && object.source() == &meta.source
+            object.version() == &meta.version
+                && object.uid() == meta.uid.as_ref()
+                && object.source() == &meta.source
         };
         if let Some(object) = known.get(&meta.key).filter(unchanged) {
             return Observed::Object(object);
@@ -86,7 +88,9 @@ impl<R: Representation> Decoder<R> {
                 let error = format!("its {size} bytes are more than the limit").into();
                 Observed::SetAside(SetAside { key, version, error })
             }
-            Err(error) => Observed::Unreadable(format!("{size} bytes are more than the limit, and {error}").into()),
+            Err(error) => {
+                Observed::Unreadable(format!("{size} bytes are more than the limit, and {error}").into())
+            }
         }
     }
 

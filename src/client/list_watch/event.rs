@@ -99,7 +99,9 @@ impl<R: Representation> Decoder<R> {
         let is_table = scan.kind.as_deref() == Some("Table")
             && scan.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));
         if is_table {
-            return Err(ListWatchError::Protocol("a Table is not supported: the server must send objects".into()));
+            return Err(ListWatchError::Protocol(
+                "a Table is not supported: the server must send objects".into(),
+            ));
         }
         Ok(self.observe(object, &scan, known))
     }
@@ -145,4 +147,3 @@ fn by_parser(line: &[u8]) -> Result<(Cow<'_, str>, &[u8]), ListWatchError> {
         Err(error) => Err(ListWatchError::Unreadable(unreadable(&error, line))),
     }
 }
-

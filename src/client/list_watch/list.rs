@@ -8,9 +8,9 @@
 //! Read next: `frames/list.rs`, which finds the items.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::ready;
 use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::list_watch::Known;
@@ -43,58 +43,78 @@ enum Piece {
     Failed(ListWatchError),
 }
 
+/// What became of a piece.
+enum Done<S> {
+    Parts { parts: Parts<S>, has_nameless: bool },
+    End(ListHead),
+}
+
 impl<R: Representation> Reading<R> {
     pub(super) fn parts(self, body: Body) -> impl Stream<Item = Result<ListPart<R::Body>, ListWatchError>> {
         let width = self.pool.width();
-        let shared = Arc::new((self.decoder, self.known, AtomicBool::new(false)));
-        let pool = self.pool;
-        pieces(body, self.frame_limit)
-            .map(move |piece| {
-                let (shared, pool) = (Arc::clone(&shared), pool.clone());
-                async move {
-                    match piece {
-                        Piece::Items(items) => decoded(shared, pool, items).await,
-                        Piece::End(head) => {
-                            vec![end(&shared.0, head, shared.2.load(Ordering::Relaxed))]
-                        }
-                        Piece::Failed(error) => vec![Err(error)],
-                    }
+        let Self { decoder, pool, frame_limit, known } = self;
+        let judge = Arc::clone(&decoder);
+        let decode = move |piece| {
+            let (decoder, known, pool) = (Arc::clone(&decoder), known.clone(), pool.clone());
+            async move {
+                match piece {
+                    Piece::Items(items) => decoded(decoder, known, pool, items).await,
+                    Piece::End(head) => Done::End(head),
+                    Piece::Failed(error) => Done::failed(error),
                 }
-                .boxed_local()
-            })
-            .buffered(width + 1)
-            .flat_map(stream::iter)
+            }
+            .boxed_local()
+        };
+        // The end is judged behind `buffered`, where every item has been seen.
+        let judged = move |nameless: &mut bool, done| {
+            ready(Some(match done {
+                Done::Parts { parts, has_nameless } => {
+                    *nameless |= has_nameless;
+                    parts
+                }
+                Done::End(head) => vec![end(&judge, head, *nameless)],
+            }))
+        };
+        pieces(body, frame_limit).map(decode).buffered(width + 1).scan(false, judged).flat_map(stream::iter)
     }
 }
 
-type Shared<R> = Arc<(Arc<Decoder<R>>, Known<<R as Representation>::Body>, AtomicBool)>;
+impl<S> Done<S> {
+    fn failed(error: ListWatchError) -> Self {
+        Self::Parts { parts: vec![Err(error)], has_nameless: false }
+    }
+}
 
-/// Decodes one chunk; notes in the shared flag whether an item did not name its kind.
-async fn decoded<R: Representation>(shared: Shared<R>, pool: DecodePool, items: Vec<Frame>) -> Parts<R::Body> {
+/// Decodes one chunk.
+async fn decoded<R: Representation>(
+    decoder: Arc<Decoder<R>>,
+    known: Known<R::Body>,
+    pool: DecodePool,
+    items: Vec<Frame>,
+) -> Done<R::Body> {
     let bytes: usize = items.iter().map(Frame::len).sum();
     let job = move || {
-        let (decoder, known, nameless) = &*shared;
-        let (mut objects, mut others) = (Vec::with_capacity(items.len()), Vec::new());
+        let (mut objects, mut parts, mut has_nameless) = (Vec::with_capacity(items.len()), Vec::new(), false);
         for item in &items {
-            let (observed, has_kind) = decoder.item(item, known);
-            if !has_kind {
-                nameless.store(true, Ordering::Relaxed);
-            }
+            let (observed, has_kind) = decoder.item(item, &known);
+            has_nameless |= !has_kind;
             match observed {
                 Observed::Object(object) => objects.push(object),
-                Observed::SetAside(aside) => others.push(Ok(ListPart::SetAside(aside))),
-                Observed::Unreadable(why) => others.push(Ok(ListPart::Unreadable(why))),
+                Observed::SetAside(aside) => parts.push(Ok(ListPart::SetAside(aside))),
+                Observed::Unreadable(why) => parts.push(Ok(ListPart::Unreadable(why))),
             }
         }
-        let objects = (!objects.is_empty()).then_some(Ok(ListPart::Objects(objects)));
-        objects.into_iter().chain(others).collect()
+        if !objects.is_empty() {
+            parts.insert(0, Ok(ListPart::Objects(objects)));
+        }
+        Done::Parts { parts, has_nameless }
     };
     if bytes < INLINE_BYTES {
         // A long list of small chunks must not keep the arbiter from everything else.
         tokio::task::yield_now().await;
         return job();
     }
-    pool.run(job).await.unwrap_or_else(|error| vec![Err(ListWatchError::source(error.to_string()))])
+    pool.run(job).await.unwrap_or_else(|error| Done::failed(ListWatchError::source(error.to_string())))
 }
 
 struct Progress {

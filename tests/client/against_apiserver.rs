@@ -1,0 +1,238 @@
+//! The client against the in-memory API server, over HTTP and HTTPS.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use actix_informer::client::{Client, Config};
+use actix_informer::representation::Typed;
+use futures_util::StreamExt;
+use http::Method;
+use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::runtime::Runtime;
+use informer_apiserver::ApiServer;
+use informer_core::list_watch_error::{ErrorClass, ListWatchError};
+use informer_core::meta::ObjectKey;
+use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube_core::discovery::ApiResource;
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+fn pod(name: &str, app: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": {"app": app}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    })
+}
+
+fn client(server: &ApiServer) -> Client {
+    Client::new(Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap()).unwrap()
+}
+
+fn names(page: &Page) -> Vec<&str> {
+    page.items.iter().map(|item| item.split('@').next().unwrap()).collect()
+}
+
+/// Reads a watch up to the first part that begins like this.
+async fn parts_until<S: 'static>(
+    source: &impl ListWatch<S>,
+    request: WatchRequest,
+    last: &str,
+) -> Vec<String> {
+    let mut batches = source.watch(request, Known::nothing());
+    let mut all: Vec<String> = Vec::new();
+    while !all.iter().any(|part| part.starts_with(last)) {
+        all.extend(batches.next().await.unwrap().unwrap().iter().map(told));
+    }
+    all
+}
+
+#[tokio::test]
+async fn pods_are_listed_in_pages_and_watched_from_there_over_http_and_https() {
+    for builder in [ApiServer::builder(), ApiServer::builder().tls().token("s3cret")] {
+        let server = builder.start().await.unwrap();
+        for n in 0..5 {
+            server.create(pod(&format!("p{n}"), "a")).unwrap();
+        }
+        local(async {
+            let source = made(client(&server).resource::<Pod>());
+            let mut request = ListRequest { limit: Some(2), ..latest() };
+            let mut seen = Vec::new();
+            let version = loop {
+                let page = list(&source, request.clone()).await.unwrap();
+                seen.extend(names(&page).into_iter().map(str::to_owned));
+                match page.token {
+                    Some(token) => request.token = Some(token),
+                    None => break page.version,
+                }
+            };
+            assert_eq!(seen, ["default/p0", "default/p1", "default/p2", "default/p3", "default/p4"]);
+            server.create(pod("late", "a")).unwrap();
+            server.delete("pods", "default", "p0").unwrap();
+            let told = parts_until(&source, from(&version), "-default/p0@").await;
+            assert!(told[0].starts_with("+default/late@"), "{told:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn wl_02_a_watch_list_brings_the_initial_events_and_their_end_bookmark() {
+    let server = ApiServer::builder().start().await.unwrap();
+    server.create(pod("one", "a")).unwrap();
+    server.create(pod("two", "a")).unwrap();
+    let initial = WatchRequest { version: AskedVersion::Latest, initial_events: true, ..from("1") };
+    local(async {
+        let source = made(client(&server).resource::<Pod>());
+        let told = parts_until(&source, initial.clone(), "==").await;
+        assert!(told[0].starts_with("+default/one@") && told[1].starts_with("+default/two@"), "{told:?}");
+        assert_eq!(told[2], format!("=={}", server.revision()));
+        server.faults().refuse_watch_list(true);
+        let (_, ended) = watch(&source, initial).await;
+        assert_eq!(ended.unwrap_err().class(), ErrorClass::Unsupported);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn selectors_are_the_servers_to_judge_in_lists_watches_and_gets() {
+    let server = ApiServer::builder().start().await.unwrap();
+    server.create(pod("in", "a")).unwrap();
+    server.create(pod("out", "b")).unwrap();
+    local(async {
+        let source = made(client(&server).resource::<Pod>().namespace("default").labels("app=a"));
+        assert_eq!(names(&list(&source, latest()).await.unwrap()), ["default/in"]);
+        let get = |name: &'static str| source.get(ObjectKey::namespaced("default", name));
+        assert_eq!(get("in").await.unwrap().unwrap().key().name(), "in");
+        assert!(get("out").await.unwrap().is_none());
+        assert!(get("nothing").await.unwrap().is_none());
+        assert!(source.get(ObjectKey::namespaced("other", "in")).await.unwrap().is_none());
+        let absent = ListRequest { name: Some("no-such-name".to_owned()), ..latest() };
+        let page = list(&source, absent).await.unwrap();
+        assert_eq!((page.items.len(), page.version), (0, server.revision().to_string()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn get_brings_an_object_without_its_managed_fields_and_none_for_nothing() {
+    let server = ApiServer::builder().start().await.unwrap();
+    server.create(pod("one", "a")).unwrap();
+    local(async {
+        let source = made(client(&server).resource::<Pod>());
+        let object = source.get(ObjectKey::namespaced("default", "one")).await.unwrap().unwrap();
+        assert_eq!(object.metadata.name.as_deref(), Some("one"));
+        assert_eq!(object.metadata.managed_fields, None);
+        assert!(source.get(ObjectKey::namespaced("default", "two")).await.unwrap().is_none());
+        let error = source.get(ObjectKey::namespaced("default", "../x")).await.unwrap_err();
+        assert!(matches!(error, ListWatchError::Source { .. }), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dynamic_and_metadata_sources_see_the_same_objects() {
+    let server = ApiServer::builder().start().await.unwrap();
+    server.create(pod("one", "a")).unwrap();
+    local(async {
+        let client = client(&server);
+        let dynamic = made(client.dynamic(&ApiResource::erase::<Pod>(&())));
+        let object = dynamic.get(ObjectKey::namespaced("default", "one")).await.unwrap().unwrap();
+        assert_eq!(object.data["spec"]["containers"][0]["image"], "i");
+        assert_eq!(names(&list(&dynamic, latest()).await.unwrap()), ["default/one"]);
+        let metadata = made(client.metadata::<Pod>());
+        let page = list(&metadata, latest()).await.unwrap();
+        assert_eq!(names(&page), ["default/one"]);
+        let object = metadata.get(ObjectKey::namespaced("default", "one")).await.unwrap().unwrap();
+        assert_eq!(object.metadata.labels.as_ref().unwrap()["app"], "a");
+        server.create(pod("two", "b")).unwrap();
+        let told = parts_until(&made(client.resource::<Pod>()), from(&page.version), "+").await;
+        let by_metadata = parts_until(&metadata, from(&page.version), "+").await;
+        assert_eq!(told, by_metadata);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn refusals_of_the_server_arrive_typed() {
+    let server = ApiServer::builder().tls().token("s3cret").start().await.unwrap();
+    local(async {
+        let wrong = Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap().token("wrong");
+        let stranger = made(Client::new(wrong).unwrap().resource::<Pod>());
+        assert_eq!(list(&stranger, latest()).await.unwrap_err().class(), ErrorClass::Denied);
+        let source = made(client(&server).resource::<ConfigMap>());
+        server.faults().deny("list", "configmaps");
+        assert_eq!(list(&source, latest()).await.unwrap_err().class(), ErrorClass::Denied);
+        server.faults().allow("list", "configmaps");
+        server.faults().gone_next(1);
+        assert_eq!(list(&source, latest()).await.unwrap_err().class(), ErrorClass::Relist);
+        let ahead = ListRequest { version: AskedVersion::From("99999999".parse().unwrap()), ..latest() };
+        assert!(matches!(list(&source, ahead).await, Err(ListWatchError::TooLargeVersion(_))));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_client_writes_its_sources_see() {
+    let server = ApiServer::builder().start().await.unwrap();
+    let client = client(&server);
+    let body =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    let path = "/api/v1/namespaces/default/configmaps";
+    let body = Some(("application/json", serde_json::to_vec(&body).unwrap()));
+    let created = client.request(Method::POST, path, body).await.unwrap();
+    assert_eq!(created.status().as_u16(), 201);
+    local(async {
+        let page = list(&made(client.resource::<ConfigMap>()), latest()).await.unwrap();
+        assert_eq!(names(&page), ["default/a"]);
+    })
+    .await;
+}
+
+fn map(name: &str, value: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"}, "data": {"k": value},
+    })
+}
+
+#[tokio::test]
+async fn ref_48_a_relist_decodes_what_changed_and_keeps_every_other_object() {
+    let mut server = ApiServer::builder().start().await.unwrap();
+    for n in 0..100 {
+        server.create(map(&format!("n{n}"), "old")).unwrap();
+    }
+    let decoded = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&decoded);
+    let counting = Typed::<ConfigMap>::new().transform(move |map| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(map)
+    });
+    let runtime = Runtime::threads().start().unwrap();
+    let source = client(&server).resource::<ConfigMap>().keep_as(counting);
+    let maps = source.informer(&runtime).unwrap().start().unwrap();
+    maps.synced_within(Duration::from_secs(30)).await.unwrap();
+    let before = maps.snapshot();
+    assert_eq!((before.len(), decoded.load(Ordering::SeqCst)), (100, 100));
+
+    server.stop();
+    for n in 0..3 {
+        server.update(map(&format!("n{n}"), "new")).unwrap();
+    }
+    server.faults().compact();
+    server.start_again().unwrap();
+    let newest = server.revision().to_string().parse().unwrap();
+    maps.lister().wait_for(&newest, Duration::from_secs(30)).await.unwrap();
+
+    assert_eq!(decoded.load(Ordering::SeqCst), 103);
+    let after = maps.snapshot();
+    for n in 0..100 {
+        let key = ObjectKey::namespaced("default", format!("n{n}"));
+        let (old, new) = (before.get(&key).unwrap(), after.get(&key).unwrap());
+        assert_eq!(old.ptr_eq(new), n >= 3, "{key}");
+    }
+    assert!(maps.shutdown(Duration::from_secs(10)).await.is_clean());
+}

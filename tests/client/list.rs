@@ -1,0 +1,175 @@
+//! Lists: what a page says, and what is no page.
+
+use actix_informer::client::{Client, Config};
+use actix_informer::representation::Typed;
+use informer_core::list_watch_error::{ErrorClass, ListWatchError};
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use crate::harness::*;
+use crate::raw_server::*;
+
+/// Asks for a page of config maps from a server that answers like this.
+async fn answered(sent: String) -> Result<Page, ListWatchError> {
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = sent.clone();
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    local(async { list(&made(config_maps(&server.url())), latest()).await }).await
+}
+
+async fn page(body: &str) -> Result<Page, ListWatchError> {
+    answered(answer("200 OK", "content-type: application/json\r\n", body)).await
+}
+
+#[tokio::test]
+async fn a_page_brings_its_objects_its_version_and_where_the_next_begins() {
+    let body = list_of(&[config_map("one", 1), config_map("two", 2)], "9").replace(
+        r#""resourceVersion":"9""#,
+        r#""resourceVersion":"9","continue":"more","remainingItemCount":5"#,
+    );
+    let page = page(&body).await.unwrap();
+    assert_eq!(page.items, ["a/one@1", "a/two@2"]);
+    assert_eq!((page.version.as_str(), page.token.as_deref()), ("9", Some("more")));
+}
+
+#[tokio::test]
+async fn rf_23_items_that_do_not_decode_are_set_aside_and_nameless_ones_are_counted() {
+    let broken = config_map("broken", 3).replace(r#""data":{"#, r#""data":"text","x":{"#);
+    let wrong = config_map("wrong", 4).replace("ConfigMap", "Secret");
+    let nameless = r#"{"kind":"ConfigMap","metadata":{"resourceVersion":"5"}}"#.to_owned();
+    let page = page(&list_of(&[config_map("one", 1), broken, wrong, nameless, config_map("two", 2)], "9"))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 5);
+    assert_eq!(&page.items[..2], ["a/one@1", "a/two@2"]);
+    assert!(page.items[2].starts_with("!a/broken@3: does not decode"), "{}", page.items[2]);
+    assert_eq!(page.items[3], "!a/wrong@4: wrong kind: v1 Secret, not v1 ConfigMap");
+    assert!(page.items[4].starts_with("?no metadata.name"), "{}", page.items[4]);
+}
+
+#[tokio::test]
+async fn ref_46_of_a_chunk_in_which_one_panics_the_others_arrive_in_order_and_that_one_is_set_aside() {
+    let items: Vec<_> = (0..64).map(|n| config_map(&format!("n{n}"), n + 1)).collect();
+    let body = list_of(&items, "99");
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = answer("200 OK", "", &body);
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
+    let touchy = Typed::<ConfigMap>::new().transform(|map| {
+        assert_ne!(map.metadata.name.as_deref(), Some("n17"), "not this one");
+        Ok(map)
+    });
+    let source = client.resource::<ConfigMap>().keep_as(touchy);
+    let page = local(async { list(&made(source), latest()).await.unwrap() }).await;
+    let mut expected: Vec<_> = (0..64).filter(|n| *n != 17).map(|n| format!("a/n{n}@{}", n + 1)).collect();
+    assert_eq!(page.items[..63], expected[..]);
+    expected.clear();
+    assert!(
+        page.items[63].starts_with("!a/n17@18: decoding panicked") && page.items[63].contains("not this one")
+    );
+}
+
+#[tokio::test]
+async fn ref_21_a_table_is_refused_with_words_that_say_so() {
+    let table =
+        r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"rows":[]}"#;
+    let error = page(table).await.unwrap_err();
+    assert!(
+        matches!(&error, ListWatchError::Protocol(why) if why.contains("Table is not supported")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn ref_49_a_list_without_a_live_version_is_refused_naming_the_text() {
+    for (version, named) in [("abc", "\"abc\""), ("", "no resource version"), ("0", "\"0\"")] {
+        let error = page(&list_of(&[], version)).await.unwrap_err();
+        assert!(matches!(&error, ListWatchError::Protocol(why) if why.contains(named)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_list_of_the_kind_is_refused() {
+    let nameless = config_map("one", 1).replace(r#""kind":"ConfigMap","apiVersion":"v1","#, "");
+    let other = list_of(&[nameless], "9").replace("ConfigMapList", "SecretList");
+    for (body, named) in [
+        (config_map("one", 1), "a ConfigMap is no list"),
+        (other, "a SecretList, not a ConfigMapList"),
+        ("<html>".to_owned(), "broken at byte 0"),
+        (format!("{} trailing", list_of(&[], "9")), "something behind the document"),
+    ] {
+        let error = page(&body).await.unwrap_err();
+        assert!(matches!(&error, ListWatchError::Protocol(why) if why.contains(named)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_typed_whether_or_not_they_are_a_status() {
+    let text = "content-type: text/plain\r\n";
+    for (sent, class) in [
+        (answer("410 Gone", text, "old"), ErrorClass::Relist),
+        (
+            answer("429 Too Many Requests", "retry-after: 7\r\n", "Too many requests"),
+            ErrorClass::RetryAfter(std::time::Duration::from_secs(7)),
+        ),
+        (answer("429 Too Many Requests", text, "Too many requests"), ErrorClass::Retry),
+        (answer("401 Unauthorized", text, "Unauthorized"), ErrorClass::Denied),
+        (answer("403 Forbidden", text, ""), ErrorClass::Denied),
+        (answer("404 Not Found", text, "404 page not found"), ErrorClass::Gone),
+        (answer("307 Temporary Redirect", "location: http://127.0.0.1:1/\r\n", ""), ErrorClass::Retry),
+        (answer("503 Service Unavailable", text, ""), ErrorClass::Retry),
+    ] {
+        let error = answered(sent.clone()).await.unwrap_err();
+        assert_eq!(error.class(), class, "{sent}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_list_comes_in_order_through_the_pool_in_chunks() {
+    let filler = "x".repeat(8 << 10);
+    let items: Vec<_> = (0..500).map(|n| config_map(&format!("n{n}"), n + 1).replace("é", &filler)).collect();
+    let body = list_of(&items, "999");
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = answer("200 OK", "", &body);
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    let runtime = informer_actors::runtime::Runtime::threads().start().unwrap();
+    let source = config_maps(&server.url()).list_watches(runtime.decode_pool()).unwrap();
+    let page = local(async { list(&source(), latest()).await.unwrap() }).await;
+    assert_eq!(page.items, (0..500).map(|n| format!("a/n{n}@{}", n + 1)).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_body_that_falls_silent_is_given_up() {
+    let server = RawServer::start(|mut connection: Connection| async {
+        connection.request().await;
+        connection.write(format!("{CHUNKED}{}", chunk("{"))).await;
+        connection.gone().await;
+    })
+    .await;
+    let error = local(async {
+        let source = made(config_maps(&server.url()));
+        let asking = list(&source, latest());
+        // The clock is stopped once the connection stands, and then jumps to the deadline.
+        tokio::time::pause();
+        asking.await.unwrap_err()
+    })
+    .await;
+    assert!(matches!(&error, ListWatchError::Timeout(_)), "{error}");
+}

@@ -1,0 +1,237 @@
+//! Watches: what lines say, and how a watch ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use informer_actors::list_watch::{Known, ListWatch};
+use informer_core::list_watch_error::{ErrorClass, ListWatchError};
+use informer_core::request::{AskedVersion, WatchRequest};
+use tokio::sync::Notify;
+
+use crate::harness::*;
+use crate::raw_server::*;
+
+/// Watches config maps at a server that says these lines and ends in order.
+async fn lines(text: String) -> (Vec<String>, Result<(), ListWatchError>) {
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = format!("{CHUNKED}{}{LAST_CHUNK}", chunk(&text));
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    local(async { watch(&made(config_maps(&server.url()).frame_limit(4096)), from("1")).await }).await
+}
+
+const BOOKMARK: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"30","creationTimestamp":null},"spec":{"containers":null},"status":{}}"#;
+
+#[tokio::test]
+async fn ref_17_every_event_type_is_read_and_a_wrong_kind_is_set_aside() {
+    let end = BOOKMARK
+        .replace(r#""creationTimestamp":null"#, r#""annotations":{"k8s.io/initial-events-end":"true"}"#);
+    let text = [
+        event("ADDED", &config_map("one", 2)),
+        event("MODIFIED", &config_map("one", 3)),
+        event("DELETED", &config_map("one", 4)),
+        event("ADDED", &config_map("wrong", 5).replace("ConfigMap", "Secret")),
+        event("BOOKMARK", BOOKMARK),
+        event("BOOKMARK", &end),
+    ];
+    let (told, ended) = lines(text.concat()).await;
+    let wrong = "!a/wrong@5: wrong kind: v1 Secret, not v1 ConfigMap";
+    assert_eq!(told, ["+a/one@2", "+a/one@3", "-a/one@4", wrong, "=30", "==30"]);
+    assert!(ended.is_ok());
+}
+
+#[tokio::test]
+async fn lines_in_another_form_say_the_same() {
+    let object = config_map("one", 2);
+    let text = format!(
+        "{{ \"type\": \"ADDED\", \"object\": {object} }}\n\n{{\"object\":{object},\"type\":\"MODIFIED\"}}\r\n\
+         {{\"type\":\"DELETED\",\"object\":{object},\"more\":{{\"metadata\":1}}}}\n"
+    );
+    let (told, ended) = lines(text).await;
+    assert_eq!(told, ["+a/one@2", "+a/one@2", "-a/one@2"]);
+    assert!(ended.is_ok());
+}
+
+#[tokio::test]
+async fn ref_32_43_45_what_does_not_decode_is_set_aside_under_its_key_and_the_watch_goes_on() {
+    let broken = config_map("broken", 3).replace(r#""data":{"#, r#""data":"text","x":{"#);
+    let large = config_map("large", 5).replace("é", &"x".repeat(5000));
+    let text = [
+        event("MODIFIED", &broken),
+        event("DELETED", &broken),
+        event("RENAMED", &config_map("odd", 4)),
+        event("ADDED", &large),
+        event("DELETED", &large),
+        event("ADDED", &config_map("one", 6)),
+    ];
+    let (told, ended) = lines(text.concat()).await;
+    assert!(told[0].starts_with("!a/broken@3: does not decode"), "{}", told[0]);
+    assert!(told[1].starts_with("-!a/broken@3: does not decode"), "{}", told[1]);
+    assert_eq!(told[2], "!a/odd@4: unknown event type \"RENAMED\"");
+    assert!(
+        told[3].starts_with("!a/large@5: its 51") && told[3].ends_with("bytes are more than the limit"),
+        "{}",
+        told[3]
+    );
+    assert!(told[4].starts_with("-!a/large@5"), "{}", told[4]);
+    assert_eq!(told[5], "+a/one@6");
+    assert!(ended.is_ok());
+}
+
+#[tokio::test]
+async fn ref_44_a_line_that_names_no_object_ends_the_watch_behind_the_ones_before() {
+    let unnamed = config_map("x", 3).replace(r#""name":"x","#, "");
+    let large = format!("\"{}\"", "x".repeat(5000));
+    for unreadable in
+        ["garbage\n".to_owned(), event("ADDED", &unnamed), event("ODD", "{}"), event("ADDED", &large)]
+    {
+        let text = format!(
+            "{}{unreadable}{}",
+            event("ADDED", &config_map("one", 2)),
+            event("ADDED", &config_map("two", 4))
+        );
+        let (told, ended) = lines(text).await;
+        assert_eq!(told, ["+a/one@2"]);
+        assert!(matches!(ended, Err(ListWatchError::Unreadable(_))), "{unreadable}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_line_is_typed_as_the_http_answer_would_be_and_a_table_is_refused() {
+    let status = |code: u16, reason: &str, details: &str| {
+        event(
+            "ERROR",
+            &format!(r#"{{"kind":"Status","code":{code},"reason":"{reason}","message":"m"{details}}}"#),
+        )
+    };
+    let wait = r#","details":{"retryAfterSeconds":3}"#;
+    for (line, class) in [
+        (status(410, "Expired", ""), ErrorClass::Relist),
+        (status(410, "Gone", ""), ErrorClass::Relist),
+        (status(429, "TooManyRequests", wait), ErrorClass::RetryAfter(Duration::from_secs(3))),
+        (status(500, "InternalError", ""), ErrorClass::Retry),
+        (event("ADDED", r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}"#), ErrorClass::Retry),
+    ] {
+        let (told, ended) = lines(format!("{}{line}", event("ADDED", &config_map("one", 2)))).await;
+        assert_eq!((told, ended.unwrap_err().class()), (vec!["+a/one@2".to_owned()], class), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn refused_watches_are_typed_and_only_a_watch_list_is_unsupported() {
+    for (status, initial_events, class) in [
+        ("410 Gone", false, ErrorClass::Relist),
+        ("403 Forbidden", false, ErrorClass::Denied),
+        ("422 Unprocessable Entity", true, ErrorClass::Unsupported),
+        ("400 Bad Request", true, ErrorClass::Unsupported),
+        ("400 Bad Request", false, ErrorClass::Retry),
+    ] {
+        let server = RawServer::start(move |mut connection: Connection| async move {
+            connection.request().await;
+            connection.write(answer(status, "", "words")).await;
+            connection.gone().await;
+        })
+        .await;
+        let request = WatchRequest { initial_events, ..from("1") };
+        let (_, ended) = local(async { watch(&made(config_maps(&server.url())), request).await }).await;
+        assert_eq!(ended.unwrap_err().class(), class, "{status}");
+        assert_eq!(server.accepted(), 1, "one attempt");
+    }
+}
+
+#[tokio::test]
+async fn the_first_batch_comes_with_the_head_and_an_event_as_soon_as_its_line_is_there() {
+    let go_on = Arc::new(Notify::new());
+    let said = Arc::clone(&go_on);
+    let server = RawServer::start(move |mut connection: Connection| {
+        let said = Arc::clone(&said);
+        async move {
+            let request = connection.request().await.unwrap();
+            assert!(request.contains("accept-encoding: identity"), "{request}");
+            connection.write(CHUNKED).await;
+            said.notified().await;
+            let line = event("ADDED", &config_map("one", 2));
+            connection.write(chunk(&line[..20])).await;
+            connection.write(chunk(&line[20..])).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    local(async {
+        let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+        assert!(batches.next().await.unwrap().unwrap().is_empty());
+        go_on.notify_one();
+        let batch = batches.next().await.unwrap().unwrap();
+        assert_eq!(batch.iter().map(told).collect::<Vec<_>>(), ["+a/one@2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_encoded_watch_is_refused_instead_of_being_cut_at_its_first_member() {
+    let server = RawServer::start(|mut connection: Connection| async {
+        connection.request().await;
+        connection
+            .write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n")
+            .await;
+        connection.gone().await;
+    })
+    .await;
+    let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+    let error = local(async { batches.next().await.unwrap().unwrap_err() }).await;
+    assert!(matches!(&error, ListWatchError::Protocol(why) if why.contains("encoded")), "{error}");
+}
+
+#[tokio::test]
+async fn a_watch_lasts_thirty_seconds_longer_than_it_was_asked_for_and_not_more() {
+    let server = RawServer::start(|mut connection: Connection| async {
+        connection.request().await;
+        connection.write(CHUNKED).await;
+        connection.gone().await;
+    })
+    .await;
+    local(async {
+        let request = WatchRequest {
+            version: AskedVersion::Latest,
+            timeout: Duration::from_secs(300),
+            initial_events: false,
+        };
+        let began = tokio::time::Instant::now();
+        let mut batches = made(config_maps(&server.url())).watch(request, Known::nothing());
+        assert!(batches.next().await.unwrap().is_ok());
+        tokio::time::pause();
+        let error = batches.next().await.unwrap().unwrap_err();
+        assert!(matches!(&error, ListWatchError::Timeout(why) if why.contains("330s")), "{error}");
+        assert!(began.elapsed() >= Duration::from_secs(329));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dropping_a_watch_closes_its_connection() {
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let server = RawServer::start(move |mut connection: Connection| {
+        let told = Arc::clone(&told);
+        async move {
+            connection.request().await;
+            connection.write(CHUNKED).await;
+            connection.gone().await;
+            told.notify_one();
+        }
+    })
+    .await;
+    local(async {
+        let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+        assert!(batches.next().await.unwrap().is_ok());
+        drop(batches);
+        closed.notified().await;
+    })
+    .await;
+}
