@@ -1,0 +1,145 @@
+//! An informer with its recording subscribers, and the one check that every scenario ends with.
+//!
+//! Answers "does everybody say the same as the server?" Invariants:
+//! 1. A recorder is subscribed before anything is listed, so every scenario checks the whole story.
+
+use actix::Actor;
+use actix_informer::core::reflector::{SourceCounters, SourceState};
+use actix_informer::prelude::*;
+use actix_informer::testing::{Recorder, RecorderHandle};
+use actix_informer::wiring::SourceSpec;
+
+use crate::api::{Api, Listing};
+use crate::stage::{LONG, eventually};
+
+/// An informer of pods, in whatever representation.
+pub(crate) struct Followed<S: Send + Sync + 'static> {
+    pub(crate) informer: Informer<S>,
+    pub(crate) first: Watched<S>,
+    namespaces: Vec<String>,
+}
+
+/// A subscription whose events are recorded and checked.
+pub(crate) struct Watched<S: Send + Sync + 'static> {
+    pub(crate) subscription: Subscription<S>,
+    pub(crate) told: RecorderHandle<S>,
+}
+
+impl<S: Send + Sync + 'static> Followed<S> {
+    /// Starts it on these sources, which together hold the pods of `namespaces`.
+    pub(crate) fn start(
+        runtime: &Runtime,
+        name: &str,
+        sources: impl IntoIterator<Item = SourceSpec<S>>,
+        namespaces: &[&str],
+    ) -> Self {
+        let builder = Informer::builder(runtime, name);
+        let builder = sources.into_iter().fold(builder, InformerBuilder::source_with);
+        let informer = builder.start().expect("the description is sound");
+        let first = Watched::of(&informer, SubscribeOptions::new().name("first"));
+        let namespaces = namespaces.iter().map(|&namespace| namespace.to_owned()).collect();
+        Self { informer, first, namespaces }
+    }
+
+    /// Subscribes one more recorder, and waits until it has handled its first list.
+    pub(crate) async fn watched(&self) -> Watched<S> {
+        self.watched_with(SubscribeOptions::new()).await
+    }
+
+    /// The same with options.
+    pub(crate) async fn watched_with(&self, options: SubscribeOptions) -> Watched<S> {
+        let watched = Watched::of(&self.informer, options);
+        watched.subscription.synced_within(LONG).await.expect("the subscription syncs");
+        watched
+    }
+
+    /// Waits until store and first subscriber agree with what the server lists now.
+    pub(crate) async fn agrees(&self, api: &Api) {
+        let namespaces: Vec<&str> = self.namespaces.iter().map(String::as_str).collect();
+        self.holds(&api.pods(&namespaces).await).await;
+    }
+
+    /// Waits until store and first subscriber hold exactly this.
+    pub(crate) async fn holds(&self, expected: &Listing) {
+        eventually("the store is the server's list", || {
+            differences(expected, &content(&self.informer.snapshot()))
+        })
+        .await;
+        self.first.agrees(&self.informer).await;
+    }
+
+    /// Waits for a state.
+    pub(crate) async fn state(&self, wanted: impl Fn(&SourceState) -> bool) -> SourceState {
+        let waited = self.informer.wait_until(|status| wanted(&status.state()));
+        match tokio::time::timeout(LONG, waited).await {
+            Ok(status) => status.expect("the informer runs").state(),
+            Err(_) => panic!("the state stays {:?}", self.informer.status()),
+        }
+    }
+
+    /// Waits until it follows live.
+    pub(crate) async fn streams(&self) {
+        self.state(|state| matches!(state, SourceState::Streaming)).await;
+    }
+
+    /// What its first source has done so far.
+    pub(crate) fn counters(&self) -> SourceCounters {
+        self.informer.status().sources[0].counters.clone()
+    }
+}
+
+impl<S: Send + Sync + 'static> Watched<S> {
+    pub(crate) fn of(informer: &Informer<S>, options: SubscribeOptions) -> Self {
+        let (recorder, told) = Recorder::new();
+        let subscription = informer.subscribe_with(options, recorder.start()).expect("the informer runs");
+        Self { subscription, told }
+    }
+
+    /// Waits until its events, replayed, give what the informer has, none of them contradicting another.
+    pub(crate) async fn agrees(&self, informer: &Informer<S>) {
+        eventually("the subscriber's replay is the store", || self.told.agrees_with(&informer.snapshot()))
+            .await;
+    }
+
+    /// Waits until the newest line begins so, forgets the lines, and gives them.
+    pub(crate) async fn told_at_last(&self, beginning: &str) -> Vec<String> {
+        eventually("the event comes", || {
+            let lines = self.told.lines();
+            let come = lines.last().is_some_and(|line| line.starts_with(beginning));
+            if come { Ok(()) } else { Err(format!("no {beginning:?} at the end of {lines:?}")) }
+        })
+        .await;
+        self.next(0).await
+    }
+
+    /// Waits for the next lines, forgets them, and gives them.
+    pub(crate) async fn next(&self, count: usize) -> Vec<String> {
+        eventually("the next events come", || {
+            let come = self.told.len();
+            if come >= count { Ok(()) } else { Err(format!("{come} of {count}: {:?}", self.told.lines())) }
+        })
+        .await;
+        let lines = self.told.lines();
+        self.told.clear_lines();
+        lines
+    }
+}
+
+fn content<S>(snapshot: &Snapshot<S>) -> Listing {
+    let entry = |object: &Object<S>| {
+        let uid = object.uid().expect("objects of a server have uids").clone();
+        (object.key().clone(), (uid, object.version().clone()))
+    };
+    snapshot.iter().map(entry).collect()
+}
+
+/// What differs, in a sentence.
+fn differences(server: &Listing, store: &Listing) -> Result<(), String> {
+    if server == store {
+        return Ok(());
+    }
+    let missing: Vec<_> = server.iter().filter(|(key, at)| store.get(key) != Some(at)).take(3).collect();
+    let extra: Vec<_> = store.iter().filter(|(key, at)| server.get(key) != Some(at)).take(3).collect();
+    let (there, here) = (server.len(), store.len());
+    Err(format!("{there} on the server, {here} here; only there: {missing:?}; only here: {extra:?}"))
+}

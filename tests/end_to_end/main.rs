@@ -1,0 +1,46 @@
+//! Whole informers against whole servers: the same scenarios on the in-memory API server and on a real control plane.
+//!
+//! Answers "does an informer tell the truth about a cluster, whatever happens to it?" A scenario is one async function
+//! that knows no server by name; this file is the list of them. Each runs on an in-memory server of its own
+//! (`calm::memory::...`), and those of a group in turn on one kube-apiserver with its etcd (`calm::real`). Invariants:
+//! 1. A scenario ends with the store equal to the server's own list (key, uid, version), and with every subscriber's
+//!    events replayed to the same; the recorder objects to any event that contradicts the ones before.
+//! 2. Every write goes over HTTP, the same bytes to both servers.
+//! 3. Without binaries the real half says so and passes, unless `INFORMER_REQUIRE_CONTROL_PLANE=1`.
+//!
+//! Read next: `stage.rs`, how a scenario is run; `server.rs`, the two servers as one; then any scenario.
+
+mod api;
+mod followed;
+mod server;
+mod stage;
+
+mod live;
+mod sync;
+
+/// One test for each scenario on an in-memory server of its own, and one for all of them on one control plane.
+macro_rules! group {
+    ($group:ident: $($file:ident::$scenario:ident),+ $(,)?) => {
+        mod $group {
+            mod memory {
+                $(#[test]
+                fn $scenario() {
+                    crate::stage::on_memory(crate::stage::scenario!($file::$scenario));
+                })+
+            }
+
+            #[test]
+            fn real() {
+                crate::stage::on_real(&[$(crate::stage::scenario!($file::$scenario)),+]);
+            }
+        }
+    };
+}
+
+group! { calm:
+    sync::the_first_list_is_a_watch_list,
+    sync::without_watch_lists_it_is_a_list_and_a_watch,
+    live::what_happens_is_told_one_by_one,
+    live::another_life_of_a_name_is_a_deletion_and_an_addition,
+    live::ones_own_write_is_there_after_waiting_for_its_version,
+}

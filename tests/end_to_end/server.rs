@@ -1,0 +1,197 @@
+//! The two servers as one: a kube-apiserver with its etcd, or our in-memory one.
+//!
+//! Answers "how does a scenario disturb a server without knowing which one it is?" What is asked over HTTP is in
+//! `api.rs`. Invariants:
+//! 1. Every disturbance has the same consequences for a client on both servers; how it is brought about differs.
+//! 2. What blocks runs on a blocking thread, so that informer and subscribers go on meanwhile.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix_informer::client::{Client, Config};
+use informer_apiserver::{ApiServer, Backup as MemoryBackup};
+use informer_control_plane::{Binaries, ControlPlane, EtcdBackup};
+use serde_json::json;
+
+use crate::api::Api;
+
+/// A server that scenarios run against.
+pub(crate) enum Server {
+    Memory(Mutex<ApiServer>),
+    Real(ControlPlane),
+}
+
+/// The whole state of a server at one moment.
+pub(crate) enum Backup {
+    Memory(MemoryBackup),
+    Real(EtcdBackup),
+}
+
+impl Server {
+    /// An in-memory server of its own.
+    pub(crate) fn memory() -> Self {
+        Self::Memory(Mutex::new(ApiServer::builder().start_blocking().expect("loopback has a free port")))
+    }
+
+    /// An in-memory server behind HTTPS that asks for a token.
+    pub(crate) fn secure_memory() -> Self {
+        let server = ApiServer::builder().tls().token("s3cret").start_blocking();
+        Self::Memory(Mutex::new(server.expect("loopback has a free port")))
+    }
+
+    /// A real control plane, or `None` after a line that says why not.
+    pub(crate) fn real() -> Option<Self> {
+        let binaries = Binaries::find_or_skip()?;
+        let plane = ControlPlane::builder(binaries).with_client_ca().start();
+        Some(Self::Real(plane.expect("the control plane starts")))
+    }
+
+    /// A client that may do everything.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.config(None)).expect("the server's own kubeconfig is sound")
+    }
+
+    /// The configuration of that client, or of another context of the kubeconfig.
+    pub(crate) fn config(&self, context: Option<&str>) -> Config {
+        configured(&self.kubeconfig(), context)
+    }
+
+    /// The same through a relay at `address`.
+    pub(crate) fn client_through(&self, address: std::net::SocketAddr) -> Client {
+        let here = self.url().rsplit("//").next().expect("a URL").to_owned();
+        let text = self.kubeconfig().replace(&here, &address.to_string());
+        Client::new(configured(&text, None)).expect("the server's own kubeconfig is sound")
+    }
+
+    /// The in-memory server, where there is no real one that could play this.
+    pub(crate) fn in_memory(&self) -> MutexGuard<'_, ApiServer> {
+        match self {
+            Self::Memory(server) => server.lock().unwrap_or_else(PoisonError::into_inner),
+            Self::Real(_) => panic!("this scenario is for the in-memory server"),
+        }
+    }
+
+    /// A client of somebody who may not read pods until [`Self::empower`].
+    pub(crate) fn powerless_client(&self) -> Client {
+        match self {
+            Self::Memory(_) => {
+                let faults = self.in_memory().faults();
+                faults.deny("list", "pods");
+                faults.deny("watch", "pods");
+                self.client()
+            }
+            Self::Real(_) => Client::new(self.config(Some("powerless"))).expect("a sound context"),
+        }
+    }
+
+    /// Gives the powerless the right to read pods.
+    pub(crate) async fn empower(&self, api: &Api) {
+        if let Self::Memory(_) = self {
+            let faults = self.in_memory().faults();
+            faults.allow("list", "pods");
+            faults.allow("watch", "pods");
+            return;
+        }
+        let kind = "rbac.authorization.k8s.io";
+        let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]);
+        let role = json!({
+            "apiVersion": format!("{kind}/v1"), "kind": "ClusterRole",
+            "metadata": {"name": "reads-pods"}, "rules": rules,
+        });
+        let binding = json!({
+            "apiVersion": format!("{kind}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": {"name": "powerless-reads-pods"},
+            "roleRef": {"apiGroup": kind, "kind": "ClusterRole", "name": "reads-pods"},
+            "subjects": [{"apiGroup": kind, "kind": "User", "name": "powerless"}],
+        });
+        api.post(&format!("/apis/{kind}/v1/clusterroles"), &role).await;
+        api.post(&format!("/apis/{kind}/v1/clusterrolebindings"), &binding).await;
+    }
+
+    /// Ends the server at once: connections break, new ones are refused.
+    pub(crate) async fn kill(self: &Arc<Self>) {
+        self.blocking(|server| match server {
+            Self::Memory(_) => server.in_memory().stop(),
+            Self::Real(plane) => plane.kill_apiserver().expect("it runs"),
+        })
+        .await;
+    }
+
+    /// Starts it again: same address, same data.
+    pub(crate) async fn start(self: &Arc<Self>) {
+        self.blocking(|server| match server {
+            Self::Memory(_) => server.in_memory().start_again().expect("the port is still free"),
+            Self::Real(plane) => plane.start_apiserver().expect("it starts again"),
+        })
+        .await;
+    }
+
+    /// Ends all watches and forgets the past: a watch from before is told 410.
+    pub(crate) async fn expire_watches(self: &Arc<Self>, api: &Api) {
+        // The past must have something in it that the watches do not know.
+        api.create("default", &format!("unrelated-{}", api.next())).await;
+        self.blocking(|server| match server {
+            Self::Memory(_) => {
+                let faults = server.in_memory().faults();
+                faults.compact();
+                faults.end_watches();
+            }
+            Self::Real(plane) => plane.restart_apiserver().expect("it starts again"),
+        })
+        .await;
+    }
+
+    /// Copies the whole state.
+    pub(crate) async fn backup(self: &Arc<Self>) -> Backup {
+        self.blocking(|server| match server {
+            Self::Memory(_) => Backup::Memory(server.in_memory().backup()),
+            Self::Real(plane) => Backup::Real(plane.backup_etcd().expect("etcd runs")),
+        })
+        .await
+    }
+
+    /// Puts it back: versions run backwards.
+    pub(crate) async fn restore(self: &Arc<Self>, backup: Backup) {
+        self.blocking(move |server| match (server, &backup) {
+            (Self::Memory(_), Backup::Memory(backup)) => server.in_memory().restore(backup),
+            (Self::Real(plane), Backup::Real(backup)) => {
+                plane.restore_etcd(backup).expect("both start again");
+            }
+            _ => unreachable!("the backup is of this server"),
+        })
+        .await;
+    }
+
+    /// What it is, for a line of output.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Real(_) => "real",
+        }
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Memory(_) => self.in_memory().url(),
+            Self::Real(plane) => plane.url(),
+        }
+    }
+
+    fn kubeconfig(&self) -> String {
+        match self {
+            Self::Memory(_) => self.in_memory().kubeconfig(),
+            Self::Real(plane) => plane.kubeconfig(),
+        }
+    }
+
+    async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> T {
+        let server = Arc::clone(self);
+        tokio::task::spawn_blocking(move || act(&server)).await.expect("the server did as told")
+    }
+}
+
+fn configured(kubeconfig: &str, context: Option<&str>) -> Config {
+    Config::from_kubeconfig_text(kubeconfig, context).expect("the server's own kubeconfig is sound")
+}

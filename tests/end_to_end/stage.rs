@@ -1,0 +1,157 @@
+//! Runs scenarios: each on a stage of its own, on one server or in turn on another.
+//!
+//! Answers "what does a scenario find when it begins, and who says that it failed?" Invariants:
+//! 1. A scenario has a namespace and a runtime of its own; on a shared server it disturbs no other's pods.
+//! 2. No scenario waits for ever: each has a limit, and each wait within it a shorter one.
+//! 3. When a scenario has ended, the threads of its runtime have ended too.
+//! 4. On a control plane, the scenarios behind a failed one still run; all failures are named at the end.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_informer::core::reflector::ReflectorConfig;
+use actix_informer::prelude::*;
+use actix_informer::wiring::SourceSpec;
+use futures_util::future::LocalBoxFuture;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::api::Api;
+use crate::followed::Followed;
+use crate::server::Server;
+
+/// The limit of one wait; no healthy one comes near.
+pub(crate) const LONG: Duration = Duration::from_secs(40);
+/// The limit of one scenario.
+const SCENARIO: Duration = Duration::from_secs(120);
+/// How often a condition without a notification of its own is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A scenario and its name.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) play: fn(Stage) -> LocalBoxFuture<'static, ()>,
+}
+
+/// What a scenario plays on.
+pub(crate) struct Stage {
+    pub(crate) server: Arc<Server>,
+    pub(crate) api: Api,
+    pub(crate) runtime: Runtime,
+    pub(crate) namespace: String,
+}
+
+/// Names a scenario by its function.
+macro_rules! scenario {
+    ($file:ident::$scenario:ident) => {
+        crate::stage::Scenario {
+            name: stringify!($scenario),
+            play: |stage| Box::pin(crate::$file::$scenario(stage)),
+        }
+    };
+}
+pub(crate) use scenario;
+
+/// Runs one on an in-memory server of its own.
+pub(crate) fn on_memory(scenario: Scenario) {
+    let server = Arc::new(Server::memory());
+    play(&server, &scenario).unwrap_or_else(|why| panic!("{} in memory: {why}", scenario.name));
+}
+
+/// Runs them in turn on one control plane, if there are binaries.
+pub(crate) fn on_real(scenarios: &[Scenario]) {
+    let Some(server) = Server::real().map(Arc::new) else { return };
+    let mut failures = Vec::new();
+    for scenario in scenarios {
+        if let Err(why) = play(&server, scenario) {
+            failures.push(format!("{}: {why}", scenario.name));
+        }
+    }
+    assert!(failures.is_empty(), "on the control plane:\n{}", failures.join("\n"));
+}
+
+/// Runs one, and says how long it took.
+fn play(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String> {
+    actix_rt::Runtime::new().expect("a runtime").block_on(async {
+        let began = Instant::now();
+        let stage = Stage::set(server, scenario.name).await;
+        let runtime = stage.runtime.clone();
+        let played = actix_rt::spawn(timeout(SCENARIO, (scenario.play)(stage))).await;
+        runtime.shutdown().await;
+        let result = match played {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(format!("not at its end after {SCENARIO:?}")),
+            Err(error) => Err(panic_text(error)),
+        };
+        let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+        eprintln!("{}: {} {verdict} after {:.1?}", server.name(), scenario.name, began.elapsed());
+        result
+    })
+}
+
+fn panic_text(error: tokio::task::JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else { return "cancelled".to_owned() };
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
+}
+
+impl Stage {
+    async fn set(server: &Arc<Server>, name: &str) -> Self {
+        let api = Api::new(server.client());
+        let namespace = name.replace('_', "-").chars().take(50).collect::<String>();
+        let namespace = namespace.trim_end_matches('-').to_owned();
+        api.create_namespace(&namespace).await;
+        let runtime = Runtime::threads().start().expect("threads");
+        Self { server: Arc::clone(server), api, runtime, namespace }
+    }
+
+    /// Follows this stage's pods, watch-list first, and waits for the first list.
+    pub(crate) async fn pods(&self) -> Followed<Pod> {
+        self.pods_as("pods", |config| config).await
+    }
+
+    /// The same under a name of its own and with other settings.
+    pub(crate) async fn pods_as(
+        &self,
+        name: &str,
+        configure: impl FnOnce(ReflectorConfig) -> ReflectorConfig,
+    ) -> Followed<Pod> {
+        let source = self.server.client().resource::<Pod>().namespace(&*self.namespace);
+        let config = configure(ReflectorConfig::new("pods"));
+        let source = source.source(&self.runtime, config).expect("a sound namespace");
+        self.follow(name, [source], &[&self.namespace]).await
+    }
+
+    /// Follows sources that hold the pods of these namespaces, and waits for the first list.
+    pub(crate) async fn follow<S: Send + Sync + 'static>(
+        &self,
+        name: &str,
+        sources: impl IntoIterator<Item = SourceSpec<S>>,
+        namespaces: &[&str],
+    ) -> Followed<S> {
+        let followed = Followed::start(&self.runtime, name, sources, namespaces);
+        followed.informer.synced_within(LONG).await.expect("the informer syncs");
+        followed
+    }
+
+    /// A pod's key on this stage.
+    pub(crate) fn key(&self, name: &str) -> ObjectKey {
+        ObjectKey::namespaced(&*self.namespace, name)
+    }
+}
+
+pub(crate) use k8s_openapi::api::core::v1::Pod;
+
+/// Waits until `check` is content; at the limit its last complaint is the failure.
+pub(crate) async fn eventually<E: Display>(what: &str, mut check: impl FnMut() -> Result<(), E>) {
+    let end = Instant::now() + LONG;
+    while let Err(why) = check() {
+        assert!(Instant::now() < end, "{what}: {why}");
+        sleep(LOOK).await;
+    }
+}
+
+/// Waits until something is true.
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
+    eventually(what, || if condition() { Ok(()) } else { Err("it is not") }).await;
+}
