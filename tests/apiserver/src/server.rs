@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::builder::{Builder, StartError};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::kind::{Kind, ResourceId};
-use crate::cluster::object::member;
+use crate::cluster::object::{Object, member};
 use crate::cluster::options::ListOptions;
 use crate::cluster::patch::PatchKind;
 use crate::cluster::status::ApiError;
@@ -114,10 +114,12 @@ impl ApiServer {
 
     /// Creates an object; `apiVersion` and `kind` say what it is, a missing namespace means `default`.
     ///
+    /// As through HTTP, a status in the body is dropped where the kind has a status subresource: see `update_status`.
+    ///
     /// # Errors
     /// What the API would refuse it with.
     pub fn create(&self, object: Value) -> Result<Value, ApiError> {
-        self.write(&object.clone(), false, |cluster, call| cluster.create(call, object))
+        self.write(object, false, |cluster, call, object| cluster.create(call, object))
     }
 
     /// Replaces an object, as PUT does.
@@ -125,7 +127,7 @@ impl ApiServer {
     /// # Errors
     /// What the API would refuse it with.
     pub fn update(&self, object: Value) -> Result<Value, ApiError> {
-        self.write(&object.clone(), false, |cluster, call| Ok(cluster.update(call, object)?.object))
+        self.write(object, false, |cluster, call, object| Ok(cluster.update(call, object)?.object))
     }
 
     /// Replaces the status of an object, as PUT on its status subresource does.
@@ -133,7 +135,7 @@ impl ApiServer {
     /// # Errors
     /// What the API would refuse it with.
     pub fn update_status(&self, object: Value) -> Result<Value, ApiError> {
-        self.write(&object.clone(), true, |cluster, call| Ok(cluster.update(call, object)?.object))
+        self.write(object, true, |cluster, call, object| Ok(cluster.update(call, object)?.object))
     }
 
     /// Applies a JSON merge patch. `resource` may name the status: `pods/status`.
@@ -155,6 +157,8 @@ impl ApiServer {
     }
 
     /// Deletes an object without grace (finalizers still hold it). Gives its last state.
+    ///
+    /// A pod is marked first and told as MODIFIED, then as DELETED, as a real server does for every pod.
     ///
     /// # Errors
     /// What the API would refuse it with.
@@ -222,20 +226,21 @@ impl ApiServer {
 
     fn write(
         &self,
-        object: &Value,
+        object: Value,
         status: bool,
-        act: impl FnOnce(&mut Cluster, &Call<'_>) -> Result<Arc<crate::cluster::object::Object>, ApiError>,
+        act: impl FnOnce(&mut Cluster, &Call<'_>, Value) -> Result<Arc<Object>, ApiError>,
     ) -> Result<Value, ApiError> {
         let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-        self.world.with(|inner| {
-            let kind = inner.cluster.registry.by_type(text("apiVersion"), text("kind")).cloned();
-            let kind = kind.ok_or_else(ApiError::no_such_resource)?;
-            let name = member(object, "name").to_owned();
-            let namespace = namespace_for(&kind, member(object, "namespace")).to_owned();
-            let call =
-                Call { kind: &kind, namespace: &namespace, name: &name, status, dry_run: false, now: now() };
-            Ok(act(&mut inner.cluster, &call)?.decode_as(&kind))
-        })
+        let kind = self
+            .world
+            .with(|inner| inner.cluster.registry.by_type(text("apiVersion"), text("kind")).cloned());
+        let kind = kind.ok_or_else(ApiError::no_such_resource)?;
+        let name = member(&object, "name").to_owned();
+        let namespace = namespace_for(&kind, member(&object, "namespace")).to_owned();
+        let call =
+            Call { kind: &kind, namespace: &namespace, name: &name, status, dry_run: false, now: now() };
+        let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
+        Ok(stored.decode_as(&kind))
     }
 
     fn on<R>(

@@ -38,6 +38,10 @@ impl Cluster {
     /// 400, 403, 404 (namespace), 409, 422 and 500 as the API gives them.
     pub(crate) fn create(&mut self, call: &Call<'_>, mut body: Value) -> Result<Arc<Object>, ApiError> {
         let kind = call.kind;
+        if kind.custom && self.registry.preferred(&kind.resource).is_none() {
+            // The definition went while this request was on its way.
+            return Err(ApiError::no_such_path());
+        }
         prepare::check_shape(kind, &mut body)?;
         prepare::check_namespace(call, &mut body)?;
         if !matches!(member(&body, "resourceVersion"), "" | "0") {
