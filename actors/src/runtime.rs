@@ -79,6 +79,7 @@ pub struct RuntimeBuilder {
     lists: usize,
     start_jitter: Duration,
     seed: Option<u64>,
+    faults: Faults,
 }
 
 impl Runtime {
@@ -99,6 +100,7 @@ impl Runtime {
             lists: DEFAULT_LIST_BUDGET,
             start_jitter: Duration::from_millis(100),
             seed: None,
+            faults: Faults::default(),
         }
     }
 
@@ -215,6 +217,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Installs a fault hook: kills actors of ours on purpose.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
     /// Starts the threads.
     ///
     /// # Errors
@@ -231,7 +240,7 @@ impl RuntimeBuilder {
             pool: DecodePool::threads(self.decoders)?,
             lists: Arc::new(Semaphore::new(self.lists)),
             clock,
-            faults: Faults::default(),
+            faults: self.faults,
             start_jitter: self.start_jitter,
             seed: self.seed.unwrap_or_else(clock::seed_from_system),
             streams: AtomicU64::new(0),
