@@ -78,6 +78,7 @@ pub struct RuntimeBuilder {
     decoders: usize,
     lists: usize,
     start_jitter: Duration,
+    name: String,
     seed: Option<u64>,
     faults: Faults,
 }
@@ -99,6 +100,7 @@ impl Runtime {
             decoders: cores,
             lists: DEFAULT_LIST_BUDGET,
             start_jitter: Duration::from_millis(100),
+            name: "informer".to_owned(),
             seed: None,
             faults: Faults::default(),
         }
@@ -128,6 +130,7 @@ impl Runtime {
         for arbiter in self.0.arbiters() {
             arbiter.ended().await;
         }
+        self.0.pool.close();
     }
 
     /// The arbiter for the next pipeline, in turn.
@@ -211,6 +214,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The first part of its threads' names. `informer` unless set.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// Fixes the seed of every jitter; otherwise it comes from the system.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -232,12 +241,12 @@ impl RuntimeBuilder {
         let clock = Clock::started_now();
         let arbiter = |name: String| ArbiterHandle::thread(name, clock.clone());
         let pipelines =
-            (0..self.arbiters).map(|n| arbiter(format!("informer-{n}"))).collect::<Result<_, _>>()?;
+            (0..self.arbiters).map(|n| arbiter(format!("{}-{n}", self.name))).collect::<Result<_, _>>()?;
         Ok(Runtime(Arc::new(Inner {
             pipelines,
-            callbacks: arbiter("informer-calls".to_owned())?,
+            callbacks: arbiter(format!("{}-calls", self.name))?,
             next: AtomicUsize::new(0),
-            pool: DecodePool::threads(self.decoders)?,
+            pool: DecodePool::threads(&self.name, self.decoders)?,
             lists: Arc::new(Semaphore::new(self.lists)),
             clock,
             faults: self.faults,

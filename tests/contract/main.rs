@@ -10,4 +10,5 @@ mod lister;
 mod reflector;
 mod store;
 mod supervision;
+mod threads;
 mod world;

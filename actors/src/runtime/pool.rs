@@ -8,15 +8,26 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
+use arc_swap::ArcSwapOption;
 use tokio::sync::oneshot;
 
 use super::RuntimeError;
 
+const GONE: &str = "the pool is closed";
+
 /// Runs jobs off the arbiter. Cloning copies a pointer.
 #[derive(Clone)]
-pub struct DecodePool(Option<Arc<rayon::ThreadPool>>);
+pub struct DecodePool(Option<Arc<Threads>>);
+
+/// The pool, until it is closed, and what it takes to join its threads.
+struct Threads {
+    pool: ArcSwapOption<rayon::ThreadPool>,
+    width: usize,
+    handles: Mutex<Vec<JoinHandle<()>>>,
+}
 
 /// The job panicked, or the pool has gone; its payload's text where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,13 +35,23 @@ pub struct DecodePool(Option<Arc<rayon::ThreadPool>>);
 pub struct JobPanicked(pub String);
 
 impl DecodePool {
-    pub(crate) fn threads(width: usize) -> Result<Self, RuntimeError> {
-        rayon::ThreadPoolBuilder::new()
+    pub(crate) fn threads(name: &str, width: usize) -> Result<Self, RuntimeError> {
+        let mut handles = Vec::with_capacity(width);
+        let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(width)
-            .thread_name(|n| format!("informer-decode-{n}"))
+            .thread_name({
+                let name = name.to_owned();
+                move |n| format!("{name}-decode-{n}")
+            })
+            .spawn_handler(|thread| {
+                let named = std::thread::Builder::new().name(thread.name().unwrap_or("decode").to_owned());
+                handles.push(named.spawn(|| thread.run())?);
+                Ok(())
+            })
             .build()
-            .map(|pool| Self(Some(Arc::new(pool))))
-            .map_err(RuntimeError::Pool)
+            .map_err(RuntimeError::Pool)?;
+        let pool = ArcSwapOption::from_pointee(pool);
+        Ok(Self(Some(Arc::new(Threads { pool, width, handles: Mutex::new(handles) }))))
     }
 
     /// Every job runs in the caller.
@@ -40,7 +61,7 @@ impl DecodePool {
 
     /// How many jobs run at once.
     pub fn width(&self) -> usize {
-        self.0.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.0.as_ref().map_or(1, |threads| threads.width)
     }
 
     /// Runs `job` and gives its answer; jobs of one caller may end in any order.
@@ -53,17 +74,32 @@ impl DecodePool {
     ) -> Result<T, JobPanicked> {
         let guarded =
             move || catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobPanicked(panic_text(&*panic)));
-        let Some(pool) = &self.0 else { return guarded() };
+        let Some(threads) = &self.0 else { return guarded() };
+        let Some(pool) = threads.pool.load_full() else { return Err(JobPanicked(GONE.to_owned())) };
         let (sender, receiver) = oneshot::channel();
         pool.spawn(move || drop(sender.send(guarded())));
-        receiver.await.unwrap_or_else(|_| Err(JobPanicked("the pool is gone".to_owned())))
+        // Held over the await it would keep the threads alive against `close`.
+        drop(pool);
+        receiver.await.unwrap_or_else(|_| Err(JobPanicked(GONE.to_owned())))
     }
 
     /// Frees `rubbish` off the arbiter.
     pub(crate) fn free<T: Send + 'static>(&self, rubbish: T) {
-        match &self.0 {
+        match self.0.as_ref().and_then(|threads| threads.pool.load_full()) {
             Some(pool) => pool.spawn(move || drop(rubbish)),
             None => drop(rubbish),
+        }
+    }
+
+    /// Lets the threads finish what they have and joins them; jobs that come later are refused. Blocks for as long
+    /// as the last job takes.
+    pub(crate) fn close(&self) {
+        let Some(threads) = &self.0 else { return };
+        drop(threads.pool.swap(None));
+        let handles = std::mem::take(&mut *threads.handles.lock().unwrap_or_else(PoisonError::into_inner));
+        for handle in handles {
+            // A panic of a decoder thread was told to its asker already.
+            drop(handle.join());
         }
     }
 }

@@ -1,0 +1,113 @@
+//! What only real threads can show: embedding, several runtimes, storms of subscribers.
+//!
+//! Real time, and no sleep: every wait is for a condition, with a limit that no healthy run comes near.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use informer_actors::informer::Informer;
+use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Recorder, RecorderHandle, Server};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn informer(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
+    let connected = server.clone();
+    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is sound")
+}
+
+/// An informer that lists, follows and ends, whatever async main it lives in.
+async fn lives() {
+    let server = Server::new();
+    server.apply("a/one", "1".to_owned());
+    let (first, second) = (start(), start());
+    let (kept, stopped) = (informer(&first, &server), informer(&second, &server));
+    kept.synced_within(LIMIT).await.expect("it syncs");
+    stopped.synced_within(LIMIT).await.expect("it syncs");
+    assert!(stopped.shutdown(LIMIT).await.is_clean());
+    drop(stopped);
+    second.shutdown().await;
+    let version = server.apply("a/two", "2".to_owned());
+    kept.lister().wait_for(&version, LIMIT).await.expect("the other runtime runs on");
+    let pulse = first.arbiters().iter().all(|arbiter| arbiter.since_pulse < LIMIT);
+    assert!(pulse, "its arbiters show a pulse");
+}
+
+fn start() -> Runtime {
+    Runtime::threads().start().expect("threads can be started")
+}
+
+fn block_on<T>(builder: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> T {
+    builder.enable_all().build().expect("a runtime").block_on(future)
+}
+
+#[test]
+fn inf_48_informers_live_in_any_async_main_and_two_runtimes_know_nothing_of_each_other() {
+    block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), lives());
+    block_on(&mut tokio::runtime::Builder::new_current_thread(), lives());
+    actix_rt::System::new().block_on(lives());
+}
+
+#[test]
+fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
+    let threads = || {
+        std::fs::read_dir("/proc/self/task").map(|tasks| {
+            tasks
+                .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
+                .filter(|name| name.starts_with("only-here"))
+                .count()
+        })
+    };
+    block_on(&mut tokio::runtime::Builder::new_current_thread(), async {
+        let runtime = Runtime::threads().name("only-here").start().expect("threads can be started");
+        let informer = informer(&runtime, &Server::new());
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        assert!(threads().map_or(true, |count| count >= 2), "they are there");
+        informer.shutdown(LIMIT).await;
+        drop(informer);
+        runtime.shutdown().await;
+        assert!(threads().map_or(true, |count| count == 0), "they are gone");
+    });
+}
+
+#[test]
+fn inf_08_storms_of_subscribers_that_come_and_go_while_events_flow_lose_nobody_an_event() {
+    block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), async {
+        let (runtime, server) = (start(), Server::new());
+        let informer = informer(&runtime, &server);
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let recorded = told.clone();
+        let survivor = informer
+            .for_each(move |notify| {
+                recorded.record(&notify);
+                std::future::ready(())
+            })
+            .expect("it runs");
+        let done = Arc::new(AtomicBool::new(false));
+        let (writing, written) = (server.clone(), Arc::clone(&done));
+        let writer = std::thread::spawn(move || {
+            for n in 0..20_000_u32 {
+                let key = format!("a/{}", n % 50);
+                if n % 7 == 3 { drop(writing.delete(&key)) } else { drop(writing.apply(&key, n.to_string())) }
+            }
+            written.store(true, Ordering::Relaxed);
+        });
+        let mut joined = 0;
+        while !done.load(Ordering::Relaxed) || joined < 50 {
+            let subscription = informer.for_each(|_| std::future::ready(())).expect("it runs");
+            if joined % 3 == 0 {
+                subscription.synced_within(LIMIT).await.expect("it syncs");
+            }
+            drop(subscription);
+            joined += 1;
+        }
+        writer.join().expect("no panic");
+        informer.lister().wait_for(&server.version(), LIMIT).await.expect("everything arrives");
+        survivor.synced_within(LIMIT).await.expect("it syncs");
+        assert!(informer.shutdown(LIMIT).await.is_clean());
+        told.agrees_with(&informer.snapshot()).expect("a true replay");
+        assert!(informer.status().failed.is_none() && informer.status().restarts == 0);
+    });
+}
