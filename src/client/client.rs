@@ -5,7 +5,7 @@
 //! 2. A single request may be sent from any async runtime: it is carried by a thread of the client's own, started at
 //!    the first request and ended with the last clone.
 //!
-//! Read next: `resource.rs`, `courier.rs`.
+//! Read next: `resource.rs`, `worker.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use kube_core::Resource;
 use kube_core::discovery::ApiResource;
 
 use super::config::Config;
-use super::courier::Courier;
 use super::endpoint::Prepared;
 use super::error::{Error, TransportError};
-use super::place::Place;
 use super::resource::ResourceSource;
+use super::scope::Scope;
+use super::worker::Worker;
 use crate::representation::{Dynamic, MetadataOnly, Typed};
 
 /// Speaks with one API server. Cheap to clone, `Send` and `Sync`.
@@ -28,7 +28,7 @@ use crate::representation::{Dynamic, MetadataOnly, Typed};
 pub struct Client {
     prepared: Arc<Prepared>,
     namespace: Arc<str>,
-    courier: Arc<Courier>,
+    worker: Arc<Worker>,
 }
 
 impl Client {
@@ -38,8 +38,8 @@ impl Client {
     /// When a certificate, key, name or token cannot be used.
     pub fn new(config: Config) -> Result<Self, Error> {
         let prepared = Arc::new(Prepared::new(&config)?);
-        let courier = Arc::new(Courier::new(Arc::clone(&prepared)));
-        Ok(Self { prepared, namespace: config.default_namespace.into(), courier })
+        let worker = Arc::new(Worker::new(Arc::clone(&prepared)));
+        Ok(Self { prepared, namespace: config.default_namespace.into(), worker })
     }
 
     /// The namespace that is meant when none is named.
@@ -52,13 +52,13 @@ impl Client {
     where
         K: Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
     {
-        let place = Place::new(ApiResource::erase::<K>(&()));
-        ResourceSource::new(Arc::clone(&self.prepared), place, Typed::new())
+        let scope = Scope::new(ApiResource::erase::<K>(&()));
+        ResourceSource::new(Arc::clone(&self.prepared), scope, Typed::new())
     }
 
     /// Objects of a kind known only at run time.
     pub fn dynamic(&self, resource: &ApiResource) -> ResourceSource<Dynamic> {
-        ResourceSource::new(Arc::clone(&self.prepared), Place::new(resource.clone()), Dynamic::new(resource))
+        ResourceSource::new(Arc::clone(&self.prepared), Scope::new(resource.clone()), Dynamic::new(resource))
     }
 
     /// Only the metadata of objects of a type.
@@ -66,8 +66,8 @@ impl Client {
     where
         K: Resource<DynamicType = ()> + Send + Sync + 'static,
     {
-        let place = Place::new(ApiResource::erase::<K>(&()));
-        ResourceSource::new(Arc::clone(&self.prepared), place, MetadataOnly::new())
+        let scope = Scope::new(ApiResource::erase::<K>(&()));
+        ResourceSource::new(Arc::clone(&self.prepared), scope, MetadataOnly::new())
     }
 
     /// Sends one request below the endpoint and waits for the whole answer. kube-core's `Request` makes such requests.
@@ -78,7 +78,7 @@ impl Client {
     /// # Errors
     /// [`Error::Refused`] for an answer that is no success, with the server's `Status`; otherwise what broke.
     pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, Error> {
-        self.courier.carry(request.map(Bytes::from)).await
+        self.worker.carry(request.map(Bytes::from)).await
     }
 
     /// [`Self::send`] from its parts; `body` is (content type, bytes).

@@ -28,7 +28,7 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
 use super::error::TransportError;
-use super::place::{Form, Place, accept};
+use super::scope::{Form, Scope, accept};
 use super::status::Status;
 use super::transport::{Body, Lane, Transport};
 use crate::representation::{Representation, meta_scan};
@@ -52,7 +52,7 @@ const WATCH_GRACE: std::time::Duration = std::time::Duration::from_secs(30);
 /// Lists, watches and gets one resource. Made by `ResourceSource`, on the arbiter that uses it.
 pub struct KubeListWatch<R: Representation> {
     transport: Rc<dyn Transport>,
-    place: Rc<Place>,
+    scope: Rc<Scope>,
     decoder: Arc<Decoder<R>>,
     pool: DecodePool,
     frame_limit: usize,
@@ -60,7 +60,7 @@ pub struct KubeListWatch<R: Representation> {
 
 /// What a source is made of, besides its transport.
 pub(crate) struct Parts<R> {
-    pub(crate) place: Place,
+    pub(crate) scope: Scope,
     pub(crate) decoder: Arc<Decoder<R>>,
     pub(crate) pool: DecodePool,
     pub(crate) frame_limit: usize,
@@ -68,8 +68,8 @@ pub(crate) struct Parts<R> {
 
 impl<R: Representation> KubeListWatch<R> {
     pub(crate) fn new(transport: Rc<dyn Transport>, parts: Parts<R>) -> Self {
-        let Parts { place, decoder, pool, frame_limit } = parts;
-        Self { transport, place: Rc::new(place), decoder, pool, frame_limit }
+        let Parts { scope, decoder, pool, frame_limit } = parts;
+        Self { transport, scope: Rc::new(scope), decoder, pool, frame_limit }
     }
 
     fn request(&self, target: &str, form: Form) -> Result<Request<Bytes>, ListWatchError> {
@@ -140,12 +140,12 @@ impl<R: Representation> KubeListWatch<R> {
 
 impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
     fn list(&self, request: ListRequest, known: Known<R::Body>) -> ListStream<R::Body> {
-        self.list_at(&self.place.list(&request), known)
+        self.list_at(&self.scope.list(&request), known)
     }
 
     fn watch(&self, request: WatchRequest, known: Known<R::Body>) -> WatchStream<R::Body> {
         let lane = Lane::Watch { total: request.timeout + WATCH_GRACE };
-        let asked = self.ask(&self.place.watch(&request), Form::Object, lane);
+        let asked = self.ask(&self.scope.watch(&request), Form::Object, lane);
         let reading = watch::Reading {
             decoder: Arc::clone(&self.decoder),
             pool: self.pool.clone(),
@@ -164,19 +164,19 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         key: ObjectKey,
     ) -> LocalBoxFuture<'static, Result<Option<Object<R::Body>>, ListWatchError>> {
         let elsewhere =
-            self.place.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace));
+            self.scope.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace));
         if elsewhere {
             return async { Ok(None) }.boxed_local();
         }
-        let target = match self.place.is_selective() {
-            true => self.place.list_one(key.namespace(), key.name()),
-            false => self.place.object(key.namespace(), key.name()),
+        let target = match self.scope.is_selective() {
+            true => self.scope.list_one(key.namespace(), key.name()),
+            false => self.scope.object(key.namespace(), key.name()),
         };
         let target = match target {
             Ok(target) => target,
             Err(error) => return async move { Err(ListWatchError::source(error.to_string())) }.boxed_local(),
         };
-        if self.place.is_selective() {
+        if self.scope.is_selective() {
             let parts = self.list_at(&target, Known::nothing());
             return Self::get_selected(parts, key).boxed_local();
         }
@@ -191,8 +191,9 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             let Some(bytes) = whole(body, limit).await? else {
                 return Err(ListWatchError::Protocol(format!("{key} is larger than {limit} bytes").into()));
             };
+            let size = bytes.len();
             let one = move || decoder.observe(&bytes, &meta_scan(&bytes), &Known::nothing());
-            match pool.run(one).await.map_err(|error| ListWatchError::source(error.to_string()))? {
+            match on_pool(&pool, size, one).await? {
                 Observed::Object(object) => Ok(Some(object)),
                 Observed::SetAside(aside) => {
                     Err(ListWatchError::Protocol(format!("{key}: {}", aside.error).into()))
@@ -205,8 +206,20 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
 
 impl<R: Representation> fmt::Debug for KubeListWatch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeListWatch").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("KubeListWatch").field("scope", &self.scope).finish_non_exhaustive()
     }
+}
+
+/// Runs a job over so many bytes: on the pool, or in place if they are few.
+async fn on_pool<T: Send + 'static>(
+    pool: &DecodePool,
+    bytes: usize,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ListWatchError> {
+    if bytes < INLINE_BYTES {
+        return Ok(job());
+    }
+    pool.run(job).await.map_err(|error| ListWatchError::source(error.to_string()))
 }
 
 /// What an answer that is no success says; a body that breaks off is judged by what came.

@@ -15,17 +15,18 @@
 )]
 mod client;
 mod config;
-mod courier;
+
 mod credentials;
 mod endpoint;
 mod error;
 pub mod frames;
 mod list_watch;
-mod place;
 mod resource;
+mod scope;
 pub mod status;
 mod tls;
 pub mod transport;
+mod worker;
 
 pub use client::Client;
 pub use config::Config;

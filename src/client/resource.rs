@@ -19,7 +19,7 @@ use super::endpoint::Prepared;
 use super::error::Error;
 use super::list_watch::decode::Decoder;
 use super::list_watch::{KubeListWatch, Parts};
-use super::place::Place;
+use super::scope::Scope;
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
 use crate::representation::{Prune, Representation};
@@ -44,7 +44,7 @@ const FRAME_LIMIT: usize = 16 << 20;
 #[must_use = "a description asks for nothing until it is connected"]
 pub struct ResourceSource<R> {
     prepared: Arc<Prepared>,
-    place: Place,
+    scope: Scope,
     representation: R,
     prune: Prune,
     source: SourceId,
@@ -52,10 +52,10 @@ pub struct ResourceSource<R> {
 }
 
 impl<R: Representation> ResourceSource<R> {
-    pub(crate) fn new(prepared: Arc<Prepared>, place: Place, representation: R) -> Self {
+    pub(crate) fn new(prepared: Arc<Prepared>, scope: Scope, representation: R) -> Self {
         Self {
             prepared,
-            place,
+            scope,
             representation,
             prune: Prune::default(),
             source: SourceId::default(),
@@ -65,19 +65,19 @@ impl<R: Representation> ResourceSource<R> {
 
     /// Only objects of this namespace. Without it, all namespaces, or a cluster-scoped resource.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.place.namespace = Some(namespace.into());
+        self.scope.namespace = Some(namespace.into());
         self
     }
 
     /// Only objects with these labels: a selector as `kubectl -l` takes it. An empty one selects everything.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
-        self.place.labels = Some(selector.into()).filter(|selector| !selector.is_empty());
+        self.scope.labels = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
     }
 
     /// Only objects with these fields: a selector as `kubectl --field-selector` takes it.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
-        self.place.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
+        self.scope.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
     }
 
@@ -101,13 +101,13 @@ impl<R: Representation> ResourceSource<R> {
 
     /// Keeps objects in another way, for example with a transform.
     pub fn keep_as<T: Representation>(self, representation: T) -> ResourceSource<T> {
-        let Self { prepared, place, representation: _, prune, source, frame_limit } = self;
-        ResourceSource { prepared, place, representation, prune, source, frame_limit }
+        let Self { prepared, scope, representation: _, prune, source, frame_limit } = self;
+        ResourceSource { prepared, scope, representation, prune, source, frame_limit }
     }
 
     /// How the resource is called in errors and as an informer's name: `pods`, `deployments.apps`.
     pub fn name(&self) -> String {
-        self.place.name()
+        self.scope.name()
     }
 
     /// The name of the source.
@@ -146,12 +146,12 @@ impl<R: Representation> ResourceSource<R> {
         pool: DecodePool,
         transport: impl Fn() -> Rc<dyn Transport> + Send + Sync + 'static,
     ) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
-        self.place.check()?;
-        let Self { place, representation, prune, source, frame_limit, .. } = self;
+        self.scope.check()?;
+        let Self { scope, representation, prune, source, frame_limit, .. } = self;
         let decoder = Arc::new(Decoder { representation, prune, source });
         Ok(move || {
-            let (place, decoder, pool) = (place.clone(), Arc::clone(&decoder), pool.clone());
-            KubeListWatch::new(transport(), Parts { place, decoder, pool, frame_limit })
+            let (scope, decoder, pool) = (scope.clone(), Arc::clone(&decoder), pool.clone());
+            KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })
         })
     }
 }
@@ -160,7 +160,7 @@ impl<R> fmt::Debug for ResourceSource<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResourceSource")
             .field("endpoint", &self.prepared.endpoint.authority)
-            .field("place", &self.place)
+            .field("scope", &self.scope)
             .field("source", &self.source)
             .finish_non_exhaustive()
     }

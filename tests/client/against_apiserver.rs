@@ -1,4 +1,7 @@
 //! The client against the in-memory API server, over HTTP and HTTPS.
+//!
+//! Answers "do requests and answers of the real form fit together?" for lists, watches, gets, writes, and for a whole
+//! informer. What a server should never do is in the other modules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

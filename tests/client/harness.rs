@@ -1,6 +1,7 @@
 //! How the tests ask: a source on a `LocalSet`, and its answer as plain values.
 //!
-//! Answers "what did the source say?" in a form that compares.
+//! Answers "what did the source say?" in a form that compares. It checks on the way what must hold for every answer:
+//! a list ends with its end, a watch begins with an empty batch, and nothing comes behind an error.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,7 +1,14 @@
 //! Lists: what a page says, and what is no page.
+//!
+//! Answers "which answers count as a list, and what becomes of items that cannot be used?" The server says the bytes
+//! of one answer and keeps the connection open.
+
+use std::io::Write as _;
 
 use actix_informer::client::{Client, Config};
 use actix_informer::representation::Typed;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 use k8s_openapi::api::core::v1::ConfigMap;
 
@@ -172,4 +179,38 @@ async fn a_body_that_falls_silent_is_given_up() {
     })
     .await;
     assert!(matches!(&error, ListWatchError::Timeout(_)), "{error}");
+}
+
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[tokio::test]
+async fn a_gzip_list_is_read_and_one_that_is_cut_is_an_error_even_in_whole_chunks() {
+    let items: Vec<_> = (0..200).map(|n| config_map(&format!("n{n}"), n + 1)).collect();
+    let body = gzipped(&list_of(&items, "999"));
+    for (sent, whole) in [(body.len(), true), (body.len() - 20, false), (body.len() / 2, false)] {
+        let part = body[..sent].to_vec();
+        let server = RawServer::start(move |mut connection: Connection| {
+            let part = part.clone();
+            async move {
+                let request = connection.request().await.unwrap();
+                assert!(request.contains("accept-encoding: gzip"), "{request}");
+                let head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n";
+                connection.write(format!("{head}{:x}\r\n", part.len())).await;
+                connection.write(part).await;
+                connection.write(format!("\r\n{LAST_CHUNK}")).await;
+                connection.gone().await;
+            }
+        })
+        .await;
+        let answer = local(async { list(&made(config_maps(&server.url())), latest()).await }).await;
+        assert_eq!(
+            answer.as_ref().map(|page| page.items.len()).ok(),
+            whole.then_some(200),
+            "{sent}: {answer:?}"
+        );
+    }
 }

@@ -1,4 +1,7 @@
-//! What decoding allocates. The allocator counts per thread.
+//! What decoding allocates.
+//!
+//! Answers "does cut or unreadable input cost memory?" The counting allocator counts per thread, so tests beside these
+//! do not disturb them; bytes are counted, never time.
 
 use actix_informer::client::frames::{Frame, LineSplitter};
 use actix_informer::representation::{Prune, Representation, Typed};

@@ -1,4 +1,7 @@
 //! Dead connections: what is sent twice, what is not, and what is given up.
+//!
+//! Answers "when may the transport act on its own?" The servers count their connections, so that a second attempt
+//! shows.
 
 use actix_informer::client::{Client, Config, Error, TransportError};
 use http::Method;

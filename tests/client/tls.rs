@@ -1,4 +1,7 @@
 //! Certificates: whom the client believes, what it presents, what it says when it does not.
+//!
+//! Answers "who can be the server, and who are we to it?" with authorities made for each test. [`Authority`] serves the
+//! other modules too.
 
 use std::sync::Arc;
 

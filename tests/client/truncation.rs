@@ -1,4 +1,7 @@
 //! A body that is cut off is never a whole one, wherever and however it is cut.
+//!
+//! Answers "can half an answer be taken for all of it?" for every way of framing, plain and over TLS, closed in order
+//! or not, and for every byte of one answer.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! Watches: what lines say, and how a watch ends.
+//!
+//! Answers "what becomes of each line, and which end is which?" Parts are written as short texts (`harness.rs`): `+`
+//! applied, `-` deleted, `!` set aside, `=` bookmark.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -67,17 +67,21 @@ impl Config {
     pub fn from_environment(context: Option<&str>) -> Result<Self, Error> {
         let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
         let paths: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
-        let kubeconfig = merged(&paths)?;
-        let says_something =
-            !kubeconfig.contexts.is_empty() || !kubeconfig.clusters.is_empty() || context.is_some();
-        if says_something {
-            return convert(kubeconfig, context);
+        if let Some(config) = from_files_that_say_something(&paths, context)? {
+            return Ok(config);
         }
         if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
             return Err(Error::NotConfigured);
         }
         Self::in_cluster()
     }
+}
+
+/// `None` when there is nothing in the files, and no context was named that should be.
+fn from_files_that_say_something(paths: &[PathBuf], context: Option<&str>) -> Result<Option<Config>, Error> {
+    let kubeconfig = merged(paths)?;
+    let empty = kubeconfig.contexts.is_empty() && kubeconfig.clusters.is_empty() && context.is_none();
+    if empty { Ok(None) } else { convert(kubeconfig, context).map(Some) }
 }
 
 fn merged(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {

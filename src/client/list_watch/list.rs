@@ -20,7 +20,7 @@ use informer_core::list_watch_error::ListWatchError;
 use tokio::time::timeout;
 
 use super::decode::{Decoder, Observed};
-use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, INLINE_BYTES};
+use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, on_pool};
 use crate::client::frames::{Frame, ListHead, ListSplitter, SplitError};
 use crate::representation::Representation;
 
@@ -109,12 +109,9 @@ async fn decoded<R: Representation>(
         }
         Done::Parts { parts, has_nameless }
     };
-    if bytes < INLINE_BYTES {
-        // A long list of small chunks must not keep the arbiter from everything else.
-        tokio::task::yield_now().await;
-        return job();
-    }
-    pool.run(job).await.unwrap_or_else(|error| Done::failed(ListWatchError::source(error.to_string())))
+    // A long list of small chunks must not keep the arbiter from everything else.
+    tokio::task::yield_now().await;
+    on_pool(&pool, bytes, job).await.unwrap_or_else(Done::failed)
 }
 
 struct Progress {

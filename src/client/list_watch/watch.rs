@@ -19,7 +19,7 @@ use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 
 use super::decode::Decoder;
-use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, INLINE_BYTES};
+use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, on_pool};
 use crate::client::error::TransportError;
 use crate::client::frames::{Frame, LineSplitter};
 use crate::representation::Representation;
@@ -76,10 +76,7 @@ async fn decoded<R: Representation>(
         }
         vec![Ok(parts)]
     };
-    if bytes < INLINE_BYTES {
-        return job();
-    }
-    pool.run(job).await.unwrap_or_else(|error| vec![Err(ListWatchError::source(error.to_string()))])
+    on_pool(&pool, bytes, job).await.unwrap_or_else(|error| vec![Err(error)])
 }
 
 struct Progress {

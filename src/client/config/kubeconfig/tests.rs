@@ -1,4 +1,7 @@
 //! Kubeconfigs in, configurations or typed refusals out.
+//!
+//! Answers "what does this text mean, and is anything in it silently left out?" No variable of the process is read or
+//! set, nothing is connected to; files lie in temporary folders.
 
 use std::path::PathBuf;
 
@@ -102,4 +105,20 @@ fn rest_29_the_first_definition_wins_missing_files_are_skipped_and_an_explicit_m
     assert_eq!(Config::from_kubeconfig_files(&paths, Some("b")).unwrap().namespace(), "ns-b");
     assert!(matches!(Config::from_kubeconfig_file(path("missing"), None), Err(Error::Kubeconfig(_))));
     assert!(matches!(Config::from_kubeconfig_files(&paths, Some("c")), Err(Error::Kubeconfig(_))));
+}
+
+#[test]
+fn rest_30_an_empty_kubeconfig_leaves_the_word_to_the_pod_and_one_that_says_anything_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("empty"), "").unwrap();
+    std::fs::write(path("shell"), "apiVersion: v1\nkind: Config\nclusters: []\n").unwrap();
+    std::fs::write(path("real"), kubeconfig("a", "", "")).unwrap();
+    let load = |names: &[&str], context| {
+        from_files_that_say_something(&names.iter().map(|name| path(name)).collect::<Vec<_>>(), context)
+    };
+    assert!(load(&[], None).unwrap().is_none());
+    assert!(load(&["missing", "empty", "shell"], None).unwrap().is_none());
+    assert!(load(&["empty"], Some("a")).is_err(), "a context was asked for and is not there");
+    assert_eq!(load(&["empty", "real"], None).unwrap().unwrap().endpoint(), "https://a:6443/");
 }

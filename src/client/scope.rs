@@ -1,4 +1,4 @@
-//! Where a resource lies in the API, and which part of it is meant.
+//! The part of the API that a source sees, as paths and queries.
 //!
 //! Answers "which path and query is this request?" for lists, watches and single objects. It sends nothing.
 //! Invariants:
@@ -20,16 +20,16 @@ use crate::representation::Asked;
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// A resource, a scope and selectors.
+/// A resource, perhaps one namespace of it, perhaps only what selectors select.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Scope {
     pub(crate) resource: ApiResource,
     pub(crate) namespace: Option<String>,
     pub(crate) labels: Option<String>,
     pub(crate) fields: Option<String>,
 }
 
-impl Place {
+impl Scope {
     pub(crate) fn new(resource: ApiResource) -> Self {
         Self { resource, namespace: None, labels: None, fields: None }
     }
@@ -175,8 +175,8 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
     use std::time::Duration;
 
-    fn pods() -> Place {
-        Place::new(ApiResource::erase::<Pod>(&()))
+    fn pods() -> Scope {
+        Scope::new(ApiResource::erase::<Pod>(&()))
     }
 
     fn list(version: AskedVersion) -> ListRequest {
@@ -199,24 +199,24 @@ mod tests {
 
     #[test]
     fn wl_17_selectors_stand_in_every_request_and_a_name_joins_the_fields() {
-        let mut place = Place::new(ApiResource::erase::<Deployment>(&()));
-        place.namespace = Some("web".to_owned());
-        place.labels = Some("app in (a,b)".to_owned());
-        place.fields = Some("metadata.name!=x".to_owned());
+        let mut scope = Scope::new(ApiResource::erase::<Deployment>(&()));
+        scope.namespace = Some("web".to_owned());
+        scope.labels = Some("app in (a,b)".to_owned());
+        scope.fields = Some("metadata.name!=x".to_owned());
         let selected = "labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%21%3Dx";
         let page = ListRequest { token: Some("t".to_owned()), ..list(AskedVersion::Any) };
         let path = "/apis/apps/v1/namespaces/web/deployments";
-        assert_eq!(place.list(&page), format!("{path}?{selected}&continue=t"));
+        assert_eq!(scope.list(&page), format!("{path}?{selected}&continue=t"));
         let named = ListRequest { name: Some("y".to_owned()), ..list(AskedVersion::Latest) };
-        assert_eq!(place.list(&named), format!("{path}?{selected}%2Cmetadata.name%3Dy"));
+        assert_eq!(scope.list(&named), format!("{path}?{selected}%2Cmetadata.name%3Dy"));
         let watch = WatchRequest { version: at(7), initial_events: false, timeout: Duration::from_secs(300) };
         assert_eq!(
-            place.watch(&watch),
+            scope.watch(&watch),
             format!(
                 "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&{selected}&resourceVersion=7"
             )
         );
-        assert_eq!((place.name().as_str(), pods().name().as_str()), ("deployments.apps", "pods"));
+        assert_eq!((scope.name().as_str(), pods().name().as_str()), ("deployments.apps", "pods"));
     }
 
     #[test]

@@ -33,14 +33,14 @@ struct Order {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The way to the thread.
+/// The thread that carries single requests, and the way to it.
 #[derive(Debug)]
-pub(crate) struct Courier {
+pub(crate) struct Worker {
     prepared: Arc<Prepared>,
     orders: OnceLock<Option<mpsc::UnboundedSender<Order>>>,
 }
 
-impl Courier {
+impl Worker {
     pub(crate) fn new(prepared: Arc<Prepared>) -> Self {
         Self { prepared, orders: OnceLock::new() }
     }
