@@ -91,12 +91,12 @@ impl Api {
         self.ask(Method::POST, path, body).await
     }
 
-    /// The same, `None` if the server does not know the path (yet).
+    /// The same, `None` if the server does not serve the path yet.
     pub(crate) async fn try_post(&self, path: &str, object: &Value) -> Option<Bytes> {
         let body = Some(("application/json", object.to_string().into_bytes()));
         match self.client.request(Method::POST, path, body).await {
             Ok(answer) => Some(answer.into_body()),
-            Err(Error::Refused(status)) if status.code == 404 => None,
+            Err(Error::Refused(status)) if matches!(status.code, 404 | 429 | 503) => None,
             Err(error) => panic!("POST {path}: {error}"),
         }
     }

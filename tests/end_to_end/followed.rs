@@ -4,10 +4,9 @@
 //! 1. A recorder is subscribed before anything is listed, so every scenario checks the whole story.
 
 use actix::Actor;
-use actix_informer::core::reflector::{SourceCounters, SourceState};
+use actix_informer::core::reflector::SourceCounters;
 use actix_informer::prelude::*;
 use actix_informer::testing::{Recorder, RecorderHandle};
-use actix_informer::wiring::SourceSpec;
 
 use crate::api::{Api, Listing};
 use crate::stage::{LONG, eventually};
@@ -26,15 +25,8 @@ pub(crate) struct Watched<S: Send + Sync + 'static> {
 }
 
 impl<S: Send + Sync + 'static> Followed<S> {
-    /// Starts it on these sources, which together hold the pods of `namespaces`.
-    pub(crate) fn start(
-        runtime: &Runtime,
-        name: &str,
-        sources: impl IntoIterator<Item = SourceSpec<S>>,
-        namespaces: &[&str],
-    ) -> Self {
-        let builder = Informer::builder(runtime, name);
-        let builder = sources.into_iter().fold(builder, InformerBuilder::source_with);
+    /// Starts it; together its sources hold the pods of `namespaces`.
+    pub(crate) fn start(builder: InformerBuilder<S>, namespaces: &[&str]) -> Self {
         let informer = builder.start().expect("the description is sound");
         let first = Watched::of(&informer, SubscribeOptions::new().name("first"));
         let namespaces = namespaces.iter().map(|&namespace| namespace.to_owned()).collect();

@@ -12,10 +12,18 @@
 
 mod api;
 mod followed;
+mod relay;
 mod server;
 mod stage;
 
+mod access;
 mod live;
+mod outages;
+mod rewind;
+mod scale;
+mod scope;
+mod streaming;
+mod subscribers;
 mod sync;
 
 /// One test for each scenario on an in-memory server of its own, and one for all of them on one control plane.
@@ -43,4 +51,38 @@ group! { calm:
     live::what_happens_is_told_one_by_one,
     live::another_life_of_a_name_is_a_deletion_and_an_addition,
     live::ones_own_write_is_there_after_waiting_for_its_version,
+    scope::two_namespaces_are_one_informer,
+    scope::a_pod_that_leaves_the_selector_is_deleted,
+    scope::metadata_and_dynamic_informers_see_the_same_pods,
+}
+
+group! { shared:
+    subscribers::a_late_subscriber_is_told_the_present_first,
+    subscribers::a_slow_subscriber_is_told_the_newest_and_delays_nobody,
+    subscribers::a_panicking_subscriber_misses_only_what_it_panicked_on,
+    subscribers::a_resync_tells_everything_again_and_changes_nothing,
+    access::a_denied_informer_says_so_and_recovers,
+    access::a_missing_kind_is_gone_until_it_is_defined,
+    access::https_with_a_token_and_with_a_client_certificate,
+    scale::ten_thousand_pods,
+}
+
+group! { disturbed:
+    outages::an_expired_watch_is_listed_again_and_nothing_is_told_twice,
+    outages::a_killed_server_is_found_again,
+    outages::a_missed_deletion_is_found_by_the_relist,
+}
+
+group! { rewound:
+    rewind::a_restored_backup_takes_the_store_back,
+}
+
+/// What only the in-memory server can be made to do.
+mod memory {
+    #[test]
+    fn a_list_is_decoded_before_its_last_byte_and_published_after_it() {
+        let scenario =
+            crate::stage::scenario!(streaming::a_list_is_decoded_before_its_last_byte_and_published_after_it);
+        crate::stage::on_memory(scenario);
+    }
 }

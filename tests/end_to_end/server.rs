@@ -5,6 +5,7 @@
 //! 1. Every disturbance has the same consequences for a client on both servers; how it is brought about differs.
 //! 2. What blocks runs on a blocking thread, so that informer and subscribers go on meanwhile.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix_informer::client::{Client, Config};
@@ -56,9 +57,8 @@ impl Server {
     }
 
     /// The same through a relay at `address`.
-    pub(crate) fn client_through(&self, address: std::net::SocketAddr) -> Client {
-        let here = self.url().rsplit("//").next().expect("a URL").to_owned();
-        let text = self.kubeconfig().replace(&here, &address.to_string());
+    pub(crate) fn client_through(&self, address: SocketAddr) -> Client {
+        let text = self.kubeconfig().replace(&self.address().to_string(), &address.to_string());
         Client::new(configured(&text, None)).expect("the server's own kubeconfig is sound")
     }
 
@@ -159,6 +159,21 @@ impl Server {
             _ => unreachable!("the backup is of this server"),
         })
         .await;
+    }
+
+    /// The contexts of its kubeconfig that may do everything, each with credentials of another kind.
+    pub(crate) fn contexts(&self) -> &'static [&'static str] {
+        match self {
+            Self::Memory(_) => &["informer"],
+            Self::Real(_) => &["admin", "certificate"],
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        let url = self.url();
+        let address = url.rsplit("//").next().and_then(|address| address.parse().ok());
+        address.expect("its URL is a loopback address")
     }
 
     /// What it is, for a line of output.

@@ -10,9 +10,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_informer::client::ResourceSource;
 use actix_informer::core::reflector::ReflectorConfig;
 use actix_informer::prelude::*;
-use actix_informer::wiring::SourceSpec;
+use actix_informer::representation::Representation;
 use futures_util::future::LocalBoxFuture;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -25,7 +26,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(40);
 /// The limit of one scenario.
 const SCENARIO: Duration = Duration::from_secs(120);
 /// How often a condition without a notification of its own is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 /// A scenario and its name.
 pub(crate) struct Scenario {
@@ -119,19 +120,40 @@ impl Stage {
         let source = self.server.client().resource::<Pod>().namespace(&*self.namespace);
         let config = configure(ReflectorConfig::new("pods"));
         let source = source.source(&self.runtime, config).expect("a sound namespace");
-        self.follow(name, [source], &[&self.namespace]).await
+        let builder = Informer::builder(&self.runtime, name).source_with(source);
+        self.follow(builder, &[&self.namespace]).await
     }
 
-    /// Follows sources that hold the pods of these namespaces, and waits for the first list.
+    /// Follows what holds the pods of these namespaces, and waits for the first list.
     pub(crate) async fn follow<S: Send + Sync + 'static>(
         &self,
-        name: &str,
-        sources: impl IntoIterator<Item = SourceSpec<S>>,
+        builder: InformerBuilder<S>,
         namespaces: &[&str],
     ) -> Followed<S> {
-        let followed = Followed::start(&self.runtime, name, sources, namespaces);
+        let followed = Followed::start(builder, namespaces);
         followed.informer.synced_within(LONG).await.expect("the informer syncs");
         followed
+    }
+
+    /// An informer of this resource under a name of its own: names are unique in a runtime.
+    pub(crate) fn described<R: Representation + Clone>(
+        &self,
+        name: &str,
+        resource: ResourceSource<R>,
+    ) -> InformerBuilder<R::Body> {
+        let source = resource.source(&self.runtime, ReflectorConfig::new(name));
+        Informer::builder(&self.runtime, name).source_with(source.expect("a sound namespace"))
+    }
+
+    /// The same stage on a server behind HTTPS, which the real one is anyway.
+    pub(crate) async fn secured(self) -> Self {
+        if let Server::Real(_) = &*self.server {
+            return self;
+        }
+        let server = Arc::new(Server::secure_memory());
+        let api = Api::new(server.client());
+        api.create_namespace(&self.namespace).await;
+        Self { server, api, ..self }
     }
 
     /// A pod's key on this stage.
