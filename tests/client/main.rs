@@ -8,7 +8,6 @@
 mod against_apiserver;
 mod harness;
 mod list;
-mod memory;
 mod raw_server;
 mod retry;
 mod tls;
