@@ -26,6 +26,8 @@ pub mod informer;
 pub mod prelude;
 #[cfg(feature = "client")]
 pub mod representation;
+#[cfg(feature = "service")]
+pub mod service;
 
 pub use informer_actors::{
     builder, list_watch, lister, messages, runtime, seat, status, subscription, wiring,

@@ -1,0 +1,283 @@
+//! The pods of the demo and what happens to them next: seeded chance, no clock, no server.
+//!
+//! Answers "what is the next change?" so that a pod's life looks like one: created, scheduled, started, ready,
+//! sometimes crashing or relabelled, in the end succeeded, failed or evicted, deleted and followed by another.
+//! Invariants:
+//! 1. Each act is legal for the pod as it then is, if nobody else touches it.
+//! 2. The number of pods stays near the wanted one: whoever goes is followed by a new pod.
+//! 3. Equal seeds give equal acts.
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::cast::{APPS, App, NODES, TRACKS};
+
+/// One change on the server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Act {
+    /// A new pod, with a status at once if it has been there before we look.
+    Create { object: Value, status: Option<Value> },
+    /// A merge patch of a pod, or of its status.
+    Patch { resource: &'static str, namespace: &'static str, name: String, patch: Value },
+    /// The end of a pod.
+    Delete { namespace: &'static str, name: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Unscheduled,
+    Scheduled,
+    Starting,
+    Ready,
+    Crashed,
+    Over,
+}
+
+#[derive(Debug)]
+struct DemoPod {
+    app: &'static App,
+    name: String,
+    node: &'static str,
+    tag: &'static str,
+    restarts: u32,
+    stage: Stage,
+}
+
+/// All pods.
+#[derive(Debug)]
+pub(super) struct Population {
+    pods: Vec<DemoPod>,
+    wanted: usize,
+    rng: Rng,
+}
+
+impl Population {
+    pub(super) fn new(wanted: usize, seed: u64) -> Self {
+        Self { pods: Vec::with_capacity(wanted), wanted, rng: Rng::with_seed(seed) }
+    }
+
+    /// The pods that are there from the start, most of them ready.
+    pub(super) fn settle(&mut self) -> Vec<Act> {
+        (0..self.wanted)
+            .map(|number| {
+                let mut pod = self.conceive(&APPS[number % APPS.len()]);
+                pod.stage = if self.rng.u8(..10) < 9 { Stage::Ready } else { Stage::Starting };
+                let mut object = manifest(&pod, self.pick(&TRACKS));
+                object["spec"]["nodeName"] = json!(pod.node);
+                let status = Some(json!({"status": status(&pod, "Running")}));
+                self.pods.push(pod);
+                Act::Create { object, status }
+            })
+            .collect()
+    }
+
+    /// The next change.
+    pub(super) fn next(&mut self) -> Act {
+        if self.pods.len() < self.wanted {
+            let app = &APPS[self.rng.usize(..APPS.len())];
+            let pod = self.conceive(app);
+            let object = manifest(&pod, self.pick(&TRACKS));
+            self.pods.push(pod);
+            return Act::Create { object, status: None };
+        }
+        let at = self.choose();
+        match self.pods[at].stage {
+            Stage::Unscheduled => self.schedule(at),
+            Stage::Scheduled => self.tell(at, Stage::Starting, "Running"),
+            Stage::Starting => self.tell(at, Stage::Ready, "Running"),
+            Stage::Crashed => self.restart(at),
+            Stage::Over => self.remove(at),
+            Stage::Ready => self.live(at),
+        }
+    }
+
+    /// Pods that are under way are preferred: a cluster finishes what it has begun before something new happens.
+    fn choose(&mut self) -> usize {
+        let under_way: Vec<usize> = self
+            .pods
+            .iter()
+            .enumerate()
+            .filter(|(_, pod)| pod.stage != Stage::Ready)
+            .map(|(at, _)| at)
+            .collect();
+        if under_way.is_empty() || self.rng.u8(..10) < 4 {
+            return self.rng.usize(..self.pods.len());
+        }
+        under_way[self.rng.usize(..under_way.len())]
+    }
+
+    /// Something happens to a pod that is ready.
+    fn live(&mut self, at: usize) -> Act {
+        let job = self.pods[at].app.job;
+        match self.rng.u8(..100) {
+            0..35 if job => self.tell(at, Stage::Over, "Succeeded"),
+            35..42 if job => self.tell(at, Stage::Over, "Failed"),
+            42..55 => self.tell(at, Stage::Crashed, "Running"),
+            55..75 => {
+                let track = self.pick(&TRACKS);
+                self.patch(at, "pods", json!({"metadata": {"labels": {"track": track}}}))
+            }
+            75..85 => self.roll_out(at),
+            _ if job => self.tell(at, Stage::Over, "Succeeded"),
+            _ => self.remove(at),
+        }
+    }
+
+    fn schedule(&mut self, at: usize) -> Act {
+        self.pods[at].stage = Stage::Scheduled;
+        let node = self.pods[at].node;
+        self.patch(at, "pods", json!({"spec": {"nodeName": node}}))
+    }
+
+    fn restart(&mut self, at: usize) -> Act {
+        self.pods[at].restarts += 1;
+        self.tell(at, Stage::Starting, "Running")
+    }
+
+    fn roll_out(&mut self, at: usize) -> Act {
+        let pod = &mut self.pods[at];
+        let [old, new] = pod.app.tags;
+        pod.tag = if pod.tag == old { new } else { old };
+        let containers = containers(pod);
+        self.patch(at, "pods", json!({"spec": {"containers": containers}}))
+    }
+
+    fn remove(&mut self, at: usize) -> Act {
+        let pod = self.pods.swap_remove(at);
+        Act::Delete { namespace: pod.app.namespace, name: pod.name }
+    }
+
+    fn tell(&mut self, at: usize, stage: Stage, phase: &str) -> Act {
+        self.pods[at].stage = stage;
+        let status = status(&self.pods[at], phase);
+        self.patch(at, "pods/status", json!({ "status": status }))
+    }
+
+    fn patch(&self, at: usize, resource: &'static str, patch: Value) -> Act {
+        let pod = &self.pods[at];
+        Act::Patch { resource, namespace: pod.app.namespace, name: pod.name.clone(), patch }
+    }
+
+    fn conceive(&mut self, app: &'static App) -> DemoPod {
+        let tag = self.pick(&app.tags);
+        // As a ReplicaSet or a Job names its pods.
+        let owner =
+            if app.job { self.rng.u32(29_000_000..29_900_000).to_string() } else { hash_of(app, tag) };
+        let name = format!("{}-{owner}-{}", app.name, self.suffix());
+        DemoPod { app, name, node: self.pick(&NODES), tag, restarts: 0, stage: Stage::Unscheduled }
+    }
+
+    fn suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        (0..5).map(|_| char::from(LETTERS[self.rng.usize(..LETTERS.len())])).collect()
+    }
+
+    fn pick<'a>(&mut self, among: &[&'a str]) -> &'a str {
+        among[self.rng.usize(..among.len())]
+    }
+}
+
+/// Stands for the hash of a pod template: the same for the pods of one version of one application.
+fn hash_of(app: &App, tag: &str) -> String {
+    let text = [app.name.as_bytes(), tag.as_bytes()].concat();
+    let sum = text.iter().fold(5_381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(*byte));
+    format!("{sum:08x}")
+}
+
+fn manifest(pod: &DemoPod, track: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.app.namespace,
+            "labels": {"app": pod.app.name, "track": track, "managed-by": "demo"},
+            "annotations": {"example.com/team": pod.app.namespace},
+        },
+        "spec": {
+            "restartPolicy": if pod.app.job { "Never" } else { "Always" },
+            "serviceAccountName": pod.app.name,
+            "containers": containers(pod),
+        },
+        "status": {"phase": "Pending"},
+    })
+}
+
+fn containers(pod: &DemoPod) -> Value {
+    let main = json!({
+        "name": pod.app.name,
+        "image": format!("{}:{}", pod.app.image, pod.tag),
+        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+        "env": [{"name": "GREETING", "value": "hello"}],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+    });
+    let proxy = json!({"name": "proxy", "image": "registry.example/mesh/proxy:1.9"});
+    if pod.app.sidecar { json!([main, proxy]) } else { json!([main]) }
+}
+
+fn status(pod: &DemoPod, phase: &str) -> Value {
+    let names: &[&str] = if pod.app.sidecar { &[pod.app.name, "proxy"] } else { &[pod.app.name] };
+    let ready = pod.stage == Stage::Ready;
+    let state = match (pod.stage, phase) {
+        (Stage::Ready, _) => json!({"running": {}, "waiting": null, "terminated": null}),
+        (Stage::Crashed, _) => json!({"waiting": {"reason": "CrashLoopBackOff"}}),
+        (_, "Succeeded") => json!({"terminated": {"exitCode": 0, "reason": "Completed"}}),
+        (_, "Failed") => json!({"terminated": {"exitCode": 1, "reason": "Error"}}),
+        _ => json!({"waiting": {"reason": "ContainerCreating"}}),
+    };
+    let containers: Vec<Value> = names
+        .iter()
+        .map(|name| {
+            json!({"name": name, "ready": ready, "restartCount": pod.restarts, "state": state,
+                "image": format!("{}:{}", pod.app.image, pod.tag), "imageID": ""})
+        })
+        .collect();
+    json!({
+        "phase": phase,
+        "containerStatuses": containers,
+        "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn equal_seeds_tell_equal_stories() {
+        let story = |seed| {
+            let mut population = Population::new(50, seed);
+            let mut acts = population.settle();
+            acts.extend((0..500).map(|_| population.next()));
+            acts
+        };
+        assert_eq!(story(1), story(1));
+        assert_ne!(story(1), story(2));
+    }
+
+    #[test]
+    fn pods_are_created_changed_and_deleted_and_their_number_stays() {
+        let mut population = Population::new(50, 7);
+        let mut there = BTreeSet::new();
+        let mut acts = population.settle();
+        acts.extend((0..2_000).map(|_| population.next()));
+        let (mut changed, mut deleted) = (0, 0);
+        for act in acts {
+            match act {
+                Act::Create { object, .. } => {
+                    assert!(there.insert(object["metadata"]["name"].as_str().unwrap().to_owned()));
+                }
+                Act::Patch { name, .. } => {
+                    assert!(there.contains(&name));
+                    changed += 1;
+                }
+                Act::Delete { name, .. } => {
+                    assert!(there.remove(&name));
+                    deleted += 1;
+                }
+            }
+        }
+        assert!((49..=50).contains(&there.len()) && changed > 500 && deleted > 100, "{changed} {deleted}");
+    }
+}

@@ -1,0 +1,100 @@
+//! Objects of any kind in words: which fields differ, one level below the top, and the metadata.
+//!
+//! Answers "what changed?" where the kind has no words of its own. Invariants:
+//! 1. Values are shown where they are numbers, texts or truths; what is deeper is only named.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_core::DynamicObject;
+use kube_core::metadata::PartialObjectMeta;
+use serde_json::{Map, Value};
+
+use super::{Describe, arrow, metadata_changes, short};
+
+impl Describe for DynamicObject {
+    fn outline(&self) -> String {
+        let phase = self.data.pointer("/status/phase").and_then(Value::as_str);
+        let ready = self.data.pointer("/status/readyReplicas").and_then(Value::as_u64);
+        let wanted = self.data.pointer("/spec/replicas").and_then(Value::as_u64);
+        let replicas = wanted.map(|wanted| format!("{}/{wanted} replicas ready", ready.unwrap_or(0)));
+        let generation = self.metadata.generation.map(|number| format!("generation {number}"));
+        let known = [phase.map(short), replicas, generation];
+        known.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn changes(&self, old: &Self) -> Vec<String> {
+        let mut changes = with_generation(&old.metadata, &self.metadata);
+        let empty = Map::new();
+        let (before, now) = (old.data.as_object().unwrap_or(&empty), self.data.as_object().unwrap_or(&empty));
+        changes.extend(field_changes("", before, now));
+        if changes.is_empty() {
+            changes.push("only its version".to_owned());
+        }
+        changes
+    }
+}
+
+impl<K> Describe for PartialObjectMeta<K> {
+    fn outline(&self) -> String {
+        self.metadata.generation.map(|number| format!("generation {number}")).unwrap_or_default()
+    }
+
+    fn changes(&self, old: &Self) -> Vec<String> {
+        let mut changes = with_generation(&old.metadata, &self.metadata);
+        if changes.is_empty() {
+            changes.push("something outside the metadata".to_owned());
+        }
+        changes
+    }
+}
+
+fn with_generation(old: &ObjectMeta, new: &ObjectMeta) -> Vec<String> {
+    let text = |meta: &ObjectMeta| meta.generation.map(|number| number.to_string());
+    let generation = arrow("generation", text(old).as_deref(), text(new).as_deref());
+    generation.into_iter().chain(metadata_changes(old, new)).collect()
+}
+
+/// The differing members, those of `spec`, `status` and the like one level deeper.
+fn field_changes(path: &str, old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<String> {
+    let gone = old.keys().filter(|key| !new.contains_key(*key));
+    let keys = new.keys().chain(gone).filter(|key| old.get(*key) != new.get(*key));
+    keys.flat_map(|key| {
+        let (before, now) = (old.get(key), new.get(key));
+        match (before, now) {
+            (Some(Value::Object(before)), Some(Value::Object(now))) if path.is_empty() => {
+                field_changes(&format!("{key}."), before, now)
+            }
+            _ => vec![one_change(&format!("{path}{key}"), before, now)],
+        }
+    })
+    .collect()
+}
+
+fn one_change(path: &str, old: Option<&Value>, new: Option<&Value>) -> String {
+    let is_deep = |value: &Option<&Value>| value.is_some_and(|value| value.is_object() || value.is_array());
+    if is_deep(&old) || is_deep(&new) {
+        return format!("{path} changed");
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let (old, new) = (old.map(text), new.map(text));
+    arrow(path, old.as_deref(), new.as_deref()).unwrap_or_else(|| format!("{path} changed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(value: Value) -> DynamicObject {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn changed_fields_are_named_and_shown_where_they_are_simple() {
+        let old = object(json!({"metadata": {"name": "a", "generation": 1},
+            "spec": {"replicas": 1, "template": {"x": 1}}, "status": {"readyReplicas": 1}}));
+        let new = object(json!({"metadata": {"name": "a", "generation": 2},
+            "spec": {"replicas": 3, "template": {"x": 2}}, "status": {"readyReplicas": 1}}));
+        assert_eq!(new.changes(&old), ["generation 1 -> 2", "spec.replicas 1 -> 3", "spec.template changed"]);
+        assert_eq!(new.outline(), "1/3 replicas ready, generation 2");
+    }
+}

@@ -1,0 +1,97 @@
+//! The kinds that can be named without more words, and how any other one is described.
+//!
+//! Answers "which resource is meant by this kind?" from a small table; it asks no server, so that a kind which does
+//! not exist yet can be watched until it does. Invariants:
+//! 1. What is said in the configuration goes before the table.
+
+use kube_core::discovery::ApiResource;
+use kube_core::gvk::GroupVersionKind;
+
+/// Group, version, kind, plural, whether in a namespace.
+const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
+    ("", "v1", "Pod", "pods", true),
+    ("", "v1", "Node", "nodes", false),
+    ("", "v1", "Namespace", "namespaces", false),
+    ("", "v1", "Service", "services", true),
+    ("", "v1", "Endpoints", "endpoints", true),
+    ("", "v1", "ConfigMap", "configmaps", true),
+    ("", "v1", "Secret", "secrets", true),
+    ("", "v1", "ServiceAccount", "serviceaccounts", true),
+    ("", "v1", "Event", "events", true),
+    ("", "v1", "PersistentVolume", "persistentvolumes", false),
+    ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true),
+    ("apps", "v1", "Deployment", "deployments", true),
+    ("apps", "v1", "ReplicaSet", "replicasets", true),
+    ("apps", "v1", "StatefulSet", "statefulsets", true),
+    ("apps", "v1", "DaemonSet", "daemonsets", true),
+    ("batch", "v1", "Job", "jobs", true),
+    ("batch", "v1", "CronJob", "cronjobs", true),
+    ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true),
+    ("coordination.k8s.io", "v1", "Lease", "leases", true),
+    ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", true),
+    ("networking.k8s.io", "v1", "Ingress", "ingresses", true),
+    ("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true),
+    ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
+    ("rbac.authorization.k8s.io", "v1", "Role", "roles", true),
+    ("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", true),
+    ("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false),
+    ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    ("storage.k8s.io", "v1", "StorageClass", "storageclasses", false),
+    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false),
+];
+
+/// A kind that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedKind {
+    resource: ApiResource,
+    /// `None` where only the server knows.
+    namespaced: Option<bool>,
+}
+
+impl WatchedKind {
+    /// The kind of this name; empty texts mean what the table says. The error says what is missing.
+    pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Result<Self, String> {
+        let known = BUILT_IN.iter().find(|row| row.2 == kind && (group.is_empty() || row.0 == group));
+        let said =
+            |given: &str, table: &str| if given.is_empty() { table.to_owned() } else { given.to_owned() };
+        let (group, version, plural, namespaced) = match known {
+            Some(row) => (said(group, row.0), said(version, row.1), said(plural, row.3), Some(row.4)),
+            None if version.is_empty() || plural.is_empty() => {
+                return Err(format!(
+                    "{kind} is not built in; allowed: a built-in kind, or one with version, plural and group"
+                ));
+            }
+            None => (group.to_owned(), version.to_owned(), plural.to_owned(), None),
+        };
+        let gvk = GroupVersionKind::gvk(&group, &version, kind);
+        Ok(Self { resource: ApiResource::from_gvk_with_plural(&gvk, &plural), namespaced })
+    }
+
+    /// The name of the kind: `Pod`.
+    pub fn name(&self) -> &str {
+        &self.resource.kind
+    }
+
+    /// Group, version, kind and plural.
+    pub fn resource(&self) -> &ApiResource {
+        &self.resource
+    }
+
+    pub(super) fn same_resource(&self, other: &Self) -> bool {
+        self.resource.group == other.resource.group && self.resource.plural == other.resource.plural
+    }
+
+    pub(super) fn is_cluster_scoped(&self) -> bool {
+        self.namespaced == Some(false)
+    }
+
+    /// Whether informerd has a Rust type for it.
+    pub(super) fn has_type(&self) -> bool {
+        self.resource.group.is_empty() && self.resource.kind == "Pod" && self.resource.version == "v1"
+    }
+}
+
+/// The kinds of the table.
+pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|row| row.2)
+}

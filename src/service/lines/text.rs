@@ -1,0 +1,196 @@
+//! Lines for people.
+//!
+//! Answers "what would a stranger understand at a glance?": time, kind, what happened, to which object, why, and what
+//! changed. Invariants:
+//! 1. Without colour a line is plain ASCII but for what the cluster's own texts hold.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style as Paint};
+
+use super::{Doing, state_name};
+use crate::core::meta::Object;
+use crate::core::reflector::SourceState;
+use crate::messages::Notify;
+use crate::service::clock::time_of_day;
+use crate::service::describe::Describe;
+use crate::service::run::{InformerReport, Report};
+
+/// How wide the column of keys is; longer keys push the rest of their line aside.
+const KEY_WIDTH: usize = 36;
+
+/// Text, with or without colour.
+#[derive(Debug, Clone)]
+pub(in crate::service) struct Text {
+    coloured: bool,
+    kind_width: usize,
+}
+
+impl Text {
+    /// Lines with a column for kinds of at most this width.
+    pub(in crate::service) fn new(coloured: bool, kind_width: usize) -> Self {
+        Self { coloured, kind_width }
+    }
+
+    pub(super) fn event<S: Describe>(&self, kind: &str, notify: &Notify<S>) -> String {
+        let (event, paint, what) = match notify {
+            Notify::Added { object, .. } => ("Added", green(), object.outline()),
+            Notify::Updated { old, object, .. } => ("Updated", yellow(), changes(old, object)),
+            Notify::Deleted { last, exact, .. } => ("Deleted", red(), farewell(last, *exact)),
+        };
+        let (event, cause) = (format!("{event:<9}"), notify.cause().as_str());
+        self.line(
+            kind,
+            &self.paint(paint, &event),
+            &format!("{:<KEY_WIDTH$} {cause:<11} {what}", key(notify)),
+        )
+    }
+
+    pub(super) fn state(&self, kind: &str, doing: &Doing) -> String {
+        let status = &doing.status;
+        let state = status.state();
+        let place = place_of_worst(doing);
+        let (paint, rest) = match &state {
+            SourceState::Backoff { attempts, error, until } => {
+                let wait = until.saturating_sub(doing.now).as_secs_f64();
+                (red(), format!(" (attempt {attempts}, next in {wait:.1} s){place}: {error}"))
+            }
+            SourceState::Denied { error } | SourceState::Gone { error } => {
+                (red(), format!(" (asked again every 30 to 60 s){place}: {error}"))
+            }
+            SourceState::Streaming if !status.synced => (green(), ": storing the first list".to_owned()),
+            SourceState::Streaming => (green(), format!(": {}", self.counts(doing))),
+            _ => (Paint::new(), String::new()),
+        };
+        let failed = status.failed.as_ref().map(|why| format!("; given up: {why}")).unwrap_or_default();
+        let rest = single_line(&format!("{rest}{failed}"));
+        self.line(kind, &format!("{}{rest}", self.paint(paint.bold(), state_name(&state))), "")
+    }
+
+    pub(super) fn status(&self, kind: &str, doing: &Doing, changes: f64) -> String {
+        let name = state_name(&doing.status.state());
+        let text = format!("{name}: {}, {changes:.1} changes/s", self.counts(doing));
+        self.line(kind, &self.paint(Paint::new().dimmed(), &text), "")
+    }
+
+    pub(super) fn object<S: Describe>(&self, kind: &str, object: &Object<S>) -> String {
+        let (name, version) = (object.key().to_string(), object.version());
+        self.line(kind, "Cached   ", &format!("{name:<KEY_WIDTH$} {version:<11} {}", object.outline()))
+    }
+
+    pub(super) fn summary(&self, report: &Report) -> String {
+        let drained = if report.clean { "everything was delivered" } else { "NOT everything was delivered" };
+        let title = format!("summary after {:.1} s ({}): {drained}", report.seconds, report.ending.as_str());
+        let mut lines = self.paint(Paint::new().bold(), &title);
+        for informer in &report.informers {
+            // Writing to a String cannot fail.
+            let _ = write!(lines, "\n  {}", summary_of(informer));
+        }
+        lines
+    }
+
+    fn line(&self, kind: &str, what: &str, rest: &str) -> String {
+        let time = self.paint(Paint::new().dimmed(), &time_of_day());
+        format!("{time} {kind:<width$} {what} {rest}", width = self.kind_width).trim_end().to_owned()
+    }
+
+    fn counts(&self, doing: &Doing) -> String {
+        let status = &doing.status;
+        let version = doing.version.as_deref().unwrap_or("none");
+        let mut text = format!(
+            "{} at version {version}, {}, {}",
+            number(status.objects as u64, "object"),
+            number(status.restarts, "restart"),
+            number(status.relists(), "relist"),
+        );
+        if status.set_aside > 0 {
+            let _ = write!(text, ", {} set aside", status.set_aside);
+        }
+        text
+    }
+
+    fn paint(&self, paint: Paint, text: &str) -> String {
+        if self.coloured { format!("{paint}{text}{paint:#}") } else { text.to_owned() }
+    }
+}
+
+fn key<S>(notify: &Notify<S>) -> String {
+    notify.key().to_string()
+}
+
+fn changes<S: Describe>(old: &Object<S>, new: &Object<S>) -> String {
+    if old.ptr_eq(new) { "told again".to_owned() } else { new.body().changes(old.body()).join("; ") }
+}
+
+fn farewell<S: Describe>(last: &Object<S>, exact: bool) -> String {
+    let outline = last.outline();
+    let was = if outline.is_empty() { String::new() } else { format!("was {outline}") };
+    if exact { was } else { format!("{was} (missed its end; last known state)") }
+}
+
+/// In an informer of several namespaces: where it is worst.
+fn place_of_worst(doing: &Doing) -> String {
+    match (doing.status.sources.len(), doing.status.worst()) {
+        (2.., Some(worst)) => format!(" in {}", worst.source),
+        _ => String::new(),
+    }
+}
+
+fn summary_of(informer: &InformerReport) -> String {
+    let (events, causes) = (&informer.events, &informer.causes);
+    let mut text = format!(
+        "{}: {} at version {}; {} added, {} updated, {} deleted",
+        informer.kind,
+        number(informer.objects as u64, "object"),
+        informer.resource_version.as_deref().unwrap_or("none"),
+        events.added,
+        events.updated,
+        events.deleted,
+    );
+    let by_cause: Vec<String> = [
+        ("initial list", causes.initial_list),
+        ("watch", causes.watch),
+        ("relist", causes.relist),
+        ("rewind", causes.rewind),
+        ("resync", causes.resync),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
+    .map(|(cause, count)| format!("{count} by {cause}"))
+    .collect();
+    let _ = write!(
+        text,
+        " ({}); {}, {}",
+        if by_cause.is_empty() { "nothing was told".to_owned() } else { by_cause.join(", ") },
+        number(informer.restarts, "restart"),
+        number(informer.relists, "relist"),
+    );
+    if let Some(error) = &informer.last_error {
+        let _ = write!(text, "; last error: {}", single_line(error));
+    }
+    text
+}
+
+fn number(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// Error texts can hold what a server sent; at most some lines' worth of it, in one line.
+fn single_line(text: &str) -> String {
+    const MOST: usize = 400;
+    let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if line.chars().count() <= MOST { line } else { line.chars().take(MOST).collect::<String>() + "..." }
+}
+
+fn green() -> Paint {
+    AnsiColor::Green.on_default()
+}
+
+fn yellow() -> Paint {
+    AnsiColor::Yellow.on_default()
+}
+
+fn red() -> Paint {
+    AnsiColor::Red.on_default()
+}

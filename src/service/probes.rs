@@ -1,0 +1,112 @@
+//! `/healthz` and `/readyz` over HTTP.
+//!
+//! Answers two questions of a kubelet: "would a restart help?" and "does it have what it serves?". It changes
+//! nothing. Invariants:
+//! 1. Healthy: no arbiter is stuck, and supervision has given up on nothing; both are what a restart repairs. A
+//!    cluster that is away is none of that.
+//! 2. Ready: every kind has synced (latched), nothing has ended, and no drain has begun. A kind that is away later
+//!    leaves it ready: what is cached is still served.
+//! 3. An answer that is no says why, a reason a line.
+//!
+//! Effects: one worker thread, at most 64 connections.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpResponse, HttpServer, web};
+
+use super::error::Error;
+use super::follow::Followed;
+use super::lines::state_name;
+use crate::runtime::Runtime;
+
+/// An arbiter without a pulse for so long is stuck: pulses come each second.
+const STUCK: Duration = Duration::from_secs(30);
+/// Probes come one at a time; this is for several curious persons.
+const CONNECTIONS: usize = 64;
+
+/// What the probes look at.
+pub(super) struct Vitals {
+    pub(super) followed: Vec<Arc<dyn Followed>>,
+    pub(super) runtime: Runtime,
+    pub(super) draining: AtomicBool,
+}
+
+impl Vitals {
+    /// Why it is not healthy; empty if it is.
+    fn unhealthy(&self) -> Vec<String> {
+        let stuck = self.runtime.arbiters().into_iter().filter(|arbiter| arbiter.since_pulse > STUCK);
+        let stuck = stuck.map(|arbiter| {
+            let doing = arbiter.running.map(|what| format!(", busy with {what}")).unwrap_or_default();
+            format!("thread {} shows no pulse for {} s{doing}", arbiter.name, arbiter.since_pulse.as_secs())
+        });
+        stuck.chain(self.given_up()).collect()
+    }
+
+    /// Why it is not ready; empty if it is.
+    fn unready(&self) -> Vec<String> {
+        let draining = self.draining.load(Ordering::Relaxed).then(|| "draining".to_owned());
+        let unsynced = self.followed.iter().filter_map(|followed| {
+            let status = followed.doing().status;
+            let error = status.last_error().map(|error| format!(": {error}")).unwrap_or_default();
+            let state = state_name(&status.state());
+            (!status.synced).then(|| format!("{} is not synced, {state}{error}", followed.kind()))
+        });
+        draining.into_iter().chain(unsynced).chain(self.given_up()).collect()
+    }
+
+    fn given_up(&self) -> impl Iterator<Item = String> {
+        self.followed.iter().filter_map(|followed| {
+            let failed = followed.doing().status.failed.map(|why| why.to_string());
+            let why = failed.or_else(|| followed.silent().map(|why| why.to_string()))?;
+            Some(format!("{} is given up: {why}", followed.kind()))
+        })
+    }
+}
+
+/// Answers on this socket until the handle says stop.
+pub(super) fn serve(listener: TcpListener, vitals: Arc<Vitals>) -> Result<ServerHandle, Error> {
+    let address = listener.local_addr();
+    let data = web::Data::from(vitals);
+    let app = move || {
+        App::new()
+            .app_data(data.clone())
+            .route("/healthz", web::get().to(healthz))
+            .route("/readyz", web::get().to(readyz))
+    };
+    let server = HttpServer::new(app)
+        .workers(1)
+        .max_connections(CONNECTIONS)
+        .disable_signals()
+        .shutdown_timeout(1)
+        .listen(listener)
+        .map_err(|source| match address {
+            Ok(address) => Error::Probes { address, source },
+            Err(error) => Error::Output(error),
+        })?
+        .run();
+    let handle = server.handle();
+    // It ends with its handle, or with the process; a failed accept is its own business.
+    drop(tokio::spawn(server));
+    Ok(handle)
+}
+
+async fn healthz(vitals: web::Data<Vitals>) -> HttpResponse {
+    answer(vitals.unhealthy())
+}
+
+async fn readyz(vitals: web::Data<Vitals>) -> HttpResponse {
+    answer(vitals.unready())
+}
+
+fn answer(reasons: Vec<String>) -> HttpResponse {
+    if reasons.is_empty() {
+        HttpResponse::Ok().content_type("text/plain; charset=utf-8").body("ok\n")
+    } else {
+        let body = reasons.join("\n") + "\n";
+        HttpResponse::ServiceUnavailable().content_type("text/plain; charset=utf-8").body(body)
+    }
+}
