@@ -51,7 +51,7 @@ impl Credentials {
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         Ok(match &config.token {
             None => Self::None,
-            Some(Token::Fixed(token)) => Self::Fixed(bearer(token).ok_or_else(|| Error::Tls {
+            Some(Token::Fixed(token)) => Self::Fixed(bearer(token).ok_or_else(|| Error::Unusable {
                 what: "the token",
                 reason: "it has characters that no header can carry".to_owned(),
             })?),

@@ -67,7 +67,7 @@ impl fmt::Debug for Prepared {
 fn server_name(config: &Config, endpoint: &Endpoint) -> Result<ServerName<'static>, Error> {
     let name = config.tls_server_name.as_deref().unwrap_or(&endpoint.host);
     ServerName::try_from(name.to_owned())
-        .map_err(|error| Error::Tls { what: "the server's name", reason: format!("{name:?}: {error}") })
+        .map_err(|error| Error::Unusable { what: "the server's name", reason: format!("{name:?}: {error}") })
 }
 
 impl Endpoint {

@@ -60,9 +60,9 @@ pub enum Error {
         /// Why it cannot be read.
         source: io::Error,
     },
-    /// A certificate or key cannot be used.
+    /// A certificate, key, token or name of the configuration cannot be used.
     #[error("{what} cannot be used: {reason}")]
-    Tls {
+    Unusable {
         /// Which one.
         what: &'static str,
         /// Why.

@@ -25,7 +25,7 @@ pub(crate) fn client_config(config: &Config) -> Result<Arc<ClientConfig>, Error>
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Tls { what: "the crypto provider", reason: error.to_string() })?;
+        .map_err(|error| Error::Unusable { what: "the crypto provider", reason: error.to_string() })?;
     let builder = if config.accepts_invalid_certificates {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
     } else {
@@ -48,8 +48,8 @@ fn roots(config: &Config) -> Result<RootCertStore, Error> {
     };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authorities) {
-        let certificate = certificate.map_err(|error| Error::Tls { what, reason: error.to_string() })?;
-        roots.add(certificate).map_err(|error| Error::Tls { what, reason: error.to_string() })?;
+        let certificate = certificate.map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
+        roots.add(certificate).map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
     }
     Ok(roots)
 }
@@ -61,15 +61,15 @@ fn with_identity(
     let what = "the client certificate";
     let chain: Vec<_> = CertificateDer::pem_slice_iter(&identity.certificates)
         .collect::<Result<_, _>>()
-        .map_err(|error| Error::Tls { what, reason: error.to_string() })?;
+        .map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
     // The parser's error could quote the key: only its kind is told.
-    let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret()).map_err(|_| Error::Tls {
+    let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret()).map_err(|_| Error::Unusable {
         what: "the client key",
         reason: "no private key in PEM found".to_owned(),
     })?;
     let mut tls = builder
         .with_client_auth_cert(chain, key)
-        .map_err(|error| Error::Tls { what, reason: error.to_string() })?;
+        .map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
     tls.resumption = Resumption::disabled();
     Ok(tls)
 }

@@ -134,6 +134,7 @@ impl<'a> MetaScan<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const POD: &str = concat!(
         r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"a","uid":"u","#,
@@ -168,6 +169,29 @@ mod tests {
             let found = meta_scan(&POD.as_bytes()[..end]);
             assert_eq!(found.version().is_ok(), end >= needed, "{}", &POD[..end]);
             assert!(found.name.is_none() || found.name.as_deref() == Some("web-0"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_of_members_gives_what_serde_json_gives_and_no_input_panics(
+            members in Just(vec![
+                r#""name":"a\u0062\"""#, r#""namespace":"n""#, r#""uid":"u""#, r#""resourceVersion":"7""#,
+                r#""labels":{"name":"no","x":[{"uid":"no"}]}"#, r#""generation":1"#,
+            ]).prop_shuffle(),
+            broken in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut json = format!(r#"{{"spec":{{}},"metadata":{{{}}},"status":1}}"#, members.join(",")).into_bytes();
+            let parsed: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            let found = meta_scan(&json);
+            prop_assert_eq!(found.name.as_deref(), parsed["metadata"]["name"].as_str());
+            prop_assert_eq!(found.namespace.as_deref(), Some("n"));
+            prop_assert_eq!((found.uid.as_deref(), found.version.as_deref()), (Some("u"), Some("7")));
+            let at = broken.index(json.len());
+            json[at] = byte;
+            meta_scan(&json);
+            meta_scan(&json[at..]);
         }
     }
 

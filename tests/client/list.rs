@@ -4,11 +4,18 @@
 //! of one answer and keeps the connection open.
 
 use std::io::Write as _;
+use std::rc::Rc;
 
-use actix_informer::client::{Client, Config};
+use actix_informer::client::transport::{Body, Lane, Transport};
+use actix_informer::client::{Client, Config, TransportError};
 use actix_informer::representation::Typed;
+use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use http::{Request, Response};
+use informer_actors::runtime::DecodePool;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 use k8s_openapi::api::core::v1::ConfigMap;
 
@@ -213,4 +220,28 @@ async fn a_gzip_list_is_read_and_one_that_is_cut_is_an_error_even_in_whole_chunk
             "{sent}: {answer:?}"
         );
     }
+}
+
+/// Answers everything with the path it was asked for, as the one object of a list.
+struct Echo;
+
+impl Transport for Echo {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        lane: Lane,
+    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+        assert_eq!(lane, Lane::Unary);
+        let body = list_of(&[config_map(&request.uri().path().replace('/', "."), 1)], "9");
+        let chunks = futures_util::stream::iter([Ok(Bytes::from(body))]).boxed_local();
+        async move { Ok(Response::new(chunks)) }.boxed_local()
+    }
+}
+
+#[tokio::test]
+async fn a_transport_of_ones_own_carries_a_source_without_any_network() {
+    let source = config_maps("http://nowhere.example").namespace("b");
+    let source = source.list_watches_over(DecodePool::inline(), || Rc::new(Echo)).unwrap()();
+    let page = list(&source, latest()).await.unwrap();
+    assert_eq!(page.items, ["a/.api.v1.namespaces.b.configmaps@1"]);
 }

@@ -238,3 +238,25 @@ async fn dropping_a_watch_closes_its_connection() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_burst_is_decoded_on_the_pool_and_stays_in_order() {
+    let filler = "x".repeat(8 << 10);
+    let text: String = (0..300)
+        .map(|n| event("ADDED", &config_map(&format!("n{n}"), n + 1).replace('é', &filler)))
+        .collect();
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = format!("{CHUNKED}{}{LAST_CHUNK}", chunk(&text));
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    let runtime = informer_actors::runtime::Runtime::threads().start().unwrap();
+    let source = config_maps(&server.url()).list_watches(runtime.decode_pool()).unwrap();
+    let (told, ended) = local(async { watch(&source(), from("1")).await }).await;
+    assert_eq!(told, (0..300).map(|n| format!("+a/n{n}@{}", n + 1)).collect::<Vec<_>>());
+    assert!(ended.is_ok());
+}

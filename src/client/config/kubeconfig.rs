@@ -141,7 +141,10 @@ fn with_user(mut config: Config, user: &AuthInfo) -> Result<Config, Error> {
         (None, None) => {}
         (certificate, _) => {
             let what = if certificate.is_some() { "the client key" } else { "the client certificate" };
-            return Err(Error::Tls { what, reason: "it is missing, and the other half is there".to_owned() });
+            return Err(Error::Unusable {
+                what,
+                reason: "it is missing, and the other half is there".to_owned(),
+            });
         }
     }
     // A file is preferred to a token written down beside it: only the file is renewed.
@@ -178,7 +181,7 @@ fn material(what: &'static str, data: Option<&str>, path: Option<&str>) -> Resul
         (Some(data), _) => STANDARD
             .decode(data.trim())
             .map(Some)
-            .map_err(|_| Error::Tls { what, reason: "its data is not base64".to_owned() }),
+            .map_err(|_| Error::Unusable { what, reason: "its data is not base64".to_owned() }),
         (None, Some(path)) => read(what, path.as_ref()).map(Some),
         (None, None) => Ok(None),
     }

@@ -74,7 +74,7 @@ fn half_a_client_certificate_and_broken_base64_are_refused_without_quoting_them(
         "    client-key-data: '%%%'\n",
     ] {
         let error = load("", user).unwrap_err();
-        assert!(matches!(error, Error::Tls { .. }) && !error.to_string().contains("%%%"), "{error}");
+        assert!(matches!(error, Error::Unusable { .. }) && !error.to_string().contains("%%%"), "{error}");
     }
 }
 
