@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use actix_informer::client::transport::{Body, Lane, Transport};
 use actix_informer::client::{Client, Config, TransportError};
@@ -18,6 +19,7 @@ use http::{Request, Response};
 use informer_actors::runtime::DecodePool;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::sync::Notify;
 
 use crate::harness::*;
 use crate::raw_server::*;
@@ -171,21 +173,35 @@ async fn a_large_list_comes_in_order_through_the_pool_in_chunks() {
 
 #[tokio::test]
 async fn a_body_that_falls_silent_is_given_up() {
-    let server = RawServer::start(|mut connection: Connection| async {
-        connection.request().await;
-        connection.write(format!("{CHUNKED}{}", chunk("{"))).await;
-        connection.gone().await;
+    let sent = Arc::new(Notify::new());
+    let tell = Arc::clone(&sent);
+    let server = RawServer::start(move |mut connection: Connection| {
+        let tell = Arc::clone(&tell);
+        async move {
+            connection.request().await;
+            connection.write(format!("{CHUNKED}{}", chunk("{"))).await;
+            tell.notify_one();
+            connection.gone().await;
+        }
     })
     .await;
     let error = local(async {
         let source = made(config_maps(&server.url()));
-        let asking = list(&source, latest());
-        // The clock is stopped once the connection stands, and then jumps to the deadline.
+        let mut asking = Box::pin(list(&source, latest()));
+        tokio::select! {
+            biased;
+            answer = &mut asking => panic!("nothing can be known yet: {answer:?}"),
+            () = sent.notified() => {}
+        }
+        // All that will ever come has come; from here on the clock jumps to the next deadline.
         tokio::time::pause();
         asking.await.unwrap_err()
     })
     .await;
-    assert!(matches!(&error, ListWatchError::Timeout(_)), "{error}");
+    assert!(
+        matches!(&error, ListWatchError::Timeout(what) if what.starts_with("a read of the body")),
+        "{error}"
+    );
 }
 
 fn gzipped(text: &str) -> Vec<u8> {
