@@ -81,6 +81,10 @@ impl Scope {
             Some(token) => query.add("continue", token),
             None => query.add_version(&request.version),
         }
+        // A limit alone makes a server answer at exactly this version, from before whatever was missed.
+        if request.token.is_none() && request.limit.is_some() && request.version.version().is_some() {
+            query.add("resourceVersionMatch", "NotOlderThan");
+        }
         query.0
     }
 
@@ -192,7 +196,8 @@ mod tests {
         assert_eq!(pods().list(&list(AskedVersion::Latest)), "/api/v1/pods");
         assert_eq!(pods().list(&list(AskedVersion::Any)), "/api/v1/pods?resourceVersion=0");
         let first = ListRequest { limit: Some(500), ..list(at(10)) };
-        assert_eq!(pods().list(&first), "/api/v1/pods?limit=500&resourceVersion=10");
+        let not_older = "resourceVersion=10&resourceVersionMatch=NotOlderThan";
+        assert_eq!(pods().list(&first), format!("/api/v1/pods?limit=500&{not_older}"));
         let second = ListRequest { token: Some("a b/=".to_owned()), ..first };
         assert_eq!(pods().list(&second), "/api/v1/pods?limit=500&continue=a%20b%2F%3D");
     }

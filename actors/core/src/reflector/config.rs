@@ -19,7 +19,7 @@ pub struct ReflectorConfig {
     /// Names the resource in error texts, such as `pods` or `widgets.example.org`.
     pub resource: Arc<str>,
     /// Objects per page of a list. `None`: `default_page_size` where a page costs nothing extra (version `""` or
-    /// `"0"`), and no limit at a live version, where a limit would ask for exactly that version.
+    /// `"0"`), and no limit at a live version, which the server's cache answers whole.
     pub page_size: Option<u32>,
     /// The page size at `""` and `"0"` when `page_size` is unset. 500.
     pub default_page_size: u32,

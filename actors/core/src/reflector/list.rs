@@ -174,8 +174,8 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Listing(listing);
     }
 
-    /// A limit at a live version asks for exactly that version, so it is set there only if the user wants pages, or
-    /// if the server pages a list at "0", which one with a watch cache does not.
+    /// At a live version a server's cache has the whole list at hand, so a limit is set there only if the user wants
+    /// pages, or if the server pages a list at "0", which one with a watch cache does not.
     fn page_limit(&mut self, asked: &AskedVersion) -> Option<u32> {
         if mem::take(&mut self.lessons.full) {
             return None;
