@@ -5,7 +5,6 @@
 //! that cannot write proves nothing.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix_informer::client::{Client, Error};
 use actix_informer::prelude::*;
@@ -24,7 +23,6 @@ pub(crate) type Listing = BTreeMap<ObjectKey, (Uid, ResourceVersion)>;
 /// Writes and lists as the administrator.
 pub(crate) struct Api {
     client: Client,
-    next: AtomicU64,
 }
 
 #[derive(Deserialize)]
@@ -48,12 +46,7 @@ struct Metadata {
 
 impl Api {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, next: AtomicU64::new(0) }
-    }
-
-    /// A number that was not given before.
-    pub(crate) fn next(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
+        Self { client }
     }
 
     pub(crate) async fn create_namespace(&self, name: &str) {
@@ -64,6 +57,13 @@ impl Api {
     /// Creates a pod, and gives its version.
     pub(crate) async fn create(&self, namespace: &str, name: &str) -> ResourceVersion {
         version(&self.post(&pods(namespace), &pod(name)).await)
+    }
+
+    /// Creates a pod whose name the server makes up.
+    pub(crate) async fn create_some(&self, namespace: &str) {
+        let mut pod = pod("");
+        pod["metadata"] = json!({"generateName": "some-"});
+        self.post(&pods(namespace), &pod).await;
     }
 
     /// Creates pods `pod-00000` and so on, several at once.

@@ -34,7 +34,7 @@ pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_told_twice(s
     let all = each_way(&stage, &stage.server.client()).await;
     stage.server.expire_watches(api).await;
     for pods in &all {
-        until("the expired watch is noticed", || pods.counters().relists_by.expired == 1).await;
+        until("the expired watch is noticed", || pods.counters().relists_by.expired >= 1).await;
         pods.streams().await;
         pods.agrees(api).await;
         assert!(pods.first.told.is_empty(), "nothing has changed: {:?}", pods.first.told.lines());
@@ -68,7 +68,7 @@ pub(crate) async fn a_missed_deletion_is_found_by_the_relist(stage: Stage) {
 
     for pods in &all {
         pods.agrees(api).await;
-        assert_eq!(pods.counters().relists_by.expired, 1, "{:?}", pods.counters());
+        assert!(pods.counters().relists_by.expired >= 1, "{:?}", pods.counters());
         let told = pods.first.next(5).await;
         let mut told: Vec<&str> = told.iter().map(String::as_str).collect();
         told.sort_unstable();
