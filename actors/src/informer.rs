@@ -264,7 +264,7 @@ impl<S: Body> Running<S> {
 
     /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
     fn watch_for_stop(&self) {
-        let (stop, hush) = (self.family.stop.clone(), self.family.hush.clone());
+        let (stop, hush) = (self.family.stop.clone(), self.family.shared.hush.clone());
         let (board, roll, tasks) =
             (self.family.shared.board.clone(), self.roll.clone(), self.family.tasks.clone());
         let last_word = LastWord(board);
@@ -280,7 +280,7 @@ impl<S: Body> Running<S> {
 
     async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let family = &self.family;
-        family.hush.cancel();
+        family.shared.hush.cancel();
         let mut report = ShutdownReport::default();
         let drained = async {
             // An error means that the actor has died meanwhile: there is nothing left to wait for there.
@@ -316,7 +316,7 @@ impl Drop for LastWord {
 impl<S: Body> Drop for Running<S> {
     fn drop(&mut self) {
         self.family.stop.cancel();
-        self.family.hush.cancel();
+        self.family.shared.hush.cancel();
     }
 }
 

@@ -61,7 +61,7 @@ impl<S> Known<S> {
 
     /// The published object of this key, if any. Reads the newest frame; wait-free.
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.0.as_ref()?.snapshot().get(key).cloned()
+        self.0.as_ref()?.get(key)
     }
 }
 

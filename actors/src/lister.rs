@@ -63,7 +63,7 @@ impl<S: Body> Lister<S> {
 
     /// The object of this key. About a microsecond.
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.published.snapshot().get(key).cloned()
+        self.published.get(key)
     }
 
     /// All objects, in key order: one pointer copied for each. To look at them without that, use [`Self::snapshot`].

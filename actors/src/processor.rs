@@ -181,6 +181,9 @@ impl<S: Body> Processor<S> {
     /// Sends a Resync through the queue; the next one waits until this one has been taken.
     fn resync(&mut self, ctx: &mut Context<Self>) {
         self.alarm = None;
+        if self.spec.shared.hush.is_cancelled() {
+            return;
+        }
         let due = self.clock.due(self.spec.shared.runtime.now());
         if due.is_empty() || self.current.versions().is_empty() {
             return self.set_alarm(ctx);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
 use tokio::sync::watch;
 
@@ -36,6 +37,11 @@ impl<S> Published<S> {
     /// The newest snapshot; a pointer copy.
     pub(crate) fn snapshot(&self) -> Snapshot<S> {
         Snapshot::clone(&self.newest.load())
+    }
+
+    /// One object of the newest snapshot, without counting a reference to the whole.
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
+        self.newest.load().get(key).cloned()
     }
 
     /// Makes `snapshot` the newest one, unless a newer epoch has begun.

@@ -18,7 +18,6 @@ use std::fmt;
 use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
-use tokio_util::sync::CancellationToken;
 
 use crate::delta_fifo::DeltaFifo;
 use crate::faults::Site;
@@ -34,8 +33,6 @@ pub(crate) struct ReflectorSpec<S: Body> {
     pub(crate) connect: Connect<S>,
     pub(crate) config: ReflectorConfig,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
-    /// Ends the session before anything else stops, so that what is queued can still be delivered.
-    pub(crate) hush: CancellationToken,
 }
 
 /// The actor that follows one source.
@@ -52,7 +49,7 @@ impl<S: Body> Actor for Reflector<S> {
         self.spec.shared.strike(Site::ReflectorStarted);
         let session = session::run(self.spec.clone(), self.epoch, self.resume(), self.first_life);
         ctx.spawn(session.into_actor(self).map(|(), this, ctx| {
-            if this.spec.hush.is_cancelled() {
+            if this.spec.shared.hush.is_cancelled() {
                 ctx.stop();
             }
         }));
@@ -89,7 +86,6 @@ impl<S: Body> Clone for ReflectorSpec<S> {
             connect: self.connect.clone(),
             config: self.config.clone(),
             fifo: self.fifo.clone(),
-            hush: self.hush.clone(),
         }
     }
 }

@@ -81,6 +81,8 @@ pub(crate) struct PipelineShared<S: Body> {
     pub(crate) sources: Arc<[SourceId]>,
     pub(crate) indices: Arc<IndexRegistry<S>>,
     pub(crate) roster: Arc<ListenerRoster<S>>,
+    /// Cancelled first at a stop: nothing new comes in, so that what is owed can be delivered.
+    pub(crate) hush: CancellationToken,
 }
 
 impl<S: Body> PipelineShared<S> {
@@ -114,6 +116,7 @@ impl<S: Body> Clone for PipelineShared<S> {
             sources: Arc::clone(&self.sources),
             indices: Arc::clone(&self.indices),
             roster: Arc::clone(&self.roster),
+            hush: self.hush.clone(),
         }
     }
 }
@@ -177,7 +180,6 @@ pub(crate) struct Family<S: Body> {
     pub(crate) processor: Addr<Processor<S>>,
     /// Kept so that a restart finds their mailboxes open.
     _reflectors: Vec<Addr<Reflector<S>>>,
-    pub(crate) hush: CancellationToken,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -197,7 +199,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
     let shared = share(runtime, &spec);
     let published = Arc::clone(&shared.published);
     let group = GroupEpoch::new(move |epoch| published.begin_epoch_after(epoch).then(|| published.epoch()));
-    let (hush, stop) = (CancellationToken::new(), CancellationToken::new());
+    let stop = CancellationToken::new();
     let (supervisor, fifo, indexer, processor) =
         (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());
     let nursery = Nursery {
@@ -229,7 +231,6 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
             connect: source.connect,
             config: source.config,
             fifo: fifo.0.clone(),
-            hush: hush.clone(),
         };
         nursery.raise(&name, Role::Reflector, inbox, follow);
         address
@@ -244,7 +245,6 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         processor: processor.0,
         shared,
         group,
-        hush,
         stop,
     }
 }
@@ -259,6 +259,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S
         sources,
         indices: Arc::new(IndexRegistry(Mutex::new(spec.indices.clone()))),
         roster: Arc::new(ListenerRoster(Mutex::default())),
+        hush: CancellationToken::new(),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn run<S: Body>(
     resume: Option<ResourceVersion>,
     first_life: bool,
 ) {
-    let hush = spec.hush.clone();
+    let hush = spec.shared.hush.clone();
     let followed = async {
         let mut session = Session::new(spec, epoch, resume);
         if first_life {

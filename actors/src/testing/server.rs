@@ -39,6 +39,8 @@ struct State<S> {
     objects: BTreeMap<ObjectKey, Object<S>>,
     history: Vec<(u64, Happened<S>)>,
     compacted: u64,
+    /// Entries of the history that were forgotten: the place of the first one that is left.
+    forgotten: usize,
     requests: Vec<RequestLine>,
     refusals: VecDeque<ListWatchError>,
     watch_list: bool,
@@ -69,6 +71,7 @@ impl<S: Body> Server<S> {
             objects: BTreeMap::new(),
             history: Vec::new(),
             compacted: 0,
+            forgotten: 0,
             requests: Vec::new(),
             refusals: VecDeque::new(),
             watch_list: true,
@@ -130,10 +133,11 @@ impl<S: Body> Server<S> {
         self.tell();
     }
 
-    /// Forgets the history: a watch from before now is expired.
+    /// Forgets the history: a watch from before now is expired, also an open one that has not been told all of it.
     pub fn compact(&self) {
         let mut state = self.state();
         state.compacted = state.revision;
+        state.forgotten += state.history.len();
         state.history.clear();
     }
 
@@ -274,10 +278,11 @@ impl<S: Body> ListWatch<S> for Server<S> {
             return stream::iter([Ok(Vec::new()), Err(ListWatchError::Expired(text.into()))]).boxed_local();
         }
         let mut head = vec![Ok(Vec::new())];
-        let mut position = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
+        let told = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
+        let mut position = state.forgotten + told;
         let mut marker = Vec::new();
         if request.initial_events {
-            position = state.history.len();
+            position = state.forgotten + state.history.len();
             let objects: Vec<_> = state.objects.values().cloned().collect();
             let part =
                 |objects: &[Object<S>]| objects.iter().cloned().map(WatchPart::Applied).collect::<Vec<_>>();
@@ -335,12 +340,14 @@ impl<S: Body> Live<S> {
         if state.generation != self.generation {
             return Next::End(state.end_with.clone());
         }
-        if state.frozen || self.position >= state.history.len() {
-            // A compaction shortens the history under an open watch; it goes on with what comes.
-            self.position = self.position.min(state.history.len());
+        let end = state.forgotten + state.history.len();
+        if state.frozen || self.position == end {
             return Next::Wait;
         }
-        let parts = state.history[self.position..].iter().map(|(revision, happened)| match happened {
+        let Some(untold) = self.position.checked_sub(state.forgotten) else {
+            return Next::End(Some(ListWatchError::Expired("the watch was compacted away".into())));
+        };
+        let parts = state.history[untold..].iter().map(|(revision, happened)| match happened {
             Happened::Applied(object) => WatchPart::Applied(object.clone()),
             Happened::Deleted(object) => WatchPart::Deleted(object.clone()),
             Happened::Bookmark => {
@@ -348,7 +355,7 @@ impl<S: Body> Live<S> {
             }
         });
         let parts = parts.collect();
-        self.position = state.history.len();
+        self.position = end;
         Next::Parts(parts)
     }
 }
