@@ -11,4 +11,4 @@ mod server;
 
 pub use faults::{kill_at, kill_every};
 pub use recorder::{Recorder, RecorderHandle};
-pub use server::{RequestLine, Server};
+pub use server::{Backup, RequestLine, Server};

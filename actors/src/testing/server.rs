@@ -18,6 +18,10 @@ use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Ui
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use tokio::sync::watch;
 
+mod live;
+
+use live::Live;
+
 use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use crate::messages::Body;
 
@@ -39,6 +43,7 @@ struct State<S> {
     objects: BTreeMap<ObjectKey, Object<S>>,
     history: Vec<(u64, Happened<S>)>,
     compacted: u64,
+    anonymous: bool,
     /// Entries of the history that were forgotten: the place of the first one that is left.
     forgotten: usize,
     requests: Vec<RequestLine>,
@@ -49,6 +54,12 @@ struct State<S> {
     hold_lists: bool,
     page: usize,
     frozen: bool,
+}
+
+/// An older state of a [`Server`].
+pub struct Backup<S> {
+    revision: u64,
+    objects: BTreeMap<ObjectKey, Object<S>>,
 }
 
 enum Happened<S> {
@@ -71,6 +82,7 @@ impl<S: Body> Server<S> {
             objects: BTreeMap::new(),
             history: Vec::new(),
             compacted: 0,
+            anonymous: false,
             forgotten: 0,
             requests: Vec::new(),
             refusals: VecDeque::new(),
@@ -98,6 +110,9 @@ impl<S: Body> Server<S> {
         let uid = state.objects.get(&key).and_then(|object| object.uid().cloned());
         let uid = uid.or_else(|| {
             state.lives += 1;
+            if state.anonymous {
+                return None;
+            }
             Uid::new(&format!("life-{}", state.lives))
         });
         let object = Object::new(self.meta(&key, uid, revision), body);
@@ -122,6 +137,38 @@ impl<S: Body> Server<S> {
         drop(state);
         self.tell();
         Some(version(revision))
+    }
+
+    /// Puts another life under a key in one step: watches see one event with another uid.
+    pub fn replace_life(&self, key: &str, body: S) -> ResourceVersion {
+        let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
+        self.state().objects.remove(&key);
+        self.apply(&key.to_string(), body)
+    }
+
+    /// From now on objects are created without uid.
+    pub fn without_uids(&self) {
+        self.state().anonymous = true;
+    }
+
+    /// What is stored now, for [`Self::restore`].
+    pub fn backup(&self) -> Backup<S> {
+        let state = self.state();
+        Backup { revision: state.revision, objects: state.objects.clone() }
+    }
+
+    /// Goes back to an older state: versions are issued again, and a watch from the lost future stays silent.
+    pub fn restore(&self, backup: &Backup<S>) {
+        let mut state = self.state();
+        state.revision = backup.revision;
+        state.objects.clone_from(&backup.objects);
+        state.forgotten += state.history.len();
+        state.history.clear();
+        state.compacted = 0;
+        state.generation += 1;
+        state.end_with = None;
+        drop(state);
+        self.tell();
     }
 
     /// Sends a bookmark at the newest revision to every watch.
@@ -297,7 +344,7 @@ impl<S: Body> ListWatch<S> for Server<S> {
             }
             stream::iter(marker)
         });
-        let live = Live { server: self.clone(), position, generation: state.generation };
+        let live = Live { server: self.clone(), position, from, generation: state.generation };
         stream::iter(head).chain(marker.flatten()).chain(live.stream()).boxed_local()
     }
 
@@ -306,64 +353,6 @@ impl<S: Body> ListWatch<S> for Server<S> {
         let answer = state.admit(format!("GET {key}")).map(|()| state.objects.get(&key).cloned());
         std::future::ready(answer).boxed_local()
     }
-}
-
-/// One open watch.
-struct Live<S> {
-    server: Server<S>,
-    position: usize,
-    generation: u64,
-}
-
-impl<S: Body> Live<S> {
-    fn stream(self) -> WatchStream<S> {
-        let news = self.server.0.news.subscribe();
-        stream::unfold((self, news, false), |(mut live, mut news, ended)| async move {
-            if ended {
-                return None;
-            }
-            loop {
-                news.mark_unchanged();
-                match live.next() {
-                    Next::Parts(parts) => return Some((Ok(parts), (live, news, false))),
-                    Next::End(Some(error)) => return Some((Err(error), (live, news, true))),
-                    Next::End(None) => return None,
-                    Next::Wait => news.changed().await.ok()?,
-                }
-            }
-        })
-        .boxed_local()
-    }
-
-    fn next(&mut self) -> Next<S> {
-        let state = self.server.state();
-        if state.generation != self.generation {
-            return Next::End(state.end_with.clone());
-        }
-        let end = state.forgotten + state.history.len();
-        if state.frozen || self.position == end {
-            return Next::Wait;
-        }
-        let Some(untold) = self.position.checked_sub(state.forgotten) else {
-            return Next::End(Some(ListWatchError::Expired("the watch was compacted away".into())));
-        };
-        let parts = state.history[untold..].iter().map(|(revision, happened)| match happened {
-            Happened::Applied(object) => WatchPart::Applied(object.clone()),
-            Happened::Deleted(object) => WatchPart::Deleted(object.clone()),
-            Happened::Bookmark => {
-                WatchPart::Bookmark { version: version(*revision), initial_events_end: false }
-            }
-        });
-        let parts = parts.collect();
-        self.position = end;
-        Next::Parts(parts)
-    }
-}
-
-enum Next<S> {
-    Parts(Vec<WatchPart<S>>),
-    End(Option<ListWatchError>),
-    Wait,
 }
 
 impl<S: Body> Default for Server<S> {
@@ -375,6 +364,12 @@ impl<S: Body> Default for Server<S> {
 impl<S> Clone for Server<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> fmt::Debug for Backup<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backup").field("revision", &self.revision).finish_non_exhaustive()
     }
 }
 
