@@ -54,9 +54,6 @@ group! { calm:
     scope::two_namespaces_are_one_informer,
     scope::a_pod_that_leaves_the_selector_is_deleted,
     scope::metadata_and_dynamic_informers_see_the_same_pods,
-}
-
-group! { shared:
     subscribers::a_late_subscriber_is_told_the_present_first,
     subscribers::a_slow_subscriber_is_told_the_newest_and_delays_nobody,
     subscribers::a_panicking_subscriber_misses_only_what_it_panicked_on,
@@ -64,6 +61,9 @@ group! { shared:
     access::a_denied_informer_says_so_and_recovers,
     access::a_missing_kind_is_gone_until_it_is_defined,
     access::https_with_a_token_and_with_a_client_certificate,
+}
+
+group! { large:
     scale::ten_thousand_pods,
 }
 

@@ -17,8 +17,8 @@ use crate::api::Api;
 
 /// A server that scenarios run against.
 pub(crate) enum Server {
-    Memory(Mutex<ApiServer>),
-    Real(ControlPlane),
+    Memory(Box<Mutex<ApiServer>>),
+    Real(Box<ControlPlane>),
 }
 
 /// The whole state of a server at one moment.
@@ -30,20 +30,19 @@ pub(crate) enum Backup {
 impl Server {
     /// An in-memory server of its own.
     pub(crate) fn memory() -> Self {
-        Self::Memory(Mutex::new(ApiServer::builder().start_blocking().expect("loopback has a free port")))
+        Self::holding(ApiServer::builder())
     }
 
     /// An in-memory server behind HTTPS that asks for a token.
     pub(crate) fn secure_memory() -> Self {
-        let server = ApiServer::builder().tls().token("s3cret").start_blocking();
-        Self::Memory(Mutex::new(server.expect("loopback has a free port")))
+        Self::holding(ApiServer::builder().tls().token("s3cret"))
     }
 
     /// A real control plane, or `None` after a line that says why not.
     pub(crate) fn real() -> Option<Self> {
         let binaries = Binaries::find_or_skip()?;
         let plane = ControlPlane::builder(binaries).with_client_ca().start();
-        Some(Self::Real(plane.expect("the control plane starts")))
+        Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
     }
 
     /// A client that may do everything.
@@ -182,6 +181,11 @@ impl Server {
             Self::Memory(_) => "memory",
             Self::Real(_) => "real",
         }
+    }
+
+    fn holding(builder: informer_apiserver::Builder) -> Self {
+        let server = builder.start_blocking().expect("loopback has a free port");
+        Self::Memory(Box::new(Mutex::new(server)))
     }
 
     fn url(&self) -> String {
