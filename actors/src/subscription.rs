@@ -151,8 +151,9 @@ impl<S: Body> Informer<S> {
         options: SubscribeOptions,
         recipient: impl Into<Recipient<Notify<S>>>,
     ) -> Result<Subscription<S>, SubscribeError> {
+        let kind = type_of(&recipient);
         let recipient = recipient.into();
-        self.seat_listener(options, "actor", move |_, _| Delivery::Push(recipient))
+        self.seat_listener(options, kind, move |_, _| Delivery::Push(recipient))
     }
 
     /// Subscribes an async closure: called for each event, one at a time, on the callbacks' arbiter. It must not
@@ -239,6 +240,14 @@ impl<S: Body> Informer<S> {
         let on_roll = running.roll.add(seat.clone());
         Ok(Subscription { id, seat, listener, tasks, informer: self.clone(), _on_roll: on_roll })
     }
+}
+
+/// The short name of the actor behind an address: `actix::address::Addr<audit::Audit>` gives `Audit`.
+fn type_of<R>(_recipient: &R) -> &'static str {
+    let full = std::any::type_name::<R>();
+    let inner = full.split_once('<').map_or(full, |(_, inner)| inner);
+    let path = inner.split(['<', '>']).next().unwrap_or(inner);
+    path.rsplit("::").next().unwrap_or(path)
 }
 
 impl<S: Body> Running<S> {

@@ -8,6 +8,7 @@ use actix::{Actor, ActorContext, AsyncContext, AtomicResponse, Context, Handler,
 use futures_util::StreamExt;
 use informer_actors::messages::Notify;
 use informer_actors::seat::EndReason;
+use informer_actors::subscription::SubscribeOptions;
 use informer_actors::testing::{Recorder, RecorderHandle};
 use tokio::sync::Semaphore;
 
@@ -252,7 +253,7 @@ fn lis_09_a_shutdown_delivers_what_is_owed_until_its_deadline_and_names_who_did_
         gate.add_permits(1);
         let report = world.informer.shutdown(Duration::from_secs(10)).await;
         assert_eq!(report.unfinished.len(), 1, "{report:?}");
-        assert_eq!(&*report.unfinished[0].name, "actor-0");
+        assert_eq!(&*report.unfinished[0].name, "Slow-0");
         assert_eq!(told.len(), 1);
         assert_eq!(quick.told.len(), 4, "what was queued before the shutdown was delivered");
     });
@@ -279,5 +280,34 @@ fn inf_11_a_subscriptions_shutdown_returns_after_the_last_callback_has_returned(
         assert_eq!(running.load(Ordering::Relaxed), 1);
         assert_eq!(subscription.shutdown(LONG).await, Ok(()));
         assert_eq!(running.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn inf_29_a_subscribed_actor_is_synced_when_the_fence_behind_its_last_initial_event_is_answered() {
+    run(
+        |server| (0..100).for_each(|n| drop(server.apply(&format!("a/{n:03}"), String::new()))),
+        |world| async move {
+            let (slow, told, gate, _) = Slow::new();
+            let subscription = world.informer.subscribe(slow.start()).expect("it runs");
+            gate.add_permits(99);
+            until(|| told.len() == 99).await;
+            settle().await;
+            assert!(!subscription.status().synced, "the hundredth is not handled");
+            gate.add_permits(1);
+            subscription.synced_within(LONG).await.expect("now it is");
+        },
+    );
+}
+
+#[test]
+fn lis_07_a_subscription_carries_the_name_it_was_given_or_that_of_its_recipient() {
+    run(three, |world| async move {
+        let named = world.watched_with(SubscribeOptions::new().name("audit"));
+        let unnamed = world.informer.subscribe(Mortal(9).start()).expect("it runs");
+        assert_eq!(&*named.subscription.status().name, "audit");
+        assert_eq!(&*unnamed.status().name, "Mortal-1");
+        world.synced().await;
+        assert_eq!(&*unnamed.status().name, "Mortal-1");
     });
 }

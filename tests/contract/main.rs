@@ -5,6 +5,7 @@
 //! socket. Read `world.rs` first: it knows the API, the tests read as sentences.
 
 mod delivery;
+mod history;
 mod informer;
 mod lister;
 mod reflector;

@@ -111,3 +111,27 @@ fn inf_08_storms_of_subscribers_that_come_and_go_while_events_flow_lose_nobody_a
         assert!(informer.status().failed.is_none() && informer.status().restarts == 0);
     });
 }
+
+#[test]
+fn inf_52_a_build_with_panic_abort_is_refused_with_the_reason() {
+    let crate_root = concat!(env!("CARGO_MANIFEST_DIR"), "/actors/src/lib.rs");
+    let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let compiled = std::process::Command::new(compiler)
+        .args([
+            "--edition",
+            "2024",
+            "--crate-type",
+            "lib",
+            "--emit",
+            "metadata",
+            "-C",
+            "panic=abort",
+            "-o",
+            "/dev/null",
+        ])
+        .arg(crate_root)
+        .output()
+        .expect("the compiler that built this test");
+    let words = String::from_utf8_lossy(&compiled.stderr);
+    assert!(words.contains("supervision restarts actors after panics"), "{words}");
+}

@@ -55,3 +55,18 @@ fn a_new_uid_under_one_key_is_another_life() {
     assert!(!object("x", 1).is_same_life_as(&object("y", 1)));
     assert!(object("", 1).is_same_life_as(&object("", 2)), "without uids the key is the identity");
 }
+
+/// Has one `way_in` for every type, and a second one for those that can be changed through `DerefMut`: naming it is
+/// ambiguous, and so does not compile, exactly for the latter.
+trait WaysIn<A> {
+    fn way_in() {}
+}
+struct Mutable;
+impl<T: ?Sized> WaysIn<()> for T {}
+impl<T: ?Sized + std::ops::DerefMut> WaysIn<Mutable> for T {}
+
+#[test]
+fn idx_16_code_that_tries_to_change_an_object_does_not_compile() {
+    <Object<String> as WaysIn<_>>::way_in();
+    <crate::snapshot::Snapshot<String> as WaysIn<_>>::way_in();
+}

@@ -1,0 +1,310 @@
+//! What the pipeline shows over time: honest snapshots, resyncs, lives of one name, rewinds, joins at any moment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use informer_actors::faults::Site;
+use informer_actors::runtime::Chance;
+use informer_actors::subscription::SubscribeOptions;
+use informer_actors::testing::kill_at;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::reflector::SourceState;
+
+use crate::world::{LONG, nothing, pass, run, run_with, settle, three, until};
+
+fn resyncs(lines: &[String]) -> usize {
+    lines.iter().filter(|line| line.starts_with("Updated(Resync)")).count()
+}
+
+#[test]
+fn ref_24_a_due_subscription_is_resynced_in_streaming_and_in_backoff_and_the_others_are_told_nothing() {
+    run(three, |world| async move {
+        let due = world.watched_with(SubscribeOptions::new().resync_every(Duration::from_secs(10)));
+        let other = world.watched();
+        due.synced().await;
+        pass(Duration::from_secs(11)).await;
+        assert_eq!(resyncs(&due.told.lines()), 3);
+        world.server.refuse((0..99).map(|_| ListWatchError::source("down")));
+        world.server.end_watches(Some(ListWatchError::source("cut")));
+        world.state(|state| matches!(state, SourceState::Backoff { .. })).await;
+        pass(Duration::from_secs(10)).await;
+        assert_eq!(resyncs(&due.told.lines()), 6);
+        assert!(due.told.lines()[3..].iter().all(|line| line.starts_with("Updated(Resync)")));
+        assert_eq!(other.told.len(), 3);
+        due.agrees(&world).await;
+    });
+}
+
+#[test]
+fn ref_25_without_a_resync_period_nothing_is_resynced_in_24_hours() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        pass(Duration::from_secs(24 * 3600)).await;
+        assert_eq!(watched.told.len(), 3);
+    });
+}
+
+#[test]
+fn inf_22_nothing_is_resynced_before_the_initial_events_of_a_slow_first_list() {
+    run(
+        |server| {
+            three(server);
+            server.hold_lists(true);
+        },
+        |world| async move {
+            let watched = world.watched_with(SubscribeOptions::new().resync_every(Duration::from_secs(1)));
+            pass(Duration::from_secs(10)).await;
+            assert!(watched.told.is_empty());
+            world.server.hold_lists(false);
+            watched.synced().await;
+            pass(Duration::from_secs(5)).await;
+            let lines = watched.told.lines();
+            assert!(lines[..3].iter().all(|line| line.starts_with("Added(InitialList)")), "{lines:?}");
+            assert!(resyncs(&lines) >= 12, "{lines:?}");
+        },
+    );
+}
+
+#[test]
+fn inf_34_another_life_under_one_name_is_a_deletion_and_an_addition_by_relist_and_by_watch() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        world.streaming().await;
+        let reborn = world.server.replace_life("a/one", "born again, seen as one event".to_owned());
+        world.reaches(&reborn).await;
+        assert_eq!(
+            watched.lines(5).await[3..],
+            ["Missed(Watch) a/one@2", &format!("Added(Watch) a/one@{reborn}")]
+        );
+        world.server.freeze_watches(true);
+        world.server.delete("a/two");
+        let relisted = world.server.apply("a/two", "born again in a gap".to_owned());
+        world.server.compact();
+        world.server.freeze_watches(false);
+        world.agrees().await;
+        assert_eq!(
+            watched.lines(7).await[5..],
+            ["Missed(Relist) a/two@3", &format!("Added(Relist) a/two@{relisted}")]
+        );
+        watched.agrees(&world).await;
+    });
+}
+
+#[test]
+fn inf_50_without_uids_the_key_is_the_identity() {
+    run(
+        |server| {
+            server.without_uids();
+            three(server);
+        },
+        |world| async move {
+            let watched = world.watched();
+            watched.synced().await;
+            world.server.replace_life("a/one", "who could tell".to_owned());
+            world.agrees().await;
+            assert_eq!(watched.lines(4).await[3], "Updated(Watch) a/one@5");
+        },
+    );
+}
+
+#[test]
+fn ref_36_and_ref_52_a_restored_server_is_noticed_and_everything_is_told_with_cause_rewind() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        world.streaming().await;
+        let backup = world.server.backup();
+        world.apply("a/one", "lost").await;
+        world.apply("c/new", "lost too").await;
+        world.server.restore(&backup);
+        let before = world.runtime.now();
+        let rewound = world.informer.wait_until(|status| status.sources[0].counters.rewinds == 1).await;
+        rewound.expect("it is noticed");
+        assert!(world.runtime.now() - before < Duration::from_secs(10));
+        until(|| world.content() == world.server.content()).await;
+        watched.agrees(&world).await;
+        let lines = watched.told.lines();
+        let mut told: Vec<&str> = lines[5..].iter().map(String::as_str).collect();
+        told.sort_unstable();
+        let expected = [
+            "Missed(Rewind) c/new@6",
+            "Updated(Rewind) a/one@2",
+            "Updated(Rewind) a/two@3",
+            "Updated(Rewind) b/one@4",
+        ];
+        assert_eq!(told, expected);
+        world.apply("a/one", "after").await;
+        watched.agrees(&world).await;
+    });
+}
+
+#[test]
+fn wl_23_a_relist_by_watch_list_tells_only_what_changed_and_what_was_not_sent() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        watched.synced().await;
+        world.streaming().await;
+        world.server.freeze_watches(true);
+        world.server.apply("a/one", "changed".to_owned());
+        world.server.delete("b/one");
+        world.server.compact();
+        world.server.freeze_watches(false);
+        world.agrees().await;
+        let last = world.server.requests().into_iter().rfind(|line| line.starts_with("WATCH-LIST"));
+        assert_eq!(last.as_deref(), Some("WATCH-LIST version=\"4\""));
+        let mut lines = watched.lines(5).await.split_off(3);
+        lines.sort();
+        assert_eq!(lines, ["Missed(Relist) b/one@4", "Updated(Relist) a/one@5"]);
+    });
+}
+
+#[test]
+fn rf_16_below_the_bounds_a_stalled_subscriber_holds_back_neither_the_queue_nor_the_store() {
+    run(nothing, |world| async move {
+        let _stalled = world.informer.for_each(|_| std::future::pending::<()>()).expect("it runs");
+        world.synced().await;
+        world.streaming().await;
+        let before = world.runtime.now();
+        for n in 0..1000 {
+            world.server.apply(&format!("a/{n}"), String::new());
+        }
+        world.agrees().await;
+        assert_eq!(world.runtime.now(), before, "no time passed: nobody waited");
+    });
+}
+
+#[test]
+fn rf_24_an_ask_whose_receiver_restarts_ends_and_is_asked_again_in_the_new_epoch() {
+    for site in [Site::DeltaFifoPush, Site::DeltaFifoPop] {
+        run_with(kill_at(site, 2), three, |world| async move {
+            world.synced().await;
+            world.apply("a/one", "during").await;
+            world.apply("a/one", "after").await;
+            assert_eq!(world.informer.status().restarts, 1);
+            assert!(world.informer.shutdown(LONG).await.is_clean(), "and a stop ends what is open");
+        });
+    }
+}
+
+#[test]
+fn rf_33_every_snapshot_is_a_state_that_the_server_had() {
+    run(nothing, |world| async move {
+        world.synced().await;
+        world.streaming().await;
+        let mut chance = Chance::new(33, 0);
+        let mut states = BTreeMap::from([(world.server.version(), world.server.content())]);
+        let mut checked = 0;
+        for _ in 0..2000 {
+            let key = format!("a/{}", (chance.draw() * 20.0) as u32);
+            if chance.draw() < 0.3 {
+                world.server.delete(&key);
+            } else {
+                world.server.apply(&key, String::new());
+            }
+            states.insert(world.server.version(), world.server.content());
+            if chance.draw() < 0.3 {
+                tokio::task::yield_now().await;
+                let snapshot = world.informer.snapshot();
+                assert_eq!(Some(&world.content()), states.get(&snapshot.versions()[0].1));
+                checked += 1;
+            }
+        }
+        world.agrees().await;
+        assert!(checked > 400);
+    });
+}
+
+#[test]
+fn inf_16_after_a_hundred_random_changes_each_subscribers_events_replay_to_the_snapshot() {
+    run(three, |world| async move {
+        let watched = world.watched();
+        let mut chance = Chance::new(16, 0);
+        for n in 0..100 {
+            let key = format!("a/{}", (chance.draw() * 10.0) as u32);
+            if chance.draw() < 0.3 {
+                drop(world.server.delete(&key))
+            } else {
+                drop(world.server.apply(&key, n.to_string()))
+            }
+            if chance.draw() < 0.2 {
+                settle().await;
+            }
+        }
+        world.agrees().await;
+        watched.synced().await;
+        watched.agrees(&world).await;
+    });
+}
+
+#[test]
+fn inf_37_whoever_joins_in_the_middle_of_a_replace_loses_nothing_and_is_told_nothing_twice() {
+    for turns in 0..60 {
+        run(
+            |server| (0..1000).for_each(|n| drop(server.apply(&format!("a/{n}"), "old".to_owned()))),
+            |world| async move {
+                world.synced().await;
+                world.streaming().await;
+                world.server.freeze_watches(true);
+                (500..1500).for_each(|n| drop(world.server.apply(&format!("a/{n}"), "new".to_owned())));
+                (0..100).for_each(|n| drop(world.server.delete(&format!("a/{n}"))));
+                world.server.compact();
+                world.server.freeze_watches(false);
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                let joiner = world.watched();
+                world.agrees().await;
+                joiner.synced().await;
+                joiner.agrees(&world).await;
+            },
+        );
+    }
+}
+
+#[test]
+fn inf_41_synced_within_says_at_its_limit_what_the_informer_is_doing_and_why() {
+    let limit = Duration::from_secs(7);
+    let says = |error: Option<ListWatchError>, wanted: &'static str| {
+        run(
+            |server| {
+                three(server);
+                match error {
+                    Some(error) => server.refuse((0..99).map(|_| error.clone())),
+                    None => server.hold_lists(true),
+                }
+            },
+            |world| async move {
+                let why = world.informer.synced_within(limit).await.expect_err("it cannot sync");
+                assert_eq!(world.runtime.now(), limit);
+                assert!(why.to_string().contains(wanted), "{why}");
+            },
+        );
+    };
+    says(None, "Listing");
+    says(Some(ListWatchError::source("the cable is cut")), "the cable is cut");
+    says(Some(ListWatchError::Denied("pods is forbidden".into())), "Denied");
+    says(Some(ListWatchError::NotFound("no such kind".into())), "Gone");
+    run(three, |world| async move {
+        let slow = world.informer.for_each(|_| std::future::pending::<()>()).expect("it runs");
+        world.synced().await;
+        let why = slow.synced_within(limit).await.expect_err("it is stuck");
+        assert!(why.to_string().contains("Streaming"), "{why}");
+    });
+}
+
+#[test]
+fn inf_51_what_is_sent_before_the_actors_have_run_is_handled_in_order() {
+    run(three, |world| async move {
+        // Nothing has been awaited since the informer was started: no actor exists yet.
+        let early = [world.watched(), world.watched()];
+        let index = informer_core::index::IndexSpec::<String>::new("early", |_| vec!["all".to_owned()]);
+        world.informer.add_index(index).await.expect("the name is free");
+        for watched in &early {
+            watched.synced().await;
+            assert_eq!(watched.told.len(), 3);
+        }
+        assert_eq!(world.informer.lister().by_index("early", "all").expect("it is there").len(), 3);
+    });
+}
