@@ -3,13 +3,14 @@
 //! Answers "what do I import?": `use actix_informer::prelude::*;`. It adds nothing of its own.
 
 pub use informer_actors::builder::InformerBuilder;
+pub use informer_actors::event_stream::Events;
 pub use informer_actors::informer::{Informer, ShutdownReport, StartError, WaitError};
 pub use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 pub use informer_actors::lister::Lister;
 pub use informer_actors::messages::Notify;
 pub use informer_actors::runtime::Runtime;
 pub use informer_actors::status::InformerStatus;
-pub use informer_actors::subscription::{Events, SubscribeOptions, Subscription};
+pub use informer_actors::subscription::{SubscribeOptions, Subscription};
 pub use informer_core::delta::{Cause, ListPart, WatchPart};
 pub use informer_core::list_watch_error::ListWatchError;
 pub use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};

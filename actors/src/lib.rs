@@ -20,6 +20,7 @@ compile_error!("supervision restarts actors after panics: build with panic = \"u
 pub mod builder;
 mod callback;
 mod delta_fifo;
+pub mod event_stream;
 pub mod faults;
 mod guard;
 mod indexer;

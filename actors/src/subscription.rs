@@ -9,28 +9,25 @@
 //!
 //! Read next: `listener.rs`, the actor; `callback.rs`, where closures run.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix::dev::channel::channel;
 use actix::{Addr, Recipient};
-use futures_util::{FutureExt, Stream};
+use futures_util::FutureExt;
 use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 use tokio_util::task::TaskTracker;
 
 use crate::callback::{Callback, CallbackHost};
+use crate::event_stream::Events;
 use crate::guard::Tether;
 use crate::informer::{Informer, Running, WaitError};
 use crate::listener::{Delivery, Listener, ListenerSpec, WINDOW};
-use crate::mailbox::{Closed, ask};
-use crate::messages::{Body, Detach, Drain, Notify, Take};
+use crate::mailbox::ask;
+use crate::messages::{Body, Detach, Drain, Notify};
 use crate::runtime::within;
 use crate::seat::{EndReason, Seat, SubscriptionStatus};
 use crate::wiring::{Raised, raise};
@@ -210,7 +207,7 @@ impl<S: Body> Informer<S> {
     /// When the informer has stopped.
     pub fn events_with(&self, options: SubscribeOptions) -> Result<Events<S>, SubscribeError> {
         let subscription = self.seat_listener(options, "stream", |_, _| Delivery::Pull)?;
-        Ok(Events { subscription, taken: VecDeque::new(), asking: None })
+        Ok(Events::new(subscription))
     }
 
     fn seat_listener(
@@ -285,6 +282,10 @@ impl<S: Body> Running<S> {
 }
 
 impl<S: Body> Subscription<S> {
+    pub(crate) fn listener(&self) -> &Addr<Listener<S>> {
+        &self.listener
+    }
+
     /// How it is doing.
     pub fn status(&self) -> SubscriptionStatus {
         self.seat.read()
@@ -356,51 +357,5 @@ impl<S: Body> fmt::Debug for Subscription<S> {
             .field("id", &self.id)
             .field("status", &self.status())
             .finish_non_exhaustive()
-    }
-}
-
-type Asking<S> = Pin<Box<dyn Future<Output = Result<Vec<Notify<S>>, Closed>> + Send>>;
-
-/// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.
-///
-/// Synced once the item after the last initial one is asked for.
-#[must_use = "a stream does nothing until it is polled"]
-pub struct Events<S: Body> {
-    subscription: Subscription<S>,
-    taken: VecDeque<Notify<S>>,
-    asking: Option<Asking<S>>,
-}
-
-impl<S: Body> Events<S> {
-    /// The subscription behind it.
-    pub fn subscription(&self) -> &Subscription<S> {
-        &self.subscription
-    }
-}
-
-impl<S: Body> Stream for Events<S> {
-    type Item = Notify<S>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Notify<S>>> {
-        loop {
-            if let Some(notify) = self.taken.pop_front() {
-                return Poll::Ready(Some(notify));
-            }
-            let this = &mut *self;
-            let listener = &this.subscription.listener;
-            let asking = this.asking.get_or_insert_with(|| Box::pin(ask(listener, Take(PhantomData))));
-            let answer = ready!(asking.as_mut().poll(cx));
-            this.asking = None;
-            match answer {
-                Ok(taken) => this.taken = taken.into(),
-                Err(Closed) => return Poll::Ready(None),
-            }
-        }
-    }
-}
-
-impl<S: Body> fmt::Debug for Events<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("subscription", &self.subscription).finish_non_exhaustive()
     }
 }
