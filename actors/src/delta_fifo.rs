@@ -10,6 +10,7 @@
 //! informer; its death restarts the group in a new epoch. Read next: `indexer.rs`.
 
 use actix::{Actor, Context, Handler, Supervised};
+use informer_core::delta::WatchPart;
 use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue};
 
 use crate::faults::Site;
@@ -106,8 +107,8 @@ impl<S: Body> Handler<Delta<S>> for DeltaFifo<S> {
             return Reply::Now(());
         }
         self.spec.shared.strike(Site::DeltaFifoPush);
-        if let Some(newest) = delta.parts.last() {
-            self.spec.shared.handed.note(self.epoch, &delta.source, newest.version());
+        if let Some(reached) = delta.parts.iter().rev().find_map(WatchPart::reached) {
+            self.spec.shared.handed.note(self.epoch, &delta.source, reached);
         }
         self.queue.push_delta(delta.source, delta.parts);
         self.pushed()

@@ -70,6 +70,9 @@ pub enum WatchPart<S> {
     DeletedUnread(SetAside),
     /// ADDED or MODIFIED, but the object did not decode.
     SetAside(SetAside),
+    /// The answer to a GET for an object that is set aside; says nothing of how far the source has come. The
+    /// reflector makes it (`repair.rs`); no watch brings it.
+    Fetched(Object<S>),
     /// Everything up to this version has been told.
     Bookmark {
         /// The version reached.
@@ -80,19 +83,29 @@ pub enum WatchPart<S> {
 }
 
 impl<S> WatchPart<S> {
-    /// The version that the source has reached with this part.
+    /// The version that it was told at.
     pub fn version(&self) -> &ResourceVersion {
         match self {
-            Self::Applied(object) | Self::Deleted(object) => object.version(),
+            Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => object.version(),
             Self::DeletedUnread(aside) | Self::SetAside(aside) => &aside.version,
             Self::Bookmark { version, .. } => version,
+        }
+    }
+
+    /// The version that the source has reached with this part; a fetched object may be ahead of its source.
+    pub fn reached(&self) -> Option<&ResourceVersion> {
+        match self {
+            Self::Fetched(_) => None,
+            part => Some(part.version()),
         }
     }
 
     /// How many bytes it holds; a part without object counts as a small constant.
     pub fn wire_bytes(&self) -> usize {
         match self {
-            Self::Applied(object) | Self::Deleted(object) => object.wire_bytes() as usize,
+            Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => {
+                object.wire_bytes() as usize
+            }
             Self::DeletedUnread(_) | Self::SetAside(_) | Self::Bookmark { .. } => 64,
         }
     }

@@ -1,10 +1,12 @@
 //! How one part of a watch changes the store: one decision per (stored, told) pair.
 //!
 //! Answers "is this newer than what is held, and is it the same life?". Invariants:
-//! 1. Every part moves its source's version forward, applied or not.
+//! 1. Every part moves its source's version forward, applied or not; but a fetched object does not: it may be
+//!    ahead of the watch, which has yet to tell what else happened before it.
 //! 2. A part older than what the store holds of that key is reported, never applied; so is a state told again.
 //! 3. A new life of a key ends the old one: Deleted (not exact), then Added.
-//! 4. A set-aside entry ends with a good version or a deletion that is not older than it.
+//! 4. A set-aside entry ends with a good version or a deletion that is not older than it. A fetched object counts
+//!    only as long as its key is set aside, at no newer version: else the watch knows better.
 
 use super::{Incident, Store};
 use crate::delta::{Cause, Change, SetAside, WatchPart};
@@ -13,12 +15,15 @@ use crate::snapshot::Aside;
 
 impl<S> Store<S> {
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
-        self.working.reach(source, part.version());
+        if let Some(version) = part.reached() {
+            self.working.reach(source, version);
+        }
         match part {
             WatchPart::Applied(object) => self.apply_object(source, object),
             WatchPart::Deleted(last) => self.apply_deletion(last),
             WatchPart::DeletedUnread(aside) => self.apply_unread_deletion(&aside),
             WatchPart::SetAside(aside) => self.apply_set_aside(source, aside),
+            WatchPart::Fetched(object) => self.apply_fetched(source, object),
             WatchPart::Bookmark { .. } => {}
         }
     }
@@ -102,6 +107,15 @@ impl<S> Store<S> {
         let round = self.working.replaces();
         let entry = Aside { source: source.clone(), round, told };
         self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
+    }
+
+    fn apply_fetched(&mut self, source: &SourceId, object: Object<S>) {
+        let wanted = self
+            .working
+            .set_aside()
+            .get(object.key())
+            .is_some_and(|aside| aside.source == *source && aside.told.version <= *object.version());
+        if wanted { self.apply_object(source, object) } else { self.draft.discard(object) }
     }
 
     /// A good version or a deletion ends a set-aside entry that is not newer.

@@ -63,7 +63,7 @@ impl<S> Content<S> {
     /// Takes one part in; the answer is the version of the end bookmark, if it was that.
     fn absorb(&mut self, part: WatchPart<S>) -> Option<ResourceVersion> {
         match part {
-            WatchPart::Applied(object) => {
+            WatchPart::Applied(object) | WatchPart::Fetched(object) => {
                 self.set_aside.remove(object.key());
                 self.objects.replace(ByKey(object));
             }
