@@ -39,6 +39,10 @@ pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_told_twice(s
         pods.agrees(api).await;
         assert!(pods.first.told.is_empty(), "nothing has changed: {:?}", pods.first.told.lines());
     }
+    let reached = all[2].informer.snapshot().version(&SourceId::default()).cloned().expect("it has listed");
+    let page = format!("limit=4&resourceVersion={reached}&resourceVersionMatch=NotOlderThan");
+    let page = api.list(&format!("/api/v1/namespaces/{namespace}/pods?{page}")).await;
+    assert_eq!(page.len(), 4, "what the paged one asked for comes in pages");
     if let Server::Memory(_) = &*stage.server {
         let requests = stage.server.in_memory().requests();
         let pages = requests.iter().filter(|request| request.parameter("continue").is_some()).count();
