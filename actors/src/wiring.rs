@@ -330,3 +330,6 @@ impl<S> fmt::Debug for InformerSpec<S> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! What no handle can provoke: messages of an epoch that is over, still in mailboxes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::delta::{Cause, Replacement, WatchPart};
+use informer_core::delta_fifo::Bounds;
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::reflector::ReflectorConfig;
+use informer_core::restart::RestartPolicy;
+
+use super::{Family, InformerSpec, SourceSpec, start};
+use crate::mailbox::ask;
+use crate::messages::{Changes, Delta, Epoch, Replace, Resync};
+use crate::runtime::Runtime;
+use crate::testing::Server;
+
+const OVER: Epoch = Epoch(7);
+
+fn family(runtime: &Runtime, server: &Server<String>) -> Family<String> {
+    let source =
+        SourceSpec { id: SourceId::default(), connect: server.connect(), config: ReflectorConfig::new("texts") };
+    let spec = InformerSpec {
+        name: "texts".into(),
+        sources: vec![source],
+        indices: Vec::new(),
+        bounds: Bounds::default(),
+        restarts: RestartPolicy::default(),
+    };
+    start(runtime, spec)
+}
+
+fn stranger() -> Object<String> {
+    let version = ResourceVersion::from_number(999).expect("not zero");
+    let key = ObjectKey::cluster("stranger");
+    Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes: 1 }, String::new())
+}
+
+#[test]
+fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let server = Server::new();
+        let family = family(&runtime, &server);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let before = family.shared.published.snapshot();
+        let source = SourceId::default();
+        let delta = Delta { epoch: OVER, source: source.clone(), parts: vec![WatchPart::Applied(stranger())] };
+        ask(&family.fifo, delta).await.expect("answered");
+        let replacement = Replacement {
+            version: stranger().version().clone(),
+            cause: Cause::Relist,
+            objects: vec![stranger()],
+            set_aside: Vec::new(),
+        };
+        ask(&family.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
+        ask(&family.fifo, Resync { epoch: OVER, due: Arc::default() }).await.expect("answered");
+        let changes = Changes { epoch: OVER, snapshot: before.clone(), changes: Arc::default(), resync: None };
+        ask(&family.processor, changes).await.expect("answered");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(family.shared.board.read().data.stale_messages, 4);
+        assert!(family.shared.published.snapshot().ptr_eq(&before), "nothing was published");
+        family.stop.cancel();
+    });
+}
