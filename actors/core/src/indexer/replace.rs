@@ -6,7 +6,8 @@
 //! 1. Nothing is published before the last walk ends; each slice handles at most its budget.
 //! 2. Only objects of the Replace's own source vanish, and none that it set aside.
 //! 3. An unchanged object keeps its pointer, unless the cause is a rewind: then equal versions prove nothing.
-//! 4. A key listed twice is stored and told once, in its higher version.
+//! 4. A list that is behind a fetched object does not take it back.
+//! 5. A key listed twice is stored and told once, in its higher version.
 //!
 //! Bounds: beyond the list itself it keeps one word for each object listed and not yet walked past, none on a
 //! source's first list.
@@ -89,6 +90,12 @@ impl<S> Replacing<S> {
         }
     }
 
+    /// Whether the stored object was fetched: it is newer than the list, and than all that the source had told.
+    fn is_behind(&self, stored: &Object<S>) -> bool {
+        let told = self.base.version(&self.source);
+        *stored.version() > self.version && told.is_some_and(|told| told < stored.version())
+    }
+
     fn is_rewind(&self) -> bool {
         self.cause == Cause::Rewind
     }
@@ -159,7 +166,7 @@ impl<S> Store<S> {
         if replacing.is_listed(&stored) {
             return self.store_duplicate(replacing, &stored, object);
         }
-        if stored.is_same_as(&object) && !replacing.is_rewind() {
+        if !replacing.is_rewind() && (stored.is_same_as(&object) || replacing.is_behind(&stored)) {
             return replacing.list(&stored);
         }
         let is_older = stored.is_same_life_as(&object) && object.version() < stored.version();

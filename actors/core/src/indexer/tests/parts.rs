@@ -129,6 +129,56 @@ fn a_set_aside_entry_ends_with_a_good_version_or_a_deletion_that_is_not_older() 
     check(bookmark(9), false);
 }
 
+fn fetched(object: Object<String>) -> WatchPart<String> {
+    WatchPart::Fetched(object)
+}
+
+#[test]
+fn ref_41_a_fetched_object_ends_the_mark_and_leaves_the_sources_version_where_the_watch_is() {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    play.apply(vec![WatchPart::SetAside(aside("a/x", 7)), WatchPart::SetAside(aside("a/y", 8))]);
+    let applied = play.apply(vec![fetched(object("a/x", 20)), fetched(object("a/y", 21))]);
+    assert_eq!(told(&applied), ["a/x u1@5 -> a/x u1@20 Watch", "+ a/y u1@21 Watch"]);
+    assert_eq!((at(&play), play.now().set_aside_len()), ("8".into(), 0));
+    let older = vec![
+        put(object("a/x", 9)),
+        gone(object("a/x", 10)),
+        WatchPart::SetAside(aside("a/x", 11)),
+        put(object("a/x", 20)),
+    ];
+    let applied = play.apply(older);
+    assert!(
+        told(&applied).is_empty(),
+        "older frames, and the very same, change nothing: {:?}",
+        told(&applied)
+    );
+    assert_eq!((play.holds(), play.now().set_aside_len()), (vec!["a/x u1@20".into(), "a/y u1@21".into()], 0));
+}
+
+#[test]
+fn ref_41_a_fetched_object_is_dropped_when_the_watch_knows_better_by_then() {
+    let check = |by_then: WatchPart<String>, holds: &[&str], marks: usize| {
+        let mut play = Play::listed(5, &[object("a/x", 5)]);
+        play.apply(vec![WatchPart::SetAside(aside("a/x", 7)), by_then]);
+        let applied = play.apply(vec![fetched(object("a/x", 8))]);
+        assert!(told(&applied).is_empty());
+        assert_eq!(play.holds(), holds);
+        assert_eq!(play.now().set_aside_len(), marks);
+    };
+    check(put(object("a/x", 9)), &["a/x u1@9"], 0);
+    check(gone(object("a/x", 9)), &[], 0);
+    check(WatchPart::SetAside(aside("a/x", 9)), &["a/x u1@5"], 1);
+}
+
+#[test]
+fn ref_41_a_list_from_before_a_fetched_object_does_not_take_it_back() {
+    let mut play = Play::listed(5, &[object("a/x", 5)]);
+    play.apply(vec![WatchPart::SetAside(aside("a/x", 7)), fetched(object("a/x", 20))]);
+    let applied = play.replace(12, Cause::Relist, &[object("a/x", 12), object("a/y", 10)]);
+    assert_eq!(told(&applied), ["+ a/y u1@10 Relist"]);
+    assert_eq!(play.holds(), ["a/x u1@20", "a/y u1@10"]);
+}
+
 #[test]
 fn a_set_aside_version_that_the_store_has_read_already_is_stale() {
     let old = WatchPart::SetAside(aside("a/x", 5));

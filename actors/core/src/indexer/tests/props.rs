@@ -326,6 +326,7 @@ fn copy(part: &WatchPart<String>) -> WatchPart<String> {
         WatchPart::Deleted(object) => gone(object.clone()),
         WatchPart::SetAside(aside) => WatchPart::SetAside(aside.clone()),
         WatchPart::DeletedUnread(aside) => WatchPart::DeletedUnread(aside.clone()),
+        WatchPart::Fetched(object) => WatchPart::Fetched(object.clone()),
         WatchPart::Bookmark { version, .. } => {
             WatchPart::Bookmark { version: version.clone(), initial_events_end: false }
         }

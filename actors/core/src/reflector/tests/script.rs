@@ -315,6 +315,7 @@ fn part_text(part: &WatchPart<()>) -> String {
         WatchPart::Deleted(object) => format!("-{}@{}", object.key(), object.version()),
         WatchPart::SetAside(aside) => format!("!{}@{}", aside.key, aside.version),
         WatchPart::DeletedUnread(aside) => format!("!-{}@{}", aside.key, aside.version),
+        WatchPart::Fetched(object) => format!("?{}@{}", object.key(), object.version()),
         WatchPart::Bookmark { version, .. } => format!("*{version}"),
     }
 }
