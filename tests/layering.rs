@@ -125,7 +125,12 @@ fn camel(snake: &str) -> String {
 
 #[test]
 fn awc_is_touched_by_the_transport_alone() {
-    assert_absent("src", &["transport/awc.rs"], &["awc::", "use awc"]);
+    let inside = |file: &String| file.contains("transport/awc");
+    for (file, text) in sources("src").into_iter().filter(|(file, _)| !inside(file)) {
+        // Our own module of that name may be named.
+        let foreign = code(&text).find(|line| line.replace("transport::awc::", "").contains("awc::"));
+        assert!(foreign.is_none(), "{file}: {foreign:?}");
+    }
 }
 
 #[test]
