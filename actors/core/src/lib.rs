@@ -20,6 +20,7 @@ pub mod listener;
 pub mod meta;
 pub mod processor;
 pub mod reflector;
+pub mod repair;
 pub mod request;
 pub mod restart;
 pub mod resync;

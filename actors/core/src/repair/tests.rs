@@ -1,0 +1,144 @@
+//! The schedule of set-aside objects, one sentence of REF-41 and REF-42 a test.
+
+use std::time::Duration;
+
+use super::RepairSchedule;
+use crate::delta::{Cause, Replacement, SetAside, WatchPart};
+use crate::reflector::Moment;
+use crate::snapshot::fixture::{key, object, version};
+
+fn at(seconds: u64, chance: f64) -> Moment {
+    Moment { now: Duration::from_secs(seconds), chance }
+}
+
+fn told(name: &str, number: u64) -> SetAside {
+    SetAside { key: key(name), version: version(number), error: "no such field".into() }
+}
+
+fn aside(name: &str, number: u64) -> WatchPart<String> {
+    WatchPart::SetAside(told(name, number))
+}
+
+fn list(number: u64, set_aside: &[(&str, u64)]) -> Replacement<String> {
+    let set_aside = set_aside.iter().map(|(name, number)| told(name, *number)).collect();
+    Replacement { version: version(number), cause: Cause::Relist, objects: Vec::new(), set_aside }
+}
+
+/// A schedule in which `a/x` was set aside at version 7 at once.
+fn broken() -> RepairSchedule {
+    let mut schedule = RepairSchedule::new();
+    schedule.observe_parts(&[aside("a/x", 7)], at(0, 0.0));
+    schedule
+}
+
+/// When the next question comes, in seconds.
+fn due(schedule: &RepairSchedule) -> Option<u64> {
+    schedule.poll_timeout().map(|due| due.as_secs())
+}
+
+#[test]
+fn ref_41_the_first_question_comes_after_1_to_2_min_and_the_gaps_double_up_to_5_to_10_min() {
+    for (chance, expected) in [(0.0, [60, 120, 240, 300, 300]), (0.999, [119, 239, 479, 599, 599])] {
+        let mut schedule = RepairSchedule::new();
+        let mut now = Duration::ZERO;
+        for (asked, seconds) in expected.into_iter().enumerate() {
+            schedule.draws = 0;
+            let moment = Moment { now, chance };
+            if asked == 0 {
+                schedule.observe_parts(&[aside("a/x", 7)], moment);
+            } else {
+                assert!(schedule.handle_answer::<String>(None, moment).is_none());
+            }
+            let next = schedule.poll_timeout().expect("it is still set aside");
+            assert_eq!((next - now).as_secs(), seconds, "gap {asked} at chance {chance}");
+            let early = Moment { now: next - Duration::from_millis(1), chance };
+            assert_eq!(schedule.handle_timeout(early), None, "not sooner");
+            assert_eq!(schedule.handle_timeout(Moment { now: next, chance }), Some(key("a/x")));
+            now = next;
+        }
+    }
+}
+
+#[test]
+fn keys_that_break_in_one_moment_are_not_asked_for_in_one_moment() {
+    let mut schedule = RepairSchedule::new();
+    let parts: Vec<_> = (0..100).map(|n| aside(&format!("a/{n}"), n + 1)).collect();
+    schedule.observe_parts(&parts, at(0, 0.3));
+    let within = |from: u64, to: u64| {
+        let turns = schedule.turns.iter().filter(|(due, _)| (from..to).contains(&due.as_secs()));
+        turns.count()
+    };
+    assert_eq!(within(60, 120), 100);
+    assert!((8..=12).contains(&within(60, 66)), "a tenth of them in a tenth of the time: {}", within(60, 66));
+}
+
+#[test]
+fn one_question_is_open_at_a_time() {
+    let mut schedule = broken();
+    schedule.observe_parts(&[aside("a/y", 8)], at(0, 0.0));
+    assert_eq!(schedule.handle_timeout(at(200, 0.0)), Some(key("a/x")));
+    assert_eq!((due(&schedule), schedule.handle_timeout(at(200, 0.0))), (None, None));
+    assert!(schedule.handle_answer::<String>(None, at(201, 0.0)).is_none());
+    assert_eq!(schedule.handle_timeout(at(201, 0.0)), Some(key("a/y")));
+}
+
+#[test]
+fn ref_41_an_answer_counts_unless_the_watch_has_told_a_newer_version_by_then() {
+    let answered = |by_then: Option<WatchPart<String>>, number: u64| {
+        let mut schedule = broken();
+        assert_eq!(schedule.handle_timeout(at(60, 0.0)), Some(key("a/x")));
+        if let Some(part) = by_then {
+            schedule.observe_parts(&[part], at(61, 0.0));
+        }
+        let counts = schedule.handle_answer(Some(object("a/x", number)), at(62, 0.0)).is_some();
+        (counts, schedule.is_empty())
+    };
+    assert_eq!(answered(None, 7), (true, true));
+    assert_eq!(answered(None, 9), (true, true));
+    assert_eq!(answered(None, 6), (false, false), "older than what could not be read");
+    assert_eq!(answered(Some(aside("a/x", 8)), 7), (false, false), "a newer one could not be read");
+    assert_eq!(answered(Some(aside("a/x", 8)), 8), (true, true));
+    assert_eq!(
+        answered(Some(WatchPart::Applied(object("a/x", 8))), 7),
+        (false, true),
+        "the watch was faster"
+    );
+    assert_eq!(answered(Some(WatchPart::Deleted(object("a/x", 8))), 7), (false, true), "it is gone");
+    assert_eq!(answered(Some(WatchPart::DeletedUnread(told("a/x", 8))), 9), (false, true));
+}
+
+#[test]
+fn ref_42_an_answer_that_finds_nothing_settles_nothing_and_the_watch_does() {
+    let mut schedule = broken();
+    assert_eq!(schedule.handle_timeout(at(60, 0.0)), Some(key("a/x")));
+    assert!(schedule.handle_answer::<String>(None, at(60, 0.0)).is_none());
+    assert!(due(&schedule).is_some_and(|due| (180..300).contains(&due)), "after a gap of 2 to 4 min");
+    schedule.observe_parts(&[WatchPart::Deleted(object("a/x", 9))], at(61, 0.0));
+    assert_eq!((due(&schedule), schedule.len()), (None, 0));
+}
+
+#[test]
+fn ever_newer_versions_that_cannot_be_read_neither_hasten_nor_delay_the_question() {
+    let mut schedule = broken();
+    for second in 1..60 {
+        schedule.observe_parts(&[aside("a/x", 7 + second)], at(second, 0.9));
+    }
+    assert_eq!(due(&schedule), Some(60));
+    schedule.observe_parts(&[WatchPart::Applied(object("a/x", 8))], at(60, 0.0));
+    assert_eq!(schedule.len(), 1, "an older good version does not repair a newer bad one");
+}
+
+#[test]
+fn a_list_keeps_the_turns_of_what_it_sets_aside_again_forgets_the_rest_and_takes_the_question_back() {
+    let mut schedule = broken();
+    schedule.observe_parts(&[aside("a/y", 8)], at(0, 0.0));
+    assert_eq!(schedule.handle_timeout(at(60, 0.0)), Some(key("a/x")));
+    schedule.observe_replace(&list(20, &[("a/x", 7), ("a/z", 19)]), at(61, 0.0));
+    assert_eq!(schedule.len(), 2);
+    assert_eq!(schedule.handle_answer(Some(object("a/x", 30)), at(62, 0.0)).map(|_| ()), None);
+    let asked: Vec<_> = schedule.turns.iter().map(|(_, key)| key.to_string()).collect();
+    assert_eq!(asked, ["a/z", "a/x"]);
+    assert!(schedule.turns.iter().all(|(due, _)| due.as_secs() >= 121));
+    schedule.observe_replace(&list(21, &[]), at(63, 0.0));
+    assert!(schedule.is_empty() && schedule.poll_timeout().is_none());
+}
