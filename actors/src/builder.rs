@@ -9,7 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::delta_fifo::Bounds;
+use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::index::IndexSpec;
 use informer_core::meta::{Object, SourceId};
 use informer_core::reflector::ReflectorConfig;
@@ -38,6 +38,7 @@ impl<S: Body> Informer<S> {
             sources: Vec::new(),
             indices: Vec::new(),
             bounds: Bounds::default(),
+            discipline: Discipline::default(),
             restarts: RestartPolicy::default(),
         };
         InformerBuilder { runtime: runtime.clone(), spec }
@@ -84,6 +85,13 @@ impl<S: Body> InformerBuilder<S> {
     /// The bounds between reflectors and store. Default: 4,096 parts, 32 MiB, batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.spec.bounds = bounds;
+        self
+    }
+
+    /// In which order parts leave the queue between reflectors and store. Default: [`Discipline::InOrder`], with which
+    /// every snapshot is a state that the server had.
+    pub fn discipline(mut self, discipline: Discipline) -> Self {
+        self.spec.discipline = discipline;
         self
     }
 

@@ -11,7 +11,7 @@
 
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
-use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue};
+use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Discipline};
 
 use crate::faults::Site;
 use crate::guard::Child;
@@ -23,6 +23,7 @@ use crate::wiring::PipelineShared;
 pub(crate) struct DeltaFifoSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) bounds: Bounds,
+    pub(crate) discipline: Discipline,
 }
 
 /// The queue's actor.
@@ -52,7 +53,7 @@ impl<S: Body> Child for DeltaFifo<S> {
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
-            queue: DeltaQueue::new(spec.bounds),
+            queue: DeltaQueue::new(spec.bounds, spec.discipline),
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
             waiting_for_idle: Vec::new(),
@@ -176,6 +177,6 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
 
 impl<S: Body> Clone for DeltaFifoSpec<S> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), bounds: self.bounds }
+        Self { shared: self.shared.clone(), bounds: self.bounds, discipline: self.discipline }
     }
 }

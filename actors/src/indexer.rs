@@ -3,8 +3,8 @@
 //! Answers "what has changed, and who must know?": it asks the DeltaFifo for a batch, lets its core twin,
 //! `informer_core::indexer`, apply it, publishes the result and hands the changes to the Processor. Invariants:
 //! 1. One step at a time: the next batch is asked for when the Processor has taken the changes of the last one.
-//! 2. A Replace is applied in slices of [`SLICE`] objects, other messages are handled in between, and readers see
-//!    the state before it or after it.
+//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects, other messages are handled in between,
+//!    and readers see the state before them or after them.
 //! 3. It publishes in its own epoch only; a snapshot is published before its `Changes` are sent.
 //!
 //! Mailbox: the handle's `AddIndex` only; it asks for everything else. Stopped with the informer; its death restarts
@@ -128,6 +128,10 @@ impl<S: Body> Indexer<S> {
             Batch::Parts(parts) => {
                 let applied = self.store.apply_parts(parts);
                 self.publish(applied, ctx);
+            }
+            Batch::Keyed { parts, reached } => {
+                self.store.begin_keyed(parts, reached);
+                self.advance(ctx);
             }
             Batch::Replace { source, replacement } => {
                 self.store.begin_replace(source, replacement);

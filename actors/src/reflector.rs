@@ -73,7 +73,7 @@ impl<S: Body> Child for Reflector<S> {
 
 impl<S: Body> Reflector<S> {
     fn resume(&self) -> Option<ResourceVersion> {
-        let published = || self.spec.shared.published.snapshot().version(&self.spec.source).cloned();
+        let published = || self.spec.shared.published.snapshot().newest_version(&self.spec.source).cloned();
         self.spec.shared.handed.newest(self.epoch, &self.spec.source).or_else(published)
     }
 }

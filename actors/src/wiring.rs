@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::Addr;
 use actix::dev::channel::{AddressReceiver, channel};
-use informer_core::delta_fifo::Bounds;
+use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::index::IndexSpec;
 use informer_core::indexer::Incident;
 use informer_core::meta::{ResourceVersion, SourceId};
@@ -68,6 +68,8 @@ pub struct InformerSpec<S> {
     pub indices: Vec<IndexSpec<S>>,
     /// The bounds of the queue between reflectors and store.
     pub bounds: Bounds,
+    /// In which order parts leave that queue.
+    pub discipline: Discipline,
     /// How often its actors may be restarted.
     pub restarts: RestartPolicy,
 }
@@ -216,7 +218,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         stop: stop.clone(),
     };
     nursery.raise_root(supervisor.1, books);
-    let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds };
+    let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds, discipline: spec.discipline };
     nursery.raise("delta-fifo", Role::Group, fifo.1, queue);
     let store = IndexerSpec { shared: shared.clone(), fifo: fifo.0.clone(), processor: processor.0.clone() };
     nursery.raise("indexer", Role::Group, indexer.1, store);
@@ -310,8 +312,10 @@ pub(crate) fn raise<A: Child>(
     ended: impl FnOnce(Verdict) + Send + 'static,
 ) {
     let token = tasks.token();
+    eprintln!("SIZES actor {} spec {} tether {} contextfut {}", std::mem::size_of::<A>(), std::mem::size_of::<A::Spec>(), std::mem::size_of::<Tether>(), std::mem::size_of::<actix::dev::ContextFut<A, actix::Context<A>>>());
+    fn probe<F: Future<Output = Verdict>>(f: F) -> F { eprintln!("SIZES guard {}", std::mem::size_of::<F>()); f }
     arbiter.spawn(move || async move {
-        ended(guard(child.inbox, child.spec, tether).await);
+        ended(probe(guard(child.inbox, child.spec, tether)).await);
         drop(token);
     });
 }

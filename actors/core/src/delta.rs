@@ -4,6 +4,7 @@
 //! 1. A part names its object's key and version even when the object could not be decoded.
 //! 2. A [`Change`] is between two states that differ: an unchanged object never becomes one.
 //! 3. Cause travels with the data from the source to the last subscriber; nothing is guessed from coincidences.
+//! 4. What two parts of one key that wait together come to is one table, [`compress`].
 //!
 //! Read next: `delta_fifo.rs`, where parts wait; `indexer.rs`, which makes changes of them.
 
@@ -100,6 +101,15 @@ impl<S> WatchPart<S> {
         }
     }
 
+    /// The object that it is about: `None` for a bookmark.
+    pub fn key(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => Some(object.key()),
+            Self::DeletedUnread(aside) | Self::SetAside(aside) => Some(&aside.key),
+            Self::Bookmark { .. } => None,
+        }
+    }
+
     /// How many bytes it holds; a part without object counts as a small constant.
     pub fn wire_bytes(&self) -> usize {
         match self {
@@ -108,6 +118,32 @@ impl<S> WatchPart<S> {
             }
             Self::DeletedUnread(_) | Self::SetAside(_) | Self::Bookmark { .. } => 64,
         }
+    }
+}
+
+/// What is left of two parts of one key and one source that wait one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "two parts come to both or to one of them")]
+pub enum Compressed {
+    /// Both.
+    Both,
+    /// The older one alone.
+    Older,
+    /// The newer one alone.
+    Newer,
+}
+
+/// The compression table of the discipline `PerKey`: of two deletions in a row the newer stays, unless only the older
+/// holds the object. Nothing else is left out: what an update skips, a subscriber to every event would miss.
+pub fn compress<S>(last: &WatchPart<S>, new: &WatchPart<S>) -> Compressed {
+    use WatchPart::{Deleted, DeletedUnread};
+
+    match (last, new) {
+        (Deleted(_), DeletedUnread(_)) => Compressed::Older,
+        (Deleted(_) | DeletedUnread(_), Deleted(_)) | (DeletedUnread(_), DeletedUnread(_)) => {
+            Compressed::Newer
+        }
+        _ => Compressed::Both,
     }
 }
 

@@ -1,22 +1,41 @@
 //! What waits between a reflector and the indexer: parts, whole lists and resyncs, in the order they came.
 //!
-//! Answers "what does the indexer get next, and is there room for more?"; it never looks at the store and reorders
-//! nothing (the discipline `InOrder`). Invariants:
-//! 1. What is popped is what was pushed, in that order, each once: a batch is a run of parts, and a Replace or a
-//!    Resync is one entry of its own, so none is ever split or overtaken.
+//! Answers "what does the indexer get next, and is there room for more?"; it never looks at the store. Invariants:
+//! 1. A Replace or a Resync is one entry of its own and a barrier: none is ever split, and nothing overtakes it.
+//!    Between barriers parts leave by the [`Discipline`]: in order of arrival, or key by key.
 //! 2. A push is always taken, so one entry larger than the bound is never refused for ever; the pusher is answered
 //!    only when there is room, so the bounds are exceeded by at most one message per source.
 //! 3. Resyncs next to each other are one: a queue that is not drained holds at most one more of them than parts.
+//! 4. Under `PerKey` a version is handed out only when nothing waits any more, so that whoever stamps a state with
+//!    it has applied everything up to it.
 //!
-//! Pushing costs per part, popping per batch. Read next: `indexer.rs`, which applies the batches.
+//! Pushing costs per part, popping per batch. Read next: `delta_fifo/keyed.rs`; `indexer.rs`, which applies the batches.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 use crate::delta::{Replacement, WatchPart};
-use crate::meta::SourceId;
+use crate::meta::{ResourceVersion, SourceId};
 use crate::processor::ListenerId;
+
+use keyed::Keyed;
+
+mod keyed;
+
+/// In which order parts leave the queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Discipline {
+    /// As they came, across all keys: every published snapshot is a state that the server had.
+    #[default]
+    InOrder,
+    /// The classic DeltaFIFO: keys in order of first arrival, all parts of a key together, oldest first, and of two
+    /// deletions in a row one. A key that changes often is handled in one go; in return a snapshot may hold newer
+    /// objects than its version says, and its version moves only when the queue runs empty, or by a Replace: under
+    /// a load that never lets it run empty, waiting for a version takes as long as the load lasts.
+    PerKey,
+}
 
 /// How much a queue takes before its pushers wait, and how much it hands out at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +44,8 @@ pub struct Bounds {
     pub parts: usize,
     /// Bytes as they came from the wire: 32 MiB.
     pub bytes: usize,
-    /// Parts in one batch, at least one: 250, what one turn of the indexer may handle.
+    /// Parts in one batch, at least one: 250, what one turn of the indexer may handle. Under
+    /// [`Discipline::PerKey`] a key with more parts than this is one batch all the same.
     pub batch: usize,
 }
 
@@ -35,7 +55,7 @@ impl Default for Bounds {
     }
 }
 
-/// How much is waiting.
+/// How much is waiting. Bookmarks under [`Discipline::PerKey`] are kept as one version a source and not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Depth {
     /// Parts; a Replace or a Resync counts as one.
@@ -50,6 +70,13 @@ pub struct Depth {
 pub enum Batch<S> {
     /// Parts of any sources, in order of arrival.
     Parts(Vec<(SourceId, WatchPart<S>)>),
+    /// Parts in the order of their keys, those of one key together: their versions are not in order.
+    Keyed {
+        /// The parts; none if only versions have moved.
+        parts: Vec<(SourceId, WatchPart<S>)>,
+        /// What the sources have reached with everything handed out so far; empty while more is waiting.
+        reached: Vec<(SourceId, ResourceVersion)>,
+    },
     /// The whole state of one source.
     Replace {
         /// Whose state.
@@ -67,36 +94,45 @@ pub enum Batch<S> {
 /// The queue of one informer.
 pub struct DeltaQueue<S> {
     bounds: Bounds,
+    discipline: Discipline,
     entries: VecDeque<Entry<S>>,
-    bytes: usize,
+    depth: Depth,
+    /// Under `PerKey`: the versions of all that was handed out and not yet said to be reached.
+    arrived: BTreeMap<SourceId, ResourceVersion>,
 }
 
 enum Entry<S> {
     Part(SourceId, WatchPart<S>),
+    Keyed(Keyed<S>),
     Replace { source: SourceId, replacement: Replacement<S>, bytes: usize },
     Resync(Arc<[ListenerId]>),
 }
 
 impl<S> Entry<S> {
-    fn bytes(&self) -> usize {
+    fn depth(&self) -> Depth {
         match self {
-            Self::Part(_, part) => part.wire_bytes(),
-            Self::Replace { bytes, .. } => *bytes,
-            Self::Resync(_) => 0,
+            Self::Part(_, part) => Depth { parts: 1, bytes: part.wire_bytes() },
+            Self::Keyed(keyed) => keyed.depth(),
+            Self::Replace { bytes, .. } => Depth { parts: 1, bytes: *bytes },
+            Self::Resync(_) => Depth { parts: 1, bytes: 0 },
         }
     }
 }
 
 impl<S> DeltaQueue<S> {
     /// An empty queue.
-    pub fn new(bounds: Bounds) -> Self {
-        Self { bounds, entries: VecDeque::new(), bytes: 0 }
+    pub fn new(bounds: Bounds, discipline: Discipline) -> Self {
+        let (entries, arrived) = (VecDeque::new(), BTreeMap::new());
+        Self { bounds, discipline, entries, depth: Depth::default(), arrived }
     }
 
     /// Takes the parts of one source, in their order.
     pub fn push_delta(&mut self, source: SourceId, parts: Vec<WatchPart<S>>) {
-        for part in parts {
-            self.push(Entry::Part(source.clone(), part));
+        match self.discipline {
+            Discipline::InOrder => {
+                parts.into_iter().for_each(|part| self.push(Entry::Part(source.clone(), part)));
+            }
+            Discipline::PerKey => self.push_keyed(&source, parts),
         }
     }
 
@@ -118,27 +154,81 @@ impl<S> DeltaQueue<S> {
         }
         if !queued.is_empty() {
             self.entries.pop_back();
+            self.depth.parts -= 1;
         }
         self.push(Entry::Resync(united.into_iter().collect()));
     }
 
     /// Whether a pusher may be answered, that is asked for more.
     pub fn has_room(&self) -> bool {
-        self.entries.len() < self.bounds.parts && self.bytes < self.bounds.bytes
+        self.depth.parts < self.bounds.parts && self.depth.bytes < self.bounds.bytes
     }
 
-    /// The next batch: a run of parts up to the batch bound, or one Replace, or one Resync; `None` when empty.
+    /// The next batch: parts up to the batch bound, or one Replace, or one Resync; `None` when empty.
     pub fn pop_batch(&mut self) -> Option<Batch<S>> {
-        match self.pop()? {
-            Entry::Replace { source, replacement, .. } => Some(Batch::Replace { source, replacement }),
-            Entry::Resync(due) => Some(Batch::Resync { due }),
-            Entry::Part(source, part) => Some(Batch::Parts(self.run_of_parts((source, part)))),
+        loop {
+            match self.pop() {
+                None => return self.run_empty(Vec::new()),
+                Some(Entry::Replace { source, replacement, .. }) => {
+                    // Its own version is the source's now, forward or back.
+                    self.arrived.remove(&source);
+                    return Some(Batch::Replace { source, replacement });
+                }
+                Some(Entry::Resync(due)) => return Some(Batch::Resync { due }),
+                Some(Entry::Part(source, part)) => {
+                    return Some(Batch::Parts(self.run_of_parts((source, part))));
+                }
+                Some(Entry::Keyed(keyed)) => match self.whole_keys(keyed) {
+                    parts if self.entries.is_empty() => return self.run_empty(parts),
+                    // Nothing but bookmarks before a barrier.
+                    parts if parts.is_empty() => {}
+                    parts => return Some(Batch::Keyed { parts, reached: Vec::new() }),
+                },
+            }
         }
     }
 
     /// How much is waiting.
-    pub fn depth(&self) -> Depth {
-        Depth { parts: self.entries.len(), bytes: self.bytes }
+    pub const fn depth(&self) -> Depth {
+        self.depth
+    }
+
+    fn push_keyed(&mut self, source: &SourceId, parts: Vec<WatchPart<S>>) {
+        if parts.is_empty() {
+            return;
+        }
+        if !matches!(self.entries.back(), Some(Entry::Keyed(_))) {
+            self.entries.push_back(Entry::Keyed(Keyed::new()));
+        }
+        let Some(Entry::Keyed(keyed)) = self.entries.back_mut() else { return };
+        let before = keyed.depth();
+        parts.into_iter().for_each(|part| keyed.push(source, part));
+        let now = keyed.depth();
+        self.depth.parts = self.depth.parts + now.parts - before.parts;
+        self.depth.bytes = self.depth.bytes + now.bytes - before.bytes;
+    }
+
+    /// The next keys of the popped entry; what is left of it goes back to the front.
+    fn whole_keys(&mut self, mut keyed: Keyed<S>) -> Vec<(SourceId, WatchPart<S>)> {
+        let parts = keyed.pop(self.bounds.batch);
+        if keyed.is_empty() {
+            for (source, version) in keyed.into_reached() {
+                keyed::reach(&mut self.arrived, &source, &version);
+            }
+        } else {
+            let depth = keyed.depth();
+            self.depth.parts += depth.parts;
+            self.depth.bytes += depth.bytes;
+            self.entries.push_front(Entry::Keyed(keyed));
+        }
+        parts
+    }
+
+    /// The last parts that waited, with the versions that are reached by them.
+    fn run_empty(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Option<Batch<S>> {
+        let reached: Vec<_> = std::mem::take(&mut self.arrived).into_iter().collect();
+        let is_nothing = parts.is_empty() && reached.is_empty();
+        (!is_nothing).then_some(Batch::Keyed { parts, reached })
     }
 
     fn run_of_parts(&mut self, first: (SourceId, WatchPart<S>)) -> Vec<(SourceId, WatchPart<S>)> {
@@ -152,13 +242,17 @@ impl<S> DeltaQueue<S> {
     }
 
     fn push(&mut self, entry: Entry<S>) {
-        self.bytes += entry.bytes();
+        let depth = entry.depth();
+        self.depth.parts += depth.parts;
+        self.depth.bytes += depth.bytes;
         self.entries.push_back(entry);
     }
 
     fn pop(&mut self) -> Option<Entry<S>> {
         let entry = self.entries.pop_front()?;
-        self.bytes -= entry.bytes();
+        let depth = entry.depth();
+        self.depth.parts -= depth.parts;
+        self.depth.bytes -= depth.bytes;
         Some(entry)
     }
 }

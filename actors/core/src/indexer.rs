@@ -4,7 +4,8 @@
 //! changes to it?". Publishing and telling are the actor's; the store only hands out snapshots. Invariants:
 //! 1. `changes` replayed on the snapshot before gives the snapshot after ([`invariants::replays_to`]).
 //! 2. A Replace touches only its own source's keys; readers see the state before it or after it, never between.
-//! 3. A source's version never goes back, but for a rewind or a list that is older (which is reported).
+//! 3. A source's version never goes back, but for a rewind or a list that is older (which is reported), and everything
+//!    up to it has been applied.
 //! 4. An unchanged object keeps its pointer. Whatever could not be applied is reported with its key.
 //!
 //! Bounds: `apply_parts` is as long as its parts; [`Store::advance`] handles at most its budget of objects.
@@ -15,7 +16,7 @@ use std::fmt;
 
 use crate::delta::{Replacement, WatchPart};
 use crate::index::{Index, IndexSpec};
-use crate::meta::{Object, ObjectKey, SourceId};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::{Frame, Snapshot};
 
 pub use crate::index::IndexExists;
@@ -24,12 +25,14 @@ pub use incident::Incident;
 
 use building::Building;
 use draft::Draft;
+use keyed::Keyed;
 use replace::Replacing;
 
 mod building;
 mod draft;
 mod incident;
 pub mod invariants;
+mod keyed;
 mod parts;
 mod replace;
 
@@ -40,6 +43,8 @@ pub struct Store<S> {
     /// The functions of `working`'s indices, in their order.
     specs: Vec<IndexSpec<S>>,
     building: VecDeque<Building<S>>,
+    /// Parts in the order of their keys, on their way; a Replace that waits came after them.
+    keyed: Option<Keyed<S>>,
     replacing: Option<Replacing<S>>,
     waiting: VecDeque<(SourceId, Replacement<S>)>,
     draft: Draft<S>,
@@ -51,7 +56,7 @@ pub struct Store<S> {
 pub enum Progress<S> {
     /// There is more to do; nothing to publish yet.
     More,
-    /// A Replace, or the building of an index, is complete: publish this.
+    /// A Replace, parts in the order of their keys, or the building of an index: it is complete, publish this.
     Done(Applied<S>),
     /// There was nothing to do.
     Idle,
@@ -69,6 +74,7 @@ impl<S> Store<S> {
             published,
             specs: Vec::new(),
             building: VecDeque::new(),
+            keyed: None,
             replacing: None,
             waiting: VecDeque::new(),
             draft: Draft::default(),
@@ -97,13 +103,27 @@ impl<S> Store<S> {
     /// While a Replace is under way the order of the sources' words would be lost, so it is completed first, at
     /// once, and shares this publish; callers that bound their work call it only when not [`Self::is_replacing`].
     pub fn apply_parts(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Applied<S> {
-        while self.is_replacing() {
-            self.advance_replace(usize::MAX);
-        }
+        self.complete();
         for (source, part) in parts {
+            if let Some(version) = part.reached() {
+                self.working.reach(&source, version);
+            }
             self.apply_part(&source, part);
         }
         self.publish()
+    }
+
+    /// Takes parts in the order of their keys; [`Self::advance`] applies them and gives one snapshot. Their sources
+    /// move on to the versions `reached`, which is empty while there are parts of other keys still to come: then
+    /// the snapshot holds newer objects than its version says, and never older ones. What is under way is completed
+    /// first, at once.
+    pub fn begin_keyed(
+        &mut self,
+        parts: Vec<(SourceId, WatchPart<S>)>,
+        reached: Vec<(SourceId, ResourceVersion)>,
+    ) {
+        self.complete();
+        self.keyed = Some(Keyed::new(parts, reached));
     }
 
     /// Takes a whole list of one source; [`Self::advance`] applies it. Behind a Replace under way it waits.
@@ -126,9 +146,13 @@ impl<S> Store<S> {
         Ok(())
     }
 
-    /// Goes on with a Replace or, without one, with an index; handles at most `budget` objects (at least one).
+    /// Goes on with parts by key, a Replace or, without them, an index; handles at most `budget` objects (at least
+    /// one).
     pub fn advance(&mut self, budget: usize) -> Progress<S> {
         let budget = budget.max(1);
+        if self.keyed.is_some() {
+            return if self.advance_keyed(budget) { Progress::Done(self.publish()) } else { Progress::More };
+        }
         if self.is_replacing() {
             return if self.advance_replace(budget) {
                 Progress::Done(self.publish())
@@ -142,14 +166,22 @@ impl<S> Store<S> {
         if self.advance_building(budget) { Progress::Done(self.publish()) } else { Progress::More }
     }
 
-    /// Whether a Replace or the building of an index is under way: [`Self::advance`] is wanted.
+    /// Whether something is under way: [`Self::advance`] is wanted.
     pub fn is_busy(&self) -> bool {
-        self.is_replacing() || !self.building.is_empty()
+        self.keyed.is_some() || self.is_replacing() || !self.building.is_empty()
     }
 
     /// Whether a Replace is under way: parts have to wait for it.
     pub fn is_replacing(&self) -> bool {
         self.replacing.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Ends what has to come before new parts, whatever it takes.
+    fn complete(&mut self) {
+        self.advance_keyed(usize::MAX);
+        while self.is_replacing() {
+            self.advance_replace(usize::MAX);
+        }
     }
 
     /// Puts an object in, under its key and in every index.

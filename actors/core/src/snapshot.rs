@@ -113,9 +113,15 @@ impl<S> Snapshot<S> {
         self.0.indices().iter().map(|index| &**index.name())
     }
 
-    /// The version that a source had reached; `None` before its first part or list.
+    /// The version that a source had reached: everything up to it is in here. `None` before its first part or list.
     pub fn version(&self, source: &SourceId) -> Option<&ResourceVersion> {
         self.0.version(source)
+    }
+
+    /// The newest version of which something is in here. Under the discipline `PerKey` it runs ahead of
+    /// [`Self::version`], up to which *everything* is; under `InOrder` both are the same.
+    pub fn newest_version(&self, source: &SourceId) -> Option<&ResourceVersion> {
+        self.0.newest(source)
     }
 
     /// The version of each source, in the order of their names.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::delta::{Cause, Replacement, WatchPart};
-use informer_core::delta_fifo::Bounds;
+use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
@@ -18,13 +18,17 @@ use crate::testing::Server;
 const OVER: Epoch = Epoch(7);
 
 fn family(runtime: &Runtime, server: &Server<String>) -> Family<String> {
-    let source =
-        SourceSpec { id: SourceId::default(), connect: server.connect(), config: ReflectorConfig::new("texts") };
+    let source = SourceSpec {
+        id: SourceId::default(),
+        connect: server.connect(),
+        config: ReflectorConfig::new("texts"),
+    };
     let spec = InformerSpec {
         name: "texts".into(),
         sources: vec![source],
         indices: Vec::new(),
         bounds: Bounds::default(),
+        discipline: Discipline::default(),
         restarts: RestartPolicy::default(),
     };
     start(runtime, spec)
@@ -44,7 +48,8 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let before = family.shared.published.snapshot();
         let source = SourceId::default();
-        let delta = Delta { epoch: OVER, source: source.clone(), parts: vec![WatchPart::Applied(stranger())] };
+        let delta =
+            Delta { epoch: OVER, source: source.clone(), parts: vec![WatchPart::Applied(stranger())] };
         ask(&family.fifo, delta).await.expect("answered");
         let replacement = Replacement {
             version: stranger().version().clone(),
@@ -54,7 +59,8 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted() {
         };
         ask(&family.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
         ask(&family.fifo, Resync { epoch: OVER, due: Arc::default() }).await.expect("answered");
-        let changes = Changes { epoch: OVER, snapshot: before.clone(), changes: Arc::default(), resync: None };
+        let changes =
+            Changes { epoch: OVER, snapshot: before.clone(), changes: Arc::default(), resync: None };
         ask(&family.processor, changes).await.expect("answered");
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(family.shared.board.read().data.stale_messages, 4);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Batch, Bounds, DeltaQueue, Depth};
+mod per_key;
+
+use super::{Batch, Bounds, DeltaQueue, Depth, Discipline};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::meta::{Meta, Object, SourceId};
 use crate::processor::ListenerId;
@@ -27,6 +29,10 @@ fn listeners(numbers: &[u64]) -> Arc<[ListenerId]> {
     numbers.iter().map(|number| ListenerId::new(*number)).collect()
 }
 
+fn in_order(bounds: Bounds) -> DeltaQueue<()> {
+    DeltaQueue::new(bounds, Discipline::InOrder)
+}
+
 fn bounds(parts: usize, bytes: usize, batch: usize) -> Bounds {
     Bounds { parts, bytes, batch }
 }
@@ -35,6 +41,10 @@ fn bounds(parts: usize, bytes: usize, batch: usize) -> Bounds {
 fn tell(batch: &Batch<()>) -> String {
     let words: Vec<String> = match batch {
         Batch::Parts(parts) => parts.iter().map(|(_, part)| part.version().to_string()).collect(),
+        Batch::Keyed { parts, reached } => {
+            let told = parts.iter().map(|(_, part)| part.version().to_string());
+            told.chain(reached.iter().map(|(_, version)| format!("(reached {version})"))).collect()
+        }
         Batch::Replace { replacement, .. } => vec!["replace".to_owned(), replacement.version.to_string()],
         Batch::Resync { due } => {
             let ids = due.iter().map(|id| id.number().to_string());
@@ -50,7 +60,7 @@ fn drained(queue: &mut DeltaQueue<()>) -> Vec<String> {
 
 #[test]
 fn rf_06_an_empty_replace_is_one_entry() {
-    let mut queue = DeltaQueue::new(Bounds::default());
+    let mut queue = in_order(Bounds::default());
     queue.push_replace(SourceId::default(), replacement(123, Vec::new()));
     assert_eq!(queue.depth(), Depth { parts: 1, bytes: 0 });
     assert_eq!(drained(&mut queue), ["replace 123"]);
@@ -58,7 +68,7 @@ fn rf_06_an_empty_replace_is_one_entry() {
 
 #[test]
 fn rf_07_what_was_pushed_is_popped_in_that_order_and_no_replace_is_split_or_overtaken() {
-    let mut queue = DeltaQueue::new(Bounds::default());
+    let mut queue = in_order(Bounds::default());
     queue.push_delta(SourceId::default(), vec![part(1, 1)]);
     for number in [10, 20, 56] {
         queue.push_replace(SourceId::default(), replacement(number, vec![object(number, 1)]));
@@ -69,7 +79,7 @@ fn rf_07_what_was_pushed_is_popped_in_that_order_and_no_replace_is_split_or_over
 
 #[test]
 fn rf_09_a_resync_keeps_its_place_as_one_entry() {
-    let mut queue = DeltaQueue::new(Bounds::default());
+    let mut queue = in_order(Bounds::default());
     queue.push_delta(SourceId::default(), vec![part(1, 1)]);
     queue.push_resync(listeners(&[4, 2]));
     queue.push_resync(listeners(&[3, 2]));
@@ -81,7 +91,7 @@ fn rf_09_a_resync_keeps_its_place_as_one_entry() {
 
 #[test]
 fn rf_14_three_updates_in_batches_of_two_are_two_and_one() {
-    let mut queue = DeltaQueue::new(bounds(100, 100, 2));
+    let mut queue = in_order(bounds(100, 100, 2));
     queue.push_delta(SourceId::default(), vec![part(1, 1), part(2, 1), part(3, 1)]);
     assert_eq!(drained(&mut queue), ["1 2", "3"]);
 }
@@ -89,7 +99,7 @@ fn rf_14_three_updates_in_batches_of_two_are_two_and_one() {
 #[test]
 fn rf_17_a_full_queue_says_so_by_count_and_by_bytes_and_has_room_again_when_a_batch_is_taken() {
     for (bounds, wire_bytes) in [(bounds(3, 1_000, 2), 1), (bounds(1_000, 30, 2), 10)] {
-        let mut queue = DeltaQueue::new(bounds);
+        let mut queue = in_order(bounds);
         for number in 1..=3 {
             assert!(queue.has_room(), "before part {number}");
             queue.push_delta(SourceId::default(), vec![part(number, wire_bytes)]);
@@ -104,7 +114,7 @@ fn rf_17_a_full_queue_says_so_by_count_and_by_bytes_and_has_room_again_when_a_ba
 
 #[test]
 fn rf_29_parts_that_arrive_meanwhile_are_one_batch_up_to_the_bound_whatever_their_sources() {
-    let mut queue = DeltaQueue::new(Bounds { batch: 3, ..Bounds::default() });
+    let mut queue = in_order(Bounds { batch: 3, ..Bounds::default() });
     assert!(queue.pop_batch().is_none(), "with nothing queued there is no batch");
     queue.push_delta(SourceId::new("a"), vec![part(1, 1)]);
     queue.push_delta(SourceId::new("b"), vec![part(2, 1), part(3, 1)]);
@@ -117,7 +127,7 @@ fn rf_29_parts_that_arrive_meanwhile_are_one_batch_up_to_the_bound_whatever_thei
 
 #[test]
 fn rf_30_one_entry_larger_than_the_bound_is_taken_and_fills_the_queue_until_popped() {
-    let mut queue = DeltaQueue::new(bounds(10, 100, 5));
+    let mut queue = in_order(bounds(10, 100, 5));
     assert!(queue.has_room());
     queue.push_replace(SourceId::default(), replacement(9, vec![object(1, 400), object(2, 300)]));
     assert_eq!((queue.has_room(), queue.depth()), (false, Depth { parts: 1, bytes: 700 }));
@@ -127,7 +137,7 @@ fn rf_30_one_entry_larger_than_the_bound_is_taken_and_fills_the_queue_until_popp
 
 #[test]
 fn a_delta_without_parts_is_no_batch() {
-    let mut queue = DeltaQueue::<()>::new(Bounds::default());
+    let mut queue = in_order(Bounds::default());
     queue.push_delta(SourceId::default(), Vec::new());
     assert!(queue.pop_batch().is_none());
 }
@@ -185,7 +195,7 @@ proptest! {
     #[test]
     fn the_queue_is_a_list_of_events(steps in prop::collection::vec(step(), 1..40), batch in 1..5_usize) {
         let bounds = bounds(12, 300, batch);
-        let (mut queue, mut events, mut number) = (DeltaQueue::new(bounds), Vec::new(), 0);
+        let (mut queue, mut events, mut number) = (in_order(bounds), Vec::new(), 0);
         for step in steps {
             match step {
                 Step::Delta(sizes) => {

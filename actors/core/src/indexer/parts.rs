@@ -15,9 +15,6 @@ use crate::snapshot::Aside;
 
 impl<S> Store<S> {
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
-        if let Some(version) = part.reached() {
-            self.working.reach(source, version);
-        }
         match part {
             WatchPart::Applied(object) => self.apply_object(source, object),
             WatchPart::Deleted(last) => self.apply_deletion(last),

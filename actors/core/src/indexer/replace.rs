@@ -54,7 +54,7 @@ enum Walk {
 impl<S> Replacing<S> {
     fn new(base: Snapshot<S>, source: SourceId, replacement: Replacement<S>) -> Self {
         let Replacement { version, cause, objects, set_aside } = replacement;
-        let is_first = base.version(&source).is_none();
+        let is_first = base.newest_version(&source).is_none();
         Self {
             round: base.frame().replaces() + 1,
             listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
@@ -132,7 +132,7 @@ impl<S> Store<S> {
     }
 
     fn report_older_replace(&mut self, source: &SourceId, replacement: &Replacement<S>) {
-        let published = self.working.version(source).cloned();
+        let published = self.working.newest(source).cloned();
         let older = published.filter(|published| replacement.version < *published);
         if let (Some(published), true) = (older, replacement.cause != Cause::Rewind) {
             let (source, listed) = (source.clone(), replacement.version.clone());

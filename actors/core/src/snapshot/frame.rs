@@ -4,7 +4,7 @@
 //! by `indexer.rs`. Cloning a frame is O(indices + sources): nodes are shared until one side writes. Invariants:
 //! 1. `len` is the number of objects; no namespace is kept without objects.
 //! 2. Each object lies under its own key, each set-aside entry too.
-//! 3. `versions` is sorted by source, one entry per source.
+//! 3. `versions` is sorted by source, one entry per source; `ahead` names a source only beyond its version.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub(crate) struct Frame<S> {
     namespaces: OrdMap<Arc<str>, Names<S>>,
     len: usize,
     versions: Vec<(SourceId, ResourceVersion)>,
+    /// The newest version of which something is in here, for sources of which not all up to there is.
+    ahead: Vec<(SourceId, ResourceVersion)>,
     indices: Vec<Index>,
     set_aside: OrdMap<ObjectKey, Aside>,
     replaces: u64,
@@ -147,10 +149,29 @@ impl<S> Frame<S> {
             Ok(_) => {}
             Err(at) => self.versions.insert(at, (source.clone(), version.clone())),
         }
+        if !self.ahead.is_empty() {
+            self.ahead.retain(|(known, ahead)| known != source || ahead > version);
+        }
+    }
+
+    /// Something of this version is in here, and not yet all up to it.
+    pub(crate) fn run_ahead(&mut self, source: &SourceId, version: &ResourceVersion) {
+        if self.newest(source).is_some_and(|newest| newest >= version) {
+            return;
+        }
+        self.ahead.retain(|(known, _)| known != source);
+        self.ahead.push((source.clone(), version.clone()));
+    }
+
+    /// The newest version of which something is in here.
+    pub(crate) fn newest(&self, source: &SourceId) -> Option<&ResourceVersion> {
+        let ahead = self.ahead.iter().find(|(known, _)| known == source);
+        ahead.map(|(_, version)| version).or_else(|| self.version(source))
     }
 
     /// Puts a source at a version, forward or back.
     pub(crate) fn set_version(&mut self, source: SourceId, version: ResourceVersion) {
+        self.ahead.retain(|(known, _)| *known != source);
         match self.position(&source) {
             Ok(at) => self.versions[at].1 = version,
             Err(at) => self.versions.insert(at, (source, version)),
@@ -274,6 +295,7 @@ impl<S> Clone for Frame<S> {
             namespaces: self.namespaces.clone(),
             len: self.len,
             versions: self.versions.clone(),
+            ahead: self.ahead.clone(),
             indices: self.indices.clone(),
             set_aside: self.set_aside.clone(),
             replaces: self.replaces,
@@ -288,6 +310,7 @@ impl<S> Default for Frame<S> {
             namespaces: OrdMap::new(),
             len: 0,
             versions: Vec::new(),
+            ahead: Vec::new(),
             indices: Vec::new(),
             set_aside: OrdMap::new(),
             replaces: 0,

@@ -1,0 +1,101 @@
+//! Parts that wait by key: what the discipline `PerKey` keeps between two barriers.
+//!
+//! Answers "whose turn is it, and what has come of that key since?"; what two parts of a key come to is the table
+//! [`compress`]. Invariants:
+//! 1. A key waits once, at the place of the first of its parts; they leave together, oldest first.
+//! 2. A bookmark is no part: only the version that it reaches is kept, one a source.
+//!
+//! Logarithmic in the number of keys that wait. Read next: `delta_fifo.rs`, which puts barriers between these.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Depth;
+use crate::delta::{Compressed, WatchPart, compress};
+use crate::meta::{ObjectKey, ResourceVersion, SourceId};
+
+/// A part, and whose word it is.
+pub(super) type Told<S> = (SourceId, WatchPart<S>);
+
+pub(super) struct Keyed<S> {
+    order: VecDeque<ObjectKey>,
+    parts: BTreeMap<ObjectKey, Vec<Told<S>>>,
+    reached: BTreeMap<SourceId, ResourceVersion>,
+    depth: Depth,
+}
+
+impl<S> Keyed<S> {
+    pub(super) const fn new() -> Self {
+        let depth = Depth { parts: 0, bytes: 0 };
+        Self { order: VecDeque::new(), parts: BTreeMap::new(), reached: BTreeMap::new(), depth }
+    }
+
+    pub(super) fn push(&mut self, source: &SourceId, part: WatchPart<S>) {
+        if let Some(version) = part.reached() {
+            reach(&mut self.reached, source, version);
+        }
+        let Some(key) = part.key() else { return };
+        let Some(waiting) = self.parts.get_mut(key) else {
+            self.order.push_back(key.clone());
+            self.depth.parts += 1;
+            self.depth.bytes += part.wire_bytes();
+            self.parts.insert(key.clone(), vec![(source.clone(), part)]);
+            return;
+        };
+        let last = waiting.last_mut().filter(|(teller, _)| teller == source);
+        match last.map(|(_, last)| (compress(last, &part), last)) {
+            Some((Compressed::Older, _)) => {}
+            Some((Compressed::Newer, last)) => {
+                self.depth.bytes = self.depth.bytes + part.wire_bytes() - last.wire_bytes();
+                *last = part;
+            }
+            Some((Compressed::Both, _)) | None => {
+                self.depth.parts += 1;
+                self.depth.bytes += part.wire_bytes();
+                waiting.push((source.clone(), part));
+            }
+        }
+    }
+
+    /// Whole keys up to `most` parts; one key at least, however many parts it has.
+    pub(super) fn pop(&mut self, most: usize) -> Vec<Told<S>> {
+        let mut popped = Vec::new();
+        while let Some(key) = self.order.front() {
+            let count = self.parts.get(key).map_or(0, Vec::len);
+            if !popped.is_empty() && popped.len() + count > most {
+                break;
+            }
+            let parts = self.parts.remove(key).unwrap_or_default();
+            self.order.pop_front();
+            self.depth.parts -= count;
+            self.depth.bytes -= parts.iter().map(|(_, part)| part.wire_bytes()).sum::<usize>();
+            popped.extend(parts);
+        }
+        popped
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    pub(super) const fn depth(&self) -> Depth {
+        self.depth
+    }
+
+    /// The versions that its sources have reached with all that was pushed.
+    pub(super) fn into_reached(self) -> BTreeMap<SourceId, ResourceVersion> {
+        self.reached
+    }
+}
+
+/// Moves a source forward, never back.
+pub(super) fn reach(
+    reached: &mut BTreeMap<SourceId, ResourceVersion>,
+    source: &SourceId,
+    version: &ResourceVersion,
+) {
+    match reached.get_mut(source) {
+        Some(known) if *known >= *version => {}
+        Some(known) => *known = version.clone(),
+        None => drop(reached.insert(source.clone(), version.clone())),
+    }
+}

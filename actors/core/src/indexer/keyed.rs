@@ -1,0 +1,46 @@
+//! How parts in the order of their keys change the store, a slice at a time.
+//!
+//! Answers "what may the snapshot's version say while older parts of other keys are still to come?". Each part is applied
+//! as by `indexer/parts.rs`. Invariants:
+//! 1. A source's version moves only by what the queue says is reached, after the last part of the batch: everything up
+//!    to it has then been applied.
+//! 2. How far single objects have run ahead of it is kept, so that nothing is asked for or listed from before them.
+
+use std::vec;
+
+use super::Store;
+use crate::delta::WatchPart;
+use crate::meta::{ResourceVersion, SourceId};
+
+pub(super) struct Keyed<S> {
+    parts: vec::IntoIter<(SourceId, WatchPart<S>)>,
+    reached: Vec<(SourceId, ResourceVersion)>,
+}
+
+impl<S> Keyed<S> {
+    pub(super) fn new(
+        parts: Vec<(SourceId, WatchPart<S>)>,
+        reached: Vec<(SourceId, ResourceVersion)>,
+    ) -> Self {
+        Self { parts: parts.into_iter(), reached }
+    }
+}
+
+impl<S> Store<S> {
+    /// Applies at most `budget` of the keyed parts under way; true when there is no more of them.
+    pub(super) fn advance_keyed(&mut self, budget: usize) -> bool {
+        let Some(mut keyed) = self.keyed.take() else { return true };
+        for (source, part) in keyed.parts.by_ref().take(budget) {
+            if let Some(version) = part.reached() {
+                self.working.run_ahead(&source, version);
+            }
+            self.apply_part(&source, part);
+        }
+        if keyed.parts.len() > 0 {
+            self.keyed = Some(keyed);
+            return false;
+        }
+        keyed.reached.iter().for_each(|(source, version)| self.working.reach(source, version));
+        true
+    }
+}
