@@ -51,9 +51,9 @@ pub enum Error {
         /// What stands there.
         found: String,
         /// What may stand there.
-        allowed: String,
+        allowed: &'static str,
         /// What is taken if nothing stands there.
-        default: String,
+        default: &'static str,
     },
     /// Values that contradict each other.
     #[error("{file}, line {line}: {key}: {message}")]

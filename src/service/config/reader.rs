@@ -80,8 +80,8 @@ impl<'d> Section<'d> {
             line: self.document.line(value.span().start),
             key: self.full(rule.key),
             found: self.document.excerpt(value.span()),
-            allowed: rule.allowed.to_owned(),
-            default: rule.default.to_owned(),
+            allowed: rule.allowed,
+            default: rule.default,
         })
     }
 
@@ -143,14 +143,14 @@ impl<'d> Section<'d> {
         }
     }
 
-    fn wrong_shape(&self, key: String, span: Range<usize>, allowed: &str) -> Error {
+    fn wrong_shape(&self, key: String, span: Range<usize>, allowed: &'static str) -> Error {
         Error::Value {
             file: self.document.file.to_owned(),
             line: self.document.line(span.start),
             key,
             found: self.document.excerpt(span),
-            allowed: allowed.to_owned(),
-            default: "none".to_owned(),
+            allowed,
+            default: "none",
         }
     }
 

@@ -5,7 +5,6 @@
 //! 2. Members are added, never renamed.
 
 use serde::Serialize;
-use serde_json::json;
 
 use super::{Doing, state_name};
 use crate::core::meta::Object;
@@ -21,6 +20,15 @@ struct Event<'a> {
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<bool>,
+}
+
+/// Everything else, under the name of what it is.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Named<'a> {
+    Status(Status<'a>),
+    Object(Subject<'a>),
+    Summary(&'a Report),
 }
 
 #[derive(Serialize)]
@@ -57,7 +65,7 @@ pub(super) fn event<S>(kind: &str, notify: &Notify<S>) -> String {
 }
 
 pub(super) fn object<S>(kind: &str, object: &Object<S>) -> String {
-    text(&json!({"object": subject(kind, object)}))
+    text(&Named::Object(subject(kind, object)))
 }
 
 pub(super) fn status(kind: &str, doing: &Doing) -> String {
@@ -73,11 +81,11 @@ pub(super) fn status(kind: &str, doing: &Doing) -> String {
         last_error: error.or_else(|| status.last_error().map(ToString::to_string)),
         set_aside: status.set_aside,
     };
-    text(&json!({ "status": document }))
+    text(&Named::Status(document))
 }
 
 pub(super) fn summary(report: &Report) -> String {
-    text(&json!({ "summary": report }))
+    text(&Named::Summary(report))
 }
 
 fn subject<'a, S>(kind: &'a str, object: &'a Object<S>) -> Subject<'a> {

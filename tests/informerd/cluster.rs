@@ -1,0 +1,135 @@
+//! A cluster that it was told of: read, never written to, and followed through outages and refusals.
+//!
+//! Answers "what does it do to a real cluster, and what does a person see when that fails?".
+
+use std::collections::BTreeMap;
+
+use informer_apiserver::ApiServer;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::process::Informerd;
+use crate::replay::Replay;
+
+fn pod(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [{"name": "main", "image": "x:1"}]}})
+}
+
+fn started(pods: usize) -> (ApiServer, tempfile::TempDir, String) {
+    let server = ApiServer::builder().token("t").start_blocking().unwrap();
+    for number in 0..pods {
+        server.create(pod(&format!("pod-{number}"))).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    server.write_kubeconfig(&file).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    (server, folder, file)
+}
+
+/// Name to uid and version, as the server has it.
+fn pods_of(server: &ApiServer) -> BTreeMap<String, (String, String)> {
+    let text = |pod: &Value, member: &str| pod["metadata"][member].as_str().unwrap().to_owned();
+    let pods = server.list("pods").unwrap();
+    pods.iter().map(|pod| (text(pod, "name"), (text(pod, "uid"), text(pod, "resourceVersion")))).collect()
+}
+
+fn by_name(replay: &Replay) -> BTreeMap<String, (String, String)> {
+    replay.objects.iter().map(|(key, state)| (key.2.clone(), state.clone())).collect()
+}
+
+fn ended(informerd: Informerd) -> Replay {
+    informerd.signal(Signal::TERM);
+    let (status, lines, stderr) = informerd.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    let replay = Replay::of(&lines);
+    replay.check_against_summary();
+    replay
+}
+
+#[test]
+fn a_cluster_named_by_kubeconfig_is_read_and_never_written_to() {
+    let (server, _folder, file) = started(5);
+    server.clear_requests();
+    let before = server.revision();
+    let arguments = ["--output", "json", "--for", "2s", "--list-at-end"];
+    let (status, lines, stderr) = Informerd::start_with(&arguments, ("KUBECONFIG", &file)).end();
+    assert!(status.success() && stderr.contains(&server.url()), "{stderr}");
+    assert_eq!(by_name(&Replay::of(&lines)), pods_of(&server));
+    assert_eq!(server.revision(), before);
+    let requests = server.requests();
+    assert!(!requests.is_empty());
+    for request in requests {
+        assert_eq!(request.method, "GET", "{request:?}");
+        assert!(["list", "watch", "get"].contains(&&*request.verb), "{request:?}");
+    }
+}
+
+#[test]
+fn an_outage_is_told_with_its_reason_and_so_is_the_recovery() {
+    let (mut server, _folder, file) = started(3);
+    let mut informerd = Informerd::start(&["--kubeconfig", &file]);
+    informerd.line(|line| line.contains("Streaming: 3 objects"));
+    server.stop();
+    let told = informerd.line(|line| line.contains("Backoff"));
+    assert!(told.contains("(attempt 1, next in ") && told.contains("): connection failed: "), "{told}");
+    server.delete("pods", "default", "pod-0").unwrap();
+    server.create(pod("late")).unwrap();
+    server.start_again().unwrap();
+    informerd.line(|line| line.contains("Streaming: "));
+    let deleted = |line: &str| line.contains("Deleted") && line.contains("default/pod-0");
+    let added = |line: &str| line.contains("Added") && line.contains("default/late");
+    informerd.line(|line| deleted(line) || added(line));
+    informerd.line(|line| deleted(line) || added(line));
+    let seen = &informerd.seen;
+    assert!(seen.iter().any(|line| deleted(line)) && seen.iter().any(|line| added(line)), "{seen:?}");
+}
+
+#[test]
+fn the_lines_replay_to_the_server_through_outages_and_lost_history() {
+    let (mut server, _folder, file) = started(20);
+    let mut informerd = Informerd::start(&["--output", "json", "--list-at-end", "--kubeconfig", &file]);
+    informerd.line(|line| line.contains(r#""state":"Streaming","objects":20"#));
+    server.stop();
+    informerd.line(|line| line.contains(r#""state":"Backoff""#));
+    for number in 0..10 {
+        server.delete("pods", "default", &format!("pod-{number}")).unwrap();
+    }
+    // The same name again is another life: Deleted and Added, never Updated.
+    server.create(pod("pod-0")).unwrap();
+    server.faults().compact();
+    server.start_again().unwrap();
+    informerd.line(|line| line.contains(r#""state":"Streaming","objects":11"#));
+    server.create(pod("last")).unwrap();
+    informerd.line(|line| line.contains(r#""name":"last""#));
+    let replay = ended(informerd);
+    assert_eq!(by_name(&replay), pods_of(&server));
+    assert!(replay.causes["Relist"] >= 11, "{:?}", replay.causes);
+    assert!(replay.only_informer()["relists"].as_u64() >= Some(1));
+}
+
+#[test]
+fn a_kind_that_is_refused_degrades_alone_and_says_why() {
+    let (server, folder, file) = started(3);
+    server.faults().deny("list", "configmaps");
+    server.faults().deny("watch", "configmaps");
+    let config = folder.path().join("c.toml");
+    std::fs::write(&config, "[[informer]]\nkind = \"Pod\"\n[[informer]]\nkind = \"ConfigMap\"\n").unwrap();
+    let arguments = ["--kubeconfig", &file, "--config", config.to_str().unwrap()];
+    let mut informerd = Informerd::start(&arguments);
+    let address = informerd.probes();
+    let (mut denied, mut streaming) = (String::new(), String::new());
+    while denied.is_empty() || streaming.is_empty() {
+        let line = informerd.line(|line| line.contains("Denied") || line.contains("Streaming: 3 objects"));
+        if line.contains("Denied") { denied = line } else { streaming = line }
+    }
+    assert!(
+        denied.contains("ConfigMap") && denied.contains("(asked again every 30 to 60 s): denied"),
+        "{denied}"
+    );
+    let (code, reasons) = crate::process::http_get(&address, "/readyz");
+    assert!(code == 503 && reasons.starts_with("ConfigMap is not synced, Denied: denied"), "{reasons}");
+    server.create(pod("later")).unwrap();
+    informerd.line(|line| line.contains("Added") && line.contains("default/later"));
+}

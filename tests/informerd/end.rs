@@ -1,0 +1,70 @@
+//! How it ends: by signals, by time, by a reader that leaves, and by one that never reads.
+//!
+//! Answers "does every end drain, and does none hang?".
+
+use std::io::{BufRead, BufReader};
+
+use rustix::process::Signal;
+
+use crate::process::{Informerd, wait_for_code};
+use crate::replay::Replay;
+
+#[test]
+fn time_over_ends_with_a_summary() {
+    let (status, lines, _) = Informerd::start(&["--for", "1s"]).end();
+    assert!(status.success());
+    let at = lines.iter().position(|line| line.starts_with("summary after")).expect("a summary");
+    assert!(lines[at].ends_with("(time over): everything was delivered"), "{}", lines[at]);
+    assert!(lines[at + 1].starts_with("  Pod: "), "{:?}", &lines[at..]);
+    assert_eq!(lines.len(), at + 2, "something follows the summary");
+    assert!(lines.iter().all(|line| !line.contains('\u{1b}')), "colour in a pipe");
+}
+
+fn ends_drained_by(signal: Signal, name: &str) {
+    let mut informerd = Informerd::start(&["--output", "json", "--list-at-end"]);
+    informerd.line(|line| line.contains(r#""cause":"Watch""#));
+    informerd.signal(signal);
+    let (status, lines, stderr) = informerd.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    let replay = Replay::of(&lines);
+    replay.check_against_summary();
+    assert_eq!(replay.summary.unwrap()["ending"], name);
+}
+
+#[test]
+fn sigterm_drains_and_ends_with_code_zero() {
+    ends_drained_by(Signal::TERM, "SIGTERM");
+}
+
+#[test]
+fn ctrl_c_drains_and_ends_with_code_zero() {
+    ends_drained_by(Signal::INT, "SIGINT");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let (informerd, stdout) = Informerd::start_unread(&[]);
+    let first = BufReader::new(stdout).lines().next().unwrap().unwrap();
+    assert!(first.contains("Pod"), "{first}");
+    // The reader is dropped with its pipe.
+    let (status, _, stderr) = informerd.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+#[test]
+fn a_reader_that_never_reads_cannot_prevent_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("busy.toml");
+    std::fs::write(&file, "[run]\ndrain_seconds = 1\n[demo]\npods = 3000\nchanges_per_second = 1000\n")
+        .unwrap();
+    let (mut informerd, stdout) =
+        Informerd::start_unread(&["--output", "json", "--config", file.to_str().unwrap()]);
+    let address = informerd.probes();
+    wait_for_code(&address, "/readyz", 200);
+    informerd.signal(Signal::TERM);
+    let (status, _, stderr) = informerd.end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("not everything was delivered in time"), "{stderr}");
+    drop(stdout);
+}

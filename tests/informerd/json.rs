@@ -1,0 +1,73 @@
+//! JSON lines, for scripts: they replay to the cache.
+//!
+//! Answers "can a script trust the lines alone?", with the demo as the cluster.
+
+use serde_json::Value;
+
+use crate::process::Informerd;
+use crate::replay::Replay;
+
+#[test]
+fn the_lines_of_one_process_replay_to_exactly_the_cache() {
+    let informerd = Informerd::start(&["--output", "json", "--for", "3s", "--list-at-end"]);
+    let (status, lines, stderr) = informerd.end();
+    assert!(status.success(), "{status}: {stderr}");
+    let replay = Replay::of(&lines);
+    replay.check_against_summary();
+    assert!(replay.causes["InitialList"] >= 300 && replay.causes["Watch"] > 0, "{:?}", replay.causes);
+    assert_eq!(replay.summary.as_ref().unwrap()["ending"], "TimeOver");
+}
+
+#[test]
+fn the_status_is_told_when_it_changes_and_once_a_second() {
+    let informerd = Informerd::start(&["--output", "json", "--for", "3s"]);
+    let (_, lines, _) = informerd.end();
+    let statuses = Replay::of(&lines).statuses;
+    let states: Vec<&str> = statuses.iter().filter_map(|status| status["state"].as_str()).collect();
+    let synced = |status: &&Value| status["state"] == "Streaming" && status["objects"].as_u64() >= Some(290);
+    assert!(statuses.iter().filter(synced).count() >= 2, "{states:?}");
+    assert_eq!(states.last(), Some(&"Stopped"));
+    let members: Vec<&str> = statuses[0].as_object().unwrap().keys().map(String::as_str).collect();
+    for member in
+        ["kind", "state", "objects", "resourceVersion", "restarts", "relists", "lastError", "setAside"]
+    {
+        assert!(members.contains(&member), "no {member} in {members:?}");
+    }
+}
+
+#[test]
+fn a_resync_tells_every_object_again_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("resync.toml");
+    std::fs::write(&file, "[[informer]]\nkind = \"Pod\"\nresync_seconds = 1\n[demo]\npods = 20\n").unwrap();
+    let file = file.to_str().unwrap();
+    let informerd = Informerd::start(&["--output", "json", "--for", "4s", "--list-at-end", "--config", file]);
+    let (_, lines, _) = informerd.end();
+    let replay = Replay::of(&lines);
+    replay.check_against_summary();
+    assert!(replay.causes["Resync"] >= 20, "{:?}", replay.causes);
+}
+
+#[test]
+fn kinds_of_all_representations_replay_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kinds.toml");
+    let text = "[[informer]]\nkind = \"Pod\"\nrepresentation = \"metadata\"\n\
+                [[informer]]\nkind = \"Namespace\"\n";
+    std::fs::write(&file, text).unwrap();
+    let informerd = Informerd::start(&[
+        "--output",
+        "json",
+        "--for",
+        "2s",
+        "--list-at-end",
+        "--config",
+        file.to_str().unwrap(),
+    ]);
+    let (status, lines, stderr) = informerd.end();
+    assert!(status.success(), "{stderr}");
+    let replay = Replay::of(&lines);
+    assert_eq!(replay.objects, replay.cached);
+    let of = |kind: &str| replay.objects.keys().filter(|key| key.0 == kind).count();
+    assert!(of("Pod") >= 290 && of("Namespace") >= 4, "{} pods, {} namespaces", of("Pod"), of("Namespace"));
+}

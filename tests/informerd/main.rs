@@ -1,0 +1,15 @@
+//! What `informerd` promises, told to the real binary: arguments in, lines, codes and probes out.
+//!
+//! Answers "does the command do what the README says?". Each test starts its own process and, where a cluster is
+//! meant, its own in-memory API server; nothing sleeps, everything waits for a line or an end.
+//!
+//! Read next: `process.rs`, how a process is driven; `replay.rs`, what its lines add up to.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod cluster;
+mod end;
+mod json;
+mod probes;
+mod process;
+mod refusals;
+mod replay;

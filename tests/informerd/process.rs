@@ -1,0 +1,179 @@
+//! One informerd process: its arguments, its lines, its end.
+//!
+//! Answers "how does a test speak with the binary?". Invariants:
+//! 1. The process sees no cluster of the machine it runs on.
+//! 2. Every wait ends: with what it waits for, or after a minute with everything that was printed.
+//! 3. A process that a test leaves behind is killed.
+
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Far above what anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Informerd {
+    child: Child,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    /// Every line of stdout that was looked at.
+    pub(crate) seen: Vec<String>,
+}
+
+/// The command with these arguments, without the environment's clusters.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_informerd"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for variable in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "RUST_LOG", "NO_COLOR"] {
+        command.env_remove(variable);
+    }
+    command.env("TZ", "UTC").current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+impl Informerd {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut this = Self::spawn(command(arguments));
+        let stdout = this.child.stdout.take().unwrap();
+        this.stdout = lines_of(stdout);
+        this
+    }
+
+    pub(crate) fn start_with(arguments: &[&str], variable: (&str, &str)) -> Self {
+        let mut command = command(arguments);
+        command.env(variable.0, variable.1);
+        let mut this = Self::spawn(command);
+        let stdout = this.child.stdout.take().unwrap();
+        this.stdout = lines_of(stdout);
+        this
+    }
+
+    /// A process whose stdout nobody reads but the caller.
+    pub(crate) fn start_unread(arguments: &[&str]) -> (Self, ChildStdout) {
+        let mut this = Self::spawn(command(arguments));
+        let stdout = this.child.stdout.take().unwrap();
+        (this, stdout)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let stderr = lines_of(child.stderr.take().unwrap());
+        Self { child, stdout: channel().1, stderr, seen: Vec::new() }
+    }
+
+    /// Reads stdout up to a line that satisfies `wanted`, and gives it.
+    pub(crate) fn line(&mut self, wanted: impl Fn(&str) -> bool) -> String {
+        let deadline = in_a_minute();
+        loop {
+            let Ok(line) = self.stdout.recv_timeout(left(deadline)) else {
+                panic!("no such line in:\n{}\nstderr: {:?}", self.seen.join("\n"), self.rest_of_stderr());
+            };
+            self.seen.push(line.clone());
+            if wanted(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// Reads stdout to its end.
+    pub(crate) fn all(&mut self) -> &[String] {
+        let deadline = in_a_minute();
+        while let Ok(line) = self.stdout.recv_timeout(left(deadline)) {
+            self.seen.push(line);
+        }
+        &self.seen
+    }
+
+    /// Reads stderr up to the line that holds `wanted`.
+    pub(crate) fn told_on_stderr(&mut self, wanted: &str) -> String {
+        let deadline = in_a_minute();
+        loop {
+            let line =
+                self.stderr.recv_timeout(left(deadline)).unwrap_or_else(|_| panic!("no {wanted} on stderr"));
+            if line.contains(wanted) {
+                return line;
+            }
+        }
+    }
+
+    /// All of stderr; the process must be about to end.
+    pub(crate) fn rest_of_stderr(&mut self) -> String {
+        let _ended = self.child.kill();
+        self.stderr.iter().collect::<Vec<_>>().join("\n")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>, String) {
+        self.all();
+        let stderr = self.stderr.iter().collect::<Vec<_>>().join("\n");
+        (self.child.wait().unwrap(), std::mem::take(&mut self.seen), stderr)
+    }
+
+    /// Where the probes listen, from what it says at the start.
+    pub(crate) fn probes(&mut self) -> String {
+        let line = self.told_on_stderr("probes at");
+        let from = line.find("http://").unwrap() + "http://".len();
+        line[from..].split('/').next().unwrap().to_owned()
+    }
+}
+
+impl Drop for Informerd {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test of a real process gives up in real time")]
+fn in_a_minute() -> Instant {
+    Instant::now() + PATIENCE
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test of a real process gives up in real time")]
+fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
+fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (lines, inbox) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    inbox
+}
+
+/// The status code and body of a GET.
+pub(crate) fn http_get(address: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let code = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+    (code, body)
+}
+
+/// Asks until the answer has this code.
+pub(crate) fn wait_for_code(address: &str, path: &str, code: u16) {
+    let deadline = in_a_minute();
+    loop {
+        let (now, body) = http_get(address, path);
+        if now == code {
+            return;
+        }
+        assert!(!left(deadline).is_zero(), "{path} stays {now}: {body}");
+        std::thread::yield_now();
+    }
+}
