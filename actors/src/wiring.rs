@@ -312,10 +312,8 @@ pub(crate) fn raise<A: Child>(
     ended: impl FnOnce(Verdict) + Send + 'static,
 ) {
     let token = tasks.token();
-    eprintln!("SIZES actor {} spec {} tether {} contextfut {}", std::mem::size_of::<A>(), std::mem::size_of::<A::Spec>(), std::mem::size_of::<Tether>(), std::mem::size_of::<actix::dev::ContextFut<A, actix::Context<A>>>());
-    fn probe<F: Future<Output = Verdict>>(f: F) -> F { eprintln!("SIZES guard {}", std::mem::size_of::<F>()); f }
     arbiter.spawn(move || async move {
-        ended(probe(guard(child.inbox, child.spec, tether)).await);
+        ended(guard(child.inbox, child.spec, tether).await);
         drop(token);
     });
 }
