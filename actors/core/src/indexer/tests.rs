@@ -13,6 +13,7 @@ use crate::snapshot::fixture::{key, version, written};
 mod indices;
 mod parts;
 mod props;
+mod queued;
 mod replace;
 
 /// A store, and all that it has published.
