@@ -9,6 +9,7 @@ mod history;
 mod informer;
 mod lister;
 mod reflector;
+mod repair;
 mod store;
 mod supervision;
 mod threads;

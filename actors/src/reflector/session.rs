@@ -5,34 +5,37 @@
 //! 1. One loop, one `select!`, biased: stop first, data before timers, so that a deadline never beats data that is
 //!    already here.
 //! 2. A delivery is awaited before anything else is read: that is the back-pressure onto the socket.
-//! 3. A list, and a watch-list up to its end bookmark, holds one permit of the runtime's list budget.
+//! 3. At most one GET for a set-aside object is open, and a list that is delivered meanwhile ends it.
+//! 4. A list, and a watch-list up to its end bookmark, holds one permit of the runtime's list budget.
 //!
 //! ```text
 //!   machine ──effects──▶ streams, asks, timer ──what happened──▶ machine
 //! ```
-//! Read next: `informer_core::reflector`, which decides.
+//! Read next: `informer_core::reflector` and `informer_core::repair`, which decide.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::ResourceVersion;
-use informer_core::reflector::{Delivery, Effect, ListWatchMachine, SourceState, StreamId};
+use informer_core::meta::{Object, ObjectKey, ResourceVersion};
+use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, SourceState, StreamId};
+use informer_core::repair::RepairSchedule;
 use informer_core::request::ListRequest;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::ReflectorSpec;
 use crate::faults::Site;
 use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
-use crate::mailbox::ask;
+use crate::mailbox::{Closed, ask};
 use crate::messages::{Body, Delta, Epoch, Replace};
-use crate::runtime::{Chance, sleep_until};
+use crate::runtime::{Chance, Clock, sleep_until, within};
 
 /// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
 pub(super) async fn run<S: Body>(
@@ -65,6 +68,9 @@ struct Session<S: Body> {
     list: Option<ListStream<S>>,
     watches: Vec<(StreamId, WatchStream<S>)>,
     question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
+    /// The set-aside objects, and the GET for one of them.
+    repairs: RepairSchedule,
+    fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
     /// The permit of a watch-list whose initial events are still coming.
     listing: Rc<Cell<Option<OwnedSemaphorePermit>>>,
     /// Told when a watch-list has its permit: only now does its time begin to count.
@@ -77,6 +83,8 @@ enum Happened<S> {
     Version(Result<ResourceVersion, ListWatchError>),
     Watched(StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>),
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
+    RepairDue,
+    Fetched(Option<Object<S>>),
 }
 
 impl<S: Body> Session<S> {
@@ -89,6 +97,8 @@ impl<S: Body> Session<S> {
             list: None,
             watches: Vec::new(),
             question: None,
+            repairs: RepairSchedule::new(),
+            fetch: None,
             listing: Rc::default(),
             admitted: Rc::default(),
             spec,
@@ -116,13 +126,15 @@ impl<S: Body> Session<S> {
             self.report();
             let happened = self.next().await;
             self.spec.shared.strike(Site::ReflectorReceived);
-            self.tell(happened);
+            if self.tell(happened).await.is_err() {
+                return;
+            }
             tokio::task::coop::consume_budget().await;
         }
     }
 
     /// Does what the machine wants; an error means that the DeltaFifo is gone, and with it this epoch.
-    async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), crate::mailbox::Closed> {
+    async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
         match effect {
             Effect::List { request, everything } => self.list = Some(self.open_list(request, everything)),
             Effect::Watch { stream, request, everything } => {
@@ -153,14 +165,20 @@ impl<S: Body> Session<S> {
         Ok(())
     }
 
-    async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), crate::mailbox::Closed> {
+    async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), Closed> {
         let (epoch, source) = (self.epoch, self.spec.source.clone());
+        let now = self.moment();
         match delivery {
             Delivery::Replace(replacement) => {
                 self.report();
+                self.fetch = None;
+                self.repairs.observe_replace(&replacement, now);
                 ask(&self.spec.fifo, Replace { epoch, source, replacement }).await
             }
-            Delivery::Delta(parts) => ask(&self.spec.fifo, Delta { epoch, source, parts }).await,
+            Delivery::Delta(parts) => {
+                self.repairs.observe_parts(&parts, now);
+                ask(&self.spec.fifo, Delta { epoch, source, parts }).await
+            }
             _ => Ok(()),
         }
     }
@@ -188,6 +206,22 @@ impl<S: Body> Session<S> {
         .boxed_local()
     }
 
+    /// Asks for one set-aside object. What does not answer in time, or does not decode yet, was not found.
+    fn open_fetch(&self, key: ObjectKey) -> LocalBoxFuture<'static, Option<Object<S>>> {
+        let (answer, limit) = (self.source.get(key.clone()), self.spec.config.answer_deadline);
+        async move {
+            match within(limit, answer).await {
+                Some(Ok(found)) => found,
+                Some(Err(error)) => {
+                    tracing::debug!(%key, %error, "a set-aside object is still unreadable");
+                    None
+                }
+                None => None,
+            }
+        }
+        .boxed_local()
+    }
+
     fn known(&self, everything: bool) -> Known<S> {
         if everything { Known::nothing() } else { Known::new(Arc::clone(&self.spec.shared.published)) }
     }
@@ -195,7 +229,7 @@ impl<S: Body> Session<S> {
     /// Waits for the next thing to happen.
     async fn next(&mut self) -> Happened<S> {
         let clock = self.spec.shared.runtime.0.clock.clone();
-        let deadline = self.machine.poll_timeout();
+        let (deadline, repair_due) = (self.machine.poll_timeout(), self.repairs.poll_timeout());
         let machine = &self.machine;
         tokio::select! {
             biased;
@@ -211,17 +245,36 @@ impl<S: Body> Session<S> {
                 Happened::Watched(stream, item)
             }
             part = next_listed(&mut self.list) => Happened::Listed(part),
-            () = async {
-                match deadline {
-                    Some(at) => sleep_until(&clock, at).await,
-                    None => pending().await,
-                }
-            } => Happened::Timeout,
+            found = settled(&mut self.fetch) => {
+                self.fetch = None;
+                Happened::Fetched(found)
+            }
+            () = at_last(&clock, deadline) => Happened::Timeout,
+            () = at_last(&clock, repair_due) => Happened::RepairDue,
         }
     }
 
-    fn tell(&mut self, happened: Happened<S>) {
+    /// Tells the machine, or the schedule of repairs; an error means that the DeltaFifo is gone.
+    async fn tell(&mut self, happened: Happened<S>) -> Result<(), Closed> {
         let now = self.moment();
+        match happened {
+            Happened::RepairDue => {
+                let due = self.repairs.handle_timeout(now);
+                self.fetch = due.map(|key| self.open_fetch(key));
+            }
+            Happened::Fetched(found) => {
+                if let Some(good) = self.repairs.handle_answer(found, now) {
+                    let (epoch, source) = (self.epoch, self.spec.source.clone());
+                    let parts = vec![WatchPart::Fetched(good)];
+                    return ask(&self.spec.fifo, Delta { epoch, source, parts }).await;
+                }
+            }
+            happened => self.tell_machine(happened, now),
+        }
+        Ok(())
+    }
+
+    fn tell_machine(&mut self, happened: Happened<S>, now: Moment) {
         match happened {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Admitted => self.machine.handle_admitted(now),
@@ -237,10 +290,11 @@ impl<S: Body> Session<S> {
                 self.list = None;
                 self.machine.handle_list_end(ended.map_or(Ok(()), |part| part.map(drop)), now);
             }
+            Happened::RepairDue | Happened::Fetched(_) => {}
         }
     }
 
-    fn moment(&mut self) -> informer_core::reflector::Moment {
+    fn moment(&mut self) -> Moment {
         self.chance.moment(&self.spec.shared.runtime.0.clock)
     }
 
@@ -262,6 +316,13 @@ fn permitted<T: 'static>(
     // The budget is never closed, so there is always a permit in the end.
     let permit = Arc::clone(budget).acquire_owned();
     stream::once(async move { open(permit.await.ok()) }).flatten().boxed_local()
+}
+
+async fn at_last(clock: &Clock, deadline: Option<Duration>) {
+    match deadline {
+        Some(at) => sleep_until(clock, at).await,
+        None => pending().await,
+    }
 }
 
 fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<Output = T> {

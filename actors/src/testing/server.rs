@@ -6,7 +6,7 @@
 //! 2. Requests are logged in order, as the lines that tests read.
 //! 3. A switch acts on what comes after it; `refuse` counts down.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,7 @@ use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use tokio::sync::watch;
 
 mod live;
+mod poison;
 
 use live::Live;
 
@@ -52,6 +53,8 @@ struct State<S> {
     generation: u64,
     end_with: Option<ListWatchError>,
     hold_lists: bool,
+    hold_gets: bool,
+    poisoned: BTreeSet<ObjectKey>,
     page: usize,
     frozen: bool,
 }
@@ -90,6 +93,8 @@ impl<S: Body> Server<S> {
             generation: 0,
             end_with: None,
             hold_lists: false,
+            hold_gets: false,
+            poisoned: BTreeSet::new(),
             page: 64,
             frozen: false,
         };
@@ -297,9 +302,8 @@ impl<S: Body> ListWatch<S> for Server<S> {
         }
         let named =
             |object: &&Object<S>| request.name.as_deref().is_none_or(|name| object.key().name() == name);
-        let objects: Vec<Object<S>> = state.objects.values().filter(named).cloned().collect();
-        let parts: Vec<_> =
-            objects.chunks(state.page).map(|part| Ok(ListPart::Objects(part.to_vec()))).collect();
+        let objects: Vec<&Object<S>> = state.objects.values().filter(named).collect();
+        let parts = state.list_parts(&objects);
         let end = ListPart::End { version: version(state.revision), token: None };
         let server = self.clone();
         let last = async move {
@@ -330,9 +334,8 @@ impl<S: Body> ListWatch<S> for Server<S> {
         let mut marker = Vec::new();
         if request.initial_events {
             position = state.forgotten + state.history.len();
-            let objects: Vec<_> = state.objects.values().cloned().collect();
-            let part =
-                |objects: &[Object<S>]| objects.iter().cloned().map(WatchPart::Applied).collect::<Vec<_>>();
+            let objects: Vec<_> = state.objects.values().collect();
+            let part = |objects: &[&Object<S>]| objects.iter().map(|object| state.initial(object)).collect();
             head.extend(objects.chunks(state.page).map(|objects| Ok(part(objects))));
             let end = WatchPart::Bookmark { version: version(state.revision), initial_events_end: true };
             marker.push(Ok(vec![end]));
@@ -350,8 +353,13 @@ impl<S: Body> ListWatch<S> for Server<S> {
 
     fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>> {
         let mut state = self.state();
-        let answer = state.admit(format!("GET {key}")).map(|()| state.objects.get(&key).cloned());
-        std::future::ready(answer).boxed_local()
+        let answer = state.admit(format!("GET {key}")).and_then(|()| state.found(&key));
+        let server = self.clone();
+        async move {
+            server.until_gets_released().await;
+            answer
+        }
+        .boxed_local()
     }
 }
 

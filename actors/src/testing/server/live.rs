@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 
-use super::{Happened, Server, version};
+use super::Server;
 use crate::list_watch::WatchStream;
 use crate::messages::Body;
 
@@ -54,15 +54,7 @@ impl<S: Body> Live<S> {
             return Next::End(Some(ListWatchError::Expired("the watch was compacted away".into())));
         };
         let news = state.history[untold..].iter().filter(|(revision, _)| *revision > self.from);
-        let parts: Vec<_> = news
-            .map(|(revision, happened)| match happened {
-                Happened::Applied(object) => WatchPart::Applied(object.clone()),
-                Happened::Deleted(object) => WatchPart::Deleted(object.clone()),
-                Happened::Bookmark => {
-                    WatchPart::Bookmark { version: version(*revision), initial_events_end: false }
-                }
-            })
-            .collect();
+        let parts: Vec<_> = news.map(|(revision, happened)| state.part(*revision, happened)).collect();
         self.position = end;
         if parts.is_empty() { Next::Wait } else { Next::Parts(parts) }
     }

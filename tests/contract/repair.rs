@@ -1,0 +1,235 @@
+//! REF-32 and REF-41 to REF-43 on the running pipeline: objects that cannot be read, and how they come back.
+
+use std::time::Duration;
+
+use informer_core::list_watch_error::ListWatchError;
+
+use crate::world::{Watched, World, pass, run, settle, three};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The GETs so far.
+fn gets(world: &World) -> usize {
+    world.server.requests().iter().filter(|line| line.starts_with("GET ")).count()
+}
+
+/// Waits for the next GET and says how long that took.
+async fn next_get(world: &World) -> Duration {
+    let (before, asked) = (world.runtime.now(), gets(world));
+    while gets(world) == asked {
+        pass(Duration::from_secs(1)).await;
+        assert!(world.runtime.now() - before < 20 * MINUTE, "it is not asked for any more");
+    }
+    world.runtime.now() - before
+}
+
+/// A subscriber that knows the three objects, and `a/one` set aside since now.
+async fn broken(world: &World) -> Watched {
+    world.synced().await;
+    let watched = world.watched();
+    watched.synced().await;
+    watched.told.clear_lines();
+    world.server.poison("a/one");
+    world.apply("a/one", "unreadable").await;
+    assert_eq!(world.informer.status().set_aside, 1);
+    watched
+}
+
+#[test]
+fn ref_32_a_frame_that_cannot_be_read_is_set_aside_and_nothing_relists() {
+    run(three, |world| async move {
+        let watched = broken(&world).await;
+        let snapshot = world.informer.snapshot();
+        let aside = snapshot.set_aside().next().expect("one is set aside");
+        assert_eq!(
+            (aside.key.to_string(), aside.version.clone()),
+            ("a/one".to_owned(), world.server.version())
+        );
+        assert_eq!(
+            snapshot.get(&aside.key).map(|object| object.body().as_str()),
+            Some("1"),
+            "the last good one"
+        );
+        let status = world.informer.status();
+        assert_eq!((status.data.set_aside, status.relists(), status.restarts), (1, 0, 0));
+        assert_eq!((watched.told.len(), gets(&world)), (0, 0));
+    });
+}
+
+#[test]
+fn ref_41_a_set_aside_object_is_asked_for_after_1_min_and_then_at_gaps_of_1_to_10_min_for_hours() {
+    run(three, |world| async move {
+        broken(&world).await;
+        let mut gaps = Vec::new();
+        while gaps.iter().sum::<Duration>() < 3 * 60 * MINUTE {
+            gaps.push(next_get(&world).await);
+        }
+        let second = Duration::from_secs(1);
+        assert!(gaps[0] >= MINUTE && gaps[0] <= 2 * MINUTE + second, "{:?}", gaps[0]);
+        assert!(gaps.iter().all(|gap| *gap + second >= MINUTE && *gap <= 10 * MINUTE + second), "{gaps:?}");
+        assert!(gaps[4..].iter().all(|gap| *gap + second >= 5 * MINUTE), "{gaps:?}");
+        assert!(world.server.requests().iter().all(|line| !line.starts_with("LIST")), "nothing relists");
+    });
+}
+
+#[test]
+fn ref_41_a_good_answer_is_told_with_cause_watch_and_ends_the_mark() {
+    run(three, |world| async move {
+        let watched = broken(&world).await;
+        world.server.poison("c/new");
+        let newest = world.apply("c/new", "unreadable from birth").await;
+        world.server.heal("a/one");
+        world.server.heal("c/new");
+        until_after(&world, 3 * MINUTE, || watched.told.len() == 2).await;
+        let mut lines = watched.told.lines();
+        lines.sort();
+        assert_eq!(lines, ["Added(Watch) c/new@6".to_owned(), "Updated(Watch) a/one@5".to_owned()]);
+        assert_eq!(world.informer.status().set_aside, 0);
+        assert_eq!(world.informer.snapshot().versions()[0].1, newest, "a GET moves no version on");
+        world.agrees().await;
+        watched.agrees(&world).await;
+        let asked = gets(&world);
+        pass(60 * MINUTE).await;
+        assert_eq!(gets(&world), asked, "what is repaired is not asked for again");
+    });
+}
+
+/// Waits for a condition, for at most this simulated time.
+async fn until_after(world: &World, limit: Duration, condition: impl Fn() -> bool) {
+    let before = world.runtime.now();
+    while !condition() {
+        assert!(world.runtime.now() - before < limit, "the condition did not come true within {limit:?}");
+        pass(Duration::from_millis(500)).await;
+    }
+}
+
+#[test]
+fn ref_41_frames_older_than_a_fetched_object_change_nothing_and_a_restart_asks_at_the_watchs_version() {
+    run(three, |world| async move {
+        let watched = broken(&world).await;
+        let reached = world.server.version();
+        world.server.freeze_watches(true);
+        world.server.apply("b/one", "told late".to_owned());
+        world.server.apply("a/one", "between".to_owned());
+        world.server.heal("a/one");
+        let newest = world.server.apply("a/one", "ahead of the watch".to_owned());
+        until_after(&world, 3 * MINUTE, || watched.told.len() == 1).await;
+        assert_eq!(watched.told.lines(), [format!("Updated(Watch) a/one@{newest}")]);
+        assert_eq!(world.informer.snapshot().versions()[0].1, reached, "the watch has not told so much");
+        world.server.end_watches(None);
+        world.server.freeze_watches(false);
+        world.agrees().await;
+        watched.agrees(&world).await;
+        let last = world.server.requests().into_iter().rfind(|line| line.starts_with("WATCH"));
+        assert_eq!(last, Some(format!("WATCH version=\"{reached}\"")));
+        assert_eq!(watched.told.lines()[1..], ["Updated(Watch) b/one@6".to_owned()], "only the other object");
+    });
+}
+
+#[test]
+fn ref_41_an_answer_that_the_watch_has_overtaken_is_dropped() {
+    run(three, |world| async move {
+        let watched = broken(&world).await;
+        world.server.heal("a/one");
+        world.server.hold_gets(true);
+        next_get(&world).await;
+        let newest = world.apply("a/one", "told by the watch").await;
+        world.server.hold_gets(false);
+        settle().await;
+        assert_eq!(watched.lines(1).await, [format!("Updated(Watch) a/one@{newest}")]);
+        pass(30 * MINUTE).await;
+        assert_eq!((watched.told.len(), gets(&world)), (1, 1));
+        world.agrees().await;
+    });
+}
+
+#[test]
+fn ref_41_at_most_one_get_is_open_and_one_that_is_never_answered_ends_at_its_deadline() {
+    run(three, |world| async move {
+        broken(&world).await;
+        world.server.poison("a/two");
+        world.apply("a/two", "unreadable too").await;
+        world.server.hold_gets(true);
+        next_get(&world).await;
+        let second = next_get(&world).await;
+        assert!(second >= Duration::from_secs(29), "{second:?}: the first was open for 30 s");
+        world.apply("b/one", "the stream goes on meanwhile").await;
+    });
+}
+
+#[test]
+fn ref_42_a_get_that_finds_nothing_tells_nothing_and_the_watch_tells_the_deletion() {
+    run(three, |world| async move {
+        let watched = broken(&world).await;
+        world.server.freeze_watches(true);
+        let gone = world.server.delete("a/one").expect("it is there");
+        world.server.heal("a/one");
+        next_get(&world).await;
+        settle().await;
+        let status = world.informer.status();
+        assert_eq!((watched.told.len(), status.set_aside, status.objects), (0, 1, 3));
+        world.server.freeze_watches(false);
+        world.reaches(&gone).await;
+        assert_eq!(watched.lines(1).await, [format!("Deleted(Watch) a/one@{gone}")]);
+        assert_eq!(world.informer.status().set_aside, 0);
+    });
+}
+
+#[test]
+fn ref_42_an_object_never_read_is_never_told_and_its_entry_ends_with_the_watchs_deletion() {
+    run(three, |world| async move {
+        world.synced().await;
+        let watched = world.watched();
+        watched.synced().await;
+        world.server.poison("c/new");
+        world.apply("c/new", "unreadable from birth").await;
+        next_get(&world).await;
+        assert_eq!(world.informer.status().set_aside, 1);
+        world.delete("c/new").await;
+        settle().await;
+        assert_eq!((watched.told.len(), world.informer.status().set_aside), (3, 0));
+        let asked = gets(&world);
+        pass(60 * MINUTE).await;
+        assert_eq!(gets(&world), asked);
+    });
+}
+
+#[test]
+fn ref_43_a_deletion_that_cannot_be_read_is_told_inexactly_and_sets_nothing_aside() {
+    run(three, |world| async move {
+        world.synced().await;
+        let watched = world.watched();
+        watched.synced().await;
+        watched.told.clear_lines();
+        world.server.poison("a/one");
+        world.delete("a/one").await;
+        assert_eq!(watched.lines(1).await, ["Missed(Watch) a/one@2".to_owned()]);
+        assert_eq!(world.informer.status().set_aside, 0);
+    });
+}
+
+#[test]
+fn rf_23_and_ref_41_what_a_list_sets_aside_is_repaired_too_after_restarts_and_relists() {
+    run(
+        |server| {
+            three(server);
+            server.serve_watch_list(false);
+            server.poison("a/one");
+        },
+        |world| async move {
+            world.synced().await;
+            let watched = world.watched();
+            watched.synced().await;
+            assert_eq!((watched.told.len(), world.informer.status().set_aside), (2, 1));
+            pass(MINUTE / 2).await;
+            world.server.end_watches(Some(ListWatchError::Expired("too old resource version".into())));
+            world.informer.wait_until(|status| status.relists() == 1).await.expect("it relists");
+            world.streaming().await;
+            settle().await;
+            world.server.heal("a/one");
+            until_after(&world, 2 * MINUTE, || world.informer.status().set_aside == 0).await;
+            assert_eq!(watched.told.lines().last().map(String::as_str), Some("Added(Watch) a/one@2"));
+            watched.agrees(&world).await;
+        },
+    );
+}
