@@ -16,7 +16,7 @@
 //! Read next: `supervisor.rs`, who answers; `informer_core::restart`, who decides.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Pending, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ use actix::dev::ContextFut;
 use actix::dev::channel::AddressReceiver;
 use actix::{Actor, Addr, Context, Supervised};
 use arc_swap::ArcSwapOption;
+use futures_util::future::{Either, LocalBoxFuture};
 use informer_core::restart::{Exit, Role, Verdict};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -90,40 +91,45 @@ impl fmt::Debug for Tether {
     }
 }
 
-/// Runs one child until it is not to be restarted again. Give its end to whoever keeps the books by awaiting this.
-pub(crate) async fn guard<A: Child>(inbox: AddressReceiver<A>, spec: A::Spec, tether: Tether) -> Verdict {
-    let mut life = Life { state: LifeState::Unborn(inbox), spec, worn: false, epoch: tether.group.current() };
-    let grouped = matches!(tether.role, Role::Group | Role::Reflector);
-    loop {
-        let exit = tokio::select! {
-            biased;
-            () = tether.stop.cancelled() => Exit::Asked,
-            () = tether.group.changed_from(life.epoch), if grouped => {
-                life.epoch = tether.group.current();
-                life.worn = true;
-                continue;
-            }
-            exit = life.live(&tether) => exit,
-        };
-        let verdict = if exit == Exit::Asked { Verdict::Done } else { decide(&tether, &exit).await };
-        let after = match verdict {
-            Verdict::Restart { after } | Verdict::RestartGroup { after } => after,
-            ref end => {
-                let end = end.clone();
+/// One child under guard.
+pub(crate) struct Guard<A: Child> {
+    tether: Tether,
+    life: Life<A>,
+}
+
+impl<A: Child> Guard<A> {
+    pub(crate) fn new(inbox: AddressReceiver<A>, spec: A::Spec, tether: Tether) -> Self {
+        let life = Life { state: LifeState::Unborn(inbox), spec, worn: false, epoch: tether.group.current() };
+        Self { tether, life }
+    }
+
+    /// Runs the child until it is not to be restarted again, and gives the last verdict.
+    pub(crate) async fn keep(mut self) -> Verdict {
+        let Self { tether, life } = &mut self;
+        let grouped = matches!(tether.role, Role::Group | Role::Reflector);
+        loop {
+            let exit = tokio::select! {
+                biased;
+                () = tether.stop.cancelled() => Exit::Asked,
+                () = changed(tether, life.epoch, grouped) => {
+                    life.epoch = tether.group.current();
+                    life.worn = true;
+                    continue;
+                }
+                exit = life.live(tether) => exit,
+            };
+            // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
+            if let Some(end) = Box::pin(life.after(exit, tether, grouped)).await {
                 life.end();
                 return end;
             }
-        };
-        if !pause(&tether, life.epoch, after, grouped).await {
-            life.end();
-            return Verdict::Done;
         }
-        if matches!(verdict, Verdict::RestartGroup { .. }) {
-            tether.group.begin_after(life.epoch);
-        }
-        life.epoch = tether.group.current();
-        life.worn = true;
     }
+}
+
+/// Ends when the group of a member has moved on; never for a child that is no member.
+fn changed(tether: &Tether, epoch: Epoch, grouped: bool) -> Either<LocalBoxFuture<'_, ()>, Pending<()>> {
+    if grouped { Either::Left(Box::pin(tether.group.changed_from(epoch))) } else { Either::Right(pending()) }
 }
 
 /// Waits out a backoff, shorter if the whole group is restarted meanwhile; false at the stop.
@@ -177,6 +183,24 @@ enum LifeState<A: Child> {
 }
 
 impl<A: Child> Life<A> {
+    /// Carries out what is decided about an exit; a verdict if that was the end.
+    async fn after(&mut self, exit: Exit, tether: &Tether, grouped: bool) -> Option<Verdict> {
+        let verdict = if exit == Exit::Asked { Verdict::Done } else { decide(tether, &exit).await };
+        let after = match verdict {
+            Verdict::Restart { after } | Verdict::RestartGroup { after } => after,
+            end => return Some(end),
+        };
+        if !pause(tether, self.epoch, after, grouped).await {
+            return Some(Verdict::Done);
+        }
+        if matches!(verdict, Verdict::RestartGroup { .. }) {
+            tether.group.begin_after(self.epoch);
+        }
+        self.epoch = tether.group.current();
+        self.worn = true;
+        None
+    }
+
     /// Polls the actor until it ends, one way or another.
     async fn live(&mut self, tether: &Tether) -> Exit {
         if let Err(exit) = self.birth().and_then(|()| self.rebirth()) {

@@ -13,6 +13,7 @@
 //! subscription with a reason. Read next: `callback.rs` and `pipeline.rs`, the two kinds of receivers of ours.
 
 use std::fmt;
+use std::sync::Arc;
 
 use actix::ActorContext;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
@@ -53,7 +54,7 @@ pub(crate) struct ListenerSpec<S: Body> {
 
 /// One subscriber's actor.
 pub(crate) struct Listener<S: Body> {
-    spec: ListenerSpec<S>,
+    spec: Arc<ListenerSpec<S>>,
     backlog: Backlog<S>,
     seen: Option<Snapshot<S>>,
     sync: SyncTracker,
@@ -87,9 +88,9 @@ impl<S: Body> Supervised for Listener<S> {
 }
 
 impl<S: Body> Child for Listener<S> {
-    type Spec = ListenerSpec<S>;
+    type Spec = Arc<ListenerSpec<S>>;
 
-    fn build(spec: &ListenerSpec<S>) -> Self {
+    fn build(spec: &Arc<ListenerSpec<S>>) -> Self {
         Self {
             spec: spec.clone(),
             backlog: Backlog::starting_from(Snapshot::empty()),
@@ -330,22 +331,6 @@ impl<S: Body> From<Change<S>> for Notify<S> {
             Change::Added { object, cause } => Self::Added { object, cause },
             Change::Updated { old, object, cause } => Self::Updated { old, object, cause },
             Change::Deleted { last, exact, cause, .. } => Self::Deleted { last, exact, cause },
-        }
-    }
-}
-
-impl<S: Body> Clone for ListenerSpec<S> {
-    fn clone(&self) -> Self {
-        let delivery = match &self.delivery {
-            Delivery::Push(recipient) => Delivery::Push(recipient.clone()),
-            Delivery::Pull => Delivery::Pull,
-        };
-        Self {
-            shared: self.shared.clone(),
-            id: self.id,
-            seat: self.seat.clone(),
-            delivery,
-            processor: self.processor.clone(),
         }
     }
 }

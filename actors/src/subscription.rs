@@ -233,7 +233,7 @@ impl<S: Body> Informer<S> {
             seat: seat.clone(),
             processor: running.family.processor.clone(),
         };
-        running.seat(&listener, &tasks, Raised { inbox, spec });
+        running.seat(&listener, &tasks, Raised { inbox, spec: Arc::new(spec) });
         let on_roll = running.roll.add(seat.clone());
         Ok(Subscription { id, seat, listener, tasks, informer: self.clone(), _on_roll: on_roll })
     }

@@ -33,7 +33,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::delta_fifo::{DeltaFifo, DeltaFifoSpec};
 use crate::faults::Site;
-use crate::guard::{Child, GroupEpoch, Tether, guard};
+use crate::guard::{Child, GroupEpoch, Guard, Tether};
 use crate::indexer::{Indexer, IndexerSpec};
 use crate::list_watch::Connect;
 use crate::listener::Listener;
@@ -312,9 +312,12 @@ pub(crate) fn raise<A: Child>(
     ended: impl FnOnce(Verdict) + Send + 'static,
 ) {
     let token = tasks.token();
-    arbiter.spawn(move || async move {
-        ended(guard(child.inbox, child.spec, tether).await);
-        drop(token);
+    arbiter.spawn(move || {
+        let guard = Box::pin(Guard::new(child.inbox, child.spec, tether).keep());
+        async move {
+            ended(guard.await);
+            drop(token);
+        }
     });
 }
 
