@@ -1,0 +1,51 @@
+//! What it costs to make a body of a pod's bytes.
+//!
+//! Answers "how long does one production-like pod of 8.8 KB take?", as a whole type, without `managedFields`, as a
+//! tree, and for the metadata alone. Wall time of one thread, making and freeing together; the texts differ, so that
+//! no branch is learnt by heart.
+//!
+//! ```sh
+//! cargo bench --bench decode
+//! ```
+
+mod support {
+    pub(crate) mod pod;
+    pub(crate) mod setup;
+}
+
+use std::hint::black_box;
+
+use actix_informer::representation::{Dynamic, Prune, Representation, Typed, meta_scan};
+use criterion::{Criterion, Throughput};
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::discovery::ApiResource;
+use support::pod::pods;
+use support::setup::criterion;
+
+/// Texts in one iteration: a chunk of the client's.
+const CHUNK: usize = 64;
+
+fn main() {
+    let mut criterion = criterion();
+    decode(&mut criterion);
+    criterion.final_summary();
+}
+
+fn decode(criterion: &mut Criterion) {
+    let pods = pods(CHUNK);
+    let (typed, prune) = (Typed::<Pod>::new(), Prune::default());
+    let dynamic = Dynamic::new(&ApiResource::erase::<Pod>(&()));
+    let bytes: usize = pods.iter().map(String::len).sum();
+    let mut group = criterion.benchmark_group("decode/64_pods");
+    group.throughput(Throughput::ElementsAndBytes { elements: CHUNK as u64, bytes: bytes as u64 });
+    let mut bench = |name: &str, work: &dyn Fn(&str)| {
+        group.bench_function(name, |bencher| bencher.iter(|| pods.iter().for_each(|pod| work(pod))));
+    };
+    bench("whole", &|pod| drop(black_box(serde_json::from_str::<Pod>(pod).expect("a pod"))));
+    bench("typed", &|pod| drop(black_box(typed.keep(pod, &prune).expect("a pod"))));
+    bench("metadata_scan", &|pod| {
+        let scan = meta_scan(pod.as_bytes());
+        black_box((scan.key().expect("a name"), scan.uid(), scan.version().expect("a version")));
+    });
+    bench("dynamic", &|pod| drop(black_box(dynamic.keep(pod, &prune).expect("a pod"))));
+}

@@ -1,0 +1,158 @@
+//! What reading the store costs, with and without a writer, and what writing it costs.
+//!
+//! Answers "how long does a get, a namespace, an index value, the whole store take on 100,000 objects, while a pipeline
+//! applies batches of 64 as fast as it can, and while it is idle?" through a `Lister`, and "what does one update cost
+//! the store itself?", by batch size, with and without an index. Wall time.
+//!
+//! ```sh
+//! cargo bench --bench snapshot
+//! ```
+
+mod support {
+    pub(crate) mod feed;
+    pub(crate) mod objects;
+    pub(crate) mod setup;
+}
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::time::Duration;
+
+use actix_informer::core::delta::{Cause, Replacement};
+use actix_informer::core::index::IndexSpec;
+use actix_informer::core::indexer::{Progress, Store};
+use actix_informer::core::meta::SourceId;
+use actix_informer::core::snapshot::Snapshot;
+use actix_informer::informer::Informer;
+use actix_informer::lister::Lister;
+use actix_informer::runtime::Runtime;
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use support::feed::feed;
+use support::objects::{BATCH, Batch, Body, Population, key, namespace, scaled};
+use support::setup::criterion;
+
+/// Results that a timed stretch keeps, to be freed after it, as the Indexer has them freed elsewhere.
+const KEPT: u64 = 32;
+
+/// Values of the index `node`: 50 objects each.
+const NODES: usize = 2_000;
+
+/// Whether somebody writes meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    Idle,
+    Busy,
+}
+
+fn main() {
+    let mut criterion = criterion();
+    for writer in [Writer::Idle, Writer::Busy] {
+        reads(&mut criterion, writer);
+    }
+    writes(&mut criterion);
+    criterion.final_summary();
+}
+
+fn reads(criterion: &mut Criterion, writer: Writer) {
+    let keys = scaled(100_000);
+    let mut group = criterion.benchmark_group(format!("snapshot/read/{writer:?}").to_lowercase());
+    let (runtime, informer) = filled(keys, writer);
+    let lister = informer.lister();
+    let numbers = Scattered::new(keys);
+    let mut bench = |name: &str, objects: usize, read: &dyn Fn(&Lister<Body>) -> usize| {
+        group.throughput(Throughput::Elements(objects as u64));
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(read(&lister))));
+    };
+    let wanted: Vec<_> = (0..keys).map(key).collect();
+    bench("get", 1, &|lister| usize::from(lister.get(&wanted[numbers.next()]).is_some()));
+    let namespaces: Vec<_> = (0..keys).map(namespace).collect();
+    bench("namespace_of_200", 200, &|lister| {
+        lister.snapshot().namespace(&namespaces[numbers.next()]).map(|object| **object).fold(0, usize::max)
+    });
+    let nodes: Vec<_> = (0..keys).map(node).collect();
+    bench("index_value_of_50", 50, &|lister| {
+        let snapshot = lister.snapshot();
+        let found = snapshot.by_index("node", &nodes[numbers.next()]).expect("the index exists");
+        found.map(|object| **object).fold(0, usize::max)
+    });
+    bench("all", keys, &|lister| lister.snapshot().iter().map(|object| **object).fold(0, usize::max));
+    group.finish();
+    drop((lister, informer, runtime));
+}
+
+/// A running informer that has listed everything; a busy one goes on updating it.
+fn filled(keys: usize, writer: Writer) -> (Runtime, Informer<Body>) {
+    let mut population = Population::new(keys);
+    let (objects, version) = (population.everything(), population.version());
+    let live: BoxStream<'static, Batch> = match writer {
+        Writer::Idle => stream::pending().boxed(),
+        Writer::Busy => stream::repeat_with(move || population.batch(BATCH)).boxed(),
+    };
+    let runtime = Runtime::threads().decoders(1).start_jitter(Duration::ZERO).start();
+    let runtime = runtime.expect("the system gives three threads");
+    let informer = Informer::builder(&runtime, "read")
+        .source_with(feed(&objects, version, live))
+        .index("node", |object| [node(**object)])
+        .start()
+        .expect("its name is free and it has a source");
+    let main = actix_rt::Runtime::new().expect("the system gives a runtime");
+    main.block_on(informer.synced()).expect("it lists");
+    (runtime, informer)
+}
+
+/// What the store's own work costs, nobody reading; per update.
+fn writes(criterion: &mut Criterion) {
+    let keys = scaled(100_000);
+    for (name, indices) in [("plain", Vec::new()), ("indexed", vec![by_node()])] {
+        let mut group = criterion.benchmark_group(format!("snapshot/apply_parts/{name}"));
+        let mut ready = None;
+        for size in [1, BATCH] {
+            group.throughput(Throughput::Elements(size as u64));
+            group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+                let (population, store) = ready.get_or_insert_with(|| stored(keys, indices.clone()));
+                let source = SourceId::default();
+                let next = || population.batch(size).into_iter().map(|part| (source.clone(), part)).collect();
+                bencher.iter_batched(next, |parts| store.apply_parts(parts), BatchSize::NumIterations(KEPT));
+            });
+        }
+    }
+}
+
+fn by_node() -> IndexSpec<Body> {
+    IndexSpec::new("node", |object| vec![node(**object)])
+}
+
+fn stored(keys: usize, indices: Vec<IndexSpec<Body>>) -> (Population, Store<Body>) {
+    let mut population = Population::new(keys);
+    let objects = population.everything();
+    let version = population.version();
+    let list = Replacement { version, cause: Cause::InitialList, objects, set_aside: Vec::new() };
+    let mut store = Store::new(Snapshot::empty(), indices);
+    store.begin_replace(SourceId::default(), list);
+    while matches!(store.advance(usize::MAX), Progress::More) {}
+    (population, store)
+}
+
+/// What the index `node` files an object under; an update does not change it.
+fn node(number: usize) -> String {
+    format!("node-{:04}", number % NODES)
+}
+
+/// Numbers below a bound, far from each other.
+struct Scattered {
+    bound: usize,
+    now: Cell<usize>,
+}
+
+impl Scattered {
+    fn new(bound: usize) -> Self {
+        Self { bound, now: Cell::new(0) }
+    }
+
+    fn next(&self) -> usize {
+        self.now.set((self.now.get() + 75_577) % self.bound);
+        self.now.get()
+    }
+}
