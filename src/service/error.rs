@@ -20,7 +20,7 @@ pub enum Error {
     #[error(transparent)]
     NoCluster(#[from] NoCluster),
     /// The cluster's configuration cannot be used.
-    #[error("the cluster cannot be used: {0}")]
+    #[error(transparent)]
     Client(#[from] client::Error),
     /// The threads did not start.
     #[error("no threads: {0}")]

@@ -10,7 +10,7 @@
 //!
 //! Effects: one worker thread, at most 64 connections.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -67,9 +67,19 @@ impl Vitals {
     }
 }
 
+/// Takes the address, before anything else has begun.
+pub(super) fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let failed = |source| Error::Probes { address, source };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
 /// Answers on this socket until the handle says stop.
-pub(super) fn serve(listener: TcpListener, vitals: Arc<Vitals>) -> Result<ServerHandle, Error> {
-    let address = listener.local_addr();
+pub(super) fn serve(
+    (listener, address): (TcpListener, SocketAddr),
+    vitals: Arc<Vitals>,
+) -> Result<ServerHandle, Error> {
     let data = web::Data::from(vitals);
     let app = move || {
         App::new()
@@ -83,10 +93,7 @@ pub(super) fn serve(listener: TcpListener, vitals: Arc<Vitals>) -> Result<Server
         .disable_signals()
         .shutdown_timeout(1)
         .listen(listener)
-        .map_err(|source| match address {
-            Ok(address) => Error::Probes { address, source },
-            Err(error) => Error::Output(error),
-        })?
+        .map_err(|source| Error::Probes { address, source })?
         .run();
     let handle = server.handle();
     // It ends with its handle, or with the process; a failed accept is its own business.

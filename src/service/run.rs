@@ -1,7 +1,7 @@
 //! The life of the service: start, follow, print, and an end that loses nothing.
 //!
 //! Answers "in which order does everything start and end?". Invariants:
-//! 1. Start: own server (if any), client, informers, probes. End: probes say no, the workload stops, informers drain,
+//! 1. Start: socket of the probes, own server (if any), client, informers, probes. End: probes say no, the workload stops, informers drain,
 //!    summary, output, threads, own server.
 //! 2. Nothing is printed after the summary.
 //! 3. The end takes at most the configured time for the informers, and as much again for a slow output.
@@ -9,7 +9,6 @@
 //! Read next: `follow.rs`, one kind; `run/telling.rs`, states and statuses; `demo.rs`, the workload.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -90,6 +89,8 @@ impl Service {
     }
 
     fn start(&self) -> Result<Running, Error> {
+        let listener = self.config.probes.listen.map(probes::bind).transpose()?;
+        let address = listener.as_ref().map(|(_, address)| *address);
         let (own_server, client_config) = match self.target.client_config()? {
             Some(config) => (None, config),
             None => OwnServer::start(&self.config.demo)?,
@@ -104,12 +105,6 @@ impl Service {
             .map(|(config, kind)| follow((&client, &runtime), config, kind, &printer))
             .collect::<Result<Vec<_>, _>>()?;
         let vitals = Arc::new(Vitals { followed, runtime, draining: AtomicBool::new(false) });
-        let listener =
-            self.config.probes.listen.map(|address| {
-                TcpListener::bind(address).map_err(|source| Error::Probes { address, source })
-            });
-        let listener = listener.transpose()?;
-        let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
         let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&vitals))).transpose()?;
         self.announce(own_server.as_ref(), &endpoint, address);
         let tellers = telling::start(&vitals.followed, &printer, &self.config.output);

@@ -3,10 +3,11 @@
 //! Answers "does every end drain, and does none hang?".
 
 use std::io::{BufRead, BufReader};
+use std::process::ChildStdout;
 
 use rustix::process::Signal;
 
-use crate::process::{Informerd, wait_for_code};
+use crate::process::{Informerd, http_get, wait_for_code};
 use crate::replay::Replay;
 
 #[test]
@@ -52,19 +53,35 @@ fn a_reader_that_leaves_is_no_failure() {
     assert!(!stderr.contains("panicked"), "{stderr}");
 }
 
-#[test]
-fn a_reader_that_never_reads_cannot_prevent_the_end() {
+/// Much to tell, and nobody who reads it.
+fn stuck(drain_seconds: u32) -> (Informerd, ChildStdout, String, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("busy.toml");
-    std::fs::write(&file, "[run]\ndrain_seconds = 1\n[demo]\npods = 3000\nchanges_per_second = 1000\n")
-        .unwrap();
+    let text =
+        format!("[run]\ndrain_seconds = {drain_seconds}\n[demo]\npods = 3000\nchanges_per_second = 1000\n");
+    std::fs::write(&file, text).unwrap();
     let (mut informerd, stdout) =
         Informerd::start_unread(&["--output", "json", "--config", file.to_str().unwrap()]);
     let address = informerd.probes();
     wait_for_code(&address, "/readyz", 200);
+    (informerd, stdout, address, folder)
+}
+
+#[test]
+fn a_reader_that_never_reads_cannot_prevent_the_end() {
+    let (informerd, _stdout, _, _folder) = stuck(1);
     informerd.signal(Signal::TERM);
     let (status, _, stderr) = informerd.end();
     assert_eq!(status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("not everything was delivered in time"), "{stderr}");
-    drop(stdout);
+}
+
+#[test]
+fn a_second_signal_ends_the_drain_at_once() {
+    let (informerd, _stdout, address, _folder) = stuck(600);
+    informerd.signal(Signal::INT);
+    wait_for_code(&address, "/readyz", 503);
+    assert!(http_get(&address, "/readyz").1.starts_with("draining"));
+    informerd.signal(Signal::INT);
+    assert_eq!(informerd.end().0.code(), Some(130));
 }
