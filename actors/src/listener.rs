@@ -1,6 +1,6 @@
 //! A Listener: what one subscriber is owed, and its delivery.
 //!
-//! Answers "what is this subscriber told next, and has it handled it?". The backlog and its coalescing are the core
+//! Answers "what is this subscriber told next, and has it handled it?". The backlog and its policies are the core
 //! twin's, `informer_core::listener`; this actor records what the Processor hands it and delivers windows of it. It
 //! never runs foreign code. Invariants:
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nobody.
@@ -19,7 +19,7 @@ use actix::ActorContext;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
 use informer_core::delta::Change;
 use informer_core::initial_tracker::InitialTracker;
-use informer_core::listener::Backlog;
+use informer_core::listener::{Ledger, Policy};
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
@@ -48,6 +48,7 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) id: ListenerId,
     pub(crate) seat: Seat,
+    pub(crate) policy: Policy,
     pub(crate) delivery: Delivery<S>,
     pub(crate) processor: Addr<Processor<S>>,
 }
@@ -55,7 +56,7 @@ pub(crate) struct ListenerSpec<S: Body> {
 /// One subscriber's actor.
 pub(crate) struct Listener<S: Body> {
     spec: Arc<ListenerSpec<S>>,
-    backlog: Backlog<S>,
+    backlog: Ledger<S>,
     seen: Option<Snapshot<S>>,
     sync: SyncTracker,
     initial: InitialTracker,
@@ -93,7 +94,7 @@ impl<S: Body> Child for Listener<S> {
     fn build(spec: &Arc<ListenerSpec<S>>) -> Self {
         Self {
             spec: spec.clone(),
-            backlog: Backlog::starting_from(Snapshot::empty()),
+            backlog: Ledger::starting_from(spec.policy, Snapshot::empty()),
             seen: None,
             sync: SyncTracker::new(spec.shared.sources.iter().cloned()),
             initial: InitialTracker::new(),
@@ -126,12 +127,14 @@ impl<S: Body> Listener<S> {
     fn has_seen(&mut self, snapshot: Snapshot<S>, ctx: &mut Context<Self>) {
         self.sync.observe(&snapshot);
         if self.sync.is_synced() {
-            let stats = self.backlog.stats();
-            // While a cursor runs, the keys before it are counted too, and twice rather than not at all.
-            let owed = if stats.cursors == 0 { stats.events } else { stats.depth + stats.events };
-            self.initial.close(stats.delivered, owed as u64);
+            self.initial.close(self.backlog.stats().delivered, self.backlog.owed_at_most());
         }
         self.seen = Some(snapshot);
+        if let Some(dropped) = self.backlog.overflow() {
+            self.show();
+            self.spec.seat.end(EndReason::Overflow { dropped });
+            return ctx.stop();
+        }
         self.pump(ctx);
     }
 
@@ -154,6 +157,7 @@ impl<S: Body> Listener<S> {
     }
 
     fn taken_in(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
+        self.backlog.recorded(&owed.snapshot);
         if owed.resync {
             self.backlog.resync(owed.snapshot.clone());
         }
@@ -233,6 +237,7 @@ impl<S: Body> Listener<S> {
             status.oldest_since = stats.oldest_since;
             status.in_flight = self.delivering;
             status.coalesced = stats.coalesced;
+            status.dropped = stats.dropped;
             status.delivered = stats.delivered;
         });
     }
@@ -251,7 +256,7 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
             return;
         }
         match self.seen.take() {
-            None => self.backlog = Backlog::starting_from(start.snapshot.clone()),
+            None => self.backlog = Ledger::starting_from(self.spec.policy, start.snapshot.clone()),
             Some(seen) => self.backlog.reattach(seen, start.snapshot.clone()),
         }
         self.has_seen(start.snapshot, ctx);

@@ -23,6 +23,11 @@ pub enum EndReason {
     ListenerFailed(Arc<str>),
     /// The informer has stopped.
     InformerStopped,
+    /// More was owed to it than it may be, and it was to be ended then: see `SubscribeOptions::every`.
+    Overflow {
+        /// Events that it was not told.
+        dropped: u64,
+    },
 }
 
 impl std::fmt::Display for EndReason {
@@ -32,6 +37,7 @@ impl std::fmt::Display for EndReason {
             Self::SubscriberGone => f.write_str("the subscribed actor is gone"),
             Self::ListenerFailed(why) => write!(f, "the listener failed: {why}"),
             Self::InformerStopped => f.write_str("the informer has stopped"),
+            Self::Overflow { dropped } => write!(f, "its backlog was full: {dropped} events were dropped"),
         }
     }
 }
@@ -54,6 +60,8 @@ pub struct SubscriptionStatus {
     pub in_flight: bool,
     /// Events that were merged into another one of the same key, or annulled each other.
     pub coalesced: u64,
+    /// Events that were dropped because its backlog was full, under a policy that has a bound.
+    pub dropped: u64,
     /// Events on which the callback panicked; each was skipped.
     pub panics: u64,
     /// Why it has ended, if it has.
@@ -77,6 +85,7 @@ impl Seat {
             oldest_since: None,
             in_flight: false,
             coalesced: 0,
+            dropped: 0,
             panics: 0,
             ended: None,
         };

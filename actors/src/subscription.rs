@@ -3,7 +3,8 @@
 //! Answers "who wants to know, and are they up to date?". Each subscription has a Listener actor of its own with its
 //! own backlog; dropping the handle detaches it. Invariants:
 //! 1. A subscriber is told the whole snapshot it starts from as `Added{InitialList}`, then everything after it:
-//!    nothing lost, nothing twice. One that lags is told the newest state of each object (coalesced per key).
+//!    nothing lost, nothing twice. One that lags is told the newest state of each object (coalesced per key), or, if it
+//!    asked for every event, all of them up to a bound.
 //! 2. `synced` is Ok when the subscriber has handled its last initial event, panics included. Latched.
 //! 3. After the handle is dropped no further callback starts.
 //!
@@ -17,6 +18,8 @@ use std::time::Duration;
 use actix::dev::channel::channel;
 use actix::{Addr, Recipient};
 use futures_util::FutureExt;
+use informer_core::listener::Policy;
+pub use informer_core::listener::WhenFull;
 use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 use tokio_util::task::TaskTracker;
@@ -38,10 +41,11 @@ use crate::wiring::{Raised, raise};
 pub struct SubscribeOptions {
     name: Option<Arc<str>>,
     resync: Option<Duration>,
+    policy: Policy,
 }
 
 impl SubscribeOptions {
-    /// A name of its own making, no resync.
+    /// A name of its own making, no resync, and whoever lags is told the newest state of each object.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,6 +59,14 @@ impl SubscribeOptions {
     /// Tells every object again, as `Updated{Resync}`, once in each such period (at least a second).
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
+        self
+    }
+
+    /// Tells every event, one by one, in order, none coalesced. At most `bytes` of them wait (each is its object's
+    /// bytes as they came from the wire, and 64); beyond that the subscription ends, or is told the difference to the
+    /// current state. What happens while the pipeline restarts is told as a difference, too.
+    pub fn every(mut self, bytes: usize, when_full: WhenFull) -> Self {
+        self.policy = Policy::Every { bytes, when_full };
         self
     }
 }
@@ -231,6 +243,7 @@ impl<S: Body> Informer<S> {
             id,
             delivery: deliver(&seat, &tasks),
             seat: seat.clone(),
+            policy: options.policy,
             processor: running.family.processor.clone(),
         };
         running.seat(&listener, &tasks, Raised { inbox, spec: Arc::new(spec) });

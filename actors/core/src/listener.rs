@@ -1,4 +1,4 @@
-//! What one subscription is owed: its backlog, under the policy `Coalesce`.
+//! What one subscription is owed: its backlog, under the policy `Coalesce`. For the others see `listener/ledger.rs`.
 //!
 //! Answers "what does this recipient have to be told next, and when has it seen the beginning?". A slow recipient
 //! costs memory for the keys it is behind on, never for the events. Who sends and when is the actor's. Invariants:
@@ -14,7 +14,7 @@
 //!  starting_from, reattach, resync        ├─ by place ─▶ take ─▶ recipient ─▶ acknowledge
 //!             └─────────────▶ cursor.rs ──┘
 //! ```
-//! Read next: `coalesce.rs`, the table; then `cursor.rs`.
+//! Read next: `coalesce.rs`, the table; then `cursor.rs`; `ledger.rs`, the policies side by side.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,8 +26,12 @@ use crate::snapshot::{DiffCursor, Snapshot};
 
 mod coalesce;
 mod cursor;
+mod every;
 pub mod invariants;
+mod ledger;
 mod pending;
+
+pub use ledger::{Ledger, Policy, WhenFull};
 
 use cursor::{Cursor, Purpose, from_nothing};
 use pending::{Arrival, Merged, Pending, Place};
@@ -73,12 +77,16 @@ pub struct BacklogStats {
     /// Keys that are owed something: those written out, and those that the initial list or a resync has yet to
     /// tell. What a restart still owes is not known before its cursor gets there, and not counted.
     pub depth: usize,
-    /// Events written out: at most two a key.
+    /// Events written out: at most two a key under `Coalesce`.
     pub events: usize,
     /// Unfinished cursors.
     pub cursors: usize,
     /// Events that the recipient was spared because a newer one said more.
     pub coalesced: u64,
+    /// Events that were dropped because the backlog was full: zero under `Coalesce`.
+    pub dropped: u64,
+    /// What the events written out weigh, as [`Policy::Every`] counts it; zero under `Coalesce`.
+    pub bytes: usize,
     /// Events handed out.
     pub delivered: u64,
     /// Changes that could not follow what was pending: zero, or the store has a fault.
@@ -146,8 +154,7 @@ impl<S> Backlog<S> {
     /// recorded. A key whose change is owed, or comes before the resync gets there, is told that and no resync. Let
     /// go while an earlier resync is running, and while the initial list is: then all is being told anyway. O(1).
     pub fn resync(&mut self, snapshot: Snapshot<S>) {
-        let is_telling_everything = |cursor: &Cursor<S>| cursor.purpose() != Purpose::Relist;
-        if !self.cursors.iter().any(is_telling_everything) {
+        if !self.cursors.iter().any(|cursor| cursor.purpose().tells_all()) {
             self.owe(Purpose::Resync, from_nothing(snapshot));
             self.tidy();
         }
@@ -205,6 +212,8 @@ impl<S> Backlog<S> {
             events: self.pending.events(),
             cursors: self.cursors.len(),
             coalesced: self.counters.coalesced,
+            dropped: 0,
+            bytes: 0,
             delivered: self.counters.delivered,
             impossible: self.counters.impossible,
             oldest: cursor.map(Cursor::place).or(first_place).map(|place| place.arrival),

@@ -26,6 +26,15 @@ pub(super) enum Purpose {
     Relist,
     /// A resync is due: all objects are told as they are.
     Resync,
+    /// Events were dropped, or nobody recorded them: what differs is told, by identity.
+    Restate,
+}
+
+impl Purpose {
+    /// Whether every object is told, not only those that differ.
+    pub(super) fn tells_all(self) -> bool {
+        matches!(self, Self::InitialList | Self::Resync)
+    }
 }
 
 /// One debt.
@@ -51,6 +60,16 @@ impl<S> Cursor<S> {
         self.purpose
     }
 
+    /// The state that it leads from.
+    pub(super) fn older(&self) -> &Snapshot<S> {
+        self.diff.older()
+    }
+
+    /// The state that it leads to.
+    pub(super) fn newer(&self) -> &Snapshot<S> {
+        self.diff.newer()
+    }
+
     pub(super) fn since(&self) -> Duration {
         self.since
     }
@@ -62,15 +81,21 @@ impl<S> Cursor<S> {
 
     /// How many keys it still has to tell, as far as that is known without looking.
     pub(super) fn remaining(&self) -> usize {
-        match self.purpose {
-            Purpose::InitialList | Purpose::Resync => self.ahead.saturating_sub(self.overtaken.len()),
-            Purpose::Relist => 0,
+        if self.purpose.tells_all() { self.ahead.saturating_sub(self.overtaken.len()) } else { 0 }
+    }
+
+    /// How many events it will give at most.
+    pub(super) fn at_most(&self) -> usize {
+        if self.purpose.tells_all() {
+            self.remaining()
+        } else {
+            self.diff.older().len() + self.diff.newer().len()
         }
     }
 
     /// Whether nothing of it is owed any more.
     pub(super) fn is_settled(&self) -> bool {
-        self.diff.is_finished() || (self.purpose != Purpose::Relist && self.remaining() == 0)
+        self.diff.is_finished() || (self.purpose.tells_all() && self.remaining() == 0)
     }
 
     /// Passes at most so many keys and gives what they owe, with their places.
@@ -82,7 +107,7 @@ impl<S> Cursor<S> {
         for difference in &passed {
             self.overtaken.remove(difference.key());
         }
-        if self.purpose != Purpose::Relist {
+        if self.purpose.tells_all() {
             self.ahead = self.ahead.saturating_sub(passed.len());
         }
         told.into_iter().map(|difference| self.arrive(difference)).collect()
@@ -118,7 +143,7 @@ pub(super) fn from_nothing<S>(now: Snapshot<S>) -> DiffCursor<S> {
 fn told_as<S>(purpose: Purpose, difference: Difference<S>) -> Change<S> {
     let cause = match purpose {
         Purpose::InitialList => Cause::InitialList,
-        Purpose::Relist => Cause::Relist,
+        Purpose::Relist | Purpose::Restate => Cause::Relist,
         Purpose::Resync => Cause::Resync,
     };
     match difference {
@@ -126,6 +151,9 @@ fn told_as<S>(purpose: Purpose, difference: Difference<S>) -> Change<S> {
             Change::Updated { old: object.clone(), object, cause }
         }
         Difference::Added(object) => Change::Added { object, cause },
+        Difference::Updated { old, new } if old.is_same_as(&new) => {
+            Change::Updated { old, object: new, cause: Cause::Rewind }
+        }
         Difference::Updated { old, new } => Change::Updated { old, object: new, cause },
         Difference::Deleted(old) => Change::Deleted { last: old.clone(), old, exact: false, cause },
     }

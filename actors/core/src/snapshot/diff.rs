@@ -55,8 +55,18 @@ impl<S> Clone for Difference<S> {
     }
 }
 
+/// What makes two objects of a key no difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sameness {
+    /// Equal life and version.
+    State,
+    /// Being the very same object: after a rewind equal versions prove nothing.
+    Identity,
+}
+
 /// The differences of one key: none, one, or a deletion and an addition.
 fn between<S>(
+    sameness: Sameness,
     old: Option<&Object<S>>,
     new: Option<&Object<S>>,
 ) -> impl Iterator<Item = Difference<S>> + use<S> {
@@ -64,7 +74,8 @@ fn between<S>(
         (None, None) => (None, None),
         (None, Some(new)) => (Some(Difference::Added(new.clone())), None),
         (Some(old), None) => (Some(Difference::Deleted(old.clone())), None),
-        (Some(old), Some(new)) if old.ptr_eq(new) || old.is_same_as(new) => (None, None),
+        (Some(old), Some(new)) if old.ptr_eq(new) => (None, None),
+        (Some(old), Some(new)) if sameness == Sameness::State && old.is_same_as(new) => (None, None),
         (Some(old), Some(new)) if old.is_same_life_as(new) => {
             (Some(Difference::Updated { old: old.clone(), new: new.clone() }), None)
         }
@@ -96,7 +107,7 @@ fn differences_of_names<'a, S>(
     };
     let in_both = both.into_iter().flatten().flat_map(|item| {
         let (old, new) = sides(item);
-        between(old.map(Held::object), new.map(Held::object))
+        between(Sameness::State, old.map(Held::object), new.map(Held::object))
     });
     let in_one = deleted.into_iter().flat_map(Names::iter).map(|object| Difference::Deleted(object.clone()));
     let in_other = added.into_iter().flat_map(Names::iter).map(|object| Difference::Added(object.clone()));
@@ -117,6 +128,7 @@ fn sides<'a, K, V>(item: DiffItem<'a, 'a, K, V>) -> (Option<&'a V>, Option<&'a V
 pub struct DiffCursor<S> {
     older: Snapshot<S>,
     newer: Snapshot<S>,
+    sameness: Sameness,
     place: Place,
 }
 
@@ -135,7 +147,13 @@ impl<S> DiffCursor<S> {
     pub fn new(older: Snapshot<S>, newer: Snapshot<S>) -> Self {
         let place =
             if older.ptr_eq(&newer) { Place::End } else { Place::Within { namespace: None, behind: None } };
-        Self { older, newer, place }
+        Self { older, newer, sameness: Sameness::State, place }
+    }
+
+    /// The same, but that an object which was told anew in an equal version is a difference, too: it was so after a
+    /// rewind. Both snapshots must be of one informer, where an unchanged object is the very same one. O(1).
+    pub fn by_identity(older: Snapshot<S>, newer: Snapshot<S>) -> Self {
+        Self { sameness: Sameness::Identity, ..Self::new(older, newer) }
     }
 
     /// Visits at most this many keys and appends what differs; false when there is nothing more to visit.
@@ -164,7 +182,7 @@ impl<S> DiffCursor<S> {
 
     /// The difference of one key, wherever the cursor stands: at most a deletion and an addition.
     pub fn at(&self, key: &ObjectKey) -> Vec<Difference<S>> {
-        between(self.older.get(key), self.newer.get(key)).collect()
+        between(self.sameness, self.older.get(key), self.newer.get(key)).collect()
     }
 
     /// Whether every key has been visited.
@@ -195,7 +213,7 @@ impl<S> DiffCursor<S> {
             let mut last = None;
             for (old, new) in side_by_side(old, new, behind.as_deref()).take(most) {
                 visited += 1;
-                out.extend(between(old, new));
+                out.extend(between(self.sameness, old, new));
                 last = new.or(old);
             }
             if let Some(object) = last {

@@ -60,6 +60,12 @@ impl<S> Frame<S> {
         self.cluster.iter().chain(self.namespaces.values().flat_map(Names::iter))
     }
 
+    /// The objects alone, without versions, indices and set-aside entries. O(1).
+    pub(crate) fn objects_only(&self) -> Self {
+        let (cluster, namespaces) = (self.cluster.clone(), self.namespaces.clone());
+        Self { cluster, namespaces, len: self.len, ..Self::default() }
+    }
+
     /// The objects after this key, or all of them.
     pub(crate) fn after<'a>(
         &'a self,

@@ -17,7 +17,7 @@ const NAMES: usize = 8;
 
 /// What happens to one key of the world.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+pub(super) enum Deed {
     Write(usize),
     Delete(usize),
     Recreate(usize),
@@ -39,7 +39,7 @@ enum Step {
     Acknowledge(usize),
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+pub(super) fn deed() -> impl Strategy<Value = Deed> {
     let name = 0..NAMES;
     prop_oneof![
         5 => name.clone().prop_map(Deed::Write),
@@ -64,14 +64,14 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// The truth, as a map.
 #[derive(Default)]
-struct World {
-    live: BTreeMap<ObjectKey, Object<String>>,
+pub(super) struct World {
+    pub(super) live: BTreeMap<ObjectKey, Object<String>>,
     graves: BTreeMap<ObjectKey, Object<String>>,
     version: u64,
 }
 
 impl World {
-    fn snapshot(&self) -> Snapshot<String> {
+    pub(super) fn snapshot(&self) -> Snapshot<String> {
         snapshot(self.live.values())
     }
 
@@ -80,7 +80,7 @@ impl World {
         told_by(&SourceId::default(), &key.to_string(), uid, self.version, body)
     }
 
-    fn apply(&mut self, deed: Deed) -> Vec<Change<String>> {
+    pub(super) fn apply(&mut self, deed: Deed) -> Vec<Change<String>> {
         let key = |name: usize| key(&format!("ns-{}/pod-{name}", name % 3));
         match deed {
             Deed::Write(name) => vec![self.write(&key(name))],
