@@ -7,8 +7,9 @@
 //! 2. A panic, in the closure or in its future, is counted and logged with the event's key, and that event is
 //!    skipped; the next one is delivered.
 //! 3. After the subscription's end no further call starts.
+//! 4. A callback can be told from the rest of the world: its own subscription's shutdown would wait for itself.
 //!
-//! Mailbox: one window of the Listener. Read next: `listener.rs`.
+//! Mailbox: one window of the Listener. Read next: `listener.rs`; `blocking.rs`, closures that block.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +22,21 @@ use informer_core::meta::ObjectKey;
 use crate::messages::{Body, Notify};
 use crate::runtime::panic_text;
 use crate::seat::Seat;
+
+tokio::task_local! {
+    /// The seat of the subscription whose callback is being run, by its identity.
+    static CALLED: usize;
+}
+
+/// Runs a piece of a subscriber's code, known to be that of this seat.
+pub(crate) fn inside<T>(seat: &Seat, call: impl FnOnce() -> T) -> T {
+    CALLED.sync_scope(seat.identity(), call)
+}
+
+/// Whether the caller is the callback of this seat.
+pub(crate) fn is_inside(seat: &Seat) -> bool {
+    CALLED.try_with(|called| *called == seat.identity()).unwrap_or(false)
+}
 
 /// A subscriber's closure, as the host calls it.
 pub(crate) type Callback<S> = Box<dyn FnMut(Notify<S>) -> LocalBoxFuture<'static, ()>>;
@@ -49,7 +65,7 @@ impl<S: Body> Handler<Notify<S>> for CallbackHost<S> {
         let call = if self.seat.stop().is_cancelled() {
             std::future::ready(()).boxed_local()
         } else {
-            match catch_unwind(AssertUnwindSafe(|| (self.callback)(notify))) {
+            match catch_unwind(AssertUnwindSafe(|| inside(&self.seat, || (self.callback)(notify)))) {
                 Ok(future) => future,
                 Err(panic) => {
                     count_panic(&self.seat, &key, &*panic);
@@ -57,7 +73,7 @@ impl<S: Body> Handler<Notify<S>> for CallbackHost<S> {
                 }
             }
         };
-        let guarded = AssertUnwindSafe(call).catch_unwind();
+        let guarded = AssertUnwindSafe(CALLED.scope(self.seat.identity(), call)).catch_unwind();
         AtomicResponse::new(Box::pin(guarded.into_actor(self).map(move |ended, this, _ctx| {
             if let Err(panic) = ended {
                 count_panic(&this.seat, &key, &*panic);
@@ -66,7 +82,8 @@ impl<S: Body> Handler<Notify<S>> for CallbackHost<S> {
     }
 }
 
-fn count_panic(seat: &Seat, key: &ObjectKey, panic: &(dyn std::any::Any + Send)) {
+/// Counts and logs a panic of a callback.
+pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: &(dyn std::any::Any + Send)) {
     let subscription = seat.read().name;
     tracing::error!(%subscription, %key, panic = panic_text(panic), "a subscriber's callback panicked; event skipped");
     seat.update(|status| status.panics += 1);

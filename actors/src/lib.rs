@@ -17,6 +17,7 @@
 #[cfg(panic = "abort")]
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");
 
+mod blocking;
 pub mod builder;
 mod callback;
 mod delta_fifo;

@@ -24,11 +24,13 @@ use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
+use crate::blocking::BlockingHost;
 use crate::faults::Site;
 use crate::guard::Child;
 use crate::mailbox::{Reply, ReplySlot, ask};
 use crate::messages::{Answer, Attach, Body, Drain, Epoch, Notify, Owed, Reattach, Start, Take};
 use crate::processor::Processor;
+use crate::runtime::Strand;
 use crate::seat::{EndReason, Seat};
 use crate::wiring::PipelineShared;
 
@@ -39,6 +41,8 @@ pub(crate) const WINDOW: usize = 64;
 pub(crate) enum Delivery<S: Body> {
     /// Sent to an actor.
     Push(Recipient<Notify<S>>),
+    /// Handed to a closure that may block, a window at a time.
+    Blocking(Strand<BlockingHost<S>>),
     /// Fetched by a stream.
     Pull,
 }
@@ -167,7 +171,7 @@ impl<S: Body> Listener<S> {
     /// Delivers the next window, if something is owed and none is under way.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         let wanted = match &self.spec.delivery {
-            Delivery::Push(_) => !self.delivering,
+            Delivery::Push(_) | Delivery::Blocking(_) => !self.delivering,
             Delivery::Pull => self.taker.is_some(),
         };
         if !wanted {
@@ -204,6 +208,10 @@ impl<S: Body> Listener<S> {
                     Ok(()) => this.handled(ctx),
                     Err(_) => this.subscriber_is_gone(ctx),
                 }));
+            }
+            Delivery::Blocking(closure) => {
+                let handled = closure.run(move |host| host.handle(window));
+                ctx.spawn(handled.into_actor(self).map(|(), this, ctx| this.handled(ctx)));
             }
         }
     }

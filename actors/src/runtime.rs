@@ -10,6 +10,7 @@
 //! Read next: `runtime/arbiter.rs`, one thread; `wiring.rs`, the user of all this.
 
 mod arbiter;
+mod callbacks;
 mod clock;
 mod pool;
 
@@ -23,6 +24,7 @@ use tokio::sync::Semaphore;
 
 pub(crate) use arbiter::ArbiterHandle;
 pub use arbiter::ArbiterHealth;
+pub(crate) use callbacks::{CallbackPool, Strand};
 pub use clock::Chance;
 pub(crate) use clock::{Clock, sleep_until, within};
 pub(crate) use pool::panic_text;
@@ -43,6 +45,7 @@ pub(crate) struct Inner {
     callbacks: ArbiterHandle,
     next: AtomicUsize,
     pub(crate) pool: DecodePool,
+    pub(crate) blocking: CallbackPool,
     pub(crate) lists: Arc<Semaphore>,
     pub(crate) clock: Clock,
     pub(crate) faults: Faults,
@@ -122,7 +125,7 @@ impl Runtime {
     }
 
     /// Stops every arbiter and waits until its thread has ended; what still runs there is dropped. Blocks no thread
-    /// of the caller. Informers should be shut down first: their listeners are not drained here.
+    /// of the caller. Callbacks that block on the callback pool are not waited for. Informers should be shut down first: their listeners are not drained here.
     pub async fn shutdown(self) {
         for arbiter in self.0.arbiters() {
             arbiter.stop();
@@ -131,6 +134,7 @@ impl Runtime {
             arbiter.ended().await;
         }
         self.0.pool.close();
+        self.0.blocking.close();
     }
 
     /// The arbiter for the next pipeline, in turn.
@@ -167,6 +171,7 @@ impl Drop for Inner {
         for arbiter in self.arbiters() {
             arbiter.stop();
         }
+        self.blocking.end();
     }
 }
 
@@ -247,6 +252,7 @@ impl RuntimeBuilder {
             callbacks: arbiter(format!("{}-calls", self.name))?,
             next: AtomicUsize::new(0),
             pool: DecodePool::threads(&self.name, self.decoders)?,
+            blocking: CallbackPool::threads(&self.name),
             lists: Arc::new(Semaphore::new(self.lists)),
             clock,
             faults: self.faults,

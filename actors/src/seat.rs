@@ -42,6 +42,29 @@ impl std::fmt::Display for EndReason {
     }
 }
 
+/// Why a subscription's shutdown was not a clean one. It is unsubscribed all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShutdownError {
+    /// The limit passed first.
+    #[error("subscription {} had not come back at the limit, {} events dropped", .0.name, .0.dropped)]
+    Unfinished(Unfinished),
+    /// Its own callback has called it, and would wait for itself: nothing was waited for, and no further call
+    /// follows this one.
+    #[error("shutdown called from inside the subscription's own callback")]
+    OwnCallback,
+}
+
+/// A subscription whose events were not all handled when a deadline passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Events that were owed and are dropped; those in its last window are not counted.
+    pub dropped: usize,
+}
+
 /// How a subscription is doing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -90,6 +113,11 @@ impl Seat {
             ended: None,
         };
         Self { status: Arc::new(watch::Sender::new(status)), stop, resync }
+    }
+
+    /// Tells this seat from every other one that lives.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.status).addr()
     }
 
     pub(crate) fn resync(&self) -> Option<Duration> {

@@ -24,7 +24,7 @@ use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 use tokio_util::task::TaskTracker;
 
-use crate::callback::{Callback, CallbackHost};
+use crate::callback::{Callback, CallbackHost, is_inside};
 use crate::event_stream::Events;
 use crate::guard::Tether;
 use crate::informer::{Informer, Running, WaitError};
@@ -33,7 +33,11 @@ use crate::mailbox::ask;
 use crate::messages::{Body, Detach, Drain, Notify};
 use crate::runtime::within;
 use crate::seat::{EndReason, Seat, SubscriptionStatus};
+pub use crate::seat::{ShutdownError, Unfinished};
 use crate::wiring::{Raised, raise};
+
+/// What an end is given at least, once nothing more is owed: actors end within one turn.
+pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How a subscription is made.
 #[derive(Debug, Clone, Default)]
@@ -78,16 +82,6 @@ pub enum SubscribeError {
     /// The informer has stopped.
     #[error("the informer has stopped")]
     Stopped,
-}
-
-/// A subscription whose events were not all handled when a deadline passed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Unfinished {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Events that were owed and are dropped; those in its last window are not counted.
-    pub dropped: usize,
 }
 
 /// The seats of an informer's subscriptions, for reports.
@@ -222,7 +216,7 @@ impl<S: Body> Informer<S> {
         Ok(Events::new(subscription))
     }
 
-    fn seat_listener(
+    pub(crate) fn seat_listener(
         &self,
         options: SubscribeOptions,
         kind: &str,
@@ -344,17 +338,29 @@ impl<S: Body> Subscription<S> {
         ended.ok().and_then(|status| status.ended.clone()).unwrap_or(EndReason::InformerStopped)
     }
 
-    /// Delivers what is owed until `limit`, then unsubscribes; returns after the last callback has returned.
+    /// Delivers what is owed until `limit`, then unsubscribes; returns after the last callback has returned and its
+    /// closure is dropped.
     ///
     /// # Errors
-    /// At the limit, with the number of events dropped; a callback may then still be running.
-    pub async fn shutdown(self, limit: Duration) -> Result<(), Unfinished> {
+    /// At the limit, with the number of events dropped; a callback may then still be running. At once, when awaited
+    /// inside this subscription's own closure (async or blocking), which it would wait for.
+    pub async fn shutdown(self, limit: Duration) -> Result<(), ShutdownError> {
+        if is_inside(&self.seat) {
+            return Err(ShutdownError::OwnCallback);
+        }
+        let clock = &self.informer.runtime().0.clock;
+        let deadline = clock.now() + limit;
         let drained = within(limit, ask(&self.listener, Drain)).await.is_some();
         let dropped = self.status().depth;
         self.seat.end(EndReason::Unsubscribed);
         self.tasks.close();
-        let returned = within(limit, self.tasks.wait()).await.is_some();
-        if drained && returned { Ok(()) } else { Err(Unfinished { name: self.status().name, dropped }) }
+        let left = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
+        let returned = within(left, self.tasks.wait()).await.is_some();
+        if drained && returned {
+            Ok(())
+        } else {
+            Err(ShutdownError::Unfinished(Unfinished { name: self.status().name, dropped }))
+        }
     }
 }
 

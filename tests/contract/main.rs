@@ -4,6 +4,7 @@
 //! `informer_actors::testing`. What a core decides alone is tested beside that core. Nothing here sleeps or opens a
 //! socket. Read `world.rs` first: it knows the API, the tests read as sentences.
 
+mod blocking;
 mod delivery;
 mod history;
 mod informer;

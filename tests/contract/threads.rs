@@ -11,9 +11,10 @@ use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 
-const LIMIT: Duration = Duration::from_secs(60);
+/// A limit that no healthy wait comes near.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-fn informer(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
+pub(crate) fn informer(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
     let connected = server.clone();
     Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is sound")
 }
@@ -35,11 +36,11 @@ async fn lives() {
     assert!(pulse, "its arbiters show a pulse");
 }
 
-fn start() -> Runtime {
+pub(crate) fn start() -> Runtime {
     Runtime::threads().start().expect("threads can be started")
 }
 
-fn block_on<T>(builder: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(builder: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> T {
     builder.enable_all().build().expect("a runtime").block_on(future)
 }
 

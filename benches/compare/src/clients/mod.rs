@@ -1,0 +1,90 @@
+//! The clients that are compared.
+//!
+//! Answers "who is measured?" Each is written as its library's documentation has an ordinary user write it: all pods
+//! in a cache as typed `Pod`s, and a closure that is told every change. Invariants:
+//! 1. Defaults everywhere, but for the one choice that is compared: list first, or watch-list.
+//!
+//! Read next: `informer.rs`, `reflector.rs`.
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::drive::{Report, drive};
+use crate::server::Server;
+
+mod informer;
+mod reflector;
+
+/// A client, and how it gets its first state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::Args)]
+pub(crate) struct Subject {
+    /// Which client.
+    #[arg(long)]
+    pub(crate) client: Client,
+    /// How it asks for everything.
+    #[arg(long)]
+    pub(crate) by: By,
+}
+
+/// Whose cache it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[expect(clippy::exhaustive_enums, reason = "nobody else sees it")]
+pub(crate) enum Client {
+    /// actix-informer, `Typed<Pod>`.
+    Informer,
+    /// kube-rs: watcher, reflector and store.
+    Kube,
+    /// The same, with `managedFields` cleared before the store.
+    KubeCleared,
+}
+
+/// How everything is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[expect(clippy::exhaustive_enums, reason = "nobody else sees it")]
+pub(crate) enum By {
+    /// By list, then watch.
+    List,
+    /// By one watch with initial events.
+    WatchList,
+}
+
+/// Measures one client.
+pub(crate) async fn measure(
+    server: &Server,
+    events: u64,
+    subject: Subject,
+    rest: Duration,
+) -> anyhow::Result<Report> {
+    let Subject { client, by } = subject;
+    match client {
+        Client::Informer => {
+            drive(server, events, rest, async |last| informer::Followed::start(server.url(), by, last)).await
+        }
+        Client::Kube | Client::KubeCleared => {
+            let clears = client == Client::KubeCleared;
+            let start = async |last| reflector::Reflected::start(server.url(), by, clears, last);
+            drive(server, events, rest, start).await
+        }
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Informer => "actix-informer",
+            Self::Kube => "kube-rs",
+            Self::KubeCleared => "kube-rs, managedFields cleared",
+        })
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::List => "list",
+            Self::WatchList => "watch-list",
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! What the same pods and the same watch events cost in actix-informer and in kube-rs's reflector.
+//!
+//! Answers "how do the two compare, on one machine, in one run?" with one table. One binary in three parts: `run`
+//! (what it does when told nothing) starts `serve`, the replay server, and then one `client`, each in a process of
+//! its own, so that what is measured is one client and nothing else. Invariants:
+//! 1. Each client has a server of its own, which sends it the same bytes as any other.
+//! 2. A figure counts only if the client's cache was equal to the server's state, pod by pod, field by field (without
+//!    `managedFields`); otherwise the run fails.
+//! 3. Both clients run on the same allocator, on plain HTTP/1.1, each with its own defaults.
+//!
+//! Linux only where memory is read. Read next: `run.rs`, what is started and when; `drive.rs`, what is measured.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
+
+use clients::Subject;
+use run::Plan;
+
+mod clients;
+mod drive;
+mod meter;
+#[path = "../../support/pod.rs"]
+mod pod;
+mod replay;
+mod run;
+mod server;
+mod state;
+mod table;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Compares actix-informer with kube-rs's reflector.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    part: Option<Part>,
+    #[command(flatten)]
+    plan: Plan,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// The replay server alone; prints its URL, and ends when its standard input does.
+    Serve {
+        /// How many pods it has.
+        #[arg(long)]
+        pods: usize,
+        /// How many of their changes it sends when told.
+        #[arg(long)]
+        events: u64,
+    },
+    /// One client alone; prints its figures as one line of JSON.
+    Client {
+        /// The URL of a fresh replay server.
+        #[arg(long)]
+        server: String,
+        /// How many changes that server has.
+        #[arg(long)]
+        events: u64,
+        #[command(flatten)]
+        subject: Subject,
+        /// How long it rests before memory is read.
+        #[arg(long, default_value_t = 1_000)]
+        settle_ms: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let Arguments { part, plan } = Arguments::parse();
+    let done = match part {
+        None => run::run(&plan),
+        Some(Part::Serve { pods, events }) => replay::serve(pods, events),
+        Some(Part::Client { server, events, subject, settle_ms }) => {
+            drive::client(&server, events, subject, std::time::Duration::from_millis(settle_ms))
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("informer-compare: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What the process has spent so far: processor time, time on the wall, memory.
+//!
+//! Answers "what did this stretch cost?" for the process as a whole: all its threads, user and system time together.
+//! It knows nothing of other processes. Memory is read from `/proc`, which only Linux has. Invariants:
+//! 1. The peak is that since [`forget_peak`], not since the process began.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// What a stretch has cost, in seconds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    /// Processor time of all threads.
+    pub(crate) cpu: f64,
+    /// Time on the wall.
+    pub(crate) wall: f64,
+}
+
+/// A stretch that has begun.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    cpu: Duration,
+    wall: Duration,
+}
+
+impl Meter {
+    /// Begins a stretch.
+    pub(crate) fn start() -> Self {
+        Self { cpu: clock(ClockId::ProcessCPUTime), wall: clock(ClockId::Monotonic) }
+    }
+
+    /// What it has cost until now.
+    pub(crate) fn cost(&self) -> Cost {
+        let now = Self::start();
+        Cost {
+            cpu: now.cpu.saturating_sub(self.cpu).as_secs_f64(),
+            wall: now.wall.saturating_sub(self.wall).as_secs_f64(),
+        }
+    }
+}
+
+fn clock(id: ClockId) -> Duration {
+    clock_gettime(id).try_into().expect("these clocks begin at zero and go forward")
+}
+
+/// Resident memory now, in KiB.
+pub(crate) fn resident() -> anyhow::Result<u64> {
+    status("VmRSS:")
+}
+
+/// The most that was resident since [`forget_peak`], in KiB.
+pub(crate) fn peak() -> anyhow::Result<u64> {
+    status("VmHWM:")
+}
+
+/// Makes what is resident now the peak.
+pub(crate) fn forget_peak() -> anyhow::Result<()> {
+    std::fs::write("/proc/self/clear_refs", "5").context("the peak cannot be reset")
+}
+
+fn status(field: &str) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("memory cannot be read")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|line| line.split_whitespace().next()).context("no such field")?;
+    Ok(number.parse()?)
+}

@@ -1,0 +1,185 @@
+//! The replay server's answers, as HTTP/1.1.
+//!
+//! Answers "how does it go over the wire?": bodies in chunks, one for each object or event, many of them in one
+//! write. It waits for a slow reader and for nothing else. Invariants:
+//! 1. A list is of one moment, also when it is asked for in pages: nothing happens between them.
+//! 2. A watch begins behind the version that it asks for, and sends every event after it, in order, once.
+//! 3. At version "0" there are no pages, whatever limit is asked for: the real server's cache answers whole.
+//!
+//! Bound: one buffer of 256 KiB for each connection.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::WriteHalf;
+use tokio::time::timeout;
+
+use super::history::{History, KIND, Progress};
+use super::request::Request;
+
+/// So much is written at once.
+const BUFFER: usize = 256 << 10;
+/// How often a silent watch hears a bookmark.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(10);
+const EXPIRED: &str = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}"#;
+
+/// Answers one connection's requests, one after the other.
+pub(super) async fn connection(mut stream: TcpStream, history: &History) -> anyhow::Result<()> {
+    let (read, write) = stream.split();
+    let mut reader = BufReader::new(read);
+    let mut reply = Reply { write, buffer: Vec::with_capacity(BUFFER + (64 << 10)), part: Vec::new() };
+    while let Some(request) = Request::read(&mut reader).await? {
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/api/v1/pods") if request.value("watch") == Some("true") => {
+                reply.watch(history, &request).await?;
+            }
+            ("GET", "/api/v1/pods") => reply.list(history, &request).await?,
+            ("GET", "/replay/version") => {
+                let now = *history.progress().borrow();
+                reply.whole("200 OK", &history.version(now).to_string()).await?;
+            }
+            ("GET", "/replay/state") => {
+                reply.whole("200 OK", &serde_json::to_string(&history.state()?)?).await?;
+            }
+            ("POST", "/replay/events") => {
+                history.release();
+                reply.whole("200 OK", "").await?;
+            }
+            ("POST", "/replay/expire") => {
+                history.expire();
+                reply.whole("200 OK", "").await?;
+            }
+            _ => reply.whole("404 Not Found", "").await?,
+        }
+        if request.path.starts_with("/replay/") {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+struct Reply<'a> {
+    write: WriteHalf<'a>,
+    /// What is not written yet.
+    buffer: Vec<u8>,
+    /// The chunk that is being made.
+    part: Vec<u8>,
+}
+
+impl Reply<'_> {
+    async fn whole(&mut self, status: &str, body: &str) -> io::Result<()> {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}");
+        write!(self.buffer, "{head}\r\n\r\n{body}")?;
+        self.flush().await
+    }
+
+    fn head(&mut self) {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+        self.buffer.extend_from_slice(head.as_bytes());
+    }
+
+    /// What has been put into `part` becomes a chunk.
+    async fn chunk(&mut self) -> io::Result<()> {
+        write!(self.buffer, "{:x}\r\n", self.part.len())?;
+        self.buffer.extend_from_slice(&self.part);
+        self.buffer.extend_from_slice(b"\r\n");
+        self.part.clear();
+        if self.buffer.len() >= BUFFER { self.flush().await } else { Ok(()) }
+    }
+
+    async fn end(&mut self) -> io::Result<()> {
+        self.buffer.extend_from_slice(b"0\r\n\r\n");
+        self.flush().await
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.write.write_all(&self.buffer).await?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    async fn list(&mut self, history: &History, request: &Request) -> io::Result<()> {
+        let now = *history.progress().borrow();
+        let limit = request.number("limit").filter(|_| request.value("resourceVersion") != Some("0"));
+        let from = request.number("continue").unwrap_or(0) as usize;
+        // The only selector that a client of ours sends asks for a name that nothing has.
+        let count = if request.value("fieldSelector").is_some() { 0 } else { history.len() };
+        let to = limit.map_or(count, |limit| count.min(from.saturating_add(limit as usize)));
+        let token = if to < count { format!(r#","continue":"{to}""#) } else { String::new() };
+        let version = history.version(now);
+        self.head();
+        let metadata = format!(r#"{{"resourceVersion":"{version}"{token}}}"#);
+        write!(self.part, r#"{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":["#)?;
+        for number in from..to {
+            if number > from {
+                self.part.push(b',');
+            }
+            let begin = self.part.len();
+            history.pod(number, now.events, &mut self.part);
+            self.part.splice(begin..begin + KIND.len(), *b"{");
+            self.chunk().await?;
+        }
+        self.part.extend_from_slice(b"]}\n");
+        self.chunk().await?;
+        self.end().await
+    }
+
+    async fn watch(&mut self, history: &History, request: &Request) -> io::Result<()> {
+        let mut progress = history.progress();
+        let mut now = *progress.borrow_and_update();
+        let opened = now.expiries;
+        self.head();
+        let mut seen = history.seen(request.number("resourceVersion").unwrap_or(0));
+        if request.value("sendInitialEvents") == Some("true") {
+            seen = now.events;
+            for number in 0..history.len() {
+                self.part.extend_from_slice(br#"{"type":"ADDED","object":"#);
+                history.pod(number, now.events, &mut self.part);
+                self.part.extend_from_slice(b"}\n");
+                self.chunk().await?;
+            }
+            self.bookmark(history.version(now), r#","annotations":{"k8s.io/initial-events-end":"true"}"#)
+                .await?;
+        }
+        loop {
+            self.events(history, seen, now).await?;
+            seen = now.events;
+            if now.expiries > opened {
+                writeln!(self.part, "{EXPIRED}")?;
+                self.chunk().await?;
+                return self.end().await;
+            }
+            self.flush().await?;
+            if timeout(BOOKMARK_EVERY, progress.changed()).await.is_err() {
+                self.bookmark(history.version(now), "").await?;
+            }
+            now = *progress.borrow_and_update();
+        }
+    }
+
+    /// The events behind the first `seen`, and a bookmark if there were any.
+    async fn events(&mut self, history: &History, seen: u64, now: Progress) -> io::Result<()> {
+        for event in seen..now.events {
+            self.part.extend_from_slice(br#"{"type":"MODIFIED","object":"#);
+            history.event(event, &mut self.part);
+            self.part.extend_from_slice(b"}\n");
+            self.chunk().await?;
+        }
+        if seen < now.events {
+            self.bookmark(history.version(Progress { expiries: 0, ..now }), "").await?;
+        }
+        Ok(())
+    }
+
+    async fn bookmark(&mut self, version: u64, more: &str) -> io::Result<()> {
+        let metadata = format!(r#"{{"resourceVersion":"{version}","creationTimestamp":null{more}}}"#);
+        let pod = format!(
+            r#"{{"kind":"Pod","apiVersion":"v1","metadata":{metadata},"spec":{{"containers":null}},"status":{{}}}}"#
+        );
+        writeln!(self.part, r#"{{"type":"BOOKMARK","object":{pod}}}"#)?;
+        self.chunk().await
+    }
+}

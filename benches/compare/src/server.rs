@@ -1,0 +1,61 @@
+//! The replay server as the other processes see it: a few questions and commands beside the Kubernetes API.
+//!
+//! Answers "how is the server told to go on?" It speaks only with `/replay/...`; lists and watches are the clients'
+//! own. Blocking; each call is one small request on a connection of its own.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use anyhow::{Context, ensure};
+
+use crate::state::State;
+
+/// A replay server somewhere on this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    url: String,
+}
+
+impl Server {
+    /// The server at this URL.
+    pub(crate) fn at(url: &str) -> Self {
+        Self { url: url.to_owned() }
+    }
+
+    /// Its URL.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The version that it has reached.
+    pub(crate) fn version(&self) -> anyhow::Result<u64> {
+        Ok(self.ask("GET", "/replay/version")?.trim().parse()?)
+    }
+
+    /// What it holds, read from the bytes that it sends.
+    pub(crate) fn state(&self) -> anyhow::Result<State> {
+        Ok(serde_json::from_str(&self.ask("GET", "/replay/state")?)?)
+    }
+
+    /// Has it send its events.
+    pub(crate) fn release_events(&self) -> anyhow::Result<()> {
+        self.ask("POST", "/replay/events").map(drop)
+    }
+
+    /// Has it end the watches with 410: their versions are too old. Its objects stay as they are.
+    pub(crate) fn expire(&self) -> anyhow::Result<()> {
+        self.ask("POST", "/replay/expire").map(drop)
+    }
+
+    fn ask(&self, method: &str, path: &str) -> anyhow::Result<String> {
+        let address = self.url.strip_prefix("http://").context("the URL is not http")?;
+        let mut stream = TcpStream::connect(address)?;
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        ensure!(answer.starts_with("HTTP/1.1 200 "), "{method} {path}: {answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
+        Ok(body.to_owned())
+    }
+}

@@ -1,0 +1,29 @@
+//! The comparison works: small numbers through every part of the real binary.
+//!
+//! Answers "would a full run end with a table?" It says nothing about speed.
+
+use std::process::{Command, Output};
+
+fn compare(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_informer-compare")).args(arguments).output().expect("the binary starts")
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "memory is read from /proc")]
+fn every_client_ends_with_the_servers_state_and_a_row_in_the_table() {
+    let output = compare(&["--pods", "600", "--events", "1500", "--rounds", "1", "--settle-ms", "0"]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    for row in ["actix-informer, list", "kube-rs, watch-list", "kube-rs, managedFields cleared, list"] {
+        assert!(table.lines().any(|line| line.starts_with(row)), "no row {row:?} in\n{table}");
+    }
+    assert!(!table.contains("NaN"), "{table}");
+}
+
+#[test]
+fn a_client_without_a_server_fails_and_says_so() {
+    let nowhere = ["--server", "http://127.0.0.1:1", "--events", "1"];
+    let output = compare(&[&["client", "--client", "kube", "--by", "list"], &nowhere[..]].concat());
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("informer-compare: "));
+}

@@ -1,0 +1,387 @@
+//! Closures that block, and what must not wait for them: LIS-01 and LIS-14 on real threads, INF-11, INF-23, INF-25.
+//!
+//! Whatever blocks here waits for a gate that the test opens; nothing sleeps, and every wait has a limit that no
+//! healthy run comes near.
+
+use std::future::Future;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use actix::{Actor, Context, Handler};
+use futures_util::future::poll_immediate;
+use informer_actors::informer::Informer;
+use informer_actors::messages::Notify;
+use informer_actors::runtime::Runtime;
+use informer_actors::seat::EndReason;
+use informer_actors::subscription::{ShutdownError, Subscription};
+use informer_actors::testing::{Recorder, RecorderHandle, Server};
+use informer_core::meta::ResourceVersion;
+use tokio::sync::{oneshot, watch};
+
+use crate::threads::{LIMIT, block_on, informer, start};
+use crate::world::{LONG, nothing, run, settle, three, until};
+
+/// Holds back whoever comes to it until it is dropped.
+struct Gate(#[expect(dead_code, reason = "dropping it opens the gate")] mpsc::Sender<()>);
+
+#[derive(Clone)]
+struct Held(Arc<Mutex<mpsc::Receiver<()>>>);
+
+impl Gate {
+    fn new() -> (Self, Held) {
+        let (open, held) = mpsc::channel();
+        (Self(open), Held(Arc::new(Mutex::new(held))))
+    }
+}
+
+impl Held {
+    /// Blocks the thread until the gate is open.
+    fn wait(&self) {
+        let held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        assert!(held.recv().is_err(), "only the gate's end ends it");
+    }
+}
+
+/// The newest version that a subscriber has seen, to be awaited: coalesced events come in no order of versions.
+fn seen() -> (watch::Sender<Option<ResourceVersion>>, watch::Receiver<Option<ResourceVersion>>) {
+    watch::channel(None)
+}
+
+fn note(seen: &watch::Sender<Option<ResourceVersion>>, notify: &Notify<String>) {
+    let version = Some(notify.subject().version().clone());
+    seen.send_if_modified(|seen| {
+        let newer = *seen < version;
+        if newer {
+            seen.clone_from(&version);
+        }
+        newer
+    });
+}
+
+async fn sees(seen: &mut watch::Receiver<Option<ResourceVersion>>, version: &ResourceVersion) {
+    let arrives = seen.wait_for(|seen| seen.as_ref() >= Some(version));
+    tokio::time::timeout(LIMIT, arrives).await.expect("it arrives in time").expect("the subscriber lives");
+}
+
+fn on_threads(scenario: impl Future<Output = ()>) {
+    block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), scenario);
+}
+
+/// A blocking subscriber that is stuck in its first event until the gate opens, and says when it is.
+async fn stuck(informer: &Informer<String>, held: &Held) -> Subscription<String> {
+    let (begun, begins) = oneshot::channel();
+    let (held, mut begun) = (held.clone(), Some(begun));
+    let subscription = informer.for_each_blocking(move |_| {
+        if let Some(begun) = begun.take() {
+            let _told = begun.send(());
+        }
+        held.wait();
+    });
+    begins.await.expect("it is called");
+    subscription.expect("it runs")
+}
+
+/// An actor that is stuck in its first event until the gate opens.
+struct StuckActor(Held, Option<oneshot::Sender<()>>);
+
+impl Actor for StuckActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Notify<String>> for StuckActor {
+    type Result = ();
+
+    fn handle(&mut self, _notify: Notify<String>, _ctx: &mut Context<Self>) {
+        if let Some(begun) = self.1.take() {
+            let _told = begun.send(());
+        }
+        self.0.wait();
+    }
+}
+
+#[test]
+fn lis_01_who_never_returns_be_it_an_actor_a_blocking_or_an_async_closure_delays_nobody_else() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/first", String::new());
+        let informer = informer(&runtime, &server);
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        let (gate, held) = Gate::new();
+        let (begun, begins) = oneshot::channel();
+        let (address, started) = oneshot::channel();
+        let held_actor = held.clone();
+        let foreign = std::thread::spawn(move || {
+            actix_rt::System::new().block_on(async move {
+                let actor = StuckActor(held_actor, Some(begun)).start();
+                address.send(actor.recipient()).expect("the test waits");
+                std::future::pending::<()>().await;
+            });
+        });
+        let actor = informer.subscribe(started.await.expect("it starts")).expect("it runs");
+        begins.await.expect("the actor is called");
+        let blocking = stuck(&informer, &held).await;
+        let awaiting = informer.for_each(|_| std::future::pending()).expect("it runs");
+        let (told, mut heard) = seen();
+        let live = informer
+            .for_each(move |notify| {
+                note(&told, &notify);
+                std::future::ready(())
+            })
+            .expect("it runs");
+        let mut newest = server.version();
+        for n in 0..10_000_u32 {
+            newest = server.apply(&format!("a/{}", n % 100), n.to_string());
+        }
+        informer.lister().wait_for(&newest, LIMIT).await.expect("the store goes on");
+        sees(&mut heard, &newest).await;
+        assert_eq!(informer.lister().list().len(), 101);
+        for owing in [&actor, &blocking, &awaiting] {
+            assert!(owing.ended().is_none() && owing.status().depth <= 101, "{:?}", owing.status());
+        }
+        live.shutdown(LIMIT).await.expect("it comes back");
+        drop(gate);
+        drop((actor, blocking, awaiting, informer));
+        drop(foreign);
+    });
+}
+
+#[test]
+fn lis_14_as_many_blocking_closures_as_there_are_cores_that_never_return_delay_no_further_one() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/first", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut kept = Vec::new();
+        for _ in 0..=cores {
+            kept.push(stuck(&informer, &held).await);
+        }
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let (saw, mut seen) = seen();
+        let recorded = told.clone();
+        let further = informer
+            .for_each_blocking(move |notify| {
+                recorded.record(&notify);
+                note(&saw, &notify);
+            })
+            .expect("it runs");
+        further.synced_within(LIMIT).await.expect("it syncs");
+        let mut newest = server.version();
+        for n in 0..1_000_u32 {
+            newest = server.apply(&format!("a/{}", n % 10), n.to_string());
+        }
+        sees(&mut seen, &newest).await;
+        drop(gate);
+        assert!(informer.shutdown(LIMIT).await.is_clean());
+        told.agrees_with(&informer.snapshot()).expect("a true replay, in order");
+    });
+}
+
+#[test]
+fn lis_14_a_blocking_closure_runs_on_the_callback_pool_and_holds_no_thread_while_it_is_idle() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        let informer = informer(&runtime, &server);
+        let (saw, mut seen) = watch::channel(Vec::new());
+        let threads = informer
+            .for_each_blocking(move |_| {
+                let name = std::thread::current().name().unwrap_or_default().to_owned();
+                saw.send_modify(|names| names.push(name));
+            })
+            .expect("it runs");
+        for n in 1..=20_usize {
+            server.apply("a/one", n.to_string());
+            let handled = seen.wait_for(|names| names.len() == n);
+            tokio::time::timeout(LIMIT, handled).await.expect("in time").expect("it lives");
+        }
+        let names = seen.borrow().clone();
+        assert!(names.iter().all(|name| name.starts_with("informer-callback-")), "{names:?}");
+        threads.shutdown(LIMIT).await.expect("it comes back");
+    });
+}
+
+#[test]
+fn inf_23_a_blocking_closure_that_panics_in_added_updated_or_deleted_loses_that_event_only() {
+    run(nothing, |world| async move {
+        world.synced().await;
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let recorded = told.clone();
+        let subscription = world
+            .informer
+            .for_each_blocking(move |notify| {
+                assert!(!notify.subject().body().contains("lethal"), "lethal");
+                recorded.record(&notify);
+            })
+            .expect("it runs");
+        let other = world.watched();
+        world.apply("a/one", "lethal when added").await;
+        world.apply("a/one", "good").await;
+        world.apply("a/one", "lethal when updated").await;
+        world.apply("a/two", "lethal when added").await;
+        world.delete("a/two").await;
+        world.apply("a/three", "the next one").await;
+        until(|| told.lines().iter().any(|line| line.contains("a/three"))).await;
+        assert_eq!(subscription.status().panics, 4);
+        assert_eq!(told.len(), 2, "{:?}", told.lines());
+        subscription.synced().await.expect("panics count as handled");
+        other.agrees(&world).await;
+    });
+}
+
+/// Says on which thread, and when, it is dropped.
+struct Owned(Option<oneshot::Sender<()>>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.take().map(|dropped| dropped.send(()));
+    }
+}
+
+#[test]
+fn inf_25_dropping_a_subscription_whose_callback_is_blocked_returns_at_once_and_frees_it_after_its_return() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", String::new());
+        server.apply("a/two", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let (begun, begins) = oneshot::channel();
+        let (dropped, mut freed) = oneshot::channel();
+        let (owned, calls) = (Owned(Some(dropped)), watch::Sender::new(0));
+        let (mut begun, counted) = (Some(begun), calls.subscribe());
+        let subscription = informer.for_each_blocking(move |_| {
+            let _kept = &owned;
+            begun.take().map(|begun| begun.send(()));
+            held.wait();
+            calls.send_modify(|calls| *calls += 1);
+        });
+        begins.await.expect("it is called");
+        drop(subscription);
+        let newest = server.apply("a/three", String::new());
+        informer.lister().wait_for(&newest, LIMIT).await.expect("the pipeline goes on");
+        assert_eq!((poll_immediate(&mut freed).await, *counted.borrow()), (None, 0), "it is in use");
+        drop(gate);
+        tokio::time::timeout(LIMIT, freed).await.expect("in time").expect("freed");
+        assert_eq!(*counted.borrow(), 1, "no further call starts");
+    });
+}
+
+#[test]
+fn inf_11_shutdown_returns_after_a_blocking_callback_has_returned_or_says_at_its_limit_that_it_has_not() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let kept = stuck(&informer, &held).await;
+        let unfinished = kept.shutdown(std::time::Duration::from_millis(20)).await;
+        assert!(matches!(unfinished, Err(ShutdownError::Unfinished(_))), "{unfinished:?}");
+        let again = stuck(&informer, &held);
+        drop(again);
+        drop(gate);
+        let (dropped, mut freed) = oneshot::channel();
+        let owned = Owned(Some(dropped));
+        let subscription = informer.for_each_blocking(move |_| assert!(owned.0.is_some())).expect("it runs");
+        subscription.synced_within(LIMIT).await.expect("it syncs");
+        subscription.shutdown(LIMIT).await.expect("it comes back");
+        assert_eq!(poll_immediate(&mut freed).await, Some(Ok(())), "what it owns is freed by then");
+    });
+}
+
+/// A place for a subscription that its own callback takes.
+type Shelf = Arc<Mutex<Option<Subscription<String>>>>;
+
+fn take(shelf: &Shelf) -> Option<Subscription<String>> {
+    shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+}
+
+#[test]
+fn inf_11_a_shutdown_inside_its_own_async_callback_is_an_error_at_once() {
+    run(three, |world| async move {
+        world.synced().await;
+        let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
+        let (own, mut told) = (Arc::clone(&shelf), result.subscribe());
+        let subscription = world.informer.for_each(move |_| {
+            let (own, result) = (Arc::clone(&own), result.clone());
+            async move {
+                settle().await;
+                if let Some(own) = take(&own) {
+                    result.send_replace(Some(own.shutdown(LONG).await));
+                }
+            }
+        });
+        *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
+        let before = world.runtime.now();
+        told.wait_for(Option::is_some).await.expect("it is told");
+        assert_eq!(*told.borrow(), Some(Err(ShutdownError::OwnCallback)));
+        assert!(world.runtime.now() - before < std::time::Duration::from_secs(1), "at once");
+    });
+}
+
+#[test]
+fn inf_11_a_shutdown_inside_its_own_blocking_callback_is_an_error_at_once() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        let informer = informer(&runtime, &server);
+        let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
+        let (own, mut told, ends) = (Arc::clone(&shelf), result.subscribe(), watch::Sender::new(None));
+        let mut ended = ends.subscribe();
+        let subscription = informer.for_each_blocking(move |_| {
+            let Some(own) = take(&own) else { return };
+            let shutdown = block_on(&mut tokio::runtime::Builder::new_current_thread(), own.shutdown(LIMIT));
+            result.send_replace(Some(shutdown));
+            ends.send_replace(Some(()));
+        });
+        *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
+        server.apply("a/one", String::new());
+        let error = told.wait_for(Option::is_some);
+        tokio::time::timeout(LIMIT, error).await.expect("in time").expect("it is told");
+        assert_eq!(*told.borrow(), Some(Err(ShutdownError::OwnCallback)));
+        ended.wait_for(Option::is_some).await.expect("the callback returns");
+        assert!(informer.shutdown(LIMIT).await.is_clean());
+    });
+}
+
+#[test]
+fn a_shutdown_inside_anothers_callback_waits_for_that_one_as_anywhere() {
+    run(three, |world| async move {
+        let other = Arc::new(Mutex::new(Some(world.watched().subscription)));
+        let result = watch::Sender::new(None);
+        let mut told = result.subscribe();
+        let caller = world.informer.for_each(move |_| {
+            let (other, result) = (Arc::clone(&other), result.clone());
+            async move {
+                if let Some(other) = take(&other) {
+                    result.send_replace(Some(other.shutdown(LONG).await));
+                }
+            }
+        });
+        told.wait_for(Option::is_some).await.expect("it is told");
+        assert_eq!(*told.borrow(), Some(Ok(())));
+        assert_ne!(caller.expect("it runs").ended(), Some(EndReason::SubscriberGone));
+    });
+}
+
+#[test]
+fn blocking_closures_run_in_place_in_simulation_so_that_a_seed_still_gives_one_trace() {
+    let trace = || {
+        Runtime::simulated(7).run(|runtime| async move {
+            let server: Server<String> = Server::new();
+            three(&server);
+            let connected = server.clone();
+            let informer = Informer::builder(&runtime, "texts").source(move || connected.clone()).start();
+            let informer = informer.expect("the spec is sound");
+            let told: RecorderHandle<String> = Recorder::new().1;
+            let recorded = told.clone();
+            let here = std::thread::current().id();
+            let subscription = informer.for_each_blocking(move |notify| {
+                assert_eq!(std::thread::current().id(), here);
+                recorded.record(&notify);
+            });
+            subscription.expect("it runs").shutdown(LONG).await.expect("it comes back");
+            told.lines()
+        })
+    };
+    assert_eq!(trace(), trace());
+}
