@@ -11,7 +11,7 @@ fn compare(arguments: &[&str]) -> Output {
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "memory is read from /proc")]
 fn every_client_ends_with_the_servers_state_and_a_row_in_the_table() {
-    let output = compare(&["--pods", "600", "--events", "1500", "--rounds", "1", "--settle-ms", "0"]);
+    let output = compare(&["--pods", "200", "--events", "500", "--rounds", "1", "--settle-ms", "0"]);
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
     for row in ["actix-informer, list", "kube-rs, watch-list", "kube-rs, managedFields cleared, list"] {

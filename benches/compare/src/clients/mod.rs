@@ -30,7 +30,6 @@ pub(crate) struct Subject {
 
 /// Whose cache it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-#[expect(clippy::exhaustive_enums, reason = "nobody else sees it")]
 pub(crate) enum Client {
     /// actix-informer, `Typed<Pod>`.
     Informer,
@@ -42,7 +41,6 @@ pub(crate) enum Client {
 
 /// How everything is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-#[expect(clippy::exhaustive_enums, reason = "nobody else sees it")]
 pub(crate) enum By {
     /// By list, then watch.
     List,
