@@ -10,7 +10,7 @@
 //!    attaches with it again and owes exactly the difference.
 //!
 //! Mailbox: one Owed in flight, one Start and one Reattach an epoch, the handle's asks. Its death ends its own
-//! subscription with a reason. Read next: `callback.rs` and `pipeline.rs`, the two kinds of receivers of ours.
+//! subscription with a reason. Read next: `callback.rs` and `event_stream.rs`, two receivers of ours.
 
 use std::fmt;
 use std::sync::Arc;
@@ -327,9 +327,7 @@ impl<S: Body> Handler<Drain> for Listener<S> {
     type Result = Answer<()>;
 
     fn handle(&mut self, _drain: Drain, _ctx: &mut Context<Self>) -> Answer<()> {
-        let idle = !self.delivering && self.backlog.is_empty() && self.intake.is_none();
-        let pull = matches!(self.spec.delivery, Delivery::Pull) && self.taker.is_some();
-        if idle || pull {
+        if !self.delivering && self.backlog.is_empty() && self.intake.is_none() {
             return Reply::Now(());
         }
         let (slot, reply) = ReplySlot::new();

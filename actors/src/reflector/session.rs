@@ -170,7 +170,6 @@ impl<S: Body> Session<S> {
         let now = self.moment();
         match delivery {
             Delivery::Replace(replacement) => {
-                self.report();
                 self.fetch = None;
                 self.repairs.observe_replace(&replacement, now);
                 ask(&self.spec.fifo, Replace { epoch, source, replacement }).await
