@@ -15,14 +15,14 @@ use tokio::sync::Semaphore;
 use crate::world::{LONG, pass, run, settle, three, until};
 
 /// An actor that handles one event for each permit.
-struct Slow {
+pub(crate) struct Slow {
     told: RecorderHandle<String>,
     gate: Arc<Semaphore>,
     entered: Arc<AtomicUsize>,
 }
 
 impl Slow {
-    fn new() -> (Self, RecorderHandle<String>, Arc<Semaphore>, Arc<AtomicUsize>) {
+    pub(crate) fn new() -> (Self, RecorderHandle<String>, Arc<Semaphore>, Arc<AtomicUsize>) {
         let told = Recorder::new().1;
         let (gate, entered) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
         (

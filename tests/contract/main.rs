@@ -6,6 +6,8 @@
 
 mod blocking;
 mod delivery;
+mod disciplines;
+mod every;
 mod history;
 mod informer;
 mod lister;

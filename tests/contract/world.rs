@@ -7,6 +7,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use actix::Actor;
+use informer_actors::builder::InformerBuilder;
 use informer_actors::faults::Faults;
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
@@ -47,15 +48,26 @@ pub(crate) fn run_with<F>(
 ) where
     F: Future<Output = ()>,
 {
+    run_built(faults, |builder| builder, prepare, scenario);
+}
+
+/// The same with an informer that `build` says more about.
+pub(crate) fn run_built<F>(
+    faults: Faults,
+    build: impl FnOnce(InformerBuilder<String>) -> InformerBuilder<String>,
+    prepare: impl FnOnce(&Server<String>),
+    scenario: impl FnOnce(World) -> F,
+) where
+    F: Future<Output = ()>,
+{
     Runtime::simulation(7).faults(faults).build().run(|runtime| async move {
         let server = Server::new();
         prepare(&server);
         let connected = server.clone();
-        let informer = Informer::builder(&runtime, "texts")
+        let builder = Informer::builder(&runtime, "texts")
             .source(move || connected.clone())
-            .index("body", |object| [object.body().clone()])
-            .start()
-            .expect("the spec is sound");
+            .index("body", |object| [object.body().clone()]);
+        let informer = build(builder).start().expect("the spec is sound");
         scenario(World { server, informer, runtime }).await;
     });
 }

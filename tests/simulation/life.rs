@@ -14,8 +14,10 @@ use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::messages::Notify;
 use informer_actors::runtime::{Chance, Runtime};
-use informer_actors::subscription::{SubscribeOptions, Subscription};
+use informer_actors::seat::EndReason;
+use informer_actors::subscription::{SubscribeOptions, Subscription, WhenFull};
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
+use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::ResourceVersion;
 
@@ -108,7 +110,11 @@ pub(crate) fn live(seed: u64) -> String {
             server.apply(&format!("a/{n}"), "first".to_owned());
         }
         let connected = server.clone();
+        let discipline = dice.pick(&[Discipline::InOrder, Discipline::PerKey]);
+        let batch = dice.pick(&[250, 250, 7, 1]);
         let informer = Informer::builder(&runtime, "lives")
+            .discipline(discipline)
+            .bounds(Bounds { batch, ..Bounds::default() })
             .source(move || connected.clone())
             .index("body", |object| [object.body().clone()])
             .start()
@@ -201,6 +207,11 @@ impl Life {
         if self.dice.one_in(3) {
             options = options.resync_every(Duration::from_secs(1 + self.dice.below(100) as u64));
         }
+        options = match self.dice.below(4) {
+            0 => options.every(self.dice.below(4_000), WhenFull::Restate),
+            1 => options.every(self.dice.below(8_000), WhenFull::Disconnect),
+            _ => options,
+        };
         let subscription = match self.dice.below(3) {
             0 => {
                 let pause = Duration::from_millis(self.dice.below(3000) as u64);
@@ -233,6 +244,8 @@ impl Life {
         self.server.hold_lists(false);
         let version = self.server.apply("z/last", "the end".to_owned());
         self.informer.lister().wait_for(&version, LONG).await.expect("a healed server is followed");
+        // The listeners record what has just been published.
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
     async fn judge(&mut self) {
@@ -243,6 +256,14 @@ impl Life {
         let indexed = snapshot.by_index("body", "the end").expect("the index is there").count();
         assert_eq!(indexed, 1);
         for (n, subscriber) in self.subscribers.iter().enumerate() {
+            if let Some(EndReason::Overflow { dropped }) = subscriber.subscription.ended() {
+                assert_eq!(subscriber.subscription.status().dropped, dropped);
+                let why = subscriber.told.agrees_with(&snapshot).err().unwrap_or_default();
+                assert!(dropped > 0 && !why.contains("contradiction"), "subscriber {n}: {why}");
+                writeln!(self.trace.borrow_mut(), "{n}: {dropped} dropped, {:?}", subscriber.told.lines())
+                    .expect("a string takes all");
+                continue;
+            }
             subscriber.subscription.synced_within(LONG).await.expect("every subscriber syncs");
             let agrees = || subscriber.told.agrees_with(&snapshot);
             for _ in 0..100_000 {

@@ -27,7 +27,9 @@ pub(super) enum Purpose {
     /// A resync is due: all objects are told as they are.
     Resync,
     /// Events were dropped, or nobody recorded them: what differs is told, by identity.
-    Restate,
+    Gap,
+    /// A list was applied: what it changed is told, by identity, with its cause.
+    Listed(Cause),
 }
 
 impl Purpose {
@@ -45,15 +47,16 @@ pub(super) struct Cursor<S> {
     steps: u64,
     diff: DiffCursor<S>,
     overtaken: BTreeSet<ObjectKey>,
-    /// How many keys of the newer snapshot lie ahead; meant for purposes that tell each of them.
-    ahead: usize,
+    /// How many keys of the newer snapshot lie ahead, if it tells each of them.
+    ahead: Option<usize>,
+    has_begun: bool,
 }
 
 impl<S> Cursor<S> {
     /// A debt that arrives at this place in the order.
     pub(super) fn new(purpose: Purpose, diff: DiffCursor<S>, arrival: u64, since: Duration) -> Self {
-        let ahead = diff.newer().len();
-        Self { purpose, arrival, since, steps: 0, diff, overtaken: BTreeSet::new(), ahead }
+        let ahead = (purpose.tells_all() || diff.older().is_empty()).then(|| diff.newer().len());
+        Self { purpose, arrival, since, steps: 0, diff, overtaken: BTreeSet::new(), ahead, has_begun: false }
     }
 
     pub(super) fn purpose(&self) -> Purpose {
@@ -81,21 +84,23 @@ impl<S> Cursor<S> {
 
     /// How many keys it still has to tell, as far as that is known without looking.
     pub(super) fn remaining(&self) -> usize {
-        if self.purpose.tells_all() { self.ahead.saturating_sub(self.overtaken.len()) } else { 0 }
+        self.ahead.map_or(0, |ahead| ahead.saturating_sub(self.overtaken.len()))
     }
 
     /// How many events it will give at most.
     pub(super) fn at_most(&self) -> usize {
-        if self.purpose.tells_all() {
-            self.remaining()
-        } else {
-            self.diff.older().len() + self.diff.newer().len()
-        }
+        let most = self.diff.older().len() + self.diff.newer().len();
+        if self.ahead.is_some() { self.remaining() } else { most }
+    }
+
+    /// Whether it has passed a key.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// Whether nothing of it is owed any more.
     pub(super) fn is_settled(&self) -> bool {
-        self.diff.is_finished() || (self.purpose.tells_all() && self.remaining() == 0)
+        self.diff.is_finished() || (self.ahead.is_some() && self.remaining() == 0)
     }
 
     /// Passes at most so many keys and gives what they owe, with their places.
@@ -107,9 +112,8 @@ impl<S> Cursor<S> {
         for difference in &passed {
             self.overtaken.remove(difference.key());
         }
-        if self.purpose.tells_all() {
-            self.ahead = self.ahead.saturating_sub(passed.len());
-        }
+        self.ahead = self.ahead.map(|ahead| ahead.saturating_sub(passed.len()));
+        self.has_begun = true;
         told.into_iter().map(|difference| self.arrive(difference)).collect()
     }
 
@@ -143,7 +147,8 @@ pub(super) fn from_nothing<S>(now: Snapshot<S>) -> DiffCursor<S> {
 fn told_as<S>(purpose: Purpose, difference: Difference<S>) -> Change<S> {
     let cause = match purpose {
         Purpose::InitialList => Cause::InitialList,
-        Purpose::Relist | Purpose::Restate => Cause::Relist,
+        Purpose::Relist | Purpose::Gap => Cause::Relist,
+        Purpose::Listed(cause) => cause,
         Purpose::Resync => Cause::Resync,
     };
     match difference {

@@ -1,14 +1,14 @@
 //! The policy `Every`: all events in one line, up to a bound of bytes.
 //!
-//! Answers "which event is next, and what if there are too many?". A late join, a restart and a resync are one debt
-//! each, a cursor in the line; nothing overtakes anything. Invariants:
+//! Answers "which event is next, and what if there are too many?". A late join, a list, a restart and a resync are one
+//! debt each, a cursor in the line that weighs nothing; nothing overtakes anything. Invariants:
 //! 1. Up to the bound every recorded event is told, in the order of recording, none merged.
 //! 2. Beyond it what waits is dropped and counted: the journal closes, or it restates, which leads from what was told
 //!    to the snapshot of the publish that was too much. Events told before and after replay to exactly that.
 //! 3. A cursor that has begun to tell is never dropped, so what was told is always a state that can be named: the one
 //!    that the cursor leads to, or else `told`.
 //!
-//! Bounds: the bytes; [`CURSORS`] cursors and a resync, beyond which it is full, too; to restate, one map of objects,
+//! Bounds: the bytes; [`CURSORS`] lists and restarts, beyond which it is full, too; to restate, one map of objects,
 //! shared with the snapshots it came from. Read next: `listener/cursor.rs`.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::cursor::{Cursor, Purpose, from_nothing};
 use super::{BacklogStats, CURSORS, WhenFull};
-use crate::delta::Change;
+use crate::delta::{Cause, Change};
 use crate::snapshot::{DiffCursor, Frame, Snapshot};
 
 /// What an event weighs beside its object.
@@ -35,6 +35,8 @@ pub(super) struct Journal<S> {
     /// The state of all that was recorded, and whether changes that lead beyond it were recorded since.
     seen: Snapshot<S>,
     is_between: bool,
+    /// The publish being recorded is that of a list, of this cause.
+    listed: Option<Cause>,
     /// The state that was told, unless a cursor has begun; kept only to restate.
     told: Frame<S>,
     initial: Initial,
@@ -77,6 +79,7 @@ impl<S> Journal<S> {
             state: State::Open,
             seen: now.clone(),
             is_between: false,
+            listed: None,
             told: Frame::default(),
             initial: Initial::Waiting,
             now: Duration::ZERO,
@@ -94,7 +97,12 @@ impl<S> Journal<S> {
     }
 
     pub(super) fn record(&mut self, changes: &[Change<S>]) {
+        let first = changes.first().filter(|_| !self.is_between).map(Change::cause);
+        self.listed = self.listed.or_else(|| first.filter(|cause| is_list(*cause)));
         self.is_between = true;
+        if self.listed.is_some() && self.state == State::Open {
+            return;
+        }
         for (at, change) in changes.iter().enumerate() {
             let bytes = weight(change);
             if self.state == State::Open && self.bytes > 0 && self.bytes + bytes > self.bound {
@@ -112,24 +120,27 @@ impl<S> Journal<S> {
     }
 
     pub(super) fn recorded(&mut self, snapshot: &Snapshot<S>) {
-        self.seen = snapshot.clone();
+        let seen = std::mem::replace(&mut self.seen, snapshot.clone());
         self.is_between = false;
+        if let (Some(cause), State::Open) = (self.listed.take(), self.state) {
+            self.owe(Purpose::Listed(cause), DiffCursor::by_identity(seen, snapshot.clone()));
+            self.check_cursors();
+        }
         if self.state == State::Restating {
             self.state = State::Open;
             let from = match self.line.back() {
                 Some(Entry::Cursor(cursor)) => cursor.newer().clone(),
                 _ => Snapshot::publish(self.told.objects_only()),
             };
-            self.owe(Purpose::Restate, DiffCursor::by_identity(from, snapshot.clone()));
+            self.owe(Purpose::Gap, DiffCursor::by_identity(from, snapshot.clone()));
         }
         self.catch_up();
     }
 
     pub(super) fn reattach(&mut self, seen: Snapshot<S>, now: Snapshot<S>) {
-        let is_begun = self.line.len() == 1;
         let from = match self.line.back() {
             // Nothing was recorded since the last restart: one gap with it.
-            Some(Entry::Cursor(gap)) if gap.purpose() == Purpose::Restate && !is_begun => {
+            Some(Entry::Cursor(gap)) if gap.purpose() == Purpose::Gap && !gap.has_begun() => {
                 let from = gap.newer().ptr_eq(&seen).then(|| gap.older().clone());
                 if from.is_some() {
                     self.cursors -= 1;
@@ -140,11 +151,9 @@ impl<S> Journal<S> {
             _ => None,
         };
         if self.state == State::Open {
-            self.owe(Purpose::Restate, DiffCursor::by_identity(from.unwrap_or(seen), now.clone()));
+            self.owe(Purpose::Gap, DiffCursor::by_identity(from.unwrap_or(seen), now.clone()));
         }
-        if self.cursors > CURSORS {
-            self.overflow_now();
-        }
+        self.check_cursors();
         self.recorded(&now);
     }
 
@@ -257,6 +266,21 @@ impl<S> Journal<S> {
         }
     }
 
+    /// Too many snapshots are held for the recipient: full. First lists do not count, each source has one.
+    fn check_cursors(&mut self) {
+        let counts = |entry: &&Entry<S>| match entry {
+            Entry::Event { .. } => false,
+            Entry::Cursor(cursor) => match cursor.purpose() {
+                Purpose::Gap | Purpose::Relist => true,
+                Purpose::Listed(cause) => cause != Cause::InitialList,
+                Purpose::InitialList | Purpose::Resync => false,
+            },
+        };
+        if self.cursors > CURSORS && self.line.iter().filter(counts).count() > CURSORS {
+            self.overflow_now();
+        }
+    }
+
     /// Lets the first cursor pass some keys; when it is over, what was told is what it led to.
     fn pull(&mut self, mut cursor: Cursor<S>, keys: usize) {
         let changes = cursor.advance(keys).into_iter().map(|(change, _)| change);
@@ -296,10 +320,14 @@ impl<S> Journal<S> {
         }
     }
 
-    /// Drops what waits, but for a cursor that may have begun: that one ends in a state that can be named.
+    /// Drops what waits, but for a cursor that has begun: that one ends in a state that can be named. The initial list
+    /// stays in any case, so that it is told as such.
     fn overflow_now(&mut self) {
         let begun = match self.when_full {
-            WhenFull::Restate => self.line.pop_front_if(|entry| matches!(entry, Entry::Cursor(_))),
+            WhenFull::Restate => self.line.pop_front_if(|entry| match entry {
+                Entry::Cursor(cursor) => cursor.has_begun() || cursor.purpose() == Purpose::InitialList,
+                Entry::Event { .. } => false,
+            }),
             WhenFull::Disconnect => None,
         };
         self.cursors -= usize::from(begun.is_some());
@@ -326,6 +354,11 @@ impl<S> Journal<S> {
             self.initial = Initial::Delivered;
         }
     }
+}
+
+/// Whether a change of this cause comes with a list: then so do all others of its publish.
+fn is_list(cause: Cause) -> bool {
+    matches!(cause, Cause::InitialList | Cause::Relist | Cause::Rewind)
 }
 
 fn weight<S>(change: &Change<S>) -> usize {

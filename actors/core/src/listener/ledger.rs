@@ -25,7 +25,7 @@ pub enum Policy {
     /// Every event, one by one, in order, none coalesced.
     Every {
         /// How much may wait: for each event the object's bytes as they came from the wire and 64 more. An event
-        /// that is larger than this is taken if none other waits. The initial list is a cursor and weighs nothing.
+        /// that is larger than this is taken if none other waits. A list is a cursor, and weighs nothing.
         bytes: usize,
         /// What happens beyond it.
         when_full: WhenFull,

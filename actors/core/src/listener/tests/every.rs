@@ -10,8 +10,8 @@ use super::props::{Deed, World, deed};
 use super::{added, deleted, snapshot, tell, updated};
 use crate::delta::{Cause, Change};
 use crate::meta::Object;
-use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::object;
+use crate::snapshot::{Difference, Snapshot};
 
 /// What one event of these tests weighs: their objects have no bytes.
 const EVENT: usize = 64;
@@ -66,6 +66,47 @@ fn lis_19_a_late_joiner_is_told_the_snapshot_as_it_was_and_then_every_event() {
     assert!(!ledger.initial_delivered(), "taken and not handled");
     ledger.acknowledge();
     assert!(ledger.initial_delivered());
+}
+
+#[test]
+fn lis_19_a_list_weighs_nothing_and_is_told_as_it_was_applied() {
+    let objects: Vec<Object<String>> = (1..=9).map(|number| object(&format!("k-{number}"), number)).collect();
+    let mut ledger = every(2, WhenFull::Disconnect, Snapshot::empty());
+    let first =
+        objects.iter().map(|object| Change::Added { object: object.clone(), cause: Cause::InitialList });
+    let first: Vec<_> = first.collect();
+    first.chunks(4).for_each(|chunk| ledger.record(chunk));
+    assert!(ledger.take(64).is_empty(), "half a list is not told");
+    let before = snapshot(&objects);
+    ledger.recorded(&before);
+    assert_eq!((ledger.stats().depth, ledger.stats().bytes, ledger.owed_at_most()), (9, 0, 9));
+
+    let after = snapshot(&objects[3..]);
+    let relist: Vec<_> = before.diff(&after).map(listed).collect();
+    ledger.record(&relist);
+    ledger.recorded(&after);
+    ledger.record(&[deleted(&objects[8])]);
+    ledger.recorded(&snapshot(&objects[3..8]));
+    let expected: Vec<_> = first.iter().chain(&relist).chain([&deleted(&objects[8])]).map(tell).collect();
+    assert_eq!(drained(&mut ledger), expected);
+    assert_eq!((ledger.overflow(), ledger.stats().dropped), (None, 0));
+}
+
+#[test]
+fn lis_21_a_difference_that_nobody_has_begun_to_tell_gives_way_to_the_newest() {
+    let states: Vec<_> = (1..9).map(|number| snapshot([&object("a", number)])).collect();
+    let mut ledger = every(1, WhenFull::Restate, Snapshot::empty());
+    ledger.record(&versions("a", 1));
+    ledger.recorded(&states[0]);
+    for (at, state) in states.iter().enumerate().skip(1) {
+        let number = at as u64;
+        ledger.record(&[updated(&object("a", number), &object("a", number + 1))]);
+        ledger.recorded(state);
+    }
+    assert!(ledger.stats().cursors <= 1);
+    let lines = drained(&mut ledger);
+    assert!(lines.len() <= 2, "{lines:?}");
+    assert!(lines[0].starts_with("+ a u1@") && lines[0].ends_with("(Relist)"), "{lines:?}");
 }
 
 #[test]
@@ -165,6 +206,10 @@ fn a_resync_comes_behind_the_events_and_not_twice() {
 #[derive(Debug, Clone)]
 enum Step {
     Happen(Vec<Deed>),
+    /// Every object is told anew.
+    Rewind,
+    /// A list tells what happened in a gap.
+    Relist(Vec<Deed>),
     Restart(Vec<Deed>),
     Resync,
     Take(usize),
@@ -172,14 +217,25 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let happen = prop_oneof![19 => deed(), 1 => Just(Deed::Rewind)];
     prop_oneof![
-        6 => prop::collection::vec(happen, 1..6).prop_map(Step::Happen),
+        6 => prop::collection::vec(deed(), 1..6).prop_map(Step::Happen),
+        1 => Just(Step::Rewind),
+        1 => prop::collection::vec(deed(), 1..6).prop_map(Step::Relist),
         1 => prop::collection::vec(deed(), 0..5).prop_map(Step::Restart),
         1 => Just(Step::Resync),
         6 => (0..6_usize).prop_map(Step::Take),
         2 => Just(Step::Acknowledge),
     ]
+}
+
+/// A difference, as the store tells it of a list.
+fn listed(difference: Difference<String>) -> Change<String> {
+    let cause = Cause::Relist;
+    match difference {
+        Difference::Added(object) => Change::Added { object, cause },
+        Difference::Updated { old, new } => Change::Updated { old, object: new, cause },
+        Difference::Deleted(old) => Change::Deleted { last: old.clone(), old, exact: false, cause },
+    }
 }
 
 proptest! {
@@ -210,6 +266,19 @@ proptest! {
                     seen = world.snapshot();
                     ledger.recorded(&seen);
                 }
+                Step::Rewind => {
+                    ledger.record(&world.apply(Deed::Rewind));
+                    seen = world.snapshot();
+                    ledger.recorded(&seen);
+                }
+                Step::Relist(deeds) => {
+                    deeds.into_iter().for_each(|deed| drop(world.apply(deed)));
+                    let now = world.snapshot();
+                    let changes: Vec<_> = seen.diff(&now).map(listed).collect();
+                    ledger.record(&changes);
+                    seen = now;
+                    ledger.recorded(&seen);
+                }
                 Step::Restart(deeds) => {
                     deeds.into_iter().for_each(|deed| drop(world.apply(deed)));
                     ledger.reattach(seen, world.snapshot());
@@ -226,7 +295,7 @@ proptest! {
                 Step::Acknowledge => ledger.acknowledge(),
             }
             let stats = ledger.stats();
-            prop_assert!(stats.bytes <= (bound * EVENT).max(EVENT) && stats.cursors <= CURSORS + 1);
+            prop_assert!(stats.bytes <= (bound * EVENT).max(EVENT) && stats.cursors <= CURSORS + 2);
         }
         prop_assert!(ledger.is_empty());
         prop_assert_eq!(replay.equals(&world.snapshot()), Ok(()));
