@@ -12,6 +12,7 @@ pub use informer_actors::runtime::Runtime;
 pub use informer_actors::status::InformerStatus;
 pub use informer_actors::subscription::{SubscribeOptions, Subscription, WhenFull};
 pub use informer_core::delta::{Cause, ListPart, WatchPart};
+pub use informer_core::delta_fifo::Discipline;
 pub use informer_core::list_watch_error::ListWatchError;
 pub use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 pub use informer_core::reflector::SourceState;

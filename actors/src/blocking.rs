@@ -57,7 +57,7 @@ impl<S: Body> Informer<S> {
         self.for_each_blocking_with(SubscribeOptions::new(), closure)
     }
 
-    /// As [`Self::for_each_blocking`], with a name or a resync period.
+    /// As [`Self::for_each_blocking`], with a name, a resync period or another policy.
     ///
     /// # Errors
     /// When the informer has stopped.

@@ -1,7 +1,7 @@
 //! A subscription as a stream.
 //!
 //! Answers "how is a subscriber served that asks instead of being told?": each ask takes a window from the Listener,
-//! and says that the window before has been handled. What is owed waits there, coalesced. Invariants:
+//! and says that the window before has been handled. What is owed waits there, by its policy. Invariants:
 //! 1. One ask in flight, made only when the stream is polled and has nothing left to give.
 //! 2. It ends when the subscription does; dropping it unsubscribes.
 //!

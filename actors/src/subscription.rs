@@ -145,7 +145,7 @@ impl<S: Body> Informer<S> {
         self.subscribe_with(SubscribeOptions::new(), recipient)
     }
 
-    /// As [`Self::subscribe`], with a name or a resync period.
+    /// As [`Self::subscribe`], with a name, a resync period or another policy.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -172,7 +172,7 @@ impl<S: Body> Informer<S> {
         self.for_each_with(SubscribeOptions::new(), closure)
     }
 
-    /// As [`Self::for_each`], with a name or a resync period.
+    /// As [`Self::for_each`], with a name, a resync period or another policy.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -199,7 +199,7 @@ impl<S: Body> Informer<S> {
         })
     }
 
-    /// Subscribes a stream: what is owed waits, coalesced, until it is polled.
+    /// Subscribes a stream: what is owed waits, by its policy, until it is polled.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -207,7 +207,7 @@ impl<S: Body> Informer<S> {
         self.events_with(SubscribeOptions::new())
     }
 
-    /// As [`Self::events`], with a name or a resync period.
+    /// As [`Self::events`], with a name, a resync period or another policy.
     ///
     /// # Errors
     /// When the informer has stopped.
