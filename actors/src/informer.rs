@@ -36,7 +36,7 @@ pub(crate) struct Running<S: Body> {
     pub(crate) family: Family<S>,
     pub(crate) roll: Roll,
     pub(crate) next_listener: AtomicU64,
-    _claim: NameClaim,
+    claim: NameClaim,
 }
 
 /// Why an informer did not start.
@@ -129,12 +129,8 @@ impl<S: Body> Informer<S> {
         let claim =
             runtime.claim_name(&spec.name).ok_or_else(|| StartError::NameTaken(spec.name.to_string()))?;
         let family = wiring::start(runtime, spec);
-        let running = Arc::new(Running {
-            family,
-            roll: Roll::default(),
-            next_listener: AtomicU64::new(0),
-            _claim: claim,
-        });
+        let running =
+            Arc::new(Running { family, roll: Roll::default(), next_listener: AtomicU64::new(0), claim });
         running.watch_for_stop();
         Ok(Self(running))
     }
@@ -257,6 +253,11 @@ fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 impl<S: Body> Running<S> {
+    /// The informer's name.
+    pub(crate) fn name(&self) -> &str {
+        self.claim.name()
+    }
+
     /// A number for the next subscription.
     pub(crate) fn next_number(&self) -> u64 {
         self.next_listener.fetch_add(1, Ordering::Relaxed)

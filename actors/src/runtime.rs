@@ -13,6 +13,7 @@ mod arbiter;
 mod callbacks;
 mod clock;
 mod pool;
+mod watchdog;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,6 +30,8 @@ pub use clock::Chance;
 pub(crate) use clock::{Clock, sleep_until, within};
 pub(crate) use pool::panic_text;
 pub use pool::{DecodePool, JobPanicked};
+pub use watchdog::Stuck;
+pub(crate) use watchdog::Watchdog;
 
 use crate::faults::Faults;
 
@@ -46,6 +49,7 @@ pub(crate) struct Inner {
     next: AtomicUsize,
     pub(crate) pool: DecodePool,
     pub(crate) blocking: CallbackPool,
+    pub(crate) watchdog: Watchdog,
     pub(crate) lists: Arc<Semaphore>,
     pub(crate) clock: Clock,
     pub(crate) faults: Faults,
@@ -135,6 +139,7 @@ impl Runtime {
         }
         self.0.pool.close();
         self.0.blocking.close();
+        self.0.watchdog.close();
     }
 
     /// The arbiter for the next pipeline, in turn.
@@ -172,6 +177,7 @@ impl Drop for Inner {
             arbiter.stop();
         }
         self.blocking.end();
+        self.watchdog.end();
     }
 }
 
@@ -186,6 +192,12 @@ impl fmt::Debug for Runtime {
 pub(crate) struct NameClaim {
     runtime: Runtime,
     name: Arc<str>,
+}
+
+impl NameClaim {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Drop for NameClaim {
@@ -245,11 +257,14 @@ impl RuntimeBuilder {
     pub fn start(self) -> Result<Runtime, RuntimeError> {
         let clock = Clock::started_now();
         let arbiter = |name: String| ArbiterHandle::thread(name, clock.clone());
-        let pipelines =
+        let pipelines: Vec<_> =
             (0..self.arbiters).map(|n| arbiter(format!("{}-{n}", self.name))).collect::<Result<_, _>>()?;
+        let callbacks = arbiter(format!("{}-calls", self.name))?;
+        let watched = pipelines.iter().cloned().chain([callbacks.clone()]).collect();
         Ok(Runtime(Arc::new(Inner {
+            watchdog: Watchdog::thread(&self.name, clock.clone(), watched)?,
             pipelines,
-            callbacks: arbiter(format!("{}-calls", self.name))?,
+            callbacks,
             next: AtomicUsize::new(0),
             pool: DecodePool::threads(&self.name, self.decoders)?,
             blocking: CallbackPool::threads(&self.name),

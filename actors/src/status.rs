@@ -16,6 +16,8 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use tokio::sync::watch;
 
+use crate::runtime::Stuck;
+
 /// How one source is doing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -129,6 +131,8 @@ pub struct InformerStatus {
     pub restarts: u64,
     /// What was odd in the data.
     pub data: DataCounters,
+    /// What blocks one of the threads that its actors and closures run on, while it does.
+    pub stuck: Option<Stuck>,
     /// Why supervision has given up on a part of this informer, if it has.
     pub failed: Option<Arc<str>>,
     /// Whether it has stopped. Nothing changes after this.
@@ -145,6 +149,7 @@ impl InformerStatus {
             synced: false,
             restarts: 0,
             data: DataCounters::default(),
+            stuck: None,
             failed: None,
             stopped: false,
         }
@@ -226,6 +231,18 @@ impl StatusBoard {
             (status.objects, status.set_aside, status.synced) = now;
             !status.stopped && before != now
         });
+    }
+
+    /// Shows what blocks a thread of this informer, or that nothing does; false after the stop.
+    pub(crate) fn update_stuck(&self, stuck: Option<&Stuck>) -> bool {
+        self.0.send_if_modified(|status| {
+            let news = status.stuck.as_ref() != stuck && !status.stopped;
+            if news {
+                status.stuck = stuck.cloned();
+            }
+            news
+        });
+        !self.0.borrow().stopped
     }
 
     /// Changes one source's status; wakes the waiters only if `change` says that it matters to them.

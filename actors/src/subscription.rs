@@ -189,11 +189,12 @@ impl<S: Body> Informer<S> {
         self.seat_listener(options, "closure", move |seat, tasks| {
             let (sender, inbox) = channel::<CallbackHost<S>>(WINDOW);
             let (seat, token) = (seat.clone(), tasks.token());
+            let (name, here) = (format!("{}/{}", self.0.name(), seat.read().name), callbacks.clone());
             callbacks.spawn(move || {
                 let callback: Callback<S> = Box::new(move |notify| closure(notify).boxed_local());
                 let host =
                     actix::Context::with_receiver(inbox).into_future(CallbackHost::new(callback, seat));
-                host.map(move |()| drop(token))
+                here.named(name, host).map(move |()| drop(token))
             });
             Delivery::Push(Addr::new(sender).recipient())
         })
@@ -260,7 +261,7 @@ impl<S: Body> Running<S> {
         let (family, seat, id) = (&self.family, child.spec.seat.clone(), child.spec.id);
         let name = seat.read().name;
         let tether = Tether {
-            label: Arc::new(format!("listener {name}")),
+            label: Arc::new(format!("{}/listener {name}", self.name())),
             name: format!("listener/{id}/{name}").into(),
             role: Role::Listener,
             stop: seat.stop().clone(),

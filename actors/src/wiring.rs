@@ -210,7 +210,11 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         stop: stop.clone(),
         group: group.clone(),
         supervisor: supervisor.0.clone(),
+        informer: Arc::clone(&spec.name),
     };
+    let board = shared.board.clone();
+    let arbiters = [nursery.arbiter.clone(), runtime.callback_arbiter()];
+    runtime.0.watchdog.watch(arbiters, Box::new(move |stuck| board.update_stuck(stuck)));
     let books = SupervisorSpec {
         runtime: runtime.clone(),
         board: shared.board.clone(),
@@ -272,13 +276,14 @@ struct Nursery {
     stop: CancellationToken,
     group: GroupEpoch,
     supervisor: Addr<Supervisor>,
+    informer: Arc<str>,
 }
 
 impl Nursery {
     fn tether(&self, name: &str, role: Role) -> Tether {
         Tether {
             name: name.into(),
-            label: Arc::new(name.to_owned()),
+            label: Arc::new(format!("{}/{name}", self.informer)),
             role,
             stop: self.stop.clone(),
             group: self.group.clone(),

@@ -12,23 +12,22 @@ use futures_util::future::poll_immediate;
 use informer_actors::informer::Informer;
 use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
-use informer_actors::seat::EndReason;
 use informer_actors::subscription::{ShutdownError, Subscription};
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 use informer_core::meta::ResourceVersion;
 use tokio::sync::{oneshot, watch};
 
 use crate::threads::{LIMIT, block_on, informer, start};
-use crate::world::{LONG, nothing, run, settle, three, until};
+use crate::world::{LONG, nothing, run, three, until};
 
 /// Holds back whoever comes to it until it is dropped.
-struct Gate(#[expect(dead_code, reason = "dropping it opens the gate")] mpsc::Sender<()>);
+pub(crate) struct Gate(#[expect(dead_code, reason = "dropping it opens the gate")] mpsc::Sender<()>);
 
 #[derive(Clone)]
-struct Held(Arc<Mutex<mpsc::Receiver<()>>>);
+pub(crate) struct Held(Arc<Mutex<mpsc::Receiver<()>>>);
 
 impl Gate {
-    fn new() -> (Self, Held) {
+    pub(crate) fn new() -> (Self, Held) {
         let (open, held) = mpsc::channel();
         (Self(open), Held(Arc::new(Mutex::new(held))))
     }
@@ -36,7 +35,7 @@ impl Gate {
 
 impl Held {
     /// Blocks the thread until the gate is open.
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         assert!(held.recv().is_err(), "only the gate's end ends it");
     }
@@ -63,7 +62,8 @@ async fn sees(seen: &mut watch::Receiver<Option<ResourceVersion>>, version: &Res
     tokio::time::timeout(LIMIT, arrives).await.expect("it arrives in time").expect("the subscriber lives");
 }
 
-fn on_threads(scenario: impl Future<Output = ()>) {
+/// Runs a scenario on real threads.
+pub(crate) fn on_threads(scenario: impl Future<Output = ()>) {
     block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), scenario);
 }
 
@@ -286,80 +286,6 @@ fn inf_11_shutdown_returns_after_a_blocking_callback_has_returned_or_says_at_its
         subscription.synced_within(LIMIT).await.expect("it syncs");
         subscription.shutdown(LIMIT).await.expect("it comes back");
         assert_eq!(poll_immediate(&mut freed).await, Some(Ok(())), "what it owns is freed by then");
-    });
-}
-
-/// A place for a subscription that its own callback takes.
-type Shelf = Arc<Mutex<Option<Subscription<String>>>>;
-
-fn take(shelf: &Shelf) -> Option<Subscription<String>> {
-    shelf.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-}
-
-#[test]
-fn inf_11_a_shutdown_inside_its_own_async_callback_is_an_error_at_once() {
-    run(three, |world| async move {
-        world.synced().await;
-        let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
-        let (own, mut told) = (Arc::clone(&shelf), result.subscribe());
-        let subscription = world.informer.for_each(move |_| {
-            let (own, result) = (Arc::clone(&own), result.clone());
-            async move {
-                settle().await;
-                if let Some(own) = take(&own) {
-                    result.send_replace(Some(own.shutdown(LONG).await));
-                }
-            }
-        });
-        *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
-        let before = world.runtime.now();
-        told.wait_for(Option::is_some).await.expect("it is told");
-        assert_eq!(*told.borrow(), Some(Err(ShutdownError::OwnCallback)));
-        assert!(world.runtime.now() - before < std::time::Duration::from_secs(1), "at once");
-    });
-}
-
-#[test]
-fn inf_11_a_shutdown_inside_its_own_blocking_callback_is_an_error_at_once() {
-    on_threads(async {
-        let (runtime, server) = (start(), Server::new());
-        let informer = informer(&runtime, &server);
-        let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
-        let (own, mut told, ends) = (Arc::clone(&shelf), result.subscribe(), watch::Sender::new(None));
-        let mut ended = ends.subscribe();
-        let subscription = informer.for_each_blocking(move |_| {
-            let Some(own) = take(&own) else { return };
-            let shutdown = block_on(&mut tokio::runtime::Builder::new_current_thread(), own.shutdown(LIMIT));
-            result.send_replace(Some(shutdown));
-            ends.send_replace(Some(()));
-        });
-        *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
-        server.apply("a/one", String::new());
-        let error = told.wait_for(Option::is_some);
-        tokio::time::timeout(LIMIT, error).await.expect("in time").expect("it is told");
-        assert_eq!(*told.borrow(), Some(Err(ShutdownError::OwnCallback)));
-        ended.wait_for(Option::is_some).await.expect("the callback returns");
-        assert!(informer.shutdown(LIMIT).await.is_clean());
-    });
-}
-
-#[test]
-fn a_shutdown_inside_anothers_callback_waits_for_that_one_as_anywhere() {
-    run(three, |world| async move {
-        let other = Arc::new(Mutex::new(Some(world.watched().subscription)));
-        let result = watch::Sender::new(None);
-        let mut told = result.subscribe();
-        let caller = world.informer.for_each(move |_| {
-            let (other, result) = (Arc::clone(&other), result.clone());
-            async move {
-                if let Some(other) = take(&other) {
-                    result.send_replace(Some(other.shutdown(LONG).await));
-                }
-            }
-        });
-        told.wait_for(Option::is_some).await.expect("it is told");
-        assert_eq!(*told.borrow(), Some(Ok(())));
-        assert_ne!(caller.expect("it runs").ended(), Some(EndReason::SubscriberGone));
     });
 }
 

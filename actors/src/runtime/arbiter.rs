@@ -7,7 +7,8 @@
 //! 3. The pulse is younger than two seconds unless something on the thread blocks it: that is the watchdog.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub struct ArbiterHealth {
     pub name: String,
     /// Time since the last pulse; above two seconds something blocks the thread.
     pub since_pulse: Duration,
-    /// The actor that is being polled now, if any.
+    /// The actor that is being polled now, as `informer/actor`, if any.
     pub running: Option<String>,
 }
 
@@ -127,13 +128,43 @@ impl ArbiterHandle {
         }
     }
 
+    /// Polls `future` under a name, which is shown while it blocks the thread.
+    pub(crate) async fn named<F: Future>(self, name: String, future: F) -> F::Output {
+        let (name, running) = (Arc::new(name), self.running());
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            running.store(Some(Arc::clone(&name)));
+            let _cleared = Cleared(&running);
+            future.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// When the thread last showed a pulse.
+    pub(super) fn last_pulse(&self) -> Duration {
+        Duration::from_millis(self.0.pulse.load(Ordering::Relaxed))
+    }
+
+    /// Whether nothing is to be expected of it any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.ended.is_cancelled()
+    }
+
     pub(super) fn health(&self) -> ArbiterHealth {
-        let last = Duration::from_millis(self.0.pulse.load(Ordering::Relaxed));
         ArbiterHealth {
             name: self.0.name.clone(),
-            since_pulse: self.0.clock.now().saturating_sub(last),
+            since_pulse: self.0.clock.now().saturating_sub(self.last_pulse()),
             running: self.0.running.load_full().map(|name| String::clone(&name)),
         }
+    }
+}
+
+/// Nothing is being polled any more, also after a panic.
+struct Cleared<'a>(&'a ArcSwapOption<String>);
+
+impl Drop for Cleared<'_> {
+    fn drop(&mut self) {
+        self.0.store(None);
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::{ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Inner, Runtime};
+use super::{ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Inner, Runtime, Watchdog};
 use crate::faults::Faults;
 
 /// A world of its own: the thread, the clock, and the [`Runtime`] for wiring.
@@ -118,6 +118,7 @@ impl Simulation {
             next: AtomicUsize::new(0),
             pool: DecodePool::inline(),
             blocking: CallbackPool::inline(),
+            watchdog: Watchdog::none(),
             lists: Arc::new(Semaphore::new(self.builder.lists)),
             clock,
             faults: self.builder.faults.clone(),

@@ -1,0 +1,80 @@
+//! INF-47: what blocks a thread of ours is named, in the status, while it does. On real threads, without a sleep.
+
+use informer_actors::informer::Informer;
+use informer_actors::subscription::SubscribeOptions;
+use informer_actors::testing::Server;
+
+use crate::blocking::{Gate, on_threads};
+use crate::threads::{LIMIT, informer, start};
+
+/// Waits until something blocks a thread of the informer, and gives arbiter and actor.
+async fn stuck_by(informer: &Informer<String>) -> (String, Option<String>) {
+    let stuck = informer.wait_until(|status| status.stuck.is_some());
+    let status = tokio::time::timeout(LIMIT, stuck).await.expect("in time").expect("it runs");
+    let stuck = status.stuck.expect("it is stuck");
+    (stuck.arbiter.to_string(), stuck.actor.as_deref().map(str::to_owned))
+}
+
+async fn turns_again(informer: &Informer<String>) {
+    let turns = informer.wait_until(|status| status.stuck.is_none());
+    tokio::time::timeout(LIMIT, turns).await.expect("in time").expect("it runs");
+}
+
+#[test]
+fn inf_47_an_arbiter_blocked_by_an_index_function_shows_with_its_actor_in_the_status_while_readers_are_served()
+ {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", "good".to_owned());
+        let (gate, held) = Gate::new();
+        let connected = server.clone();
+        let blocks = move |object: &informer_core::meta::Object<String>| {
+            if object.body() == "blocks" {
+                held.wait();
+            }
+            [object.body().clone()]
+        };
+        let informer =
+            Informer::builder(&runtime, "texts").source(move || connected.clone()).index("body", blocks);
+        let informer = informer.start().expect("the spec is sound");
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        assert!(informer.status().stuck.is_none());
+        let newest = server.apply("a/one", "blocks".to_owned());
+        let (arbiter, actor) = stuck_by(&informer).await;
+        assert_eq!((arbiter.as_str(), actor.as_deref()), ("informer-0", Some("texts/indexer")));
+        let health =
+            runtime.arbiters().into_iter().find(|health| health.name == arbiter).expect("it is listed");
+        assert_eq!(health.running, actor);
+        assert_eq!(
+            informer.lister().by_index("body", "good").expect("it exists").len(),
+            1,
+            "readers are served"
+        );
+        drop(gate);
+        informer.lister().wait_for(&newest, LIMIT).await.expect("it goes on");
+        turns_again(&informer).await;
+        assert!(informer.shutdown(LIMIT).await.is_clean());
+    });
+}
+
+#[test]
+fn inf_47_an_async_closure_that_blocks_its_thread_is_named_in_the_status() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let named = SubscribeOptions::new().name("careless");
+        let subscription = informer.for_each_with(named, move |_| {
+            held.wait();
+            std::future::ready(())
+        });
+        let (arbiter, actor) = stuck_by(&informer).await;
+        assert_eq!((arbiter.as_str(), actor.as_deref()), ("informer-calls", Some("texts/careless")));
+        let newest = server.apply("a/two", String::new());
+        informer.lister().wait_for(&newest, LIMIT).await.expect("the pipeline goes on");
+        drop(gate);
+        turns_again(&informer).await;
+        drop(subscription);
+    });
+}
