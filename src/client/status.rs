@@ -16,6 +16,8 @@ use serde::Deserialize;
 
 /// At most this much of a server's words is kept.
 const WORDS: usize = 512;
+/// The longest wait that a server can ask for: more is a mistake of its, and would pass for ever.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The parts of a `meta/v1 Status` that say what went wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -69,9 +71,10 @@ impl Status {
         status
     }
 
-    /// How long the server asks to wait, by header or by body.
+    /// How long the server asks to wait, by header or by body; at most a day.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.details.as_ref()?.retry_after_seconds.map(Duration::from_secs)
+        let seconds = self.details.as_ref()?.retry_after_seconds?;
+        Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
     }
 
     fn is_too_large(&self) -> bool {
@@ -206,6 +209,16 @@ mod tests {
         );
         let dated = Status::from_answer(429, Some("Fri, 31 Dec 1999 23:59:59 GMT"), body.as_bytes());
         assert_eq!(dated.retry_after(), Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_wait_beyond_a_day_is_taken_as_a_day() {
+        for seconds in ["86401", "18446744073709551615"] {
+            let answer = Status::from_answer(429, Some(seconds), b"Too many requests");
+            assert_eq!(answer.retry_after(), Some(LONGEST_WAIT));
+        }
+        let absurd = Status::from_answer(429, Some("18446744073709551616"), b"Too many requests");
+        assert_eq!(absurd.retry_after(), None);
     }
 
     #[test]
