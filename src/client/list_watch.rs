@@ -198,7 +198,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 Observed::SetAside(aside) => {
                     Err(ListWatchError::Protocol(format!("{key}: {}", aside.error).into()))
                 }
-                Observed::Unreadable(why) => Err(ListWatchError::Protocol(why)),
+                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Protocol(why)),
             }
         })
     }

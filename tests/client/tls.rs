@@ -90,17 +90,37 @@ async fn only_the_configured_authority_and_the_right_name_are_believed() {
     let (authority, other) = (Authority::new(), Authority::new());
     let server = RawServer::start_tls(authority.acceptor("127.0.0.1"), serve_empty_lists).await;
     assert_eq!(version(authority.config(&server.url())).await.unwrap(), "9");
-    for config in [
-        other.config(&server.url()),
-        Config::new(server.url()).unwrap().certificate_authority(""),
-        authority.config(&server.url()).tls_server_name("api.example"),
-    ] {
+    for config in
+        [other.config(&server.url()), authority.config(&server.url()).tls_server_name("api.example")]
+    {
         let error = version(config).await.unwrap_err();
         assert!(matches!(&error, ListWatchError::Connection { .. }), "{error}");
         assert!(error.to_string().contains("certificate"), "{error}");
     }
     let careless = other.config(&server.url()).accept_invalid_certificates();
     assert_eq!(version(careless).await.unwrap(), "9");
+}
+
+#[tokio::test]
+async fn rest_24_an_empty_authority_trusts_nobody_wherever_it_stands() {
+    let authority = Authority::new();
+    let server = RawServer::start_tls(authority.acceptor("127.0.0.1"), serve_empty_lists).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let kubeconfig = format!(
+        "clusters: [{{name: c, cluster: {{server: '{}', certificate-authority: '{}'}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\n\
+         current-context: c\n",
+        server.url(),
+        file.path().display()
+    );
+    for config in [
+        Config::new(server.url()).unwrap().certificate_authority(""),
+        Config::from_kubeconfig_text(&kubeconfig, None).unwrap(),
+    ] {
+        let error = version(config).await.unwrap_err();
+        assert!(matches!(&error, ListWatchError::Connection { .. }), "{error}");
+        assert!(error.to_string().contains("certificate"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -149,6 +149,34 @@ async fn refused_watches_are_typed_and_only_a_watch_list_is_unsupported() {
 }
 
 #[tokio::test]
+async fn rest_08_a_forbidden_watch_is_denied_in_one_attempt_with_and_without_a_status() {
+    for (status, code, reason) in
+        [("401 Unauthorized", 401, "Unauthorized"), ("403 Forbidden", 403, "Forbidden")]
+    {
+        let typed = format!(
+            r#"{{"kind":"Status","status":"Failure","code":{code},"reason":"{reason}","message":"words"}}"#
+        );
+        for body in [&*typed, "words", ""] {
+            let sent = answer(status, "", body);
+            let server = RawServer::start(move |mut connection: Connection| {
+                let sent = sent.clone();
+                async move {
+                    while connection.request().await.is_some() {
+                        connection.write(&sent).await;
+                    }
+                }
+            })
+            .await;
+            let asking = async { watch(&made(config_maps(&server.url())), from("1")).await };
+            let (told, ended) = local(asking).await;
+            let error = ended.unwrap_err();
+            assert!(told.is_empty() && matches!(error, ListWatchError::Denied(_)), "{error}");
+            assert_eq!(server.accepted(), 1, "one attempt");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_first_batch_comes_with_the_head_and_an_event_as_soon_as_its_line_is_there() {
     let go_on = Arc::new(Notify::new());
     let said = Arc::clone(&go_on);

@@ -158,10 +158,7 @@ impl ListSplitter {
                 self.found.has_items = true;
                 (State::Item { may_close: true }, at + 1)
             }
-            (State::Value, b'n') if self.field == Field::Items => {
-                self.found.has_items = true;
-                stay(State::InValue(Nest::default()))?
-            }
+            (State::Value, b'n') if self.field == Field::Items => stay(State::InValue(Nest::default()))?,
             (State::Value, byte) if self.field != Field::Items && begins_value(byte) => {
                 stay(State::InValue(Nest::default()))?
             }
@@ -187,7 +184,7 @@ impl ListSplitter {
         let end = nest.advance(&chunk[start..]).map(|length| start + length);
         let kept = match self.state {
             State::InItem(_) => Some(&mut self.item),
-            State::InValue(_) if matches!(self.field, Field::Other | Field::Items) => None,
+            State::InValue(_) if self.field == Field::Other => None,
             _ => Some(&mut self.head),
         };
         let Some(end) = end else {
@@ -249,7 +246,9 @@ impl ListSplitter {
                 self.found.version = version.filter(|text| !text.is_empty());
                 self.found.token = token.filter(|text| !text.is_empty());
             }
-            Field::Items | Field::Other => {}
+            Field::Items if *json == *b"null" => self.found.has_items = true,
+            Field::Items => return Err(self.broken(at, "items that are no list")),
+            Field::Other => {}
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 //!
 //! Answers "what does this frame say?", one frame at a time, on any thread. It knows nothing of streams. Invariants:
 //! 1. Name, uid and version come from a scan of the metadata, before and whether or not the body decodes.
-//! 2. An object that is known in this very version is given back, not decoded.
+//! 2. An object that is known in this very version is given back, not decoded; at most its syntax is checked.
 //! 3. A frame that cannot be used costs itself alone: set aside if it has a name, unreadable if not; a panic in a
 //!    representation is a frame that cannot be used.
-//! 4. `Representation::keep` is called at most once for a frame that it accepts.
+//! 4. Bytes that are not one JSON document are no object, whatever name stands in them: they may hold two.
+//! 5. `Representation::keep` is called at most once for a frame that it accepts.
 //!
 //! Read next: `event.rs` for watch frames.
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use informer_actors::list_watch::Known;
 use informer_core::delta::SetAside;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use serde::de::IgnoredAny;
 
 use crate::client::frames::Frame;
 use crate::representation::{DecodeError, MetaScan, Prune, Representation, UnnamedError, meta_scan};
@@ -33,7 +35,10 @@ pub(crate) struct Decoder<R> {
 pub(crate) enum Observed<S> {
     Object(Object<S>),
     SetAside(SetAside),
+    /// An object that nobody can name.
     Unreadable(Arc<str>),
+    /// No JSON: where it ends, and what else is in it, is anybody's guess.
+    NotJson(Arc<str>),
 }
 
 impl<R: Representation> Decoder<R> {
@@ -58,7 +63,8 @@ impl<R: Representation> Decoder<R> {
     ) -> Observed<R::Body> {
         let (key, version) = match named(scan) {
             Ok(named) => named,
-            Err(error) => return Observed::Unreadable(unreadable(&error, bytes)),
+            Err(error) if is_json(bytes) => return Observed::Unreadable(unreadable(&error, bytes)),
+            Err(error) => return Observed::NotJson(unreadable(&error, bytes)),
         };
         let meta = Meta {
             key,
@@ -73,10 +79,15 @@ impl<R: Representation> Decoder<R> {
                 && object.source() == &meta.source
         };
         if let Some(object) = known.get(&meta.key).filter(unchanged) {
-            return Observed::Object(object);
+            // Of the same length it is the same text; an item that has swallowed its neighbour is longer.
+            if object.meta().wire_bytes == meta.wire_bytes || is_json(bytes) {
+                return Observed::Object(object);
+            }
+            return Observed::NotJson(unreadable(&"no JSON", bytes));
         }
         match self.check_kind(scan).and_then(|()| self.body(bytes)) {
             Ok(body) => Observed::Object(Object::new(meta, body)),
+            Err(error) if !is_json(bytes) => Observed::NotJson(unreadable(&error, bytes)),
             Err(error) => Observed::SetAside(SetAside { key: meta.key, version: meta.version, error }),
         }
     }
@@ -120,6 +131,12 @@ impl<R: Representation> Decoder<R> {
 
 pub(crate) fn named(scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
     Ok((scan.key()?, scan.version()?))
+}
+
+/// Whether these bytes are one JSON document, in syntax: texts that are no UTF-8, numbers without bounds and any depth
+/// count, which a decoder may still refuse.
+pub(crate) fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
 /// Why nothing can be done with these bytes, with their beginning.

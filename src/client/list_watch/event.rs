@@ -4,7 +4,8 @@
 //! a parser. Invariants:
 //! 1. Bookmarks and errors are read without decoding the kind: a bookmark of pods carries `"containers":null`.
 //! 2. An event of an unknown type, or too long to be read, is its object set aside: a GET will tell.
-//! 3. Only a line that names no object ends the watch.
+//! 3. Only a line that names no object, or is no JSON, ends the watch: a line that has lost its newline holds two
+//!    events, and only a list brings the second back.
 //!
 //! Read next: `decode.rs`.
 
@@ -18,7 +19,7 @@ use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::decode::{Decoder, Observed, named, unreadable};
+use super::decode::{Decoder, Observed, is_json, named, unreadable};
 use crate::client::frames::Frame;
 use crate::client::status::Status;
 use crate::representation::{Representation, meta_scan};
@@ -75,20 +76,21 @@ impl<R: Representation> Decoder<R> {
             "ADDED" | "MODIFIED" => match self.scanned(object, known)? {
                 Observed::Object(object) => Ok(WatchPart::Applied(object)),
                 Observed::SetAside(aside) => Ok(WatchPart::SetAside(aside)),
-                Observed::Unreadable(why) => Err(ListWatchError::Unreadable(why)),
+                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
             "DELETED" => match self.scanned(object, &Known::nothing())? {
                 Observed::Object(object) => Ok(WatchPart::Deleted(object)),
                 Observed::SetAside(aside) => Ok(WatchPart::DeletedUnread(aside)),
-                Observed::Unreadable(why) => Err(ListWatchError::Unreadable(why)),
+                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
             "BOOKMARK" => bookmark(object),
             "ERROR" => Err(Status::from_frame(&String::from_utf8_lossy(object)).into_error(false)),
             other => match named(&meta_scan(object)) {
-                Ok((key, version)) => {
+                Ok((key, version)) if is_json(object) => {
                     let error = format!("unknown event type {other:?}").into();
                     Ok(WatchPart::SetAside(SetAside { key, version, error }))
                 }
+                Ok(_) => Err(ListWatchError::Unreadable(unreadable(&"no JSON", object))),
                 Err(error) => Err(ListWatchError::Unreadable(unreadable(&error, object))),
             },
         }
@@ -111,7 +113,7 @@ impl<R: Representation> Decoder<R> {
         match self.oversize(object, size) {
             Observed::SetAside(aside) if kind == "DELETED" => Ok(WatchPart::DeletedUnread(aside)),
             Observed::SetAside(aside) => Ok(WatchPart::SetAside(aside)),
-            Observed::Unreadable(why) => Err(ListWatchError::Unreadable(why)),
+            Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             Observed::Object(_) => Err(ListWatchError::Unreadable("more than the limit".into())),
         }
     }

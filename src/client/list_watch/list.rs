@@ -2,7 +2,9 @@
 //!
 //! Answers "which objects has the page brought so far, and is it whole?" Invariants:
 //! 1. The end is told only when the document has closed, is a list of the kind asked for, and has a version.
-//! 2. Items without a kind of their own are believed to be of the list's; a list of another kind with such items is
+//! 2. An item that is no JSON makes the document none: the list is refused as a whole, since the item may have
+//!    swallowed others, which would pass for deleted.
+//! 3. Items without a kind of their own are believed to be of the list's; a list of another kind with such items is
 //!    refused as a whole.
 //!
 //! Read next: `frames/list.rs`, which finds the items.
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::ready;
-use futures_util::stream::{self, Stream};
+use futures_util::stream::{self, Fuse, Stream};
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::list_watch::Known;
 use informer_actors::runtime::DecodePool;
@@ -102,6 +104,11 @@ async fn decoded<R: Representation>(
                 Observed::Object(object) => objects.push(object),
                 Observed::SetAside(aside) => parts.push(Ok(ListPart::SetAside(aside))),
                 Observed::Unreadable(why) => parts.push(Ok(ListPart::Unreadable(why))),
+                Observed::NotJson(why) => {
+                    return Done::failed(ListWatchError::Protocol(
+                        format!("an item is no JSON: {why}").into(),
+                    ));
+                }
             }
         }
         if !objects.is_empty() {
@@ -115,14 +122,16 @@ async fn decoded<R: Representation>(
 }
 
 struct Progress {
-    body: Body,
+    /// Asked again behind its end: for what follows the items that were still to be handed on.
+    body: Fuse<Body>,
     splitter: ListSplitter,
     items: Vec<Frame>,
     held: usize,
 }
 
 fn pieces(body: Body, frame_limit: usize) -> impl Stream<Item = Piece> {
-    let progress = Progress { body, splitter: ListSplitter::new(frame_limit), items: Vec::new(), held: 0 };
+    let splitter = ListSplitter::new(frame_limit);
+    let progress = Progress { body: body.fuse(), splitter, items: Vec::new(), held: 0 };
     stream::unfold(Some(progress), |progress| async move { Some(progress?.next().await) })
 }
 

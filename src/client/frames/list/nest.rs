@@ -14,7 +14,7 @@ use crate::representation::ends_scalar;
 /// How far into a value the bytes so far have led.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Nest {
-    depth: u32,
+    depth: u64,
     within: Within,
 }
 

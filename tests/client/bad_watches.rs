@@ -1,0 +1,301 @@
+//! Lines that are no events, met by an informer.
+//!
+//! Answers "what does one bad line cost?" Each stands between two good ones in an open watch: it is set aside under its
+//! key, or counted and answered by one relist, or a failure; the objects around it are there, the one that it was about
+//! is not lost, and the informer goes on following.
+
+use actix_informer::client::Client;
+use actix_informer::representation::Typed;
+use futures_util::StreamExt;
+use informer_actors::informer::Informer;
+use informer_actors::messages::Notify;
+use informer_actors::runtime::Runtime;
+use informer_core::list_watch_error::ListWatchError;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_core::discovery::ApiResource;
+
+use crate::harness::*;
+use crate::scripted::*;
+
+/// A map that has been synced with one and two, and told of three.
+async fn following(runtime: &Runtime) -> (Scripted, Informer<ConfigMap>) {
+    let api = Scripted::start(good_list(&["one@1", "two@2"], 9)).await;
+    let source = config_maps(&api.url()).frame_limit(4096);
+    let maps = follows(source, runtime).start().unwrap();
+    reached(&maps, |status| status.synced).await;
+    api.bytes(added("three@10"));
+    published(&maps, 10).await;
+    (api, maps)
+}
+
+/// It goes on following.
+async fn follows_on(api: &Scripted, maps: Informer<ConfigMap>, what: &str) {
+    api.bytes(added("five@50"));
+    published(&maps, 50).await;
+    assert!(held(&maps).contains(&"five@50".to_owned()), "{what}");
+    assert_eq!(maps.status().restarts, 0, "{what}");
+    ends(maps).await;
+}
+
+/// Says the line between good ones, with the truth in the next list; gives what came of it.
+async fn met(runtime: &Runtime, line: &[u8]) -> (Scripted, Informer<ConfigMap>) {
+    let (api, maps) = following(runtime).await;
+    api.list(good_list(&["one@1", "two@2", "three@10", "lost@11", "four@12"], 13));
+    api.bytes([line, added("four@12").as_bytes()].concat());
+    (api, maps)
+}
+
+const ALL: [&str; 5] = ["four@12", "lost@11", "one@1", "three@10", "two@2"];
+
+#[tokio::test]
+async fn rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_brings_what_it_hid() {
+    let runtime = threads();
+    let lost = added("lost@11");
+    let cut = &lost.trim_end()[..lost.len() - 9];
+    for (what, line) in [
+        ("garbage", "garbage\n".to_owned()),
+        ("an empty object", "{}\n".to_owned()),
+        ("a page of HTML", "<html>bad gateway</html>\n".to_owned()),
+        ("no name", lost.replace(r#""name":"lost","#, "")),
+        ("an empty name", lost.replace(r#""name":"lost""#, r#""name":"""#)),
+        ("a name that is no text", lost.replace(r#""name":"lost""#, r#""name":7"#)),
+        ("no version", lost.replace(r#","resourceVersion":"11""#, "")),
+        ("a version that is no number", lost.replace(r#""11""#, r#""11a""#)),
+        ("metadata that are none", event("ADDED", r#"{"kind":"ConfigMap","metadata":null}"#)),
+        ("an object that is a number", event("ADDED", "7")),
+        ("an event without an object", "{\"type\":\"ADDED\"}\n".to_owned()),
+        ("an event without a type", format!("{{\"object\":{}}}\n", object("lost@11"))),
+        ("an unknown type without a name", event("RENAMED", "{}")),
+        ("a Status as an object", event("ADDED", r#"{"kind":"Status","code":500,"metadata":{}}"#)),
+        ("a Status in place of an event", "{\"kind\":\"Status\",\"code\":500}\n".to_owned()),
+        ("an object in place of an event", format!("{}\n", object("lost@11"))),
+        ("a line above the bound without a name", format!("\"{}\"\n", "x".repeat(5000))),
+        ("half a line with a newline", format!("{cut}\n")),
+        ("an event that has lost its newline", lost.trim_end().to_owned()),
+        ("an unknown event that has lost its newline", lost.trim_end().replace("ADDED", "RENAMED")),
+    ] {
+        let (api, maps) = met(&runtime, line.as_bytes()).await;
+        published(&maps, 13).await;
+        assert_eq!(held(&maps), ALL, "{what}");
+        let status = reached(&maps, |status| status.objects == ALL.len()).await;
+        let counters = &status.sources[0].counters;
+        let counted = (counters.unreadable, counters.relists_by.unreadable, counters.relists);
+        assert_eq!((counted, counters.failures, status.set_aside), ((1, 1, 1), 0, 0), "{what}");
+        assert_eq!(api.asked().iter().filter(|asked| asked.starts_with("LIST")).count(), 2, "{what}");
+        follows_on(&api, maps, what).await;
+    }
+}
+
+#[tokio::test]
+async fn rest_15_and_ref_32_and_ref_45_a_line_with_a_key_is_set_aside_alone_and_nothing_relists() {
+    let runtime = threads();
+    let lost = added("lost@11");
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let mut no_text = lost.clone().into_bytes();
+    let at = lost.find('é').unwrap();
+    no_text[at] = 0xff;
+    for (what, line, named) in [
+        ("a field of another type", lost.replace(r#""data":{"#, r#""data":"text","x":{"#).into(), "decode"),
+        ("a wrong kind", lost.replace("ConfigMap", "Secret").into(), "wrong kind: v1 Secret"),
+        ("a wrong version of the kind", lost.replace(r#":"v1""#, r#":"v2""#).into(), "wrong kind: v2 Conf"),
+        ("an unknown type", lost.replace("ADDED", "RENAMED").into(), "unknown event type \"RENAMED\""),
+        ("more than the bound", lost.replace('é', &"x".repeat(5000)).into(), "more than the limit"),
+        ("nesting beyond any object", lost.replace(r#""é\n]}""#, &deep).into(), "does not decode"),
+        ("bytes that are no text", no_text, "invalid utf-8"),
+    ] {
+        let line: Vec<u8> = line;
+        let (api, maps) = met(&runtime, &line).await;
+        published(&maps, 12).await;
+        reached(&maps, |status| status.set_aside == 1).await;
+        assert_eq!(held(&maps), ["four@12", "one@1", "three@10", "two@2"], "{what}");
+        let snapshot = maps.snapshot();
+        let aside: Vec<_> = snapshot.set_aside().collect();
+        assert_eq!(
+            (aside.len(), aside[0].key.name(), aside[0].version.to_string()),
+            (1, "lost", "11".into())
+        );
+        assert!(aside[0].error.contains(named), "{what}: {}", aside[0].error);
+        let status = maps.status();
+        let counters = &status.sources[0].counters;
+        assert_eq!((status.data.set_aside, counters.relists, counters.failures), (1, 0, 0), "{what}");
+        api.bytes(added("lost@30"));
+        published(&maps, 30).await;
+        assert_eq!(maps.snapshot().set_aside().count(), 0, "{what}: a good version ends it");
+        follows_on(&api, maps, what).await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_event_or_an_unreadable_bookmark_is_one_failure_of_its_type_and_a_relist() {
+    let runtime = threads();
+    let status = |more: &str| event("ERROR", &format!(r#"{{"kind":"Status","message":"words"{more}}}"#));
+    for (what, line, named) in [
+        ("a Status", status(r#","code":500,"reason":"InternalError""#), "answered 500 InternalError: words"),
+        ("a Status without a code", status(""), "answered 500: words"),
+        ("a Status with a code of 70000", status(r#","code":70000"#), "answered 500"),
+        ("a text", event("ERROR", "\"words\""), "answered 500: \"words\""),
+        ("null", event("ERROR", "null"), "answered 500: null"),
+        ("an object", event("ERROR", &object("lost@11")), "answered 500"),
+        ("a Table", event("ADDED", r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1"}"#), "a Table is not"),
+        (
+            "a bookmark without a version",
+            event("BOOKMARK", r#"{"metadata":{}}"#),
+            "a bookmark cannot be read",
+        ),
+        (
+            "a bookmark with a version of letters",
+            event("BOOKMARK", r#"{"metadata":{"resourceVersion":"x"}}"#),
+            "a bookmark cannot be read",
+        ),
+    ] {
+        let (api, maps) = met(&runtime, line.as_bytes()).await;
+        published(&maps, 13).await;
+        assert_eq!(held(&maps), ALL, "{what}");
+        let status = maps.status();
+        let counters = &status.sources[0].counters;
+        assert_eq!((counters.failures, counters.relists, counters.unreadable), (1, 1, 0), "{what}");
+        let error = status.last_error().unwrap().to_string();
+        assert!(error.contains(named), "{what}: {error}");
+        follows_on(&api, maps, what).await;
+    }
+}
+
+#[tokio::test]
+async fn ref_43_a_deletion_that_does_not_decode_deletes_what_is_stored_and_says_that_it_is_not_exact() {
+    let runtime = threads();
+    let (api, maps) = following(&runtime).await;
+    let mut events = maps.events().unwrap();
+    for _ in 0..3 {
+        assert!(matches!(events.next().await, Some(Notify::Added { .. })));
+    }
+    let two = object("two@11").replace(r#""data":{"#, r#""data":"text","x":{"#);
+    api.bytes(event("DELETED", &two));
+    published(&maps, 11).await;
+    let Some(Notify::Deleted { last, exact: false, .. }) = events.next().await else {
+        panic!("told as deleted, not exactly")
+    };
+    assert_eq!((last.key().name(), last.version().to_string()), ("two", "2".to_owned()));
+    assert_eq!((held(&maps), maps.status().set_aside), (vec!["one@1".to_owned(), "three@10".into()], 0));
+    drop(events);
+    follows_on(&api, maps, "a deletion").await;
+}
+
+#[tokio::test]
+async fn ref_16_and_ref_18_a_watch_cut_anywhere_goes_on_behind_its_last_whole_line() {
+    let runtime = threads();
+    let (api, maps) = following(&runtime).await;
+    let mut events = maps.events().unwrap();
+    for _ in 0..3 {
+        assert!(matches!(events.next().await, Some(Notify::Added { .. })));
+    }
+    let line = |n: usize| added(&format!("map-{n:03}@{n}"));
+    // Each watch brings one whole line and a part of the next, one byte longer each time.
+    let length = line(100).len();
+    for n in 0..length {
+        let both = format!("{}{}", line(100 + n), &line(101 + n).replace('é', "ee")[..n]);
+        api.say(Said::Cut(both.into_bytes()));
+        published(&maps, 100 + n as u64).await;
+    }
+    for n in 0..length {
+        let Some(Notify::Added { object, .. }) = events.next().await else { panic!("only added") };
+        assert_eq!(object.key().name(), format!("map-{:03}", 100 + n));
+    }
+    let status = maps.status();
+    let counters = &status.sources[0].counters;
+    assert_eq!((status.objects, counters.lists, counters.unreadable), (3 + length, 1, 0));
+    let asked = api.asked();
+    let watches: Vec<_> = asked.iter().filter_map(|asked| asked.strip_prefix("WATCH ")).collect();
+    assert_eq!(watches[..3], ["9", "100", "101"]);
+    drop(events);
+    api.bytes(added("five@5000"));
+    published(&maps, 5000).await;
+    ends(maps).await;
+}
+
+#[tokio::test]
+async fn a_watch_that_answers_with_a_document_that_never_ends_its_line_tells_nothing() {
+    let runtime = threads();
+    let (api, maps) = following(&runtime).await;
+    api.bytes(added("lost@11").trim_end());
+    api.say(Said::End);
+    // The next watch begins behind what was whole, and brings it again.
+    api.bytes([added("lost@11"), added("four@12")].concat());
+    published(&maps, 12).await;
+    assert_eq!(held(&maps), ALL);
+    let asked = api.asked();
+    assert_eq!(asked.iter().filter(|asked| *asked == "WATCH 10").count(), 1, "{asked:?}");
+    assert_eq!(maps.status().sources[0].counters.failures, 0);
+    follows_on(&api, maps, "half a line").await;
+}
+
+#[tokio::test]
+async fn ref_19_another_kind_in_a_list_or_watch_of_a_dynamic_or_metadata_informer_is_set_aside() {
+    let runtime = threads();
+    let wrong = |item: &str| object(item).replace("ConfigMap", "Secret");
+    let partial = |json: String| {
+        json.replace(r#""kind":"ConfigMap","apiVersion":"v1""#, PARTIAL)
+            .replace("ConfigMapList", PARTIAL_LIST)
+    };
+    let page = list_of(&[object("one@1"), wrong("listed@2")], "9");
+    let lines = [added("two@10"), event("ADDED", &wrong("watched@11")), added("three@12")].concat();
+    let ok = |body: &str| crate::raw_server::answer("200 OK", "", body);
+
+    let api = Scripted::start(ok(&page)).await;
+    let client = Client::new(actix_informer::client::Config::new(api.url()).unwrap()).unwrap();
+    let dynamic = client.dynamic(&ApiResource::erase::<ConfigMap>(&()));
+    check_kinds(&api, follows(dynamic, &runtime).start().unwrap(), &lines, "v1 Secret, not v1 ConfigMap")
+        .await;
+
+    let api = Scripted::start(ok(&partial(page))).await;
+    let client = Client::new(actix_informer::client::Config::new(api.url()).unwrap()).unwrap();
+    let metadata = follows(client.metadata::<ConfigMap>(), &runtime).start().unwrap();
+    check_kinds(&api, metadata, &partial(lines), "not meta.k8s.io/v1 PartialObjectMetadata").await;
+}
+
+const PARTIAL: &str = r#""kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1""#;
+const PARTIAL_LIST: &str = "PartialObjectMetadataList";
+
+async fn check_kinds<S: Send + Sync + 'static>(
+    api: &Scripted,
+    informer: Informer<S>,
+    lines: &str,
+    named: &str,
+) {
+    reached(&informer, |status| status.synced).await;
+    assert_eq!(held(&informer), ["one@1"]);
+    api.bytes(lines);
+    published(&informer, 12).await;
+    assert_eq!(held(&informer), ["one@1", "three@12", "two@10"]);
+    let snapshot = informer.snapshot();
+    let mut aside: Vec<_> = snapshot.set_aside().collect();
+    aside.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!(aside.iter().map(|aside| aside.key.name()).collect::<Vec<_>>(), ["listed", "watched"]);
+    assert!(aside.iter().all(|aside| aside.error.contains("wrong kind") && aside.error.contains(named)));
+    let counters = informer.status().sources[0].counters.clone();
+    assert_eq!((counters.failures, counters.relists, counters.unreadable), (0, 0, 0));
+    ends(informer).await;
+}
+
+#[tokio::test]
+async fn an_error_event_that_denies_or_misses_the_kind_is_typed_counted_and_asked_again() {
+    let runtime = threads();
+    let api = Scripted::start(good_list(&["one@1"], 9)).await;
+    let kept = config_maps(&api.url()).keep_as(Typed::<ConfigMap>::new());
+    let maps = follows(kept, &runtime).start().unwrap();
+    reached(&maps, |status| status.synced).await;
+    let error =
+        |code: u16| event("ERROR", &format!(r#"{{"kind":"Status","code":{code},"message":"words"}}"#));
+    api.bytes(error(403));
+    let status = reached(&maps, |status| status.sources[0].counters.denied == 1).await;
+    assert!(matches!(status.last_error(), Some(ListWatchError::Denied(_))));
+    api.watched(2).await;
+    api.bytes(error(404));
+    let status = reached(&maps, |status| status.sources[0].counters.gone == 1).await;
+    assert!(matches!(status.last_error(), Some(ListWatchError::NotFound(_))));
+    assert_eq!(held(&maps), ["one@1"], "it goes on serving");
+    api.watched(3).await;
+    api.bytes(added("two@10"));
+    published(&maps, 10).await;
+    assert_eq!(held(&maps), ["one@1", "two@10"]);
+    ends(maps).await;
+}

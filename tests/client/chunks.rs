@@ -1,0 +1,103 @@
+//! Lists and watches cut at every byte, without a network.
+//!
+//! Answers "what is told of the first n bytes?" for every n of an answer of two kilobytes, ended in order and broken
+//! off: of a list nothing counts before its document has closed, of a watch every whole line and nothing else.
+
+use std::rc::Rc;
+
+use actix_informer::client::TransportError;
+use actix_informer::client::transport::{Body, Lane, Transport};
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use http::{Request, Response};
+use informer_actors::list_watch::ListWatch;
+use informer_actors::runtime::DecodePool;
+use informer_core::list_watch_error::ErrorClass;
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use crate::harness::*;
+use crate::scripted::{added, object};
+
+/// Answers everything with the same bytes, in pieces, and then ends or breaks off.
+struct Fixed {
+    body: Bytes,
+    pieces: usize,
+    breaks: bool,
+}
+
+impl Transport for Fixed {
+    fn send(
+        &self,
+        _request: Request<Bytes>,
+        _lane: Lane,
+    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let mut chunks: Vec<_> =
+            self.body.chunks(self.pieces).map(|piece| Ok(self.body.slice_ref(piece))).collect();
+        if self.breaks {
+            chunks.push(Err(TransportError::Truncated));
+        }
+        // Unfolded, since such a stream must not be polled behind its end.
+        let one = |mut rest: std::vec::IntoIter<_>| async { Some((rest.next()?, rest)) };
+        let body = futures_util::stream::unfold(chunks.into_iter(), one).boxed_local();
+        async move { Ok(Response::new(body)) }.boxed_local()
+    }
+}
+
+/// A source over the first `end` bytes.
+fn cut(whole: &Bytes, end: usize, breaks: bool) -> impl ListWatch<ConfigMap> {
+    let (body, pieces) = (whole.slice(..end), 1 + end % 700);
+    let over = move || -> Rc<dyn Transport> { Rc::new(Fixed { body: body.clone(), pieces, breaks }) };
+    config_maps("http://nowhere.example").list_watches_over(DecodePool::inline(), over).unwrap()()
+}
+
+#[tokio::test]
+async fn of_a_list_cut_at_any_byte_the_end_is_told_only_behind_its_last_bracket() {
+    let items: Vec<_> = (1..=15).map(|n| object(&format!("map-{n}@{n}"))).collect();
+    let whole = Bytes::from(format!("{}\n", list_of(&items, "20")));
+    assert!(whole.len() > 2000, "{}", whole.len());
+    for breaks in [false, true] {
+        for end in 0..=whole.len() {
+            let answer = list(&cut(&whole, end, breaks), latest()).await;
+            let closed = end >= whole.len() - 1;
+            match answer {
+                Ok(page) => assert_eq!((closed, page.items.len()), (true, 15), "cut at {end}"),
+                Err(error) => {
+                    assert!(!closed, "cut at {end}: {error}");
+                    assert_eq!(error.class(), ErrorClass::Retry, "cut at {end}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_a_watch_cut_at_any_byte_every_whole_line_is_told_and_nothing_of_the_half_one() {
+    let lines: Vec<_> = (1..=15).map(|n| added(&format!("map-{n}@{n}"))).collect();
+    let whole = Bytes::from(lines.concat());
+    assert!(whole.len() > 2000, "{}", whole.len());
+    for breaks in [false, true] {
+        for end in 0..=whole.len() {
+            let (told, ended) = watch(&cut(&whole, end, breaks), from("1")).await;
+            let lines = whole[..end].iter().filter(|byte| **byte == b'\n').count();
+            let expected: Vec<_> = (1..=lines).map(|n| format!("+a/map-{n}@{n}")).collect();
+            assert_eq!((told, ended.is_err()), (expected, breaks), "cut at {end}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_with_one_wrong_byte_is_refused_or_has_all_its_items() {
+    let items: Vec<_> = (1..=4).map(|n| object(&format!("map-{n}@{n}"))).collect();
+    let whole = list_of(&items, "20");
+    for at in 0..whole.len() {
+        for wrong in [b'"', b'\\', b'{', b'}', b'[', b']', b',', b'x', 0, 0xff] {
+            let mut bytes = whole.clone().into_bytes();
+            bytes[at] = wrong;
+            let bytes = Bytes::from(bytes);
+            // Refused, or as many items as were sent: set aside and unreadable ones count.
+            let Ok(page) = list(&cut(&bytes, bytes.len(), false), latest()).await else { continue };
+            assert_eq!(page.items.len(), 4, "{:?} at {at}", char::from(wrong));
+        }
+    }
+}
