@@ -146,15 +146,16 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
     type Result = Answer<Batch<S>>;
 
     fn handle(&mut self, Pop(epoch, _): Pop<S>, _ctx: &mut Context<Self>) -> Answer<Batch<S>> {
-        if !self.is_stale(epoch) {
-            self.spec.shared.strike(Site::DeltaFifoPop);
-            if let Some(batch) = self.queue.pop_batch() {
-                self.admit();
-                return Reply::Now(batch);
-            }
-        }
-        // A stale question is parked and overwritten by the Indexer's next one: its asker is gone.
         let (slot, reply) = ReplySlot::new();
+        if self.is_stale(epoch) {
+            // No slot is kept, so it is answered that nobody will: a batch given to who is gone would be lost.
+            return reply;
+        }
+        self.spec.shared.strike(Site::DeltaFifoPop);
+        if let Some(batch) = self.queue.pop_batch() {
+            self.admit();
+            return Reply::Now(batch);
+        }
         self.waiting_for_batch = Some(slot);
         self.waiting_for_idle.drain(..).for_each(|slot| slot.answer(()));
         reply

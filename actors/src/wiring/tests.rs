@@ -1,5 +1,6 @@
 //! What no handle can provoke: messages of an epoch that is over, still in mailboxes.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use informer_core::restart::RestartPolicy;
 
 use super::{Family, InformerSpec, SourceSpec, start};
 use crate::mailbox::ask;
-use crate::messages::{Changes, Delta, Epoch, Replace, Resync};
+use crate::messages::{Changes, Delta, Epoch, Pop, Replace, Resync};
 use crate::runtime::Runtime;
 use crate::testing::Server;
 
@@ -38,6 +39,21 @@ fn stranger() -> Object<String> {
     let version = ResourceVersion::from_number(999).expect("not zero");
     let key = ObjectKey::cluster("stranger");
     Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes: 1 }, String::new())
+}
+
+#[test]
+fn rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_asks_now() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let server = Server::new();
+        let family = family(&runtime, &server);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(ask(&family.fifo, Pop(OVER, PhantomData)).await.is_err());
+        let version = server.apply("a/one", String::new());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let snapshot = family.shared.published.snapshot();
+        assert_eq!(snapshot.version(&SourceId::default()), Some(&version));
+        family.stop.cancel();
+    });
 }
 
 #[test]
