@@ -8,26 +8,31 @@
 //!
 //! Read next: `listener.rs`, [`crate::listener::Backlog::initial_delivered`].
 
-use std::collections::BTreeSet;
-
 use crate::meta::SourceId;
 use crate::snapshot::Snapshot;
 
 /// The sources that have not yet published a first list.
 #[derive(Debug, Clone)]
 pub struct SyncTracker {
-    missing: BTreeSet<SourceId>,
+    missing: Vec<SourceId>,
 }
 
 impl SyncTracker {
     /// Waits for all of these.
     pub fn new(sources: impl IntoIterator<Item = SourceId>) -> Self {
-        Self { missing: sources.into_iter().collect() }
+        let mut missing: Vec<SourceId> = sources.into_iter().collect();
+        missing.sort_unstable();
+        missing.dedup();
+        Self { missing }
     }
 
     /// Looks at a published snapshot; costs nothing once synced.
     pub fn observe<S>(&mut self, snapshot: &Snapshot<S>) {
         self.missing.retain(|source| snapshot.version(source).is_none());
+        if self.missing.is_empty() {
+            // Every listener has one of these: a synced one should hold nothing.
+            self.missing = Vec::new();
+        }
     }
 
     /// Whether every source has published its first list.
