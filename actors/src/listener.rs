@@ -226,7 +226,8 @@ impl<S: Body> Listener<S> {
 
     fn check_synced(&mut self) {
         let delivered = if self.delivering { 0 } else { self.backlog.stats().delivered };
-        let nothing_owed = !self.delivering && self.backlog.is_empty();
+        // What was dropped for good is not owed any more, and not handled either.
+        let nothing_owed = !self.delivering && self.backlog.is_empty() && self.backlog.overflow().is_none();
         if self.backlog.initial_delivered() && self.initial.is_delivered(delivered, nothing_owed) {
             self.spec.seat.update(|status| status.synced = true);
         }

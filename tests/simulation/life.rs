@@ -208,8 +208,8 @@ impl Life {
             options = options.resync_every(Duration::from_secs(1 + self.dice.below(100) as u64));
         }
         options = match self.dice.below(4) {
-            0 => options.every(self.dice.below(4_000), WhenFull::Restate),
-            1 => options.every(self.dice.below(8_000), WhenFull::Disconnect),
+            0 => options.every(self.dice.below(2_500), WhenFull::Restate),
+            1 => options.every(self.dice.below(4_000), WhenFull::Disconnect),
             _ => options,
         };
         let subscription = match self.dice.below(3) {

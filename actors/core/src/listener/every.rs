@@ -350,7 +350,7 @@ impl<S> Journal<S> {
             self.line.front(),
             Some(Entry::Cursor(cursor)) if cursor.purpose() == Purpose::InitialList
         );
-        if self.initial == Initial::Waiting && !is_listing {
+        if self.initial == Initial::Waiting && !is_listing && self.state != State::Closed {
             self.initial = Initial::Delivered;
         }
     }

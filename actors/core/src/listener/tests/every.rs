@@ -122,6 +122,15 @@ fn lis_20_beyond_the_bound_a_disconnecting_journal_drops_all_and_says_how_much()
 }
 
 #[test]
+fn lis_20_initial_events_that_were_dropped_are_not_delivered() {
+    let mut ledger = every(1, WhenFull::Disconnect, snapshot([&object("a", 1), &object("b", 2)]));
+    assert_eq!(told(&mut ledger, 1).len(), 1);
+    ledger.record(&versions("c", 2));
+    ledger.acknowledge();
+    assert_eq!((ledger.overflow(), ledger.initial_delivered()), (Some(3), false));
+}
+
+#[test]
 fn lis_21_beyond_the_bound_a_restating_journal_tells_what_leads_from_what_was_told_to_now() {
     let mut ledger = every(3, WhenFull::Restate, Snapshot::empty());
     let (newest_a, c) = (object("a", 4), object("c", 7));
