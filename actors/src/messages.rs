@@ -2,19 +2,19 @@
 //!
 //! | message | from | to | answer | bound |
 //! |---|---|---|---|---|
-//! | [`Delta`], [`Replace`] | Reflector | DeltaFifo | when there is room | one ask in flight a source |
-//! | [`Resync`] | Processor | DeltaFifo | when there is room | one ask in flight |
-//! | [`Pop`] | Indexer | DeltaFifo | a batch, when there is one | one ask in flight |
-//! | [`Changes`] | Indexer | Processor | when every listener has taken it | one ask in flight |
-//! | [`Owed`] | Processor | Listener | when it is in the backlog | one ask in flight a listener |
-//! | [`Attach`], [`Detach`] | Listener, Subscription | Processor | at once | once an epoch; once |
-//! | [`Start`], [`Reattach`] | Processor | Listener | none | once an epoch |
-//! | [`Notify`] | Listener | the subscriber | none; the last of a window is awaited | 63 and one awaited |
-//! | [`Take`] | a subscription's stream | Listener | a batch, when something is owed | one ask in flight |
-//! | [`Flush`] | the informer's handle | DeltaFifo | when all that was queued is applied and recorded | once |
-//! | [`Drain`] | the informer's handle | Listener | when nothing is owed any more | once |
-//! | [`AddIndex`] | the informer's handle | Indexer | at once: taken or refused | callers |
-//! | [`Exited`] | a guard | Supervisor | the verdict | one ask in flight a child |
+//! | `Delta`, `Replace` | Reflector | DeltaFifo | when there is room | one ask in flight a source |
+//! | `Resync` | Processor | DeltaFifo | when there is room | one ask in flight |
+//! | `Pop` | Indexer | DeltaFifo | a batch, when there is one | one ask in flight |
+//! | `Changes` | Indexer | Processor | when every listener has taken it | one ask in flight |
+//! | `Owed` | Processor | Listener | when it is in the backlog | one ask in flight a listener |
+//! | `Attach`, `Detach` | Listener, Subscription | Processor | at once | once an epoch; once |
+//! | `Start`, `Reattach` | Processor | Listener | none | once an epoch |
+//! | `Notify` | Listener | the subscriber | none; the last of a window is awaited | 63 and one awaited |
+//! | `Take` | a subscription's stream | Listener | a batch, when something is owed | one ask in flight |
+//! | `Flush` | the informer's handle | DeltaFifo | when all that was queued is applied and recorded | once |
+//! | `Drain` | the informer's handle | Listener | when nothing is owed any more | once |
+//! | `AddIndex` | the informer's handle | Indexer | at once: taken or refused | callers |
+//! | `Exited` | a guard | Supervisor | the verdict | one ask in flight a child |
 //!
 //! Every message of the pipeline carries the epoch it was sent in; messages of an older epoch are ignored and counted.
 //! Read next: `wiring.rs`, who knows whom; then any actor.

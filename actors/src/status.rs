@@ -1,6 +1,6 @@
 //! What an informer is doing, and why it is not synced: one value, readable and awaitable.
 //!
-//! Answers "how is this informer?" for people, probes and tests. Actors report into the [`StatusBoard`] that wiring
+//! Answers "how is this informer?" for people, probes and tests. Actors report into the `StatusBoard` that wiring
 //! owns; handles read and await it. It decides nothing. Invariants:
 //! 1. State is per source; the informer's is the worst of them.
 //! 2. After the informer has stopped, every wait on the board ends.
