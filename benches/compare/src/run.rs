@@ -46,9 +46,11 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
             for &client in Client::value_variants() {
                 let subject = Subject { client, by };
                 let report = measured(plan, subject).with_context(|| format!("{client} by {by}"))?;
+                let Report { sync, synced_kib, events, steady_kib, relist, peak_kib, .. } = &report;
                 eprintln!(
-                    "round {round}: {client} by {by}: sync {:.2} s of CPU, events {:.2} s, relist {:.2} s",
-                    report.sync.cpu, report.events.cpu, report.relist.cpu
+                    "round {round}: {client} by {by}: sync {:.2} s of CPU, then {synced_kib} KiB; events {:.2} s, \
+                     then {steady_kib} KiB; relist {:.2} s, at most {peak_kib} KiB",
+                    sync.cpu, events.cpu, relist.cpu
                 );
                 reports.entry(subject).or_default().push(report);
             }
