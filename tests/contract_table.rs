@@ -63,7 +63,8 @@ fn proofs() -> BTreeMap<String, Vec<String>> {
 }
 
 fn table() -> String {
-    let scenarios = std::fs::read_to_string(Path::new(ROOT).join("tests/contract/scenarios.md")).expect("scenarios");
+    let scenarios =
+        std::fs::read_to_string(Path::new(ROOT).join("tests/contract/scenarios.md")).expect("scenarios");
     let proofs = proofs();
     let lines: Vec<(&str, &str)> =
         scenarios.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' ')).collect();
