@@ -1,7 +1,7 @@
 //! The backlog: contract scenarios, the replay checker, and any history against a log.
 
-mod invariants;
 mod every;
+mod invariants;
 mod props;
 mod scenarios;
 
