@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cluster_and_without_a_server_of_our_own_the_options_are_listed() {
+    fn rest_34_without_a_cluster_and_without_a_server_of_our_own_the_options_are_listed() {
         let error = Target::choose(None, None, &here(None, false, false)).unwrap_err().to_string();
         for option in ["--kubeconfig", "--context", "KUBECONFIG", "in a pod", "--features embedded"] {
             assert!(error.contains(option), "{option} is not in: {error}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cluster_our_own_server_is_read() {
+    fn rest_34_without_a_cluster_our_own_server_is_read() {
         assert_eq!(Target::choose(None, None, &here(None, false, true)), Ok(Target::Embedded));
     }
 

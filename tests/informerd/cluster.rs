@@ -49,7 +49,7 @@ fn ended(informerd: Informerd) -> Replay {
 }
 
 #[test]
-fn a_cluster_named_by_kubeconfig_is_read_and_never_written_to() {
+fn rest_34_a_cluster_named_by_kubeconfig_is_read_and_never_written_to() {
     let (server, _folder, file) = started(5);
     server.clear_requests();
     let before = server.revision();

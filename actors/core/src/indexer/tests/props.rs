@@ -291,7 +291,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn any_history_keeps_the_store_as_the_server_is_and_its_changes_replay(history in deeds()) {
+    fn rf_34_any_history_keeps_the_store_as_the_server_is_and_its_changes_replay(history in deeds()) {
         let mut world = World::new();
         for (at, deed, slice) in &history {
             world.play(*at, deed, *slice);
