@@ -166,16 +166,16 @@ impl<S: Body> Indexer<S> {
             return;
         }
         self.spec.shared.board.update_counts(objects, set_aside, synced);
-        self.discard(before, replaced);
+        self.rubbish.push((before, replaced));
         self.spec.shared.strike(Site::IndexerPublished);
         self.tell(changes, None, ctx);
     }
 
-    /// Keeps what readers may just have let go, and has it freed off the arbiter, many at once.
-    fn discard(&mut self, frame: Snapshot<S>, replaced: Vec<Vec<Object<S>>>) {
-        let many = replaced.iter().map(Vec::len).sum::<usize>() >= SLICE;
-        self.rubbish.push((frame, replaced));
-        if many || self.rubbish.len() >= KEPT_FRAMES {
+    /// Has what was replaced freed off the arbiter, many at once. Called when the Processor and the listeners have
+    /// taken the newer frame: sooner, the last of them to let go of the older one would free it here.
+    fn discard(&mut self) {
+        let objects: usize = self.rubbish.iter().flat_map(|(_, replaced)| replaced).map(Vec::len).sum();
+        if objects >= SLICE || self.rubbish.len() >= KEPT_FRAMES {
             self.spec.shared.runtime.0.pool.free(std::mem::take(&mut self.rubbish));
         }
     }
@@ -192,6 +192,7 @@ impl<S: Body> Indexer<S> {
         let told = ask(&self.spec.processor, message);
         ctx.spawn(told.into_actor(self).map(|told, this, ctx| {
             if told.is_ok() {
+                this.discard();
                 this.next(ctx);
             }
         }));
