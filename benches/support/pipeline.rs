@@ -104,12 +104,14 @@ impl Updated {
         Self { population, pipeline, batches: stretch(keys, batches) }
     }
 
-    /// What so many stretches cost; their objects are made before and not counted.
+    /// What so many stretches cost. The objects of each are made right before it, and not counted.
     pub(crate) fn run<M: Measurement>(&mut self, measurement: &M, times: u64) -> M::Value {
         let Self { population, pipeline, batches } = self;
-        let stretch = |_| (0..*batches).map(|_| population.batch(BATCH)).collect();
-        let stretches: Vec<Vec<Batch>> = (0..times).map(stretch).collect();
-        spent(measurement, || stretches.into_iter().for_each(|batches| pipeline.apply(batches)))
+        let one = |sum: M::Value, _| {
+            let stretch = (0..*batches).map(|_| population.batch(BATCH)).collect();
+            measurement.add(&sum, &spent(measurement, || pipeline.apply(stretch)))
+        };
+        (0..times).fold(measurement.zero(), one)
     }
 
     /// Ends every actor.
