@@ -56,7 +56,7 @@ impl Status {
             .filter(|status| status.kind == "Status")
             .unwrap_or_else(|| Self { message: plain(body), ..Self::default() });
         status.code = code;
-        status.message = shortened(&status.message);
+        status.shorten();
         if let Some(seconds) = retry_after.and_then(|text| text.trim().parse().ok()) {
             status.details.get_or_insert_default().retry_after_seconds = Some(seconds);
         }
@@ -67,8 +67,13 @@ impl Status {
     pub fn from_frame(object: &str) -> Self {
         let mut status = serde_json::from_str::<Self>(object)
             .unwrap_or_else(|_| Self { message: object.to_owned(), ..Self::default() });
-        status.message = shortened(&status.message);
+        status.shorten();
         status
+    }
+
+    fn shorten(&mut self) {
+        self.message = shortened(&self.message);
+        self.reason = shortened(&self.reason);
     }
 
     /// How long the server asks to wait, by header or by body; at most a day.
@@ -246,5 +251,7 @@ mod tests {
     fn long_words_are_shortened_between_characters() {
         let error = Status::from_answer(500, None, "é".repeat(5000).as_bytes()).into_error(false);
         assert!(error.to_string().chars().count() < 600);
+        let frame = format!(r#"{{"kind":"Status","reason":"{}"}}"#, "x".repeat(5000));
+        assert!(Status::from_frame(&frame).into_error(false).to_string().len() < 600);
     }
 }

@@ -130,7 +130,7 @@ fn bookmark<S>(object: &[u8]) -> Part<S> {
     Ok(WatchPart::Bookmark { version, initial_events_end })
 }
 
-/// Takes `{"type":"X","object":...}` apart without reading the object.
+/// Takes `{"type":"X","object":...}` apart without reading the object; a type of other than letters is a parser's.
 fn by_position(line: &[u8]) -> Option<(&str, &[u8])> {
     let (kind, rest) = cut_by_position(line)?;
     Some((kind, rest.trim_ascii_end().strip_suffix(b"}")?))
@@ -140,6 +140,9 @@ fn by_position(line: &[u8]) -> Option<(&str, &[u8])> {
 fn cut_by_position(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let (kind, rest) = rest.split_at(memchr(b'"', rest)?);
+    if !kind.iter().all(u8::is_ascii_alphabetic) {
+        return None;
+    }
     Some((std::str::from_utf8(kind).ok()?, rest.strip_prefix(br#"","object":"#)?))
 }
 
