@@ -1,7 +1,7 @@
 //! The informer's handle: read, wait, subscribe, stop.
 //!
 //! Answers "what can be done with a running informer?" from any thread and any async main. Every clone, every
-//! [`Lister`] and every [`Subscription`] is a reference; the informer stops when the last is dropped. Invariants:
+//! [`Lister`] and every `Subscription` is a reference; the informer stops when the last is dropped. Invariants:
 //! 1. A handle never touches an actor's state: it reads what wiring keeps, or sends a message.
 //! 2. Every wait ends: with what it waits for, at its deadline, or when the informer stops.
 //! 3. `synced` is latched: once Ok, always Ok.
