@@ -1,0 +1,18 @@
+//! Writes the seeds of every target as a corpus, where cargo-fuzz looks for it: `corpus/<target>` beside the manifest.
+//!
+//! Answers "what does libFuzzer begin with?" Files are named by their number, so that writing again changes nothing.
+
+use std::path::Path;
+
+use actix_informer_fuzz::seeds::Target;
+
+fn main() -> std::io::Result<()> {
+    for (target, name) in Target::ALL {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+        std::fs::create_dir_all(&folder)?;
+        for (number, seed) in target.seeds().iter().enumerate() {
+            std::fs::write(folder.join(format!("seed-{number}")), seed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! The inputs that fuzzing begins with, and how they are changed where no libFuzzer is at hand.
+//!
+//! Answers "what does each target usually read?" with small documents as servers send them, and with the ones that were
+//! once read wrongly.
+
+use fastrand::Rng;
+
+/// The token of the seeds: nothing may show it.
+pub const SECRET: &str = "s3cret-t0ken";
+
+/// The targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are named like their functions")]
+pub enum Target {
+    FramesWatch,
+    FramesList,
+    DecodeList,
+    DecodeWatch,
+    Status,
+    MetaScan,
+    Kubeconfig,
+}
+
+impl Target {
+    /// All of them, with the names of their binaries.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::FramesWatch, "frames_watch"),
+        (Self::FramesList, "frames_list"),
+        (Self::DecodeList, "decode_list"),
+        (Self::DecodeWatch, "decode_watch"),
+        (Self::Status, "status"),
+        (Self::MetaScan, "meta_scan"),
+        (Self::Kubeconfig, "kubeconfig"),
+    ];
+
+    /// Runs it once.
+    pub fn run(self, data: &[u8]) {
+        match self {
+            Self::FramesWatch => crate::frames_watch(data),
+            Self::FramesList => crate::frames_list(data),
+            Self::DecodeList => crate::decode_list(data),
+            Self::DecodeWatch => crate::decode_watch(data),
+            Self::Status => crate::status(data),
+            Self::MetaScan => crate::meta_scan(data),
+            Self::Kubeconfig => crate::kubeconfig(data),
+        }
+    }
+
+    /// What it begins with.
+    pub fn seeds(self) -> Vec<Vec<u8>> {
+        let framed = |seeds: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
+            let first = [0x00, 0x07, 0x9f, 0xe3];
+            let seeds = seeds.into_iter().enumerate();
+            seeds.map(|(at, seed)| [&[first[at % first.len()]], &*seed].concat()).collect()
+        };
+        match self {
+            Self::FramesWatch => framed(watches()),
+            Self::FramesList => framed(lists()),
+            Self::DecodeList => lists(),
+            Self::DecodeWatch => watches(),
+            Self::Status => statuses(),
+            Self::MetaScan => vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()],
+            Self::Kubeconfig => kubeconfigs(),
+        }
+    }
+}
+
+fn pod(name: &str, version: u64) -> String {
+    format!(
+        r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"n","uid":"u-{name}","resourceVersion":"{version}","labels":{{"app":"é\n]}}"}},"managedFields":[{{"manager":"m"}}]}},"spec":{{"containers":[{{"name":"c","image":"i"}}]}}}}"#
+    )
+}
+
+/// As custom resources come: members in the order of their names.
+fn sorted() -> String {
+    r#"{"apiVersion":"v1","data":{"metadata":1},"kind":"Pod","metadata":{"annotations":{"x":"no"},"name":"web-0","namespace":"a","resourceVersion":"7","uid":"u"},"spec":{"containers":[]}}"#.to_owned()
+}
+
+fn lists() -> Vec<Vec<u8>> {
+    let list = |items: &str| {
+        format!(
+            r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"9","continue":"more"}},"items":[{items}]}}"#
+        )
+    };
+    let items = format!("{},{}", pod("a", 1), pod("b", 2));
+    // Two items whose quotes or brackets make one of them.
+    let swallowed = r#"{"metadata":{"name":"a","resourceVersion":"1","x":"y},{"metadata":{"name":z"}}"#;
+    let unclosed = format!("{},{}}}", pod("a", 1).trim_end_matches('}'), pod("b", 2));
+    let first_items =
+        format!(r#"{{"items":[{items}],"metadata":{{"resourceVersion":"9"}},"kind":"PodList"}}"#);
+    let table =
+        r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"rows":[]}"#;
+    [&*list(&items), &*list(""), &first_items, &list(swallowed), &list(&unclosed), table, r#"{"items":null}"#]
+        .map(|text| text.as_bytes().to_vec())
+        .into()
+}
+
+fn watches() -> Vec<Vec<u8>> {
+    let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
+    let bookmark = r#"{"kind":"Pod","metadata":{"resourceVersion":"30","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+    let status = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
+    let sound = [
+        event("ADDED", &pod("a", 1)),
+        event("MODIFIED", &sorted()),
+        event("DELETED", &pod("a", 3)),
+        event("BOOKMARK", bookmark),
+        event("ERROR", status),
+    ];
+    let other = format!("{{\"object\":{},\"type\":\"ADDED\",\"more\":{{}}}}\n", pod("c", 4));
+    let joined = event("ADDED", &pod("a", 1)).trim_end().to_owned() + &event("ADDED", &pod("b", 2));
+    [sound.concat(), other, joined, event("RENAMED", &pod("d", 5)), event("ADDED", "7")]
+        .map(String::into_bytes)
+        .into()
+}
+
+fn statuses() -> Vec<Vec<u8>> {
+    let bodies: [(u16, &str); 5] = [
+        (410, r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old","details":null}"#),
+        (429, r#"{"kind":"Status","code":429,"message":"m","details":{"retryAfterSeconds":7}}"#),
+        (
+            504,
+            r#"{"kind":"Status","code":504,"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}"#,
+        ),
+        (429, "18446744073709551615"),
+        (502, "<html>bad gateway</html>"),
+    ];
+    bodies.iter().map(|(code, body)| [&code.to_be_bytes(), body.as_bytes()].concat()).collect()
+}
+
+fn kubeconfigs() -> Vec<Vec<u8>> {
+    let whole = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: k\n  cluster:\n    server: https://127.0.0.1:6443\n    \
+         certificate-authority-data: LS0tLS0=\n    tls-server-name: api\ncontexts:\n- name: c\n  context:\n    cluster: k\n    user: u\n    \
+         namespace: n\nusers:\n- name: u\n  user:\n    token: {SECRET}\n"
+    );
+    let insecure = whole.replace("certificate-authority-data: LS0tLS0=", "insecure-skip-tls-verify: true");
+    vec![whole.into(), insecure.into(), b"{}".to_vec(), b"clusters: [{name: k}]".to_vec()]
+}
+
+/// A seed, or two joined, with up to eight changes.
+pub fn mutated(seeds: &[Vec<u8>], chance: &mut Rng) -> Vec<u8> {
+    const MARKS: &[u8] = b"\"\\{}[],: \n\0\xff07n";
+    let mut data = seeds[chance.usize(..seeds.len())].clone();
+    for _ in 0..chance.usize(1..8) {
+        let at = chance.usize(..=data.len());
+        let end = (at + chance.usize(..=24)).min(data.len());
+        match chance.u8(..7) {
+            0 => data.truncate(at),
+            1 => drop(data.drain(at..end)),
+            2 => data.extend_from_within(at..end),
+            3 => data.insert(at, MARKS[chance.usize(..MARKS.len())]),
+            4 if at < data.len() => data[at] = MARKS[chance.usize(..MARKS.len())],
+            5 if at < data.len() => data[at] ^= 1 << chance.u8(..8),
+            6 => {
+                let other = &seeds[chance.usize(..seeds.len())];
+                let from = chance.usize(..=other.len());
+                data.truncate(at);
+                data.extend_from_slice(&other[from..]);
+            }
+            _ => {}
+        }
+    }
+    data
+}
