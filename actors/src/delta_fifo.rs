@@ -38,6 +38,10 @@ pub(crate) struct DeltaFifo<S: Body> {
 
 impl<S: Body> Actor for DeltaFifo<S> {
     type Context = Context<Self>;
+
+    fn started(&mut self, _ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::DeltaFifoStarted);
+    }
 }
 
 impl<S: Body> Supervised for DeltaFifo<S> {

@@ -17,6 +17,8 @@ pub enum Site {
     ReflectorStarted,
     /// The Reflector's session has received something.
     ReflectorReceived,
+    /// The DeltaFifo is being started.
+    DeltaFifoStarted,
     /// The DeltaFifo has been handed parts or a list, before it queues them.
     DeltaFifoPush,
     /// The DeltaFifo is asked for a batch, before it answers.
@@ -29,14 +31,22 @@ pub enum Site {
     IndexerReplace,
     /// The Indexer has published and not yet told the Processor.
     IndexerPublished,
+    /// The Processor is being started.
+    ProcessorStarted,
     /// The Processor has changes, before it tells a listener.
     ProcessorChanges,
     /// The Processor has sent changes to the listeners and waits for them.
     ProcessorFannedOut,
+    /// A Listener is being started.
+    ListenerStarted,
     /// A Listener has been handed what it owes, before it records it.
     ListenerOwed,
     /// The Supervisor has been told of an exit, before it decides.
     SupervisorExited,
+    /// Any actor is being rebuilt after its death, or that of its group.
+    Rebuild,
+    /// Any actor is being dropped, for good.
+    Dropped,
 }
 
 type Hook = Arc<dyn Fn(Site) + Send + Sync>;

@@ -32,6 +32,7 @@ use informer_core::restart::{Exit, Role, Verdict};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::faults::{Faults, Site};
 use crate::mailbox::ask;
 use crate::messages::{Epoch, Exited};
 use crate::runtime::panic_text;
@@ -56,6 +57,7 @@ pub(crate) struct Tether {
     pub(crate) group: GroupEpoch,
     pub(crate) supervisor: Option<Addr<Supervisor>>,
     pub(crate) running: Arc<ArcSwapOption<String>>,
+    pub(crate) faults: Faults,
 }
 
 /// The epoch of the group, as guards see and move it.
@@ -120,7 +122,7 @@ impl<A: Child> Guard<A> {
             };
             // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
             if let Some(end) = Box::pin(life.after(exit, tether, grouped)).await {
-                life.end();
+                life.end(&tether.faults);
                 return end;
             }
         }
@@ -203,7 +205,7 @@ impl<A: Child> Life<A> {
 
     /// Polls the actor until it ends, one way or another.
     async fn live(&mut self, tether: &Tether) -> Exit {
-        if let Err(exit) = self.birth().and_then(|()| self.rebirth()) {
+        if let Err(exit) = self.birth().and_then(|()| self.rebirth(&tether.faults)) {
             return exit;
         }
         let LifeState::Alive(future) = &mut self.state else { return Exit::Finished };
@@ -235,12 +237,15 @@ impl<A: Child> Life<A> {
     }
 
     /// Replaces a worn actor by a fresh one; a panic in that is one more exit, and the actor stays worn.
-    fn rebirth(&mut self) -> Result<(), Exit> {
+    fn rebirth(&mut self, faults: &Faults) -> Result<(), Exit> {
         let LifeState::Alive(future) = &mut self.state else { return Ok(()) };
         if !self.worn {
             return Ok(());
         }
-        let restarted = catch_unwind(AssertUnwindSafe(|| future.restart()));
+        let restarted = catch_unwind(AssertUnwindSafe(|| {
+            faults.strike(Site::Rebuild);
+            future.restart()
+        }));
         match restarted {
             Ok(true) => self.worn = false,
             Ok(false) => return Err(Exit::Finished),
@@ -250,9 +255,12 @@ impl<A: Child> Life<A> {
     }
 
     /// Drops the actor; a panic in that ends nothing else.
-    fn end(&mut self) {
+    fn end(&mut self, faults: &Faults) {
         let state = std::mem::replace(&mut self.state, LifeState::Over);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(state))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(move || {
+            let _dropped = state;
+            faults.strike(Site::Dropped);
+        })) {
             tracing::error!(panic = panic_text(&*panic), "an actor panicked while it was dropped");
         }
     }

@@ -25,7 +25,7 @@ use crate::messages::{AddIndex, Body, Drain, Flush};
 use crate::runtime::{NameClaim, Runtime, within};
 use crate::seat::EndReason;
 use crate::status::{InformerStatus, StatusBoard};
-use crate::subscription::{Roll, Unfinished};
+use crate::subscription::{LEAST_PATIENCE, Roll, Unfinished};
 use crate::wiring::{self, Family, InformerSpec};
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
@@ -108,6 +108,8 @@ pub enum AddIndexError {
 pub struct ShutdownReport {
     /// Subscriptions that had not handled everything by the deadline.
     pub unfinished: Vec<Unfinished>,
+    /// Whether something that had come from a source could not be applied: the pipeline was dead, or too slow.
+    pub unapplied: bool,
     /// Whether something of the informer still ran at the deadline.
     pub still_running: bool,
 }
@@ -115,7 +117,7 @@ pub struct ShutdownReport {
 impl ShutdownReport {
     /// Whether everything came back in time.
     pub fn is_clean(&self) -> bool {
-        self.unfinished.is_empty() && !self.still_running
+        self.unfinished.is_empty() && !self.unapplied && !self.still_running
     }
 }
 
@@ -283,8 +285,10 @@ impl<S: Body> Running<S> {
         let family = &self.family;
         family.shared.hush.cancel();
         let mut report = ShutdownReport::default();
+        let clock = &family.shared.runtime.0.clock;
+        let deadline = clock.now().saturating_add(limit);
         let drained = async {
-            // An error means that the actor has died meanwhile: there is nothing left to wait for there.
+            // An error means that the actor has died meanwhile: its successor has nothing to wait for.
             let _closed = ask(&family.fifo, Flush).await;
             let drains = family.shared.roster.all().into_iter().map(|listener| ask(&listener, Drain));
             futures_util::future::join_all(drains).await;
@@ -292,10 +296,12 @@ impl<S: Body> Running<S> {
         if !family.stop.is_cancelled() && within(limit, drained).await.is_none() {
             report.unfinished = self.roll.unfinished();
         }
+        report.unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
         family.stop.cancel();
         family.tasks.close();
         // Guards end within one turn of the stop; only a blocked arbiter keeps them.
-        report.still_running = within(limit.max(Duration::from_millis(100)), self.ended()).await.is_none();
+        let left = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
+        report.still_running = within(left, self.ended()).await.is_none();
         report
     }
 

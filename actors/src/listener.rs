@@ -66,6 +66,8 @@ pub(crate) struct Listener<S: Body> {
     initial: InitialTracker,
     intake: Option<Intake<S>>,
     reattach_after_intake: bool,
+    /// A Start is awaited: what it will bring is owed, too.
+    attaching: bool,
     delivering: bool,
     taker: Option<ReplySlot<Vec<Notify<S>>>>,
     drains: Vec<ReplySlot<()>>,
@@ -82,6 +84,7 @@ impl<S: Body> Actor for Listener<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::ListenerStarted);
         self.attach(ctx);
     }
 }
@@ -104,6 +107,7 @@ impl<S: Body> Child for Listener<S> {
             initial: InitialTracker::new(),
             intake: None,
             reattach_after_intake: false,
+            attaching: false,
             delivering: false,
             taker: None,
             drains: Vec::new(),
@@ -114,6 +118,7 @@ impl<S: Body> Child for Listener<S> {
 impl<S: Body> Listener<S> {
     /// Asks for a place at the Processor, which answers with a Start.
     fn attach(&mut self, ctx: &mut Context<Self>) {
+        self.attaching = true;
         let me = Attach { id: self.spec.id, listener: ctx.address(), resync: self.spec.seat.resync() };
         // An error means that the Processor has died over it: its successor asks us to attach again.
         ctx.spawn(ask(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
@@ -183,7 +188,7 @@ impl<S: Body> Listener<S> {
         }
         if self.backlog.is_empty() {
             self.check_synced();
-            if !self.delivering {
+            if !self.delivering && !self.attaching {
                 self.drains.drain(..).for_each(|slot| slot.answer(()));
             }
             return self.show();
@@ -264,6 +269,7 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
         if self.is_stale(start.epoch) {
             return;
         }
+        self.attaching = false;
         match self.seen.take() {
             None => self.backlog = Ledger::starting_from(self.spec.policy, start.snapshot.clone()),
             Some(seen) => self.backlog.reattach(seen, start.snapshot.clone()),
@@ -328,7 +334,8 @@ impl<S: Body> Handler<Drain> for Listener<S> {
     type Result = Answer<()>;
 
     fn handle(&mut self, _drain: Drain, _ctx: &mut Context<Self>) -> Answer<()> {
-        if !self.delivering && self.backlog.is_empty() && self.intake.is_none() {
+        let busy = self.delivering || self.attaching || self.intake.is_some();
+        if !busy && self.backlog.is_empty() {
             return Reply::Now(());
         }
         let (slot, reply) = ReplySlot::new();

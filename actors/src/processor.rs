@@ -54,6 +54,7 @@ impl<S: Body> Actor for Processor<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, _ctx: &mut Context<Self>) {
+        self.spec.shared.strike(Site::ProcessorStarted);
         // One message a seat and epoch: the listener answers it with one Attach.
         self.spec.shared.roster.all().iter().for_each(|listener| tell(listener, Reattach(self.epoch)));
     }

@@ -268,6 +268,7 @@ impl<S: Body> Running<S> {
             group: family.group.clone(),
             supervisor: Some(family.supervisor.clone()),
             running: family.arbiter.running(),
+            faults: family.shared.runtime.0.faults.clone(),
         };
         family.shared.roster.join(id, listener.clone());
         let (roster, processor) = (Arc::clone(&family.shared.roster), family.processor.clone());

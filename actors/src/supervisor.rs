@@ -5,7 +5,7 @@
 //! no child; the child's guard carries the verdict out. Invariants:
 //! 1. One history per child; the group of DeltaFifo, Indexer and Processor has one between them.
 //! 2. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves
-//!    the store served; a listener that ends ends only its subscription.
+//!    the store served, and the source shown as Stopped; a listener that ends ends only its subscription.
 //!
 //! Mailbox: one ask in flight a child. Its own death loses the histories, nothing else: its guard starts it again.
 //! Read next: `guard.rs`, who asks.
@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix::{Actor, Context, Handler, Supervised};
+use informer_core::reflector::SourceState;
 use informer_core::restart::{Exit, RestartHistory, RestartPolicy, Role, Verdict};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ use crate::guard::Child;
 use crate::mailbox::Reply;
 use crate::messages::Exited;
 use crate::runtime::{Chance, Runtime};
-use crate::status::StatusBoard;
+use crate::status::{InformerStatus, SourceStatus, StatusBoard};
 
 /// What a Supervisor is built from.
 #[derive(Clone)]
@@ -84,9 +85,7 @@ impl Supervisor {
                 tracing::error!(%child, exit = %Told(&exited.exit), ?after, "an actor has ended and is restarted");
                 self.spec.board.update(|status| {
                     status.restarts += 1;
-                    let source =
-                        status.sources.iter_mut().find(|source| **child == *reflector_name(&source.source));
-                    if let Some(source) = source {
+                    if let Some(source) = followed_by(child, status) {
                         source.restarts += 1;
                     }
                 });
@@ -94,7 +93,12 @@ impl Supervisor {
             Verdict::GiveUp { reason } if exited.role != Role::Listener => {
                 tracing::error!(%child, %reason, "supervision gives up on an actor");
                 let failure: Arc<str> = format!("{child}: {reason}").into();
-                self.spec.board.update(|status| status.failed = Some(failure));
+                self.spec.board.update(|status| {
+                    status.failed = Some(failure);
+                    if let Some(source) = followed_by(child, status) {
+                        source.state = SourceState::Stopped;
+                    }
+                });
                 if exited.role == Role::Group {
                     self.spec.stop.cancel();
                 }
@@ -110,6 +114,11 @@ impl Supervisor {
 /// The name of the reflector of a source, as its guard gives it.
 pub(crate) fn reflector_name(source: &informer_core::meta::SourceId) -> String {
     format!("reflector/{source}")
+}
+
+/// The source whose reflector this child is, if it is one.
+fn followed_by<'a>(child: &str, status: &'a mut InformerStatus) -> Option<&'a mut SourceStatus> {
+    status.sources.iter_mut().find(|source| *child == *reflector_name(&source.source))
 }
 
 struct Told<'a>(&'a Exit);

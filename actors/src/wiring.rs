@@ -28,11 +28,12 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::processor::ListenerId;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::{RestartPolicy, Role, Verdict};
+use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::delta_fifo::{DeltaFifo, DeltaFifoSpec};
-use crate::faults::Site;
+use crate::faults::{Faults, Site};
 use crate::guard::{Child, GroupEpoch, Guard, Tether};
 use crate::indexer::{Indexer, IndexerSpec};
 use crate::list_watch::Connect;
@@ -132,6 +133,11 @@ impl Handed {
         locked(&self.0).insert(source.clone(), (epoch, version.clone()));
     }
 
+    /// Whether a source has handed over more than is published.
+    pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>) -> bool {
+        locked(&self.0).iter().any(|(source, (_, handed))| Some(handed) > published.version(source))
+    }
+
     pub(crate) fn newest(&self, epoch: Epoch, source: &SourceId) -> Option<ResourceVersion> {
         locked(&self.0).get(source).filter(|(noted, _)| *noted == epoch).map(|(_, version)| version.clone())
     }
@@ -211,6 +217,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         group: group.clone(),
         supervisor: supervisor.0.clone(),
         informer: Arc::clone(&spec.name),
+        faults: runtime.0.faults.clone(),
     };
     let board = shared.board.clone();
     let arbiters = [nursery.arbiter.clone(), runtime.callback_arbiter()];
@@ -277,6 +284,7 @@ struct Nursery {
     group: GroupEpoch,
     supervisor: Addr<Supervisor>,
     informer: Arc<str>,
+    faults: Faults,
 }
 
 impl Nursery {
@@ -289,6 +297,7 @@ impl Nursery {
             group: self.group.clone(),
             supervisor: Some(self.supervisor.clone()),
             running: self.arbiter.running(),
+            faults: self.faults.clone(),
         }
     }
 

@@ -7,6 +7,7 @@
 mod blocking;
 mod delivery;
 mod disciplines;
+mod endurance;
 mod every;
 mod history;
 mod informer;

@@ -14,7 +14,7 @@ use informer_core::reflector::SourceState;
 use crate::world::{LONG, World, pass, run, run_with, settle, three};
 
 /// A life with everything in it: a first list, live changes, a gap with a missed delete, a relist, a late joiner.
-async fn live(world: &World) {
+pub(crate) async fn live(world: &World) {
     let watched = world.watched();
     world.synced().await;
     for n in 0..5 {
@@ -40,7 +40,7 @@ async fn live(world: &World) {
 }
 
 /// Kills at the first, second, ... visit of `site`, as often as a life visits it, one life each.
-fn killed_at_every_visit(site: Site, restarts: u64) {
+pub(crate) fn killed_at_every_visit(site: Site, restarts: u64) {
     for nth in 1..40 {
         let mut visited = true;
         run_with(kill_at(site, nth), three, |world| async move {

@@ -65,7 +65,9 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
         let runtime = Runtime::threads().name("only-here").start().expect("threads can be started");
         let informer = informer(&runtime, &Server::new());
         informer.synced_within(LIMIT).await.expect("it syncs");
-        assert!(threads().map_or(true, |count| count >= 2), "they are there");
+        // Threads of other tests come and go, and a listing may then leave some out.
+        let there = || threads().map_or(true, |count| count >= 2);
+        assert!((0..1_000).any(|_| there()), "they are there");
         informer.shutdown(LIMIT).await;
         drop(informer);
         runtime.shutdown().await;

@@ -76,7 +76,8 @@ impl<S> ListWatchMachine<S> {
             }
             ErrorClass::RetryAfter(told) => {
                 let least = told.max(LEAST_WAIT);
-                let wait = spread(least, (told + TOLD_WAIT_SPREAD).saturating_sub(least), at.chance);
+                let wait =
+                    spread(least, (told.saturating_add(TOLD_WAIT_SPREAD)).saturating_sub(least), at.chance);
                 self.backoff.count_told(wait);
                 wait
             }
