@@ -186,14 +186,19 @@ impl<S> Store<S> {
 
     /// Puts an object in, under its key and in every index.
     fn hold(&mut self, object: Object<S>) {
-        for (index, spec) in self.working.indices_mut().iter_mut().zip(&self.specs) {
-            self.draft.index(index, spec, &object);
-        }
-        for building in &mut self.building {
-            building.follow(&object, &mut self.draft);
-        }
+        self.index(&object);
         if let Some(old) = self.working.insert(object) {
             self.draft.discard(old);
+        }
+    }
+
+    /// Brings every index up to an object's state.
+    fn index(&mut self, object: &Object<S>) {
+        for (index, spec) in self.working.indices_mut().iter_mut().zip(&self.specs) {
+            self.draft.index(index, spec, object);
+        }
+        for building in &mut self.building {
+            building.follow(object, &mut self.draft);
         }
     }
 

@@ -26,17 +26,13 @@ impl<S> Store<S> {
     }
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
-        let stored = self.working.get(object.key()).cloned();
-        if let Some(stored) = &stored {
-            if object.version() < stored.version() {
-                self.report_stale(object.key(), stored.version(), object.version());
-                return self.draft.discard(object);
-            }
-            self.end_set_aside(object.key(), object.version());
-            if object.is_same_as(stored) {
-                self.draft.report(Incident::Unchanged(object.key().clone()));
-                return self.draft.discard(object);
-            }
+        // One walk through the map where the part is news, as nearly every part is; a second where it is not.
+        let stored = self.working.replace(&object);
+        if let Some(stored) = &stored
+            && (object.version() < stored.version() || object.is_same_as(stored))
+        {
+            self.working.replace(stored);
+            return self.refuse(stored, object);
         }
         if object.source() != source {
             let (key, source) = (object.key().clone(), source.clone());
@@ -44,19 +40,28 @@ impl<S> Store<S> {
         }
         self.end_set_aside(object.key(), object.version());
         let cause = Cause::Watch;
-        let change = match stored {
-            Some(old) if old.is_same_life_as(&object) => {
-                Change::Updated { old, object: object.clone(), cause }
-            }
-            ended => {
-                if let Some(old) = ended {
-                    self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause });
-                }
-                Change::Added { object: object.clone(), cause }
-            }
+        let Some(old) = stored else {
+            self.draft.change(Change::Added { object: object.clone(), cause });
+            return self.hold(object);
         };
-        self.draft.change(change);
-        self.hold(object);
+        self.index(&object);
+        self.draft.discard(old.clone());
+        if old.is_same_life_as(&object) {
+            return self.draft.change(Change::Updated { old, object, cause });
+        }
+        self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause });
+        self.draft.change(Change::Added { object, cause });
+    }
+
+    /// A part that is older than what is stored, or the same.
+    fn refuse(&mut self, stored: &Object<S>, object: Object<S>) {
+        if object.version() < stored.version() {
+            self.report_stale(object.key(), stored.version(), object.version());
+        } else {
+            self.end_set_aside(object.key(), object.version());
+            self.draft.report(Incident::Unchanged(object.key().clone()));
+        }
+        self.draft.discard(object);
     }
 
     fn apply_deletion(&mut self, last: Object<S>) {
