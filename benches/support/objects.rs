@@ -1,8 +1,8 @@
 //! A population of decoded objects, and updates of it without end.
 //!
-//! Answers "what goes through the machinery?": keys, uids and versions as a decoder would make them, each object with
-//! allocations of its own, and a body of one word. The machinery never looks at bodies, and what they cost to make and
-//! to free is counted with decoding. Invariants:
+//! Answers "what goes through the machinery?": keys, uids and versions as the client's decoder makes them, so that the
+//! states of one object share the texts of its names, and a body of one word. The machinery never looks at bodies, and
+//! what they cost to make and to free is counted with decoding. Invariants:
 //! 1. Updates are spread: within as many as there are keys, each key is updated once.
 //! 2. Versions rise by one with every object made.
 //! 3. Outside `cargo bench` populations are small: the benches are only tried.
@@ -24,9 +24,9 @@ const WIRE_BYTES: u32 = 8_848;
 /// How far apart the keys of two updates in a row are; a prime, so that all are met.
 const STRIDE: usize = 48_271;
 
-/// Objects by number, from 0 to `count`.
+/// Objects by number.
 pub(crate) struct Population {
-    count: usize,
+    names: Vec<(ObjectKey, Option<Uid>)>,
     next: usize,
     version: u64,
     source: SourceId,
@@ -35,18 +35,19 @@ pub(crate) struct Population {
 impl Population {
     /// Nothing is made yet.
     pub(crate) fn new(count: usize) -> Self {
-        Self { count, next: 0, version: 0, source: SourceId::default() }
+        let names = (0..count).map(|number| (key(number), uid(number))).collect();
+        Self { names, next: 0, version: 0, source: SourceId::default() }
     }
 
     /// One new state of every object, in order of their keys.
     pub(crate) fn everything(&mut self) -> Vec<Object<Body>> {
-        (0..self.count).map(|number| self.object(number)).collect()
+        (0..self.names.len()).map(|number| self.object(number)).collect()
     }
 
     /// The next `size` updates.
     pub(crate) fn batch(&mut self, size: usize) -> Batch {
         let parts = (0..size).map(|_| {
-            self.next = (self.next + STRIDE) % self.count;
+            self.next = (self.next + STRIDE) % self.names.len();
             WatchPart::Applied(self.object(self.next))
         });
         parts.collect()
@@ -59,13 +60,9 @@ impl Population {
 
     fn object(&mut self, number: usize) -> Object<Body> {
         self.version += 1;
-        let meta = Meta {
-            key: key(number),
-            uid: Uid::new(&format!("5c1b9c0e-7a1d-4d6e-9a52-{number:012x}")),
-            version: self.version(),
-            source: self.source.clone(),
-            wire_bytes: WIRE_BYTES,
-        };
+        let (key, uid) = self.names[number].clone();
+        let meta =
+            Meta { key, uid, version: self.version(), source: self.source.clone(), wire_bytes: WIRE_BYTES };
         Object::new(meta, number)
     }
 }
@@ -83,6 +80,10 @@ pub(crate) fn is_measured() -> bool {
 /// The key of an object.
 pub(crate) fn key(number: usize) -> ObjectKey {
     ObjectKey::namespaced(namespace(number), format!("checkout-api-6d5f8c9b74-{number:06}"))
+}
+
+fn uid(number: usize) -> Option<Uid> {
+    Uid::new(&format!("5c1b9c0e-7a1d-4d6e-9a52-{number:012x}"))
 }
 
 /// The namespace of an object.

@@ -236,6 +236,10 @@ async fn ref_48_a_relist_decodes_what_changed_and_keeps_every_other_object() {
         let key = ObjectKey::namespaced("default", format!("n{n}"));
         let (old, new) = (before.get(&key).unwrap(), after.get(&key).unwrap());
         assert_eq!(old.ptr_eq(new), n >= 3, "{key}");
+        assert!(
+            Arc::ptr_eq(old.key().shared_name(), new.key().shared_name()),
+            "the text of {key} is held twice"
+        );
     }
     assert!(maps.shutdown(Duration::from_secs(10)).await.is_clean());
 }

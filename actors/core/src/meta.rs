@@ -99,9 +99,9 @@ impl FromStr for ObjectKey {
     }
 }
 
-/// The identity of one life of an object: the same key with another uid is another object.
+/// The identity of one life of an object: the same key with another uid is another object. Cloning copies a pointer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Uid(Box<str>);
+pub struct Uid(Arc<str>);
 
 impl Uid {
     /// Takes any non-empty text; `None` for the empty one, which stands for "no uid".

@@ -66,7 +66,7 @@ impl<R: Representation> Decoder<R> {
             Err(error) if is_json(bytes) => return Observed::Unreadable(unreadable(&error, bytes)),
             Err(error) => return Observed::NotJson(unreadable(&error, bytes)),
         };
-        let meta = Meta {
+        let mut meta = Meta {
             key,
             uid: scan.uid(),
             version,
@@ -78,12 +78,16 @@ impl<R: Representation> Decoder<R> {
                 && object.uid() == meta.uid.as_ref()
                 && object.source() == &meta.source
         };
-        if let Some(object) = known.get(&meta.key).filter(unchanged) {
+        let published = known.get(&meta.key);
+        if let Some(object) = published.as_ref().filter(|object| unchanged(object)) {
             // Of the same length it is the same text; an item that has swallowed its neighbour is longer.
             if object.meta().wire_bytes == meta.wire_bytes || is_json(bytes) {
-                return Observed::Object(object);
+                return Observed::Object(object.clone());
             }
             return Observed::NotJson(unreadable(&"no JSON", bytes));
+        }
+        if let Some(object) = published {
+            share_names(&mut meta, object.meta());
         }
         match self.check_kind(scan).and_then(|()| self.body(bytes)) {
             Ok(body) => Observed::Object(Object::new(meta, body)),
@@ -126,6 +130,15 @@ impl<R: Representation> Decoder<R> {
             Ok(body) => Ok(body.map_err(|error| error.to_string())?),
             Err(panic) => Err(format!("decoding panicked: {}", panic_text(&*panic)).into()),
         }
+    }
+}
+
+/// Takes the names from the published state of the same object: each text is held once, however many states of the
+/// object are about, and comparing two of them reads no text.
+fn share_names(meta: &mut Meta, published: &Meta) {
+    meta.key = published.key.clone();
+    if meta.uid == published.uid {
+        meta.uid.clone_from(&published.uid);
     }
 }
 
