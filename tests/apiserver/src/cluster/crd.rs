@@ -7,12 +7,13 @@
 //! Next: `delete.rs` takes a definition's objects away with it.
 use serde_json::{Value, json};
 
-use super::kind::{GenerationRule, Kind, NameRule, ResourceId, Rules};
+use super::kind::{Column, GenerationRule, Kind, NameRule, ResourceId, Rules, Subresource};
 use super::object::member;
 use super::prepare;
 use super::status::Cause;
 use super::store::{Call, Cluster};
 
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
     name: NameRule::Subdomain,
     generation: GenerationRule::AllButMetadata,
@@ -20,6 +21,8 @@ const RULES: Rules = Rules {
     delete_answers_object: false,
     put_creates: false,
     status_metadata: &[],
+    status_on_create: false,
+    namespace_field: true,
 };
 
 /// Whether this is the kind of definitions.
@@ -77,8 +80,10 @@ fn kind(definition: &Value, version: &Value) -> Kind {
     let selectable = version.get("selectableFields").and_then(Value::as_array);
     let paths = selectable.into_iter().flatten().filter_map(|field| field["jsonPath"].as_str());
     let field = |path: &str| (path.trim_start_matches('.').to_owned(), path.replace('.', "/"));
+    let resource = ResourceId::new(text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     Kind {
-        resource: ResourceId::new(text(definition, "/spec/group"), text(definition, "/spec/names/plural")),
+        storage: resource.clone(),
+        resource,
         version: version["name"].as_str().unwrap_or_default().to_owned(),
         kind: name.to_owned(),
         list_kind: or(text(definition, "/spec/names/listKind"), format!("{name}List")),
@@ -86,13 +91,61 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         short_names: texts(definition, "/spec/names/shortNames"),
         categories: texts(definition, "/spec/names/categories"),
         namespaced: text(definition, "/spec/scope") == "Namespaced",
+        verbs: VERBS.map(str::to_owned).to_vec(),
+        subresources: subresources(version, name),
         status: version.pointer("/subresources/status").is_some(),
         custom: true,
         rules: RULES,
         fields: paths.map(field).collect(),
         namespace_field: true,
         zero: String::new(),
+        columns: columns(version),
     }
+}
+
+fn subresources(version: &Value, kind: &str) -> Vec<Subresource> {
+    let served = ["status", "scale"].into_iter().filter(|name| version["subresources"].get(name).is_some());
+    let row = |name: &str| {
+        let (group, version, kind) =
+            if name == "scale" { ("autoscaling", "v1", "Scale") } else { ("", "", kind) };
+        Subresource {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            verbs: ["get", "patch", "update"].map(str::to_owned).to_vec(),
+        }
+    };
+    served.map(row).collect()
+}
+
+fn column(name: &str, value_type: &str, format: &str) -> Column {
+    let (path, description) = (String::new(), String::new());
+    let (name, value_type, format) = (name.to_owned(), value_type.to_owned(), format.to_owned());
+    Column { name, value_type, format, priority: 0, description, path }
+}
+
+/// The name, then what the definition asks for; the age where it asks for nothing.
+fn columns(version: &Value) -> Vec<Column> {
+    let mut columns = vec![column("Name", "string", "name")];
+    let asked = version.get("additionalPrinterColumns").and_then(Value::as_array);
+    let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
+        let age = column("Age", "date", "");
+        columns.push(Column { path: ".metadata.creationTimestamp".to_owned(), ..age });
+        return columns;
+    };
+    columns.extend(asked.iter().map(|asked| {
+        let text = |at: &str| asked.get(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Column {
+            name: text("name"),
+            value_type: text("type"),
+            format: text("format"),
+            priority: asked.get("priority").and_then(Value::as_i64).unwrap_or(0),
+            description: text("description"),
+            path: text("jsonPath"),
+        }
+    }));
+    columns
 }
 
 fn status(definition: &Value, now: i64) -> Value {
@@ -116,7 +169,7 @@ fn status(definition: &Value, now: i64) -> Value {
 impl Cluster {
     /// Serves what the definition under `key` says, and writes its conditions.
     pub(super) fn establish(&mut self, call: &Call<'_>, key: &str) {
-        let Some(stored) = self.find(&call.kind.resource, key) else { return };
+        let Some(stored) = self.find(&call.kind.storage, key) else { return };
         let mut definition = stored.decode();
         let kinds = kinds(&definition);
         let (group, plural) = (text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));

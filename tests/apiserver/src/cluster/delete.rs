@@ -118,7 +118,7 @@ impl Cluster {
     ) -> Result<Vec<Arc<Object>>, ApiError> {
         let namespace = (!call.namespace.is_empty()).then_some(call.namespace);
         let scope = scope_of(call.kind, namespace, selector);
-        let objects: Vec<Arc<Object>> = self.table(&call.kind.resource).map_or_else(Vec::new, |table| {
+        let objects: Vec<Arc<Object>> = self.table(&call.kind.storage).map_or_else(Vec::new, |table| {
             let found = table.objects.range(scope.range(None)).map(|(_, object)| object);
             found.filter(|object| selector.matches(object)).cloned().collect()
         });
@@ -151,7 +151,7 @@ impl Cluster {
     fn finish_namespace(&mut self, namespace: &str, now: i64) {
         let namespaces =
             self.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
-        let Some(object) = self.find(&namespaces.resource, namespace) else { return };
+        let Some(object) = self.find(&namespaces.storage, namespace) else { return };
         if object.fields.first().is_none_or(|phase| &**phase != "Terminating") {
             return;
         }

@@ -1,13 +1,15 @@
 //! Discovery: the documents that tell clients which groups, versions and resources there are.
 //!
-//! Answers `/api`, `/apis`, `/apis/<group>` and the resource list of one group and version, always from the registry,
-//! so a definition shows up in the very next answer. The aggregated form is not told; clients fall back by content type.
+//! Answers `/api`, `/apis`, `/apis/<group>` and the resource list of one group and version, and the two roots in their
+//! aggregated form, always from the registry, so a definition shows up in the very next answer.
+//! 1. Everything told here is a column of `Kind`; nothing is known of particular kinds.
+//! 2. Subresources stand behind their resource, in the order of the table.
+//!
+//! Next: `http/discovery.rs` chooses between the two forms of a root.
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::{Kind, Subresource};
 use super::registry::Registry;
-
-const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// `/api`; `address` is the host and port clients reached.
 pub(crate) fn core_versions(address: &str) -> Value {
@@ -45,32 +47,101 @@ pub(crate) fn resources(registry: &Registry, group: &str, version: &str) -> Opti
     let mut resources = Vec::new();
     for kind in registry.in_version(group, version) {
         resources.push(resource(kind));
-        if kind.status {
-            resources.push(json!({
-                "name": format!("{}/status", kind.resource.plural), "singularName": "",
-                "namespaced": kind.namespaced, "kind": kind.kind, "verbs": ["get", "patch", "update"],
-            }));
-        }
+        resources.extend(kind.subresources.iter().map(|sub| below(kind, sub)));
     }
-    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources});
-    (!resources.is_empty()).then_some(list)
+    if resources.is_empty() {
+        return None;
+    }
+    let list = json!({"kind": "APIResourceList", "resources": resources});
+    // The list of the core group carries no version of its own kind.
+    Some(with_versions(list, group, version))
+}
+
+fn with_versions(mut list: Value, group: &str, version: &str) -> Value {
+    if group.is_empty() {
+        list["groupVersion"] = json!(version);
+    } else {
+        list["apiVersion"] = json!("v1");
+        list["groupVersion"] = json!(format!("{group}/{version}"));
+    }
+    list
 }
 
 fn resource(kind: &Kind) -> Value {
-    let verbs: Vec<&str> = match &*kind.resource.plural {
-        "namespaces" => VERBS.into_iter().filter(|verb| *verb != "deletecollection").collect(),
-        _ => VERBS.to_vec(),
-    };
     let mut resource = json!({
         "name": &*kind.resource.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
-        "kind": kind.kind, "verbs": verbs,
+        "kind": kind.kind, "verbs": kind.verbs,
     });
+    put_names(&mut resource, kind);
+    resource
+}
+
+fn put_names(resource: &mut Value, kind: &Kind) {
     if !kind.short_names.is_empty() {
         resource["shortNames"] = json!(kind.short_names);
     }
     if !kind.categories.is_empty() {
         resource["categories"] = json!(kind.categories);
     }
+}
+
+fn below(kind: &Kind, sub: &Subresource) -> Value {
+    let mut resource = json!({
+        "name": format!("{}/{}", kind.resource.plural, sub.name), "singularName": "",
+        "namespaced": kind.namespaced, "kind": sub.kind, "verbs": sub.verbs,
+    });
+    if !sub.group.is_empty() {
+        resource["group"] = json!(sub.group);
+        resource["version"] = json!(sub.version);
+    }
     resource
+}
+
+/// The root of the core group, or of all others, with everything below it in one document.
+pub(crate) fn aggregated(registry: &Registry, core: bool) -> Value {
+    let names = if core { vec![""] } else { registry.groups() };
+    let groups: Vec<Value> = names.into_iter().map(|name| whole_group(registry, name)).collect();
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": groups})
+}
+
+fn whole_group(registry: &Registry, name: &str) -> Value {
+    let version = |version: &&str| {
+        let resources: Vec<Value> = registry.in_version(name, version).map(|kind| whole(kind)).collect();
+        json!({"version": version, "resources": resources, "freshness": "Current"})
+    };
+    let versions: Vec<Value> = registry.versions(name).iter().map(version).collect();
+    let metadata = if name.is_empty() { json!({}) } else { json!({ "name": name }) };
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn whole(kind: &Kind) -> Value {
+    let mut resource = json!({
+        "resource": &*kind.resource.plural, "responseKind": own_type(kind),
+        "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": kind.singular, "verbs": kind.verbs,
+    });
+    put_names(&mut resource, kind);
+    let subs: Vec<Value> = kind.subresources.iter().map(|sub| whole_below(kind, sub)).collect();
+    if !subs.is_empty() {
+        resource["subresources"] = json!(subs);
+    }
+    resource
+}
+
+/// Built-ins leave their own group and version out.
+fn own_type(kind: &Kind) -> Value {
+    let (group, version) =
+        if kind.custom { (&*kind.resource.group, kind.version.as_str()) } else { ("", "") };
+    json!({"group": group, "version": version, "kind": kind.kind})
+}
+
+fn whole_below(kind: &Kind, sub: &Subresource) -> Value {
+    let response = if sub.group.is_empty() {
+        let mut response = own_type(kind);
+        response["kind"] = json!(sub.kind);
+        response
+    } else {
+        json!({"group": sub.group, "version": sub.version, "kind": sub.kind})
+    };
+    json!({"subresource": sub.name, "responseKind": response, "verbs": sub.verbs})
 }

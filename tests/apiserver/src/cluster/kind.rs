@@ -4,7 +4,7 @@
 //! 1. A `Kind` is data; no code asks for a kind by name except the few built-in behaviours (`Rules`).
 //! 2. Two versions of a custom kind share one `storage`: (group, plural).
 //!
-//! Next: `builtin.rs` is the table of the kinds every server has, `crd.rs` makes a `Kind` of a CRD object.
+//! Next: `builtin.rs` reads the table of the kinds every server has, `crd.rs` makes a `Kind` of a CRD object.
 use std::sync::Arc;
 
 use super::status::Named;
@@ -73,12 +73,43 @@ pub(crate) struct Rules {
     pub(crate) put_creates: bool,
     /// Which metadata members the status subresource writes too.
     pub(crate) status_metadata: &'static [&'static str],
+    /// Whether a status in the body of a creation is kept.
+    pub(crate) status_on_create: bool,
+    /// Whether the selector label `metadata.namespace` is known.
+    pub(crate) namespace_field: bool,
+}
+
+/// An endpoint below an object, as discovery tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subresource {
+    pub(crate) name: String,
+    /// Group and version of what is sent and answered, where they are not the object's own.
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) verbs: Vec<String>,
+}
+
+/// One column of a kind's Table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) value_type: String,
+    pub(crate) format: String,
+    /// 0 is always shown, 1 only when asked for the wide form.
+    pub(crate) priority: i64,
+    pub(crate) description: String,
+    /// Where a custom kind has the value, as its definition says; empty for built-ins.
+    pub(crate) path: String,
 }
 
 /// One kind in one served version.
 #[derive(Debug, Clone)]
 pub(crate) struct Kind {
+    /// How the resource is called.
     pub(crate) resource: ResourceId,
+    /// Where its objects lie; shared by all its versions, and by the two groups of events.
+    pub(crate) storage: ResourceId,
     pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) list_kind: String,
@@ -86,7 +117,9 @@ pub(crate) struct Kind {
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
+    pub(crate) verbs: Vec<String>,
     pub(crate) status: bool,
+    pub(crate) subresources: Vec<Subresource>,
     pub(crate) custom: bool,
     pub(crate) rules: Rules,
     /// Field labels a selector may use, with the JSON pointer of each, beyond name and namespace.
@@ -95,6 +128,9 @@ pub(crate) struct Kind {
     pub(crate) namespace_field: bool,
     /// The members after `metadata` in a bookmark of this kind, as JSON text without braces.
     pub(crate) zero: String,
+    /// The columns of its Table.
+    #[expect(dead_code, reason = "the Table itself follows")]
+    pub(crate) columns: Vec<Column>,
 }
 
 impl Kind {
@@ -104,6 +140,11 @@ impl Kind {
         } else {
             format!("{}/{}", self.resource.group, self.version)
         }
+    }
+
+    /// The subresource of this name.
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|sub| sub.name == name)
     }
 
     /// The plural resource with a name, for refusals.

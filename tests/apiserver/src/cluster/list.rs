@@ -188,8 +188,8 @@ impl Cluster {
     }
 
     fn objects_at(&self, kind: &Kind, revision: u64, token: Option<&Token>) -> Result<Objects, ApiError> {
-        let table = self.table(&kind.resource);
-        let floor = self.floor(&kind.resource);
+        let table = self.table(&kind.storage);
+        let floor = self.floor(&kind.storage);
         let stale = token.is_some_and(|token| token.rv.is_some() && token.epoch < self.token_epoch);
         if revision > self.revision() {
             return Err(ApiError::too_large_version(revision, self.revision()));

@@ -134,7 +134,7 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     if kind.rules.generation != GenerationRule::Absent {
         metadata.insert("generation".into(), json!(1));
     }
-    if kind.status {
+    if kind.status && !kind.rules.status_on_create {
         body.as_object_mut().expect("checked to be an object").remove("status");
     }
     match (&*kind.resource.group, &*kind.resource.plural) {

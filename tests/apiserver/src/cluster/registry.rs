@@ -19,7 +19,7 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn builtin() -> Self {
-        Self { kinds: builtin::kinds().map(Arc::new).collect() }
+        Self { kinds: builtin::kinds().collect() }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
@@ -41,8 +41,8 @@ impl Registry {
     }
 
     /// The version a resource is stored in: the first one registered.
-    pub(crate) fn stored(&self, resource: &ResourceId) -> Option<&Arc<Kind>> {
-        self.kinds.iter().find(|kind| kind.resource == *resource)
+    pub(crate) fn stored(&self, storage: &ResourceId) -> Option<&Arc<Kind>> {
+        self.kinds.iter().find(|kind| kind.storage == *storage)
     }
 
     /// The groups other than the core one, in their order.
@@ -82,7 +82,7 @@ impl Registry {
     /// Every namespaced resource, once.
     pub(crate) fn namespaced(&self) -> Vec<ResourceId> {
         let mut resources: Vec<ResourceId> =
-            self.kinds.iter().filter(|kind| kind.namespaced).map(|kind| kind.resource.clone()).collect();
+            self.kinds.iter().filter(|kind| kind.namespaced).map(|kind| kind.storage.clone()).collect();
         resources.dedup();
         resources
     }

@@ -219,6 +219,12 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message).details(json!({}))
     }
 
+    /// No range of the Accept header fits a root of discovery.
+    pub(crate) fn no_discovery_form() -> Self {
+        let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// A list was asked for in a form for one object.
     pub(crate) fn not_for_a_list() -> Self {
         let message = "you requested PartialObjectMetadata, but the requested object is a list";

@@ -135,18 +135,18 @@ impl Cluster {
     /// # Errors
     /// 404 if it is not there.
     pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Arc<Object>, ApiError> {
-        let found = self.find(&kind.resource, &kind.key(namespace, name));
+        let found = self.find(&kind.storage, &kind.key(namespace, name));
         found.cloned().ok_or_else(|| ApiError::not_found(kind.named(name)))
     }
 
     /// Makes a change: `value` is the state after it, none for a removal. The next revision is taken.
     pub(super) fn commit(&mut self, kind: &Kind, key: &str, value: Option<Value>) -> Arc<Event> {
         self.revision += 1;
-        let old = self.find(&kind.resource, key).cloned();
+        let old = self.find(&kind.storage, key).cloned();
         let new = value.map(|value| Arc::new(Object::encode(kind, value, self.revision)));
         let event = Arc::new(Event::new(key.into(), self.revision, old, new));
-        self.table_mut(&kind.resource).apply(&event);
-        self.fan_out(&kind.resource, &event);
+        self.table_mut(&kind.storage).apply(&event);
+        self.fan_out(&kind.storage, &event);
         event
     }
 

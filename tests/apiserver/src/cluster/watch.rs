@@ -129,7 +129,7 @@ impl Cluster {
         }
         let after = if initial { revision } else { asked.unwrap_or(revision) };
         let queue_bound = self.queue_bound();
-        let table = self.table_mut(&kind.resource);
+        let table = self.table_mut(&kind.storage);
         let floor = table.history.floor();
         if after < floor {
             let message = format!("too old resource version: {after} ({floor})");
@@ -151,7 +151,7 @@ impl Cluster {
         watch.bound += watch.queue.len();
         let scope = watch.scope.clone();
         let watch = self.watches.insert(watch);
-        self.table_mut(&kind.resource).register(&scope, watch);
+        self.table_mut(&kind.storage).register(&scope, watch);
         Ok(Start::Open(Opened { watch, initial: snapshot, marker: initial && options.bookmarks }))
     }
 
@@ -170,7 +170,7 @@ impl Cluster {
     /// Forgets a watch whose stream is gone.
     pub(crate) fn unwatch(&mut self, watch: usize) {
         let gone = self.watches.remove(watch);
-        self.table_mut(&gone.kind.resource).unregister(&gone.scope, watch);
+        self.table_mut(&gone.kind.storage).unregister(&gone.scope, watch);
     }
 
     /// Queues a committed change for everyone it concerns.
@@ -191,7 +191,7 @@ impl Cluster {
 
     /// Ends the open watches of one resource, or of all, each after what it is still owed.
     pub(crate) fn end_watches(&mut self, resource: Option<&ResourceId>, end: WatchEnd) {
-        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.resource == *resource);
+        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.storage == *resource);
         let ids: Vec<usize> =
             self.watches.iter().filter(|(_, watch)| chosen(watch)).map(|(id, _)| id).collect();
         for id in ids {
@@ -201,7 +201,7 @@ impl Cluster {
 
     /// How many watches are open, of one resource or of all.
     pub(crate) fn watch_count(&self, resource: Option<&ResourceId>) -> usize {
-        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.resource == *resource);
+        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.storage == *resource);
         self.watches.iter().filter(|(_, watch)| watch.end.is_none() && chosen(watch)).count()
     }
 
@@ -223,7 +223,7 @@ impl Cluster {
             return;
         }
         watch.end = Some(end);
-        let (resource, scope) = (watch.kind.resource.clone(), watch.scope.clone());
+        let (resource, scope) = (watch.kind.storage.clone(), watch.scope.clone());
         self.table_mut(&resource).unregister(&scope, id);
         self.woken.push(id);
     }

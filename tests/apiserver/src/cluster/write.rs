@@ -52,7 +52,7 @@ impl Cluster {
         prepare::check_name(kind, &body)?;
         let name = member(&body, "name").to_owned();
         let key = kind.key(call.namespace, &name);
-        if self.find(&kind.resource, &key).is_some() {
+        if self.find(&kind.storage, &key).is_some() {
             return Err(ApiError::already_exists(kind.named(&name)));
         }
         let uid = self.rng.uid();
@@ -80,7 +80,7 @@ impl Cluster {
         let mut name = String::new();
         for _ in 0..NAME_DRAWS {
             name = format!("{prefix}{}", self.rng.suffix());
-            if self.find(&call.kind.resource, &call.kind.key(call.namespace, &name)).is_none() {
+            if self.find(&call.kind.storage, &call.kind.key(call.namespace, &name)).is_none() {
                 break;
             }
         }
@@ -111,7 +111,7 @@ impl Cluster {
         }
         prepare::check_namespace(call, &mut body)?;
         let key = kind.key(call.namespace, call.name);
-        let Some(old) = self.find(&kind.resource, &key).cloned() else {
+        let Some(old) = self.find(&kind.storage, &key).cloned() else {
             if kind.rules.put_creates && !call.status {
                 return self.create(call, body).map(|object| Written { object, created: true });
             }

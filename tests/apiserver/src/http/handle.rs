@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::connections::Connection;
 use super::route::{Route, Target};
-use super::{auth, read, respond, write};
+use super::{auth, discovery as discovery_root, read, respond, write};
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
@@ -76,6 +76,11 @@ pub(crate) async fn handle(
     }
     let answer = match route {
         Route::Resource(target) => resource_request(&request, payload, &world, target, query).await,
+        Route::CoreVersions | Route::Groups if method == "GET" => {
+            let core = route == Route::CoreVersions;
+            let plain = || meta(&world, &route, method, request.connection_info().host());
+            discovery_root::root(&world, request.headers(), core).and_then(|root| root.map_or_else(plain, Ok))
+        }
         other => meta(&world, &other, method, request.connection_info().host()),
     };
     answer.unwrap_or_else(|error| respond::refusal(&error, plain))
@@ -140,7 +145,10 @@ async fn resource_request(
         Some(Refused::With(error, plain)) => return Ok(respond::refusal(&error, plain)),
         None => {}
     }
-    let kind = served_kind(world, &target)?;
+    let kind = served_kind(world, &target, verb)?;
+    if !matches!(target.sub.as_deref(), None | Some("status" | "finalize")) {
+        return Err(ApiError::method_not_allowed());
+    }
     let body = match payload.to_bytes_limited(BODY_LIMIT).await {
         Ok(body) => body.map_err(|error| ApiError::bad_request(error.to_string()))?,
         Err(_) => return Err(ApiError::too_large()),
@@ -171,7 +179,7 @@ async fn resource_request(
 }
 
 /// The kind a target names, with its scope and subresource checked.
-fn served_kind(world: &World, target: &Target) -> Result<Arc<Kind>, ApiError> {
+fn served_kind(world: &World, target: &Target, verb: &str) -> Result<Arc<Kind>, ApiError> {
     let (found, builtin) = world.with(|inner| {
         let registry = &inner.cluster.registry;
         let found = registry.find(&target.group, &target.version, &target.plural).cloned();
@@ -184,11 +192,17 @@ fn served_kind(world: &World, target: &Target) -> Result<Arc<Kind>, ApiError> {
     } else {
         target.namespace.is_none()
     };
-    let sub = match target.sub.as_deref() {
-        None => true,
-        Some("status") => kind.status,
-        Some("finalize") => *kind.resource.plural == *"namespaces",
-        Some(_) => false,
+    let verbs = match &target.sub {
+        None => Some(&kind.verbs),
+        Some(name) => kind.subresource(name).map(|sub| &sub.verbs),
     };
-    if scoped && sub { Ok(kind) } else { Err(absent()) }
+    match verbs.filter(|_| scoped) {
+        None => Err(absent()),
+        // A kind that is only created has no objects to be asked for.
+        Some(verbs) if target.name.is_some() && target.sub.is_none() && **verbs == ["create"] => {
+            Err(absent())
+        }
+        Some(verbs) if !verbs.iter().any(|known| known == verb) => Err(ApiError::method_not_allowed()),
+        Some(_) => Ok(kind),
+    }
 }

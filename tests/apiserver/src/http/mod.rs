@@ -8,6 +8,7 @@
 pub(crate) mod accept;
 pub(crate) mod auth;
 pub(crate) mod connections;
+pub(crate) mod discovery;
 pub(crate) mod handle;
 pub(crate) mod list_body;
 pub(crate) mod read;

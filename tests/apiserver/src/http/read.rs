@@ -65,8 +65,8 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
         ask.fresh(options.version).await;
     }
     let (start, shared, seconds) = ask.world.with(|inner| {
-        let stored = inner.cluster.registry.stored(&ask.kind.resource);
-        let shared = stored.is_some_and(|stored| stored.version == ask.kind.version);
+        let stored = inner.cluster.registry.stored(&ask.kind.storage);
+        let shared = stored.is_some_and(|stored| stored.api_version() == ask.kind.api_version());
         let drawn = MIN_WATCH_SECONDS + inner.rng.below(MIN_WATCH_SECONDS);
         let start = inner.cluster.watch(&ask.kind, ask.namespace(), &options);
         (start, shared, options.timeout_seconds.unwrap_or(drawn))

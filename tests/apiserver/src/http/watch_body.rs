@@ -150,7 +150,7 @@ impl WatchStream {
 
     /// One visit to the core: what is to be done now?
     fn look(&self, inner: &mut Inner) -> Look {
-        if inner.faults.frozen.contains(&self.kind.resource) {
+        if inner.faults.frozen.contains(&self.kind.storage) {
             return Look::Frozen;
         }
         if self.initial.is_some() || self.marker.is_some() {

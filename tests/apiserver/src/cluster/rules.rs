@@ -1,0 +1,166 @@
+//! What holds for a built-in kind and cannot be asked of a running server: names, generations, updates, selector fields.
+//!
+//! Answers: which rules hold for writes of this kind, and which fields may a selector name? `kinds.json` has the rest.
+//! 1. A kind that is not named here follows `RULES`: what most kinds share stands once.
+//! 2. Rules belong to a resource, not to one of its versions.
+//!
+//! Next: `prepare.rs` and `write.rs` follow these rules.
+use super::kind::{GenerationRule, NameRule, ResourceId, Rules};
+
+type Fields = &'static [(&'static str, &'static str)];
+
+const RULES: Rules = Rules {
+    name: NameRule::Subdomain,
+    generation: GenerationRule::Absent,
+    unconditional_update: true,
+    delete_answers_object: false,
+    put_creates: false,
+    status_metadata: &["annotations", "finalizers", "ownerReferences"],
+    status_on_create: false,
+    namespace_field: true,
+};
+const ALL_METADATA: &[&str] = &["labels", "annotations", "finalizers", "ownerReferences"];
+/// Kinds whose spec is counted.
+const COUNTED: Rules = Rules { generation: GenerationRule::Spec, ..RULES };
+const COUNTED_WITH_METADATA: Rules = Rules { status_metadata: ALL_METADATA, ..COUNTED };
+/// Kinds whose content, spec or not, is counted.
+const COUNTED_WHOLE: Rules = Rules { generation: GenerationRule::AllButMetadata, ..RULES };
+/// Kinds that are updated only by who knows their version.
+const CONDITIONAL: Rules = Rules { unconditional_update: false, ..RULES };
+const CONDITIONAL_COUNTED: Rules = Rules { unconditional_update: false, ..COUNTED };
+const RBAC: Rules = Rules { name: NameRule::PathSegment, put_creates: true, ..RULES };
+/// Kinds whose DELETE answers what was deleted.
+const ANSWERED: Rules = Rules { delete_answers_object: true, ..RULES };
+const ANSWERED_COUNTED: Rules = Rules { delete_answers_object: true, ..COUNTED };
+const WITH_METADATA: Rules = Rules { status_metadata: ALL_METADATA, ..RULES };
+const ANSWERED_WITH_METADATA: Rules = Rules { delete_answers_object: true, ..WITH_METADATA };
+const PUT_CREATES: Rules = Rules { put_creates: true, ..RULES };
+const FLOW: Rules = Rules { status_metadata: &[], ..COUNTED };
+
+/// The rules of a built-in resource.
+pub(super) fn rules(resource: &ResourceId) -> Rules {
+    match &*resource.group {
+        "" => core(&resource.plural),
+        "apps" | "batch" => workload(&resource.plural),
+        "rbac.authorization.k8s.io" => RBAC,
+        "flowcontrol.apiserver.k8s.io" => FLOW,
+        "admissionregistration.k8s.io" => Rules { unconditional_update: false, ..COUNTED_WHOLE },
+        "events.k8s.io" => core("events"),
+        _ => other(&resource.plural),
+    }
+}
+
+fn core(plural: &str) -> Rules {
+    match plural {
+        "pods" => Rules { status_metadata: &["labels", "annotations", "finalizers"], ..ANSWERED_COUNTED },
+        "nodes" => Rules { status_on_create: true, namespace_field: false, ..WITH_METADATA },
+        "namespaces" => Rules { name: NameRule::Label, namespace_field: false, ..ANSWERED_WITH_METADATA },
+        "services" => Rules { name: NameRule::Label, put_creates: true, ..ANSWERED_WITH_METADATA },
+        "persistentvolumes" | "persistentvolumeclaims" | "resourcequotas" => ANSWERED_WITH_METADATA,
+        "serviceaccounts" => ANSWERED,
+        "podtemplates" => Rules { generation: GenerationRule::AllButMetadata, ..ANSWERED },
+        "replicationcontrollers" => COUNTED_WITH_METADATA,
+        "limitranges" | "events" | "endpoints" => PUT_CREATES,
+        _ => RULES,
+    }
+}
+
+fn workload(plural: &str) -> Rules {
+    match plural {
+        "deployments" => COUNTED,
+        "statefulsets" => Rules { name: NameRule::Label, ..COUNTED_WITH_METADATA },
+        "controllerrevisions" => RULES,
+        _ => COUNTED_WITH_METADATA,
+    }
+}
+
+fn other(plural: &str) -> Rules {
+    match plural {
+        "leases" => Rules { put_creates: true, ..CONDITIONAL },
+        "runtimeclasses" => Rules { put_creates: true, ..CONDITIONAL },
+        "endpointslices" | "priorityclasses" => COUNTED_WHOLE,
+        "poddisruptionbudgets" => Rules { status_metadata: ALL_METADATA, ..CONDITIONAL_COUNTED },
+        "ingresses" => COUNTED_WITH_METADATA,
+        "ingressclasses" | "networkpolicies" => COUNTED,
+        "horizontalpodautoscalers" => WITH_METADATA,
+        "servicecidrs" => Rules { status_metadata: &[], ..RULES },
+        "ipaddresses" => Rules { name: NameRule::PathSegment, ..RULES },
+        "customresourcedefinitions" => CONDITIONAL_COUNTED,
+        "apiservices" | "csistoragecapacities" => CONDITIONAL,
+        "csidrivers" | "csinodes" | "volumeattachments" => {
+            Rules { delete_answers_object: true, status_metadata: &[], ..CONDITIONAL }
+        }
+        "storageclasses" | "volumeattributesclasses" | "resourceclaimtemplates" => ANSWERED,
+        "resourceclaims" => Rules { status_metadata: &[], ..ANSWERED },
+        "resourceslices" | "deviceclasses" => ANSWERED_COUNTED,
+        _ => RULES,
+    }
+}
+
+const POD_FIELDS: Fields = &[
+    ("spec.nodeName", "/spec/nodeName"),
+    ("spec.restartPolicy", "/spec/restartPolicy"),
+    ("spec.schedulerName", "/spec/schedulerName"),
+    ("spec.serviceAccountName", "/spec/serviceAccountName"),
+    ("spec.hostNetwork", "/spec/hostNetwork"),
+    ("status.phase", "/status/phase"),
+    ("status.podIP", "/status/podIP"),
+    ("status.podIPs", "/status/podIPs"),
+    ("status.nominatedNodeName", "/status/nominatedNodeName"),
+];
+const EVENT_FIELDS: Fields = &[
+    ("involvedObject.kind", "/involvedObject/kind"),
+    ("involvedObject.namespace", "/involvedObject/namespace"),
+    ("involvedObject.name", "/involvedObject/name"),
+    ("involvedObject.uid", "/involvedObject/uid"),
+    ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
+    ("involvedObject.resourceVersion", "/involvedObject/resourceVersion"),
+    ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
+    ("reason", "/reason"),
+    ("reportingComponent", "/reportingComponent"),
+    ("type", "/type"),
+    ("source", "/source/component"),
+];
+/// The same values in the same order, by the names of events.k8s.io. It knows no `source`.
+const REGARDING_FIELDS: Fields = &[
+    ("regarding.kind", "/involvedObject/kind"),
+    ("regarding.namespace", "/involvedObject/namespace"),
+    ("regarding.name", "/involvedObject/name"),
+    ("regarding.uid", "/involvedObject/uid"),
+    ("regarding.apiVersion", "/involvedObject/apiVersion"),
+    ("regarding.resourceVersion", "/involvedObject/resourceVersion"),
+    ("regarding.fieldPath", "/involvedObject/fieldPath"),
+    ("reason", "/reason"),
+    ("reportingController", "/reportingComponent"),
+    ("type", "/type"),
+];
+
+/// The field labels a selector may use beside name and namespace, with where the stored object has their values.
+pub(super) fn fields(resource: &ResourceId) -> Fields {
+    match (&*resource.group, &*resource.plural) {
+        ("", "pods") => POD_FIELDS,
+        ("", "nodes") => &[("spec.unschedulable", "/spec/unschedulable")],
+        ("", "namespaces") => &[("status.phase", "/status/phase")],
+        ("", "services") => &[("spec.clusterIP", "/spec/clusterIP"), ("spec.type", "/spec/type")],
+        ("", "secrets") => &[("type", "/type")],
+        ("", "events") => EVENT_FIELDS,
+        ("events.k8s.io", "events") => REGARDING_FIELDS,
+        ("", "replicationcontrollers") | ("apps", "replicasets") => {
+            &[("status.replicas", "/status/replicas")]
+        }
+        ("batch", "jobs") => &[("status.successful", "/status/succeeded")],
+        ("certificates.k8s.io", "certificatesigningrequests") => &[("spec.signerName", "/spec/signerName")],
+        ("resource.k8s.io", "resourceslices") => {
+            &[("spec.nodeName", "/spec/nodeName"), ("spec.driver", "/spec/driver")]
+        }
+        _ => &[],
+    }
+}
+
+/// Where the objects of a resource lie: both event groups are one storage, everything else has its own.
+pub(super) fn storage(resource: &ResourceId) -> ResourceId {
+    match (&*resource.group, &*resource.plural) {
+        ("events.k8s.io", "events") => ResourceId::new("", "events"),
+        _ => resource.clone(),
+    }
+}
