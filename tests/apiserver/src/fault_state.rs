@@ -1,12 +1,48 @@
 //! The positions of the fault switches, and what they make of a request.
 //!
-//! Answers: is this request refused by a switch, and how? Pure; the handle in `faults.rs` moves the switches.
+//! Answers: does a switch hold here, and is this request refused by one? Pure; `faults.rs` moves the switches.
 //! 1. `default()` is "no faults": every behaviour is then the faithful one.
-//! 2. A counted fault counts only the requests it refuses.
-use std::collections::BTreeSet;
+//! 2. A switch holds for a resource if it is on for that resource or everywhere.
+//! 3. A counted fault counts only the requests it refuses; one for a resource is asked before one for all.
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::kind::ResourceId;
 use crate::cluster::status::ApiError;
+use crate::cluster::store::Frozen;
+
+/// Where a fault holds: at one resource, or everywhere.
+pub(crate) type Place = Option<ResourceId>;
+
+/// A fault that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Switch {
+    /// Nothing is sent into watches.
+    FreezeWatches,
+    /// No request is answered and nothing is sent into watches.
+    FreezeServer,
+    DropBookmarks,
+    RefuseWatchList,
+    WithholdEndBookmark,
+    /// Watches end at once, with nothing in them.
+    ShortWatches,
+    DuplicateEvents,
+    ReorderEvents,
+    HoldListTails,
+    PlainTextErrors,
+}
+
+/// A fault with a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dial {
+    /// Lists go out at this many bytes per second.
+    ListRate,
+    /// Lists of more bytes are refused.
+    ListLimit,
+    /// Lists are made longer by this many blanks.
+    ListPadding,
+    /// Requests wait this many milliseconds before they are looked at.
+    Latency,
+}
 
 /// A refusal for the next requests.
 #[derive(Debug, Clone)]
@@ -21,15 +57,14 @@ pub(crate) struct Failure {
 
 #[derive(Debug, Default)]
 pub(crate) struct FaultState {
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failures: BTreeMap<Place, Failure>,
     pub(crate) denied: BTreeSet<(String, ResourceId)>,
-    pub(crate) frozen: BTreeSet<ResourceId>,
-    pub(crate) drop_bookmarks: bool,
-    pub(crate) refuse_watch_list: bool,
-    pub(crate) withhold_end_bookmark: bool,
-    pub(crate) hold_list_tails: bool,
-    pub(crate) list_rate: Option<u64>,
-    pub(crate) plain_errors: bool,
+    pub(crate) on: BTreeSet<(Switch, Place)>,
+    pub(crate) dials: BTreeMap<(Dial, Place), u64>,
+    /// Definitions taken away by a switch, to be put back by it, by name.
+    pub(crate) withdrawn: BTreeMap<String, serde_json::Value>,
+    /// The state kept by `keep_backup`.
+    pub(crate) backup: Option<Frozen>,
 }
 
 /// Why a switch refuses a request.
@@ -42,21 +77,67 @@ pub(crate) enum Refused {
 }
 
 impl FaultState {
-    /// Asks the switches about a request; counts down where one refuses.
-    pub(crate) fn refuse(&mut self, verb: &str, resource: &ResourceId) -> Option<Refused> {
-        if self.denied.contains(&(verb.to_owned(), resource.clone())) {
-            return Some(Refused::Denied);
+    /// Whether a switch is on for this resource.
+    pub(crate) fn holds(&self, switch: Switch, resource: &ResourceId) -> bool {
+        // The usual server has no switch on: spare it the search.
+        !self.on.is_empty()
+            && (self.on.contains(&(switch, None)) || self.on.contains(&(switch, Some(resource.clone()))))
+    }
+
+    /// Whether a switch is on everywhere.
+    pub(crate) fn holds_everywhere(&self, switch: Switch) -> bool {
+        self.on.contains(&(switch, None))
+    }
+
+    pub(crate) fn turn(&mut self, switch: Switch, place: Place, on: bool) {
+        if on {
+            self.on.insert((switch, place));
+        } else {
+            self.on.remove(&(switch, place));
         }
-        let failure = self.failure.as_mut().filter(|failure| failure.left > 0)?;
-        if failure.reads_only && !matches!(verb, "list" | "watch") {
+    }
+
+    /// The size set for this resource, else the one set for all; none if neither is.
+    pub(crate) fn size(&self, dial: Dial, resource: &ResourceId) -> Option<u64> {
+        if self.dials.is_empty() {
             return None;
         }
+        let own = self.dials.get(&(dial, Some(resource.clone())));
+        own.or_else(|| self.dials.get(&(dial, None))).copied()
+    }
+
+    pub(crate) fn set_size(&mut self, dial: Dial, place: Place, size: Option<u64>) {
+        match size {
+            Some(size) => self.dials.insert((dial, place), size),
+            None => self.dials.remove(&(dial, place)),
+        };
+    }
+
+    /// Asks the switches about a request; counts down where one refuses.
+    pub(crate) fn refuse(&mut self, verb: &str, resource: &ResourceId) -> Option<Refused> {
+        if !self.denied.is_empty() && self.denied.contains(&(verb.to_owned(), resource.clone())) {
+            return Some(Refused::Denied);
+        }
+        if self.failures.is_empty() {
+            return None;
+        }
+        let place = [Some(resource.clone()), None];
+        let place = place.into_iter().find(|place| {
+            self.failures.get(place).is_some_and(|failure| {
+                failure.left > 0 && (!failure.reads_only || matches!(verb, "list" | "watch"))
+            })
+        })?;
+        let failure = self.failures.get_mut(&place)?;
         failure.left -= 1;
         let mut error = ApiError::by_code(failure.code);
         if let Some(seconds) = failure.retry_after {
             error = error.with_retry_after(seconds);
         }
-        Some(Refused::With(error, failure.plain))
+        let refused = Refused::With(error, failure.plain);
+        if failure.left == 0 {
+            self.failures.remove(&place);
+        }
+        Some(refused)
     }
 }
 
@@ -64,14 +145,42 @@ impl FaultState {
 mod tests {
     use super::*;
 
+    fn failing(left: u32, code: u16, reads_only: bool) -> Failure {
+        Failure { left, code, retry_after: None, plain: false, reads_only }
+    }
+
     #[test]
     fn a_counted_fault_counts_only_what_it_refuses() {
-        let failure = Failure { left: 2, code: 410, retry_after: None, plain: false, reads_only: true };
-        let mut faults = FaultState { failure: Some(failure), ..FaultState::default() };
+        let mut faults = FaultState::default();
+        faults.failures.insert(None, failing(2, 410, true));
         let pods = ResourceId::parse("pods");
         assert!(faults.refuse("get", &pods).is_none());
         assert!(faults.refuse("list", &pods).is_some());
         assert!(faults.refuse("watch", &pods).is_some());
         assert!(faults.refuse("list", &pods).is_none());
+    }
+
+    #[test]
+    fn a_fault_of_one_resource_is_asked_before_one_of_all_and_leaves_others_alone() {
+        let (pods, nodes) = (ResourceId::parse("pods"), ResourceId::parse("nodes"));
+        let mut faults = FaultState::default();
+        faults.failures.insert(None, failing(9, 503, false));
+        faults.failures.insert(Some(pods.clone()), failing(1, 500, false));
+        let codes: Vec<u16> = [&nodes, &pods, &pods]
+            .into_iter()
+            .map(|resource| match faults.refuse("get", resource) {
+                Some(Refused::With(error, _)) => error.code(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(codes, [503, 500, 503]);
+        faults.turn(Switch::DropBookmarks, Some(pods.clone()), true);
+        assert!(faults.holds(Switch::DropBookmarks, &pods) && !faults.holds(Switch::DropBookmarks, &nodes));
+        faults.set_size(Dial::Latency, None, Some(5));
+        faults.set_size(Dial::Latency, Some(pods.clone()), Some(7));
+        assert_eq!(
+            (faults.size(Dial::Latency, &pods), faults.size(Dial::Latency, &nodes)),
+            (Some(7), Some(5))
+        );
     }
 }

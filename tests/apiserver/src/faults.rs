@@ -3,22 +3,38 @@
 //! Answers: how does a test make the server misbehave, and behave again? All switches are off at the start.
 //! 1. A switch acts from the moment its method returns, on open watches too where it says so.
 //! 2. `clear` puts every switch back; what a switch has already done (compaction, ended watches) stays done.
+//! 3. `of` narrows the switches to one resource; without it they hold for all.
+//!
+//! Next: `fault.rs` is the same as data, for the admin port and chaos; `fault_state.rs` holds the positions.
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::builder::StartError;
 use crate::cluster::kind::ResourceId;
 use crate::cluster::watch::WatchEnd;
-use crate::fault_state::{Failure, FaultState};
+use crate::door::Door;
+use crate::fault_state::{Dial, Failure, FaultState, Switch};
 use crate::world::{Inner, World};
 
 /// The fault switches of one server. Resources are named as for kubectl: `pods`, `deployments.apps`.
 ///
-/// The refusals for the next requests (`gone_next`, `fail_next`, `too_many_requests_next`) share one switch: the last
-/// one set holds. They count requests for resources; discovery, version and health always answer.
+/// The refusals for the next requests (`gone_next`, `fail_next`, `too_many_requests_next`) share one switch per place:
+/// the last one set holds. They count requests for resources; discovery, version and health always answer.
+///
+/// ```
+/// # let server = informer_apiserver::ApiServer::builder().start_blocking()?;
+/// server.faults().too_many_requests_next(3, 1, informer_apiserver::ErrorBody::Status);
+/// server.faults().of("pods").drop_bookmarks(true);     // of pods only
+/// server.faults().clear();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Faults {
-    world: Arc<World>,
+    pub(crate) world: Arc<World>,
+    pub(crate) door: Arc<Door>,
+    pub(crate) place: Option<ResourceId>,
 }
 
 /// The body of a refusal.
@@ -32,13 +48,24 @@ pub enum ErrorBody {
 }
 
 impl Faults {
-    pub(crate) fn new(world: Arc<World>) -> Self {
-        Self { world }
+    pub(crate) fn new(world: Arc<World>, door: Arc<Door>) -> Self {
+        Self { world, door, place: None }
     }
 
-    /// Puts all switches back: faithful behaviour from here on.
+    /// The same switches, for one resource only. Those that concern a whole server or name their resource
+    /// themselves do not change by it.
+    #[must_use]
+    pub fn of(&self, resource: &str) -> Self {
+        Self { place: Some(ResourceId::parse(resource)), ..self.clone() }
+    }
+
+    /// Puts all switches back, of all resources: faithful behaviour from here on. A server that refuses connections
+    /// stays so until `accept_connections`, and what was kept by `keep_backup` or `withdraw_definition` is kept.
     pub fn clear(&self) {
-        self.set(|faults| *faults = FaultState::default());
+        self.set(|faults| {
+            let (withdrawn, backup) = (std::mem::take(&mut faults.withdrawn), faults.backup.take());
+            *faults = FaultState { withdrawn, backup, ..FaultState::default() };
+        });
     }
 
     /// Forgets all past events: a watch or exact list from before gets 410, open watches go on.
@@ -48,7 +75,7 @@ impl Faults {
 
     /// Forgets all past events but those of the last `revisions` versions.
     pub fn keep_revisions(&self, revisions: u64) {
-        self.world.with(|inner| inner.cluster.keep_revisions(revisions));
+        self.world.with(|inner| inner.cluster.keep_revisions(self.place.as_ref(), revisions));
     }
 
     /// Answers the next `requests` lists and watches with HTTP 410.
@@ -68,57 +95,76 @@ impl Faults {
         self.fail(Failure { left: requests, code: 429, retry_after, plain, reads_only: false });
     }
 
-    /// Makes every continue token issued so far expire: 410 with a fresh token.
+    /// Makes every continue token issued so far expire, of all resources: 410 with a fresh token.
     pub fn expire_continue_tokens(&self) {
         self.world.with(|inner| inner.cluster.expire_tokens());
     }
 
-    /// Ends all open watches cleanly, as at their deadline.
+    /// Ends the open watches cleanly, as at their deadline.
     pub fn end_watches(&self) {
-        self.world.with(|inner| inner.cluster.end_watches(None, WatchEnd::Clean));
+        self.world.with(|inner| inner.cluster.end_watches(self.place.as_ref(), WatchEnd::Clean));
     }
 
     /// Ends the open watches of one resource cleanly.
     pub fn end_watches_of(&self, resource: &str) {
-        let resource = ResourceId::parse(resource);
-        self.world.with(|inner| inner.cluster.end_watches(Some(&resource), WatchEnd::Clean));
+        self.of(resource).end_watches();
     }
 
-    /// Breaks all open watches off in the middle of a line, with a connection reset.
+    /// Breaks the open watches off in the middle of a line, with a connection reset.
     pub fn reset_watches(&self) {
-        self.world.with(|inner| inner.cluster.end_watches(None, WatchEnd::Reset));
+        self.world.with(|inner| inner.cluster.end_watches(self.place.as_ref(), WatchEnd::Reset));
     }
 
     /// Sends nothing more into the watches of a resource, open ones and new ones; their connections stay open.
     /// A watch that falls too far behind meanwhile is closed when it is thawed.
     pub fn freeze(&self, resource: &str) {
-        let resource = ResourceId::parse(resource);
-        self.set(|faults| {
-            faults.frozen.insert(resource);
-        });
+        self.of(resource).freeze_watches(true);
     }
 
     /// Lets the frozen watches of a resource go on.
     pub fn thaw(&self, resource: &str) {
-        let resource = ResourceId::parse(resource);
-        self.set(|faults| {
-            faults.frozen.remove(&resource);
-        });
+        self.of(resource).freeze_watches(false);
+    }
+
+    /// As `freeze` and `thaw`, for every resource at once or, after `of`, for one.
+    pub fn freeze_watches(&self, on: bool) {
+        self.turn(Switch::FreezeWatches, on);
+    }
+
+    /// Answers nothing any more, to no request and into no watch; connections are still taken, as by a server that hangs.
+    /// Requests that came meanwhile are answered when it is switched off.
+    pub fn freeze_server(&self, on: bool) {
+        self.set(|faults| faults.turn(Switch::FreezeServer, None, on));
+    }
+
+    /// Ends every watch at once and without an event, open ones and new ones: client-go's "very short watch".
+    pub fn short_watches(&self, on: bool) {
+        self.turn(Switch::ShortWatches, on);
     }
 
     /// Sends no bookmarks (the one that ends a watch-list's first part is still sent).
     pub fn drop_bookmarks(&self, on: bool) {
-        self.set(|faults| faults.drop_bookmarks = on);
+        self.turn(Switch::DropBookmarks, on);
     }
 
     /// Plays a server without watch-list: `sendInitialEvents` is refused with 422.
     pub fn refuse_watch_list(&self, on: bool) {
-        self.set(|faults| faults.refuse_watch_list = on);
+        self.turn(Switch::RefuseWatchList, on);
     }
 
     /// Accepts watch-list but never says where its first part ends; other bookmarks are kept back too.
     pub fn withhold_end_bookmark(&self, on: bool) {
-        self.set(|faults| faults.withhold_end_bookmark = on);
+        self.turn(Switch::WithholdEndBookmark, on);
+    }
+
+    /// Sends every event twice. A faithful server never does; this proves what a client makes of versions.
+    pub fn duplicate_events(&self, on: bool) {
+        self.turn(Switch::DuplicateEvents, on);
+    }
+
+    /// Sends events in pairs, the later one first; a single one waits for its companion. A faithful server never does.
+    pub fn reorder_events(&self, on: bool) {
+        self.turn(Switch::ReorderEvents, on);
     }
 
     /// Refuses a verb (`list`, `watch`, ...) on a resource with 403, until `allow`.
@@ -139,17 +185,32 @@ impl Faults {
 
     /// Keeps the last byte of every list answered from now on back, until `release_list_tails`.
     pub fn hold_list_tails(&self) {
-        self.set(|faults| faults.hold_list_tails = true);
+        self.turn(Switch::HoldListTails, true);
     }
 
     /// Sends the bytes that were kept back.
     pub fn release_list_tails(&self) {
-        self.set(|faults| faults.hold_list_tails = false);
+        self.turn(Switch::HoldListTails, false);
     }
 
     /// Sends the lists answered from now on at this many bytes per second; none for full speed.
     pub fn slow_lists(&self, bytes_per_second: Option<u64>) {
-        self.set(|faults| faults.list_rate = bytes_per_second);
+        self.dial(Dial::ListRate, bytes_per_second);
+    }
+
+    /// Refuses lists of more bytes than this with 500, as a server whose storage cannot send so much; none for any size.
+    pub fn limit_lists(&self, bytes: Option<u64>) {
+        self.dial(Dial::ListLimit, bytes);
+    }
+
+    /// Makes lists longer by this many blanks, so that they are larger than what a client is ready to read.
+    pub fn pad_lists(&self, bytes: Option<u64>) {
+        self.dial(Dial::ListPadding, bytes);
+    }
+
+    /// Lets each request wait this long (in whole milliseconds) before it is looked at; none for no wait.
+    pub fn delay_requests(&self, latency: Option<Duration>) {
+        self.dial(Dial::Latency, latency.map(|latency| latency.as_millis().try_into().unwrap_or(u64::MAX)));
     }
 
     /// Sends these bytes as they are into all open watches of a resource.
@@ -158,13 +219,38 @@ impl Faults {
         self.world.with(|inner| inner.cluster.send_raw(&resource, &bytes));
     }
 
-    /// Sends every refusal as a line of text in place of a `Status`.
+    /// Sends every refusal of a request as a line of text in place of a `Status`.
     pub fn plain_text_errors(&self, on: bool) {
-        self.set(|faults| faults.plain_errors = on);
+        self.set(|faults| faults.turn(Switch::PlainTextErrors, None, on));
+    }
+
+    /// Resets all connections and stops listening: a connection is refused until `accept_connections`.
+    /// Blocks until the server's threads have ended.
+    pub fn refuse_connections(&self) {
+        self.door.close();
+    }
+
+    /// Listens again on the same port.
+    ///
+    /// # Errors
+    /// If the port cannot be bound any more. Does nothing on a server that listens, or whose handle is gone.
+    pub fn accept_connections(&self) -> Result<(), StartError> {
+        self.door.open()
     }
 
     fn fail(&self, failure: Failure) {
-        self.set(|faults| faults.failure = Some(failure));
+        let place = self.place.clone();
+        self.set(|faults| {
+            faults.failures.insert(place, failure);
+        });
+    }
+
+    fn turn(&self, switch: Switch, on: bool) {
+        self.set(|faults| faults.turn(switch, self.place.clone(), on));
+    }
+
+    fn dial(&self, dial: Dial, size: Option<u64>) {
+        self.set(|faults| faults.set_size(dial, self.place.clone(), size));
     }
 
     fn set(&self, change: impl FnOnce(&mut FaultState)) {

@@ -14,11 +14,14 @@
 //! Start at `ApiServer`; break it with `Faults`. Inside, `cluster` is the pure half and `http` the thin one;
 //! `world` is the one lock between them. README.md tells which behaviours of a real server are there.
 mod builder;
+mod clock;
 mod cluster;
+mod door;
 mod fault_state;
 mod faults;
 mod http;
 mod kubeconfig;
+mod outages;
 mod requests;
 mod serve;
 mod server;
@@ -26,6 +29,7 @@ mod tls;
 mod world;
 
 pub use builder::{Builder, StartError};
+pub use clock::Clock;
 pub use cluster::status::ApiError;
 pub use faults::{ErrorBody, Faults};
 pub use requests::Request;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::builder::{Builder, StartError};
+use crate::clock::Clock;
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::object::{Object, member};
@@ -19,18 +20,17 @@ use crate::cluster::options::ListOptions;
 use crate::cluster::patch::PatchKind;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster, Frozen};
+use crate::door::Door;
 use crate::faults::Faults;
 use crate::requests::Request;
-use crate::serve::{Serving, Setup};
-use crate::world::{World, now};
+use crate::serve::Setup;
+use crate::world::World;
 
 /// A running API server. Dropping it stops it and joins its thread.
 #[derive(Debug)]
 pub struct ApiServer {
     world: Arc<World>,
-    setup: Setup,
-    addr: SocketAddr,
-    serving: Option<Serving>,
+    door: Arc<Door>,
 }
 
 /// The stored state at one moment; cheap to keep, as it shares its objects with the store.
@@ -44,28 +44,27 @@ impl ApiServer {
     }
 
     pub(crate) fn serve(world: Arc<World>, setup: Setup) -> Result<Self, StartError> {
-        let serving = Serving::start(&world, &setup, setup.port)?;
-        let addr = serving.addr();
-        Ok(Self { world, setup, addr, serving: Some(serving) })
+        let door = Arc::new(Door::new(&world, setup)?);
+        Ok(Self { world, door })
     }
 
     /// The address the server listens on (always loopback).
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.door.addr
     }
 
     /// The base URL, without a slash at its end.
     #[must_use]
     pub fn url(&self) -> String {
-        let scheme = if self.setup.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", self.addr)
+        let scheme = if self.door.setup.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.addr())
     }
 
     /// The certificate of the server's own authority, as PEM; none without TLS.
     #[must_use]
     pub fn ca_pem(&self) -> Option<&str> {
-        self.setup.tls.as_ref().map(|tls| tls.ca_pem.as_str())
+        self.door.setup.tls.as_ref().map(|tls| tls.ca_pem.as_str())
     }
 
     /// A kubeconfig for this server, as YAML text.
@@ -85,7 +84,13 @@ impl ApiServer {
     /// The fault switches.
     #[must_use]
     pub fn faults(&self) -> Faults {
-        Faults::new(Arc::clone(&self.world))
+        Faults::new(Arc::clone(&self.world), Arc::clone(&self.door))
+    }
+
+    /// The clock of this server: real, until a test sets or moves it.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.world.clock.clone()
     }
 
     /// The requests seen so far, oldest first (the last 10,000 of them).
@@ -208,9 +213,7 @@ impl ApiServer {
 
     /// Resets all connections and stops listening; the store stays. Blocks until the server's thread has ended.
     pub fn stop(&mut self) {
-        if let Some(serving) = self.serving.take() {
-            serving.stop();
-        }
+        self.door.close();
     }
 
     /// Listens again on the same port.
@@ -218,10 +221,7 @@ impl ApiServer {
     /// # Errors
     /// If the port cannot be bound any more. Does nothing on a server that runs.
     pub fn start_again(&mut self) -> Result<(), StartError> {
-        if self.serving.is_none() {
-            self.serving = Some(Serving::start(&self.world, &self.setup, self.addr.port())?);
-        }
-        Ok(())
+        self.door.open()
     }
 
     fn write(
@@ -237,8 +237,7 @@ impl ApiServer {
         let kind = kind.ok_or_else(ApiError::no_such_resource)?;
         let name = member(&object, "name").to_owned();
         let namespace = namespace_for(&kind, member(&object, "namespace")).to_owned();
-        let call =
-            Call { kind: &kind, namespace: &namespace, name: &name, status, dry_run: false, now: now() };
+        let call = Call { status, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
         Ok(stored.decode_as(&kind))
     }
@@ -254,10 +253,11 @@ impl ApiServer {
             Some(resource) => (resource, true),
             None => (resource, false),
         };
+        let now = self.world.now();
         self.world.with(|inner| {
             let kind = served(&inner.cluster, resource)?;
             let namespace = namespace_for(&kind, namespace);
-            let call = Call { kind: &kind, namespace, name, status, dry_run: false, now: now() };
+            let call = Call { status, ..Call::plain(&kind, namespace, name, now) };
             act(&mut inner.cluster, &call)
         })
     }
@@ -265,16 +265,16 @@ impl ApiServer {
 
 impl Drop for ApiServer {
     fn drop(&mut self) {
-        self.stop();
+        self.door.shut();
     }
 }
 
-fn served(cluster: &Cluster, resource: &str) -> Result<Arc<Kind>, ApiError> {
+pub(crate) fn served(cluster: &Cluster, resource: &str) -> Result<Arc<Kind>, ApiError> {
     let found = cluster.registry.preferred(&ResourceId::parse(resource));
     found.cloned().ok_or_else(ApiError::no_such_resource)
 }
 
-fn namespace_for<'a>(kind: &Kind, given: &'a str) -> &'a str {
+pub(crate) fn namespace_for<'a>(kind: &Kind, given: &'a str) -> &'a str {
     match (kind.namespaced, given) {
         (false, _) => "",
         (true, "") => "default",

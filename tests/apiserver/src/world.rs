@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
+use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
@@ -34,23 +35,25 @@ pub(crate) struct World {
     inner: Mutex<Inner>,
     revision: watch::Sender<u64>,
     switches: watch::Sender<u64>,
+    pub(crate) clock: Clock,
     pub(crate) bookmark_period: Duration,
     pub(crate) token: Option<String>,
 }
 
-/// Seconds since 1970, by the clock of this machine.
-pub(crate) fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
-}
-
 impl World {
     pub(crate) fn new(settings: Settings, bookmark_period: Duration, token: Option<String>) -> Self {
-        let cluster = Cluster::new(settings, now());
+        let clock = Clock::real();
+        let cluster = Cluster::new(settings, clock.seconds());
         let revision = watch::Sender::new(cluster.revision());
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
         let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: HashMap::new() });
-        Self { inner, revision, switches: watch::Sender::new(0), bookmark_period, token }
+        Self { inner, revision, switches: watch::Sender::new(0), clock, bookmark_period, token }
+    }
+
+    /// Seconds since 1970, by the clock of this server.
+    pub(crate) fn now(&self) -> i64 {
+        self.clock.seconds()
     }
 
     /// Visits the core, then wakes whom the visit concerns.
@@ -97,9 +100,12 @@ impl World {
     /// Waits until the store has reached `version`, at most as long as the API waits.
     pub(crate) async fn fresh(&self, version: u64) {
         let mut revision = self.revision.subscribe();
-        let reached = revision.wait_for(|now| *now >= version);
+        let late = self.clock.elapsed() + FRESHNESS_WAIT;
         // Whether it was reached or not is asked again under the lock.
-        let _either = tokio::time::timeout(FRESHNESS_WAIT, reached).await;
+        tokio::select! {
+            _reached = revision.wait_for(|now| *now >= version) => {}
+            () = self.clock.sleep_until(late) => {}
+        }
     }
 
     /// Waits until the fault switches satisfy `condition`.

@@ -162,8 +162,7 @@ impl Cluster {
         if !resources.iter().all(empty) || has_finalizers(&object.decode()) {
             return;
         }
-        let call =
-            Call { kind: &namespaces, namespace: "", name: namespace, status: false, dry_run: false, now };
+        let call = Call::plain(&namespaces, "", namespace, now);
         self.remove(&call, namespace);
     }
 

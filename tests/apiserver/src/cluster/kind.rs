@@ -134,6 +134,11 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    /// Whether this name means the kind, or the table it is stored in.
+    pub(crate) fn is(&self, resource: &ResourceId) -> bool {
+        self.resource == *resource || self.storage == *resource
+    }
+
     pub(crate) fn api_version(&self) -> String {
         if self.resource.group.is_empty() {
             self.version.clone()

@@ -17,6 +17,7 @@ pub(crate) mod list;
 pub(crate) mod names;
 pub(crate) mod object;
 pub(crate) mod options;
+pub(crate) mod outage;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod registry;

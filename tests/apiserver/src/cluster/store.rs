@@ -71,6 +71,13 @@ pub(crate) struct Call<'a> {
     pub(crate) now: i64,
 }
 
+impl<'a> Call<'a> {
+    /// A call that concerns a whole object, and commits.
+    pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
+        Self { kind, namespace, name, status: false, dry_run: false, now }
+    }
+}
+
 impl Cluster {
     /// A store that holds the namespaces every cluster begins with.
     pub(crate) fn new(settings: Settings, now: i64) -> Self {
@@ -87,7 +94,7 @@ impl Cluster {
         };
         let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
         for name in ["default", "kube-system", "kube-public"] {
-            let call = Call { kind: &kind, namespace: "", name, status: false, dry_run: false, now };
+            let call = Call::plain(&kind, "", name, now);
             let made = cluster.create(&call, json!({"metadata": {"name": name}}));
             debug_assert!(made.is_ok(), "a namespace with a sound name is created");
         }
@@ -155,13 +162,22 @@ impl Cluster {
         std::mem::take(&mut self.woken)
     }
 
-    /// Forgets all events but those of the last `revisions` versions.
-    pub(crate) fn keep_revisions(&mut self, revisions: u64) {
+    /// Forgets all events but those of the last `revisions` versions, of one resource or of all.
+    pub(crate) fn keep_revisions(&mut self, resource: Option<&ResourceId>, revisions: u64) {
         let floor = self.revision.saturating_sub(revisions);
+        if let Some(resource) = resource {
+            self.table_mut(resource).history.compact(floor);
+            return;
+        }
         for table in self.tables.values_mut() {
             table.history.compact(floor);
         }
         self.floor = self.floor.max(floor);
+    }
+
+    /// Skips versions: the next write takes one this much higher.
+    pub(crate) fn jump(&mut self, by: u64) {
+        self.revision = self.revision.saturating_add(by);
     }
 
     /// Makes every continue token issued so far expire.

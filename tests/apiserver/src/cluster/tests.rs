@@ -156,7 +156,7 @@ fn api_05_exact_shows_the_state_at_that_version() {
     assert_eq!((names(&exact), exact.revision.to_string()), (vec!["a"], first.clone()));
     let legacy = bench.list(&[("resourceVersion", &first), ("limit", "5")]).unwrap();
     assert_eq!(names(&legacy), ["a"]);
-    bench.cluster.keep_revisions(0);
+    bench.cluster.keep_revisions(None, 0);
     let gone = bench.list(&[("resourceVersion", &first), ("resourceVersionMatch", "Exact")]).unwrap_err();
     assert_eq!((gone.code(), gone.reason()), (410, "Expired"));
 }
@@ -223,7 +223,7 @@ fn api_08_an_expired_token_comes_with_a_fresh_one_that_goes_on_at_the_latest_ver
     }
     let token = bench.list(&[("limit", "1")]).unwrap().continue_token.unwrap();
     bench.named("bb");
-    bench.cluster.keep_revisions(0);
+    bench.cluster.keep_revisions(None, 0);
     let refused = bench.list(&[("limit", "9"), ("continue", &token)]).unwrap_err();
     assert_eq!((refused.code(), refused.reason()), (410, "Expired"));
     let status = refused.to_status();

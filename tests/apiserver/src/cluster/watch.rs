@@ -167,6 +167,12 @@ impl Cluster {
         Drained::Some(watch.queue.drain(..count).collect())
     }
 
+    /// Whether a watch is owed exactly one delivery, and more may follow.
+    pub(crate) fn is_owed_one(&self, watch: usize) -> bool {
+        let watch = &self.watches[watch];
+        watch.queue.len() == 1 && watch.end.is_none()
+    }
+
     /// Forgets a watch whose stream is gone.
     pub(crate) fn unwatch(&mut self, watch: usize) {
         let gone = self.watches.remove(watch);
@@ -191,7 +197,7 @@ impl Cluster {
 
     /// Ends the open watches of one resource, or of all, each after what it is still owed.
     pub(crate) fn end_watches(&mut self, resource: Option<&ResourceId>, end: WatchEnd) {
-        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.storage == *resource);
+        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.is(resource));
         let ids: Vec<usize> =
             self.watches.iter().filter(|(_, watch)| chosen(watch)).map(|(id, _)| id).collect();
         for id in ids {
@@ -201,7 +207,7 @@ impl Cluster {
 
     /// How many watches are open, of one resource or of all.
     pub(crate) fn watch_count(&self, resource: Option<&ResourceId>) -> usize {
-        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.storage == *resource);
+        let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.is(resource));
         self.watches.iter().filter(|(_, watch)| watch.end.is_none() && chosen(watch)).count()
     }
 

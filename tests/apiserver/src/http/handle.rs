@@ -4,6 +4,7 @@
 //! 1. Every request is logged, also one that is refused.
 //! 2. Authorization comes before everything else, as on a real server.
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -16,7 +17,7 @@ use super::{auth, discovery as discovery_root, read, respond, write};
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
-use crate::fault_state::Refused;
+use crate::fault_state::{Dial, Refused, Switch};
 use crate::requests::Request;
 use crate::world::World;
 
@@ -66,10 +67,25 @@ pub(crate) async fn handle(
         verb: verb.to_owned(),
         resource,
     };
-    let plain = world.with(|inner| {
+    let about = match &route {
+        Route::Resource(target) => ResourceId::new(&target.group, &target.plural),
+        _ => ResourceId::new("", ""),
+    };
+    let (plain, frozen, latency) = world.with(|inner| {
         inner.log.push(logged);
-        inner.faults.plain_errors
+        let holds = |switch| inner.faults.holds_everywhere(switch);
+        (
+            holds(Switch::PlainTextErrors),
+            holds(Switch::FreezeServer),
+            inner.faults.size(Dial::Latency, &about),
+        )
     });
+    if frozen {
+        world.until(|faults| !faults.holds_everywhere(Switch::FreezeServer)).await;
+    }
+    if let Some(milliseconds) = latency {
+        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+    }
     let known = auth::check(world.token.as_deref(), header(&request, &AUTHORIZATION), &route, verb, &path);
     if let Err(error) = known {
         return respond::refusal(&error, plain);

@@ -3,7 +3,7 @@
 //! Answers: what does this page look like on the wire? The page itself comes from the core.
 //! 1. Items are copied from their stored encoding.
 //! 2. A small list is one body with a length; a big one is streamed, as gzip if the client takes it.
-//! 3. Fault switches can slow a list down, or keep its last byte back until it is released.
+//! 3. Fault switches can slow a list down, refuse or lengthen it, or keep its last byte back until it is released.
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,12 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, json};
 
 use super::respond;
-use crate::cluster::kind::Kind;
+use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::list::Page;
 use crate::cluster::representation::Form;
-use crate::world::World;
+use crate::cluster::status::ApiError;
+use crate::fault_state::{Dial, Switch};
+use crate::world::{Inner, World};
 
 /// From this size on an answer is compressed, if the client takes it.
 const COMPRESS_FROM: usize = 128 * 1024;
@@ -35,6 +37,9 @@ pub(crate) struct ListBytes {
     prefix: String,
     head: Option<String>,
     tail: Option<&'static str>,
+    /// Blanks before the tail, as a fault switch asks.
+    padding: usize,
+    resource: ResourceId,
     next: usize,
 }
 
@@ -56,13 +61,14 @@ impl ListBytes {
             json!(metadata)
         );
         let prefix = form.item_prefix(kind);
-        Self { page, form, prefix, head: Some(head), tail: Some("]}\n"), next: 0 }
+        let resource = kind.resource.clone();
+        Self { page, form, prefix, head: Some(head), tail: Some("]}\n"), padding: 0, resource, next: 0 }
     }
 
     fn len(&self) -> usize {
         let items: usize =
             self.page.objects.iter().map(|object| self.form.item_len(&self.prefix, object) + 1).sum();
-        items + self.head.as_ref().map_or(0, String::len) + 2
+        items + self.head.as_ref().map_or(0, String::len) + self.padding + 3
     }
 
     /// The next piece; none after the last.
@@ -81,6 +87,7 @@ impl ListBytes {
         if self.next == self.page.objects.len()
             && let Some(tail) = self.tail.take()
         {
+            out.put_bytes(b' ', self.padding);
             out.put_slice(tail.as_bytes());
         }
         (!out.is_empty()).then(|| out.freeze())
@@ -96,13 +103,33 @@ impl ListBytes {
 }
 
 /// Answers a list.
-pub(crate) fn answer(world: &Arc<World>, list: ListBytes, gzip: bool) -> HttpResponse {
-    let (rate, held) = world.with(|inner| (inner.faults.list_rate, inner.faults.hold_list_tails));
+///
+/// # Errors
+/// 500 if a fault switch says that it is too big.
+pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Result<HttpResponse, ApiError> {
+    let size = |inner: &Inner, dial| inner.faults.size(dial, &list.resource);
+    let (rate, held, most, padding) = world.with(|inner| {
+        let held = inner.faults.holds(Switch::HoldListTails, &list.resource);
+        (size(inner, Dial::ListRate), held, size(inner, Dial::ListLimit), size(inner, Dial::ListPadding))
+    });
+    list.padding = padding.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let len = list.len();
-    if rate.is_some() || held {
-        let outgoing = Outgoing { world: Arc::clone(world), rest: list.whole(), rate, at: 0 };
-        return respond::head(200).streaming(futures_util::stream::unfold(outgoing, throttled));
+    if let Some(most) = most.filter(|most| len as u64 > *most) {
+        let message = format!(
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({len} vs. {most})"
+        );
+        return Err(ApiError::untyped(message));
     }
+    Ok(if rate.is_some() || held {
+        let resource = list.resource.clone();
+        let outgoing = Outgoing { world: Arc::clone(world), resource, rest: list.whole(), rate, at: 0 };
+        respond::head(200).streaming(futures_util::stream::unfold(outgoing, throttled))
+    } else {
+        faithful(list, len, gzip)
+    })
+}
+
+fn faithful(list: ListBytes, len: usize, gzip: bool) -> HttpResponse {
     if len <= COMPRESS_FROM {
         return respond::object(200, list.whole());
     }
@@ -145,6 +172,7 @@ fn compressed((mut list, encoder): Compressing) -> Option<(std::io::Result<Bytes
 #[derive(Debug)]
 struct Outgoing {
     world: Arc<World>,
+    resource: ResourceId,
     rest: Bytes,
     rate: Option<u64>,
     at: u64,
@@ -155,7 +183,7 @@ async fn throttled(mut list: Outgoing) -> Option<(std::io::Result<Bytes>, Outgoi
         return None;
     }
     if list.rest.len() == 1 {
-        list.world.until(|faults| !faults.hold_list_tails).await;
+        list.world.until(|faults| !faults.holds(Switch::HoldListTails, &list.resource)).await;
     }
     let mut most = list.rest.len();
     if let Some(rate) = list.rate {

@@ -16,6 +16,7 @@ use crate::cluster::options::{ListOptions, Version, WatchOptions, get_version};
 use crate::cluster::representation::error_line;
 use crate::cluster::status::ApiError;
 use crate::cluster::watch::Start;
+use crate::fault_state::Switch;
 
 /// A watch that names no timeout lasts this long, up to twice.
 const MIN_WATCH_SECONDS: u64 = 1800;
@@ -50,7 +51,7 @@ pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
     ask.fresh(options.version).await;
     let listing = ask.world.with(|inner| inner.cluster.list(&ask.kind, ask.namespace(), &options))?;
     let bytes = ListBytes::new(&ask.kind, form, listing.page());
-    Ok(list_body::answer(&ask.world, bytes, ask.gzip))
+    list_body::answer(&ask.world, bytes, ask.gzip)
 }
 
 pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
@@ -59,7 +60,7 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
     if let Some(name) = &ask.target.name {
         query.push(("fieldSelector".into(), format!("metadata.name={name}")));
     }
-    let watch_list = ask.world.with(|inner| !inner.faults.refuse_watch_list);
+    let watch_list = ask.world.with(|inner| !inner.faults.holds(Switch::RefuseWatchList, &ask.kind.resource));
     let options = WatchOptions::parse(&query, &ask.kind, watch_list)?;
     if options.initial_events == Some(true) {
         ask.fresh(options.version).await;

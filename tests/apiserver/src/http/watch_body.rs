@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use super::connections::Connection;
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Snapshot;
 use crate::cluster::representation::{Form, bookmark_line, watch_line};
 use crate::cluster::watch::{Delivery, Drained, Opened, WatchEnd};
+use crate::fault_state::Switch;
 use crate::world::{Inner, World};
 
 /// How many deliveries are taken from the core at once.
@@ -40,15 +40,16 @@ pub(crate) struct WatchStream {
     initial: Option<(Snapshot, Option<Arc<str>>)>,
     marker: Option<u64>,
     shared: bool,
-    deadline: Instant,
-    next_bookmark: Instant,
+    /// By the clock of the server, as is the next one.
+    deadline: Duration,
+    next_bookmark: Duration,
     half_sent: bool,
     over: bool,
 }
 
 enum Step {
     Send(Bytes),
-    Wait(Option<Instant>),
+    Wait(Option<Duration>),
     End,
     Reset,
 }
@@ -77,7 +78,7 @@ impl WatchStream {
         shared: bool,
         timeout: Duration,
     ) -> Self {
-        let deadline = Instant::now() + timeout;
+        let deadline = world.clock.elapsed() + timeout;
         let notify = world.notify_of(opened.watch);
         let revision = opened.initial.as_ref().map(|snapshot| snapshot.revision);
         let mut stream = Self {
@@ -121,11 +122,14 @@ impl WatchStream {
         }
     }
 
-    async fn wait(&self, until: Option<Instant>) {
+    async fn wait(&self, until: Option<Duration>) {
         let notified = self.notify.notified();
         match until {
             Some(until) => {
-                let _either = tokio::time::timeout_at(until, notified).await;
+                tokio::select! {
+                    () = notified => {}
+                    () = self.world.clock.sleep_until(until) => {}
+                }
             }
             None => notified.await,
         }
@@ -150,18 +154,25 @@ impl WatchStream {
 
     /// One visit to the core: what is to be done now?
     fn look(&self, inner: &mut Inner) -> Look {
-        if inner.faults.frozen.contains(&self.kind.storage) {
+        let holds = |switch| inner.faults.holds(switch, &self.kind.resource);
+        if holds(Switch::FreezeServer) || holds(Switch::FreezeWatches) {
             return Look::Frozen;
         }
+        if holds(Switch::ShortWatches) {
+            return Look::Ended(WatchEnd::Clean);
+        }
         if self.initial.is_some() || self.marker.is_some() {
-            return Look::Beginning { withhold_end: inner.faults.withhold_end_bookmark };
+            return Look::Beginning { withhold_end: holds(Switch::WithholdEndBookmark) };
+        }
+        let (twice, pairs) = (holds(Switch::DuplicateEvents), holds(Switch::ReorderEvents));
+        let bookmarks = self.bookmarks && !holds(Switch::DropBookmarks);
+        if pairs && inner.cluster.is_owed_one(self.watch) {
+            return Look::Idle { bookmark: None };
         }
         match inner.cluster.drain(self.watch, BATCH) {
-            Drained::Some(deliveries) => Look::Owed(deliveries),
+            Drained::Some(deliveries) => Look::Owed(disturbed(deliveries, twice, pairs)),
             Drained::Ended(end) => Look::Ended(end),
-            Drained::Nothing(revision) => {
-                Look::Idle { bookmark: revision.filter(|_| self.bookmarks && !inner.faults.drop_bookmarks) }
-            }
+            Drained::Nothing(revision) => Look::Idle { bookmark: revision.filter(|_| bookmarks) },
         }
     }
 
@@ -184,7 +195,7 @@ impl WatchStream {
 
     /// Nothing is owed: the deadline, a bookmark, or patience.
     fn idle(&mut self, bookmark: Option<u64>) -> Step {
-        let now = Instant::now();
+        let now = self.world.clock.elapsed();
         if now >= self.deadline {
             return Step::End;
         }
@@ -224,12 +235,23 @@ impl WatchStream {
 
     /// Sets the time of the next bookmark: the next period, or a farewell before the deadline.
     fn plan_bookmark(&mut self) {
-        let now = Instant::now();
+        let now = self.world.clock.elapsed();
         let periodic = now + self.world.bookmark_period;
         let farewells = FAREWELLS.iter().filter_map(|before| self.deadline.checked_sub(*before));
         let next_farewell = farewells.filter(|at| *at > now).min();
         self.next_bookmark = next_farewell.map_or(periodic, |at| at.min(periodic));
     }
+}
+
+/// What fault switches make of a batch: the later of each pair first, everything twice.
+fn disturbed(mut deliveries: Vec<Delivery>, twice: bool, pairs: bool) -> Vec<Delivery> {
+    if pairs {
+        deliveries.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
+    }
+    if twice {
+        deliveries = deliveries.into_iter().flat_map(|delivery| [delivery.clone(), delivery]).collect();
+    }
+    deliveries
 }
 
 impl Drop for WatchStream {

@@ -17,7 +17,6 @@ use crate::cluster::patch::PatchKind;
 use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
-use crate::world::now;
 
 impl Ask {
     fn call(&self) -> Call<'_> {
@@ -27,7 +26,7 @@ impl Ask {
             name: self.target.name.as_deref().unwrap_or_default(),
             status: self.target.sub.as_deref() == Some("status"),
             dry_run: value(&self.query, "dryRun") == "All",
-            now: now(),
+            now: self.world.now(),
         }
     }
 
@@ -134,5 +133,5 @@ pub(crate) fn delete_collection(ask: &Ask) -> Result<HttpResponse, ApiError> {
         Ok(Page { revision: cluster.revision(), objects, continue_token: None, remaining: None })
     };
     let page = ask.world.with(|inner| delete(&mut inner.cluster))?;
-    Ok(list_body::answer(&ask.world, ListBytes::new(&ask.kind, form, page), ask.gzip))
+    list_body::answer(&ask.world, ListBytes::new(&ask.kind, form, page), ask.gzip)
 }

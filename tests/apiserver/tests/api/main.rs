@@ -6,6 +6,7 @@ mod client;
 mod discovery;
 mod faults;
 mod handle;
+mod outages;
 mod reads;
 mod scale;
 mod watches;

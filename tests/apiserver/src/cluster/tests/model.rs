@@ -105,7 +105,7 @@ fn apply(bench: &mut Bench, action: &Action) {
             // Deleting what is not there is refused, which is fine here.
             let _refused = bench.delete(&format!("o{name}"));
         }
-        Action::Compact(keep) => bench.cluster.keep_revisions(u64::from(*keep)),
+        Action::Compact(keep) => bench.cluster.keep_revisions(None, u64::from(*keep)),
         Action::Drain | Action::Cut => {}
     }
 }

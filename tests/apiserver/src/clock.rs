@@ -1,0 +1,179 @@
+//! The clock of one server: what time stamps say, and when bookmarks, watch timeouts and waits are due.
+//!
+//! Answers: what time is it here, and how long until then? By default it is the machine's; a test may set it, stop it
+//! and move it on. It is never the clock of the caller's runtime, paused or not.
+//! 1. `set` changes what the wall clock shows and nothing else: timers do not jump.
+//! 2. `advance` moves the wall clock and all timers together; what falls due meanwhile happens at once.
+//! 3. A stopped clock stands still in both until `advance` or `resume`.
+//!
+//! Not governed by it: how long the server waits for a slow client, and faults measured in bytes per second.
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+
+/// The clock of a running server; clones share it.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    started: Instant,
+    state: Arc<watch::Sender<State>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// What the wall clock of this server shows beyond the machine's.
+    shift: SignedDuration,
+    /// How far the timers are beyond the machine's; negative after a stop.
+    ahead: SignedDuration,
+    /// The time at which the clock stands still: on the wall, and since the start.
+    stopped: Option<(Timestamp, Duration)>,
+}
+
+impl Clock {
+    /// The clock of this machine, until a test changes it.
+    #[expect(clippy::disallowed_methods, reason = "the one place where a server reads the machine's clock")]
+    pub(crate) fn real() -> Self {
+        Self { started: Instant::now(), state: Arc::new(watch::Sender::new(State::default())) }
+    }
+
+    /// What the wall clock of this server shows now.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        self.timestamp().into()
+    }
+
+    /// Sets the wall clock: `creationTimestamp` and its like follow. Timers do not jump.
+    ///
+    /// Times beyond year 9999 or before year -9999 are taken as the nearest time within.
+    pub fn set(&self, to: SystemTime) {
+        let late = to >= SystemTime::UNIX_EPOCH;
+        let to = Timestamp::try_from(to).unwrap_or(if late { Timestamp::MAX } else { Timestamp::MIN });
+        self.state.send_modify(|state| match &mut state.stopped {
+            Some((wall, _)) => *wall = to,
+            None => state.shift = Timestamp::now().duration_until(to),
+        });
+    }
+
+    /// Moves the clock on: the wall clock, and everything that waits (bookmarks, watch timeouts).
+    pub fn advance(&self, by: Duration) {
+        let signed = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+        self.state.send_modify(|state| match &mut state.stopped {
+            Some((wall, elapsed)) => {
+                *wall = wall.saturating_add(signed).unwrap_or(Timestamp::MAX);
+                *elapsed = elapsed.saturating_add(by);
+            }
+            None => {
+                state.shift = state.shift.saturating_add(signed);
+                state.ahead = state.ahead.saturating_add(signed);
+            }
+        });
+    }
+
+    /// Stops the clock where it is; `advance` still moves it.
+    pub fn stop(&self) {
+        let at = (self.timestamp(), self.elapsed());
+        self.state.send_modify(|state| state.stopped = state.stopped.or(Some(at)));
+    }
+
+    /// Lets a stopped clock go on from where it is.
+    pub fn resume(&self) {
+        let since = self.since_start();
+        self.state.send_modify(|state| {
+            if let Some((wall, elapsed)) = state.stopped.take() {
+                state.shift = Timestamp::now().duration_until(wall);
+                let elapsed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX);
+                state.ahead = elapsed.saturating_sub(since);
+            }
+        });
+    }
+
+    /// The wall clock in whole seconds since 1970, as time stamps of the API want it.
+    pub(crate) fn seconds(&self) -> i64 {
+        self.timestamp().as_second()
+    }
+
+    pub(crate) fn timestamp(&self) -> Timestamp {
+        let state = *self.state.borrow();
+        match state.stopped {
+            Some((wall, _)) => wall,
+            None => Timestamp::now().saturating_add(state.shift).unwrap_or(Timestamp::MAX),
+        }
+    }
+
+    /// How long this server has run, by its own clock.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let state = *self.state.borrow();
+        match state.stopped {
+            Some((_, elapsed)) => elapsed,
+            None => self.since_start().saturating_add(state.ahead).unsigned_abs(),
+        }
+    }
+
+    /// Waits until `elapsed` is at least this.
+    pub(crate) async fn sleep_until(&self, at: Duration) {
+        let mut changes = self.state.subscribe();
+        loop {
+            let stopped = changes.borrow_and_update().stopped.is_some();
+            let left = at.saturating_sub(self.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            // A clock that is gone cannot be moved: `self` holds it, so `changed` does not fail.
+            if stopped {
+                let _moved = changes.changed().await;
+            } else {
+                let _moved_or_due = tokio::time::timeout(left, changes.changed()).await;
+            }
+        }
+    }
+
+    fn since_start(&self) -> SignedDuration {
+        SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn a_clock_that_is_set_shows_that_time_and_leaves_the_timers_alone() {
+        let clock = Clock::real();
+        clock.stop();
+        let before = clock.elapsed();
+        clock.set(SystemTime::UNIX_EPOCH + HOUR);
+        assert_eq!((clock.seconds(), clock.elapsed()), (3_600, before));
+        clock.advance(HOUR);
+        assert_eq!((clock.seconds(), clock.elapsed()), (7_200, before + HOUR));
+    }
+
+    #[test]
+    fn a_clock_goes_on_from_where_it_stood() {
+        let clock = Clock::real();
+        clock.stop();
+        clock.set(SystemTime::UNIX_EPOCH);
+        clock.advance(HOUR);
+        let (wall, elapsed) = (clock.seconds(), clock.elapsed());
+        clock.resume();
+        assert!(clock.seconds() >= wall && clock.seconds() < wall + 3_600);
+        assert!(clock.elapsed() >= elapsed && clock.elapsed() < elapsed + HOUR);
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_woken_when_the_clock_is_moved_past_the_time() {
+        let clock = Clock::real();
+        clock.stop();
+        let due = clock.elapsed() + HOUR;
+        let waiting = clock.clone();
+        let waiter = tokio::spawn(async move { waiting.sleep_until(due).await });
+        tokio::task::yield_now().await;
+        clock.advance(HOUR / 2);
+        tokio::task::yield_now().await;
+        assert!(!waiter.is_finished());
+        clock.advance(HOUR);
+        waiter.await.unwrap();
+    }
+}
