@@ -3,9 +3,9 @@
 //! Question: what may happen to a process, and how do we know that it has? It knows nothing of what the
 //! program does.
 //! 1. Dropping a `Process` kills it and waits for it, also while a test panics.
-//! 2. If this test process dies without dropping anything (SIGKILL, abort), the guard kills the child: a
-//!    shell that waits for the end of a pipe which only we hold open. A parent-death signal would need unsafe
-//!    code, and would strike when the *thread* that started the child ends.
+//! 2. If this test process ends without dropping anything (SIGKILL, abort, a value in a static), the guard kills
+//!    the child and removes its directory: a shell that waits for the end of a pipe which only we hold open. A
+//!    parent-death signal would need unsafe code, and would strike when the *thread* that started the child ends.
 //! 3. `freeze` returns when the process stands still, not when it has been told to.
 //!
 //! Read next: `control_plane.rs`.
@@ -50,7 +50,8 @@ impl Process {
             .stderr(error_out)
             .spawn()
             .map_err(|source| StartError::Spawn { process: name, source })?;
-        match guard(&child) {
+        let leftovers = log.parent().unwrap_or_else(|| Path::new(""));
+        match guard(&child, leftovers) {
             Ok(guard) => Ok(Self { name, child, guard, log }),
             Err(source) => {
                 // Unguarded it could outlive us. It is our child and not waited for: the signal finds it.
@@ -149,10 +150,18 @@ impl Drop for Process {
     }
 }
 
-/// A shell that kills `child` when its standard input ends without a line, which is when we are gone.
-fn guard(child: &Child) -> io::Result<Child> {
+/// A shell that waits for the end of its standard input; if that comes without a line, we are gone, and it kills
+/// `child` and removes the directory that nobody else will.
+///
+/// Each process has a guard, and both remove: what one cannot yet because the other's process still writes, it tries
+/// again, a few times.
+fn guard(child: &Child, leftovers: &Path) -> io::Result<Child> {
+    const SCRIPT: &str = r#"read -r _ && exit
+        kill -KILL "$0"
+        for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$1" && exit; sleep 0.2; done"#;
     Command::new("/bin/sh")
-        .args(["-c", "read -r _ || kill -KILL \"$0\"", &child.id().to_string()])
+        .args(["-c", SCRIPT, &child.id().to_string()])
+        .arg(leftovers)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

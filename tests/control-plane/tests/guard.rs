@@ -1,4 +1,4 @@
-//! A test process that is killed leaves no control plane behind.
+//! A test process that is killed leaves no control plane behind, neither processes nor files.
 //!
 //! Question: what if nothing is dropped? The test runs itself as a second process, which starts a control
 //! plane, says which processes those are, and aborts.
@@ -41,6 +41,9 @@ fn an_aborted_test_leaves_no_process_behind() {
         while runs_a_program(id) {
             thread::yield_now();
         }
+    }
+    while fs::read_dir(directory.path()).unwrap().count() > 1 {
+        thread::yield_now();
     }
 }
 

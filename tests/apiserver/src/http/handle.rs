@@ -144,6 +144,7 @@ fn version() -> serde_json::Value {
     json!({
         "major": "1", "minor": "36", "gitVersion": "v1.36.2", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "2026-06-09T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
+        "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
     })
 }
 

@@ -1,0 +1,91 @@
+//! The list of known differences: DIFFERENCES.md beside the README, one line each, with who will end it.
+//!
+//! Answers: is this difference known, and is each known one still there?
+//! 1. A line is `| script | step | at | owner | about |`. The step is a label, its number, or `*`. `at` is a pointer;
+//!    what lies below it is covered too (`/` is all of the step); `*` stands for one member and `**` for any number.
+//! 2. A script of `* (name)` stands for all scripts; the one named proves that the difference is still there.
+use std::fs;
+use std::path::Path;
+
+use super::compare::Difference;
+
+/// One line of the list.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    script: String,
+    everywhere: bool,
+    step: String,
+    at: Vec<String>,
+    pub(crate) line: String,
+}
+
+/// All lines, read each time: the file is small, and tests are few.
+pub(crate) fn list() -> Vec<Known> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("DIFFERENCES.md");
+    let text = fs::read_to_string(path).expect("DIFFERENCES.md can be read");
+    text.lines().filter_map(Known::parse).collect()
+}
+
+impl Known {
+    fn parse(line: &str) -> Option<Self> {
+        let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
+        let [script, step, at, _owner, _about, ..] = cells.as_slice() else { return None };
+        if !at.starts_with('/') && !at.starts_with('*') {
+            return None;
+        }
+        let script_of_all = script.strip_prefix("* (").and_then(|rest| rest.strip_suffix(')'));
+        let at = at.trim_start_matches('/').split('/').filter(|member| !member.is_empty());
+        Some(Self {
+            script: script_of_all.unwrap_or(script).to_owned(),
+            everywhere: script_of_all.is_some(),
+            step: (*step).to_owned(),
+            at: at.map(str::to_owned).collect(),
+            line: line.to_owned(),
+        })
+    }
+
+    /// Whether this script must show the difference.
+    pub(crate) fn is_proved_by(&self, script: &str) -> bool {
+        self.script == script
+    }
+
+    pub(crate) fn covers(&self, script: &str, difference: &Difference) -> bool {
+        let number = difference.step.split(' ').next().unwrap_or_default();
+        let step = self.step == "*" || self.step == difference.step || self.step == number;
+        let pointer: Vec<&str> = difference.at.trim_start_matches('/').split('/').collect();
+        (self.everywhere || self.script == script) && step && begins(&pointer, &self.at)
+    }
+}
+
+/// Whether the pointer lies at or below the pattern.
+fn begins(pointer: &[&str], pattern: &[String]) -> bool {
+    match (pattern, pointer) {
+        ([], _) => true,
+        ([any, rest @ ..], _) if any == "**" => {
+            (0..=pointer.len()).any(|skipped| begins(&pointer[skipped..], rest))
+        }
+        ([first, rest @ ..], [here, below @ ..]) => (first == "*" || first == here) && begins(below, rest),
+        (_, []) => false,
+    }
+}
+
+#[test]
+fn a_line_covers_what_lies_below_it_in_its_script_and_step() {
+    let difference = |step: &str, at: &str| Difference {
+        step: step.to_owned(),
+        at: at.to_owned(),
+        ours: None,
+        real: None,
+    };
+    let line = Known::parse("| api_1 | 2 | /body/spec | kinds | defaults |").unwrap();
+    assert!(line.covers("api_1", &difference("2 GET pods/a", "/body/spec/x")));
+    assert!(!line.covers("api_1", &difference("12 GET pods/a", "/body/spec")));
+    assert!(!line.covers("api_1", &difference("2 GET pods/a", "/body/specs")));
+    assert!(!line.covers("api_2", &difference("2 GET pods/a", "/body/spec")));
+    let whole = Known::parse("| api_1 | 2 | / | kinds | refused |").unwrap();
+    assert!(whole.covers("api_1", &difference("2 GET pods/a", "/code")));
+    let all = Known::parse("| * (api_1) | * | /**/metadata/managedFields | apply | not made |").unwrap();
+    assert!(all.covers("api_2", &difference("1 GET", "/events/0/object/metadata/managedFields/0")));
+    assert!(all.is_proved_by("api_1") && !all.is_proved_by("api_2"));
+    assert!(Known::parse("| script | step | at | owner | about |").is_none());
+}

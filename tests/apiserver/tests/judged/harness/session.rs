@@ -1,0 +1,302 @@
+//! What a script can do: send requests as someone, follow watches, and keep what came back.
+//!
+//! Answers: how does a script speak to a server without knowing which one it is?
+//! 1. `{ns}` and `{group}` in paths, headers and bodies stand for the script's own namespace and API group, so that
+//!    scripts share a server without seeing each other.
+//! 2. Everything said and answered is in the transcript, except what `prepare` does, which must succeed.
+//! 3. A watch waits for each event up to a limit; what did not come is in the transcript as such.
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::servers::Subject;
+use super::transcript::{Step, Transcript};
+use super::wire::{Head, Incoming, Message};
+
+/// How long a watch waits for an event that should come.
+const EVENT_LIMIT: Duration = Duration::from_secs(8);
+
+/// A request that a script describes.
+#[derive(Debug, Clone)]
+#[must_use = "a request is sent by `Session::send`"]
+pub(crate) struct Request {
+    method: &'static str,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    anonymous: bool,
+    powerless: bool,
+}
+
+impl Request {
+    pub(crate) fn new(method: &'static str, path: impl Into<String>) -> Self {
+        let (headers, body) = (Vec::new(), Vec::new());
+        Self { method, path: path.into(), headers, body, anonymous: false, powerless: false }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A body of this media type, sent as it is.
+    pub(crate) fn body(self, media: &str, body: impl Into<Vec<u8>>) -> Self {
+        let mut with = self.header("Content-Type", media);
+        with.body = body.into();
+        with
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+
+    /// A body without a word on what it is.
+    pub(crate) fn bare(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Sent with no credentials.
+    pub(crate) fn anonymously(mut self) -> Self {
+        self.anonymous = true;
+        self
+    }
+
+    /// Sent by the user who may do nothing.
+    pub(crate) fn powerlessly(mut self) -> Self {
+        self.powerless = true;
+        self
+    }
+}
+
+/// A complete answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn code(&self) -> u16 {
+        self.head.code
+    }
+
+    /// The body as JSON; null if it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// The text at this pointer of the body; empty if there is none.
+    pub(crate) fn text(&self, pointer: &str) -> String {
+        self.json().pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn version(&self) -> String {
+        self.text("/metadata/resourceVersion")
+    }
+}
+
+/// One run of a script on one server.
+#[derive(Debug)]
+pub(crate) struct Session {
+    subject: Subject,
+    namespace: String,
+    pub(crate) transcript: Transcript,
+}
+
+impl Session {
+    /// A run in a namespace of its own, which is made here.
+    pub(crate) fn begin(subject: Subject, script: &str) -> Self {
+        let mut namespace = script.replace('_', "-");
+        namespace.truncate(50);
+        let namespace = namespace.trim_end_matches('-').to_owned();
+        let mut session = Self { subject, namespace, transcript: Transcript::default() };
+        session
+            .prepare(Request::new("POST", "/api/v1/namespaces").json(&json!({"metadata": {"name": "{ns}"}})));
+        session
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn filled(&self, text: &str) -> String {
+        text.replace("{ns}", &self.namespace).replace("{group}", &format!("{}.example.com", self.namespace))
+    }
+
+    fn message(&self, request: &Request) -> Message {
+        let mut headers: Vec<(String, String)> = Vec::new();
+        let given = |name: &str| request.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
+        if !request.anonymous && !given("Authorization") {
+            let token = if request.powerless { &self.subject.powerless } else { &self.subject.admin };
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
+        if !given("User-Agent") {
+            headers.push(("User-Agent".to_owned(), "judge/1.0".to_owned()));
+        }
+        headers.extend(request.headers.iter().map(|(name, value)| (name.clone(), self.filled(value))));
+        let body = match std::str::from_utf8(&request.body) {
+            Ok(text) => self.filled(text).into_bytes(),
+            Err(_) => request.body.clone(),
+        };
+        Message { method: request.method.to_owned(), path: self.filled(&request.path), headers, body }
+    }
+
+    fn answer(&self, request: &Request) -> io::Result<Answer> {
+        let mut incoming = self.subject.endpoint.open(&self.message(request))?;
+        // Whatever the head says of a length: an answer to HEAD has no body.
+        let body = if request.method == "HEAD" { Vec::new() } else { incoming.rest()? };
+        Ok(Answer { head: incoming.head, body })
+    }
+
+    /// Sends a request that has to succeed and is no part of what is compared.
+    pub(crate) fn prepare(&mut self, request: Request) -> Answer {
+        let answer = self.answer(&request).expect("an answer to a preparation");
+        let text = String::from_utf8_lossy(&answer.body);
+        assert!(answer.code() < 300, "{} {}: {text}", request.method, self.filled(&request.path));
+        answer
+    }
+
+    /// Sends a request; it and its answer are compared.
+    pub(crate) fn send(&mut self, request: Request) -> Answer {
+        let label = self.transcript.label(request.method, &request.path);
+        match self.answer(&request) {
+            Ok(answer) => {
+                self.transcript.push(Step::answered(label, &answer));
+                answer
+            }
+            Err(error) => {
+                self.transcript.push(Step::broken(label, &error));
+                Answer { head: Head::default(), body: Vec::new() }
+            }
+        }
+    }
+
+    pub(crate) fn get(&mut self, path: impl Into<String>) -> Answer {
+        self.send(Request::new("GET", path))
+    }
+
+    pub(crate) fn post(&mut self, path: impl Into<String>, body: &Value) -> Answer {
+        self.send(Request::new("POST", path).json(body))
+    }
+
+    pub(crate) fn put(&mut self, path: impl Into<String>, body: &Value) -> Answer {
+        self.send(Request::new("PUT", path).json(body))
+    }
+
+    pub(crate) fn delete(&mut self, path: impl Into<String>) -> Answer {
+        self.send(Request::new("DELETE", path))
+    }
+
+    /// A patch; `language` is `json`, `merge`, `strategic-merge`.
+    pub(crate) fn patch(&mut self, language: &str, path: impl Into<String>, body: &Value) -> Answer {
+        let media = format!("application/{language}-patch+json");
+        self.send(Request::new("PATCH", path).body(&media, body.to_string()))
+    }
+
+    /// A server-side apply; the path carries the manager.
+    pub(crate) fn apply(&mut self, path: impl Into<String>, body: &Value) -> Answer {
+        self.send(Request::new("PATCH", path).body("application/apply-patch+yaml", body.to_string()))
+    }
+
+    /// Puts a finding of the script itself under comparison.
+    pub(crate) fn note(&mut self, what: &str, value: impl Into<Value>) {
+        let label = self.transcript.label("NOTE", what);
+        self.transcript.push(Step::noted(label, value.into()));
+    }
+
+    /// Opens a watch. Its events become part of the transcript as they are read.
+    pub(crate) fn watch(&mut self, path: impl Into<String>) -> Watch {
+        self.open(Request::new("GET", path))
+    }
+
+    /// Opens a stream by a request of any kind.
+    pub(crate) fn open(&mut self, request: Request) -> Watch {
+        let label = self.transcript.label("WATCH", &request.path);
+        let step = self.transcript.steps.len();
+        match self.subject.endpoint.open(&self.message(&request)) {
+            Ok(mut incoming) if incoming.head.code != 200 => {
+                let body = incoming.rest().unwrap_or_default();
+                self.transcript.push(Step::answered(label, &Answer { head: incoming.head, body }));
+                Watch { step, incoming: None }
+            }
+            Ok(incoming) => {
+                self.transcript.push(Step::streaming(label, &incoming.head));
+                Watch { step, incoming: Some(incoming) }
+            }
+            Err(error) => {
+                self.transcript.push(Step::broken(label, &error));
+                Watch { step, incoming: None }
+            }
+        }
+    }
+
+    /// Asks again, unrecorded, until `enough` says so or a bound is reached: for what servers do in their own time.
+    pub(crate) fn until(&mut self, request: &Request, enough: impl Fn(&Answer) -> bool) {
+        for _ in 0..200 {
+            if self.answer(request).is_ok_and(|answer| enough(&answer)) {
+                return;
+            }
+            wait_a_moment();
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a real server does some things in its own time and tells nobody"
+)]
+fn wait_a_moment() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+/// An open watch of a script.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    step: usize,
+    incoming: Option<Incoming>,
+}
+
+impl Watch {
+    /// Reads this many events.
+    pub(crate) fn events(&mut self, session: &mut Session, count: usize) -> Vec<Value> {
+        (0..count).map_while(|_| self.event(session, EVENT_LIMIT)).collect()
+    }
+
+    /// Reads events until one of this type has come.
+    pub(crate) fn events_until(&mut self, session: &mut Session, event_type: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        while let Some(event) = self.event(session, EVENT_LIMIT) {
+            let last = event["type"] == event_type;
+            events.push(event);
+            if last {
+                break;
+            }
+        }
+        events
+    }
+
+    /// Reads to the end of the stream, which has to come.
+    pub(crate) fn end(mut self, session: &mut Session) {
+        while self.event(session, EVENT_LIMIT).is_some() {}
+    }
+
+    fn event(&mut self, session: &mut Session, limit: Duration) -> Option<Value> {
+        let incoming = self.incoming.as_mut()?;
+        let (event, more) = match incoming.line(limit) {
+            Ok(Some(line)) => {
+                let text = String::from_utf8_lossy(&line).into_owned();
+                (serde_json::from_slice(&line).unwrap_or(Value::String(text)), true)
+            }
+            Ok(None) => (json!("the end"), false),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => (json!("nothing in time"), false),
+            Err(_) => (json!("the connection broke"), false),
+        };
+        session.transcript.event(self.step, event.clone());
+        if !more {
+            self.incoming = None;
+        }
+        more.then_some(event)
+    }
+}
