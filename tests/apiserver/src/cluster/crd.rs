@@ -5,11 +5,13 @@
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
 //! Next: `delete.rs` takes a definition's objects away with it.
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kind::{Column, GenerationRule, Kind, NameRule, ResourceId, Rules, Subresource};
 use super::object::member;
 use super::prepare;
+use super::schema::{self, Schema, source::Source};
 use super::status::Cause;
 use super::store::{Call, Cluster};
 
@@ -100,6 +102,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         namespace_field: true,
         zero: String::new(),
         columns: columns(version),
+        custom_schema: schema(version),
     }
 }
 
@@ -146,6 +149,12 @@ fn columns(version: &Value) -> Vec<Column> {
         }
     }));
     columns
+}
+
+fn schema(version: &Value) -> Option<Schema> {
+    let written = version.pointer("/schema/openAPIV3Schema")?;
+    let source: Source = Source::deserialize(written).ok()?;
+    Some(schema::custom(&source))
 }
 
 fn status(definition: &Value, now: i64) -> Value {

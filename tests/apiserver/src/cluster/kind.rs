@@ -7,6 +7,7 @@
 //! Next: `builtin.rs` reads the table of the kinds every server has, `crd.rs` makes a `Kind` of a CRD object.
 use std::sync::Arc;
 
+use super::schema::{Schema, builtin};
 use super::status::Named;
 
 /// Which stored table a kind's objects live in.
@@ -131,9 +132,21 @@ pub(crate) struct Kind {
     /// The columns of its Table.
     #[expect(dead_code, reason = "the Table itself follows")]
     pub(crate) columns: Vec<Column>,
+    /// The schema of a custom kind, if its definition has one.
+    #[allow(dead_code, reason = "the writes that look at it follow")]
+    pub(crate) custom_schema: Option<Schema>,
 }
 
 impl Kind {
+    /// What is known of the shape of this kind's objects; none for a custom kind without a schema.
+    #[allow(dead_code, reason = "the writes that look at it follow")]
+    pub(crate) fn schema(&self) -> Option<Schema> {
+        if self.custom {
+            return self.custom_schema.clone();
+        }
+        builtin::schema(&self.resource.group, &self.version, &self.kind)
+    }
+
     /// Whether this name means the kind, or the table it is stored in.
     pub(crate) fn is(&self, resource: &ResourceId) -> bool {
         self.resource == *resource || self.storage == *resource

@@ -24,6 +24,7 @@ pub(crate) mod registry;
 pub(crate) mod representation;
 pub(crate) mod rng;
 pub(crate) mod rules;
+pub(crate) mod schema;
 pub(crate) mod selector;
 pub(crate) mod status;
 pub(crate) mod store;

@@ -1,0 +1,179 @@
+//! Makes an arena of types from schemas as they are written.
+//!
+//! Answers: which types do these texts describe? References between named schemas become ids.
+//! 1. A `$ref`, bare or alone in an `allOf`, is the named type; what stands beside it goes to the slot.
+//! 2. A reference to a name that is not there is `Shape::Any`.
+//! 3. A list without a list type has the one its patch strategy means, else it is atomic.
+//! 4. A built-in object without fields and values is free-form (`FieldsV1`); a custom one has no fields.
+//!
+//! Next: `builtin.rs` and `crd` call this.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::builtin;
+use super::model::{
+    Format, List, ListMerge, Object, PatchStrategy, Scalar, Schema, Shape, Slot, Type, TypeId, Types,
+};
+use super::source::{Others, Source};
+
+const PREFIX: &str = "#/components/schemas/";
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+/// Loads the schemas of a document, by name.
+pub(crate) fn named(schemas: &BTreeMap<Box<str>, Source>) -> Types {
+    let mut loader = Loader { types: Types::default(), free_form: true };
+    loader.load(schemas);
+    loader.types
+}
+
+/// Loads the schema of one version of a custom kind. Its root, and what is embedded in it, has the built-in `metadata`.
+pub(crate) fn custom(source: &Source) -> Schema {
+    let mut loader = Loader { types: Types::default(), free_form: true };
+    loader.load(&builtin::object_meta());
+    loader.free_form = false;
+    let root = loader.slot(source).id;
+    loader.embed(root);
+    Schema::new(Arc::new(loader.types), root)
+}
+
+struct Loader {
+    types: Types,
+    free_form: bool,
+}
+
+impl Loader {
+    fn load(&mut self, schemas: &BTreeMap<Box<str>, Source>) {
+        for name in schemas.keys() {
+            let id = self.push(Type::default());
+            self.types.names.insert(name.clone(), id);
+        }
+        for (name, source) in schemas {
+            let id = self.types.names[name];
+            let mut made = self.make(source);
+            if **name == *QUANTITY {
+                made.shape = Shape::Scalar(Scalar::Quantity);
+            }
+            self.types.types[id.0 as usize] = made;
+            for kind in &source.kinds {
+                self.types.kinds.insert(kind.clone(), id);
+            }
+        }
+    }
+
+    /// Gives an object type the members every Kubernetes object has.
+    fn embed(&mut self, id: TypeId) {
+        let text = self.push(Type { shape: Shape::Scalar(Scalar::Text(Format::None)), ..Type::default() });
+        let metadata = self.types.names.get(builtin::OBJECT_META).copied();
+        if let Shape::Object(object) = &mut self.types.types[id.0 as usize].shape {
+            let members = [("apiVersion", Some(text)), ("kind", Some(text)), ("metadata", metadata)];
+            for (name, id) in members {
+                object.fields.extend(id.map(|id| (name.into(), Slot::of(id))));
+            }
+        }
+    }
+
+    fn push(&mut self, made: Type) -> TypeId {
+        let id = TypeId(u32::try_from(self.types.types.len()).expect("schemas are smaller than 4 GiB"));
+        self.types.types.push(made);
+        id
+    }
+
+    fn slot(&mut self, source: &Source) -> Slot {
+        let id = match reference(source) {
+            Some(name) => self.types.names.get(name).copied(),
+            None => None,
+        };
+        let id = id.unwrap_or_else(|| {
+            let made = self.make(source);
+            let id = self.push(made);
+            if source.embedded {
+                self.embed(id);
+            }
+            id
+        });
+        Slot {
+            id,
+            default: source.default.clone(),
+            patch_strategy: strategy(&source.patch_strategy),
+            patch_merge_key: source.patch_merge_key.clone(),
+            atomic: source.map_type.as_ref().map(|text| text == "atomic"),
+        }
+    }
+
+    fn make(&mut self, source: &Source) -> Type {
+        let shape = match source.kind.as_str() {
+            _ if source.int_or_string || source.format == "int-or-string" => {
+                Shape::Scalar(Scalar::IntegerOrText)
+            }
+            "object" => Shape::Object(self.object(source)),
+            "array" => self.list(source),
+            "string" => Shape::Scalar(Scalar::Text(format(&source.format))),
+            "integer" => Shape::Scalar(Scalar::Integer(format(&source.format))),
+            "number" => Shape::Scalar(Scalar::Number(format(&source.format))),
+            "boolean" => Shape::Scalar(Scalar::Boolean),
+            _ if !source.properties.is_empty() => Shape::Object(self.object(source)),
+            _ => Shape::Any,
+        };
+        Type { shape, nullable: source.nullable, values: source.values.clone() }
+    }
+
+    fn object(&mut self, source: &Source) -> Object {
+        let fields: BTreeMap<_, _> =
+            source.properties.iter().map(|(name, field)| (name.clone(), self.slot(field))).collect();
+        let others = match &source.additional_properties {
+            Some(Others::Typed(source)) => Some(self.slot(source)),
+            Some(Others::Allowed(true)) => Some(Slot::of(self.push(Type::default()))),
+            Some(Others::Allowed(false)) | None => None,
+        };
+        let bare = fields.is_empty() && others.is_none();
+        Object {
+            fields,
+            others,
+            required: source.required.clone(),
+            atomic: source.map_type.as_deref() == Some("atomic"),
+            open: source.open || (bare && self.free_form),
+            embedded: source.embedded,
+        }
+    }
+
+    fn list(&mut self, source: &Source) -> Shape {
+        let items = match &source.items {
+            Some(items) => self.slot(items),
+            None => Slot::of(self.push(Type::default())),
+        };
+        let merge = match (source.list_type.as_deref(), &source.patch_merge_key) {
+            (Some("map"), _) => ListMerge::Map(source.list_map_keys.clone()),
+            (Some("set"), _) => ListMerge::Set,
+            (Some(_), _) => ListMerge::Atomic,
+            (None, _) if !strategy(&source.patch_strategy).merge => ListMerge::Atomic,
+            (None, Some(key)) => ListMerge::Map(vec![key.clone()]),
+            (None, None) => ListMerge::Set,
+        };
+        Shape::List(List { items, merge })
+    }
+}
+
+fn reference(source: &Source) -> Option<&str> {
+    let text = match (&source.reference, source.all_of.as_slice()) {
+        (Some(text), _) => Some(text),
+        (None, [only]) => only.reference.as_ref(),
+        (None, _) => None,
+    };
+    text.and_then(|text| text.strip_prefix(PREFIX))
+}
+
+fn strategy(text: &str) -> PatchStrategy {
+    let has = |name: &str| text.split(',').any(|part| part == name);
+    PatchStrategy { merge: has("merge"), retain_keys: has("retainKeys") }
+}
+
+fn format(text: &str) -> Format {
+    match text {
+        "int32" => Format::Int32,
+        "int64" => Format::Int64,
+        "double" | "float" => Format::Double,
+        "byte" => Format::Byte,
+        "date-time" => Format::DateTime,
+        _ => Format::None,
+    }
+}

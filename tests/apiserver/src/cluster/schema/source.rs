@@ -1,0 +1,71 @@
+//! JSON schema as it is written: in OpenAPI v3 documents of built-in groups and in the versions of a definition.
+//!
+//! Answers: what does the text say? Nothing is judged, and descriptions are skipped.
+//! 1. A `default` of null is told apart from none.
+//!
+//! Next: `load.rs` makes types of it.
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// One schema with the keywords this server acts on.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Source {
+    #[serde(rename = "$ref")]
+    pub(crate) reference: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) format: String,
+    pub(crate) properties: BTreeMap<Box<str>, Self>,
+    pub(crate) additional_properties: Option<Others>,
+    pub(crate) required: Vec<Box<str>>,
+    pub(crate) items: Option<Box<Self>>,
+    #[serde(deserialize_with = "present")]
+    pub(crate) default: Option<Value>,
+    #[serde(rename = "enum")]
+    pub(crate) values: Vec<Value>,
+    pub(crate) nullable: bool,
+    pub(crate) all_of: Vec<Self>,
+    pub(crate) any_of: Vec<Self>,
+    pub(crate) one_of: Vec<Self>,
+    #[serde(rename = "x-kubernetes-list-type")]
+    pub(crate) list_type: Option<String>,
+    #[serde(rename = "x-kubernetes-list-map-keys")]
+    pub(crate) list_map_keys: Vec<Box<str>>,
+    #[serde(rename = "x-kubernetes-map-type")]
+    pub(crate) map_type: Option<String>,
+    #[serde(rename = "x-kubernetes-patch-strategy")]
+    pub(crate) patch_strategy: String,
+    #[serde(rename = "x-kubernetes-patch-merge-key")]
+    pub(crate) patch_merge_key: Option<Box<str>>,
+    #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
+    pub(crate) open: bool,
+    #[serde(rename = "x-kubernetes-embedded-resource")]
+    pub(crate) embedded: bool,
+    #[serde(rename = "x-kubernetes-int-or-string")]
+    pub(crate) int_or_string: bool,
+    #[serde(rename = "x-kubernetes-group-version-kind")]
+    pub(crate) kinds: Vec<GroupVersionKind>,
+}
+
+/// `additionalProperties`: a schema, or whether there may be any.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Others {
+    Allowed(bool),
+    Typed(Box<Source>),
+}
+
+/// A kind a built-in schema is the root of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(crate) struct GroupVersionKind {
+    pub(crate) group: Box<str>,
+    pub(crate) version: Box<str>,
+    pub(crate) kind: Box<str>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
