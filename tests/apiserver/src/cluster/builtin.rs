@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::kind::{Column, Kind, ResourceId, Subresource};
 use super::rules;
+use super::subresource::ScalePaths;
 
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
     let rows: Vec<Row<'_>> =
@@ -60,6 +61,7 @@ impl Row<'_> {
             verbs: self.verbs.clone(),
             status: self.subresources.iter().any(|(name, ..)| name == "status"),
             subresources: self.subresources.iter().map(subresource).collect(),
+            scale: self.subresources.iter().any(|(name, ..)| name == "scale").then(ScalePaths::builtin),
             custom: false,
             rules,
             fields: fields.iter().map(|(label, at)| ((*label).to_owned(), (*at).to_owned())).collect(),

@@ -14,6 +14,7 @@ use super::prepare;
 use super::schema::{self, Schema, source::Source};
 use super::status::Cause;
 use super::store::{Call, Cluster};
+use super::subresource::ScalePaths;
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
@@ -95,6 +96,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         namespaced: text(definition, "/spec/scope") == "Namespaced",
         verbs: VERBS.map(str::to_owned).to_vec(),
         subresources: subresources(version, name),
+        scale: scale(version),
         status: version.pointer("/subresources/status").is_some(),
         custom: true,
         rules: RULES,
@@ -104,6 +106,16 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         columns: columns(version),
         custom_schema: schema(version),
     }
+}
+
+fn scale(version: &Value) -> Option<ScalePaths> {
+    let scale = version.pointer("/subresources/scale")?;
+    let pointer = |name: &str| scale.get(name).and_then(Value::as_str).map(|path| path.replace('.', "/"));
+    Some(ScalePaths {
+        spec: pointer("specReplicasPath").unwrap_or_default(),
+        status: pointer("statusReplicasPath").unwrap_or_default(),
+        selector: Some(pointer("labelSelectorPath").unwrap_or_else(|| "/none".to_owned())),
+    })
 }
 
 fn subresources(version: &Value, kind: &str) -> Vec<Subresource> {

@@ -159,7 +159,22 @@ impl Cluster {
         let resources = self.registry.namespaced();
         let empty =
             |resource: &ResourceId| self.table(resource).is_none_or(|table| table.is_empty_in(&scope));
-        if !resources.iter().all(empty) || has_finalizers(&object.decode()) {
+        if !resources.iter().all(empty) {
+            return;
+        }
+        let mut value = object.decode();
+        if let Some(held) = value.pointer_mut("/spec/finalizers").and_then(Value::as_array_mut) {
+            let before = held.len();
+            held.retain(|name| name != "kubernetes");
+            if !held.is_empty() {
+                // Somebody else has work to do, and says so through `finalize`.
+                if held.len() < before {
+                    self.commit(&namespaces, namespace, Some(value));
+                }
+                return;
+            }
+        }
+        if has_finalizers(&value) {
             return;
         }
         let call = Call::plain(&namespaces, "", namespace, now);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::schema::{Schema, builtin};
 use super::status::Named;
+use super::subresource::ScalePaths;
 
 /// Which stored table a kind's objects live in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,11 @@ pub(crate) struct ResourceId {
 impl ResourceId {
     pub(crate) fn new(group: &str, plural: &str) -> Self {
         Self { group: group.into(), plural: plural.into() }
+    }
+
+    /// Whether this is the resource of that group and name.
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
+        *self.group == *group && *self.plural == *plural
     }
 
     /// Reads kubectl's form: `pods`, `deployments.apps`, `widgets.example.com`.
@@ -121,6 +127,8 @@ pub(crate) struct Kind {
     pub(crate) verbs: Vec<String>,
     pub(crate) status: bool,
     pub(crate) subresources: Vec<Subresource>,
+    /// Where the numbers of its scale stand, if it has one.
+    pub(crate) scale: Option<ScalePaths>,
     pub(crate) custom: bool,
     pub(crate) rules: Rules,
     /// Field labels a selector may use, with the JSON pointer of each, beyond name and namespace.

@@ -36,11 +36,7 @@ impl Cluster {
         patch: &[u8],
     ) -> Result<Written, ApiError> {
         let old = self.get(call.kind, call.namespace, call.name)?;
-        let mut document = old.decode_as(call.kind);
-        match kind {
-            PatchKind::Merge => merge(&mut document, patch)?,
-            PatchKind::Json => apply_operations(&mut document, patch)?,
-        }
+        let mut document = patched(call, kind, old.decode_as(call.kind), patch)?;
         prepare::check_shape(call.kind, &mut document)?;
         if member(&document, "uid") != &*old.uid {
             let cause = Cause::invalid("metadata.uid", member(&document, "uid"), "field is immutable");
@@ -48,6 +44,23 @@ impl Cluster {
         }
         self.update(call, document)
     }
+}
+
+/// The document after a patch.
+///
+/// # Errors
+/// 400 for a patch that cannot be read, 422 for one that cannot be applied.
+pub(super) fn patched(
+    _call: &Call<'_>,
+    kind: PatchKind,
+    mut document: Value,
+    patch: &[u8],
+) -> Result<Value, ApiError> {
+    match kind {
+        PatchKind::Merge => merge(&mut document, patch)?,
+        PatchKind::Json => apply_operations(&mut document, patch)?,
+    }
+    Ok(document)
 }
 
 fn merge(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {

@@ -140,14 +140,24 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     match (&*kind.resource.group, &*kind.resource.plural) {
         ("", "pods") => body["status"] = json!({"phase": "Pending"}),
         ("", "namespaces") => {
-            let name = member(body, "name").to_owned();
-            body["spec"] = json!({"finalizers": ["kubernetes"]});
+            let asked = body.pointer("/spec/finalizers").and_then(Value::as_array);
+            let mut finalizers = asked.cloned().unwrap_or_default();
+            if !finalizers.contains(&json!("kubernetes")) {
+                finalizers.push(json!("kubernetes"));
+            }
+            body["spec"] = json!({ "finalizers": finalizers });
             body["status"] = json!({"phase": "Active"});
-            let labels = metadata_mut(body).entry("labels").or_insert_with(|| json!({}));
-            labels["kubernetes.io/metadata.name"] = json!(name);
+            name_namespace(body);
         }
         _ => {}
     }
+}
+
+/// Writes the label by which selectors of namespaces find one by its name.
+fn name_namespace(body: &mut Value) {
+    let name = member(body, "name").to_owned();
+    let labels = metadata_mut(body).entry("labels").or_insert_with(|| json!({}));
+    labels["kubernetes.io/metadata.name"] = json!(name);
 }
 
 /// Puts back what a client may not change on the main endpoint, and counts the generation.
@@ -181,6 +191,11 @@ pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) ->
     }
     if kind.status {
         put_back(body.as_object_mut().expect("checked to be an object"), old.get("status"), "status");
+    }
+    if kind.resource.is("", "namespaces") {
+        // Its finalizers are written through their own endpoint.
+        put_back(body.as_object_mut().expect("checked to be an object"), old.get("spec"), "spec");
+        name_namespace(body);
     }
     if raises_generation(kind, old, body) {
         raise_generation(body);

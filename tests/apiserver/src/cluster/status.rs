@@ -276,6 +276,21 @@ impl ApiError {
         Self::new(422, "Invalid", message).details(json!({}))
     }
 
+    /// An eviction no budget has room for.
+    pub(crate) fn over_budget(why: &str) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let causes = json!([{"reason": "DisruptionBudget", "message": why}]);
+        Self::new(429, "TooManyRequests", message).details(json!({ "causes": causes }))
+    }
+
+    /// A failure of the server itself, as far as the client is told.
+    pub(crate) fn internal(why: impl Into<String>) -> Self {
+        let why = why.into();
+        let causes = json!([{ "message": why }]);
+        let message = format!("Internal error occurred: {why}");
+        Self::new(500, "InternalError", message).details(json!({ "causes": causes }))
+    }
+
     /// What a real server answers where its own code failed without a typed error: 500 and no reason.
     pub(crate) fn untyped(message: impl Into<String>) -> Self {
         Self::new(500, "", message)

@@ -170,7 +170,7 @@ impl Cluster {
     }
 }
 
-fn misnamed(given: &str, path: &str) -> ApiError {
+pub(super) fn misnamed(given: &str, path: &str) -> ApiError {
     ApiError::bad_request(if given.is_empty() {
         format!("the name of the object ({path} based on URL) was undeterminable: name must be provided")
     } else {
@@ -184,7 +184,8 @@ fn storage_key(kind: &Kind, key: &str) -> String {
     format!("/registry/{group}{}/{key}", kind.resource.plural)
 }
 
-fn check_precedence(call: &Call<'_>, old: &Object, body: &Value) -> Result<(), ApiError> {
+/// Checks the uid and the version a body names against the stored object.
+pub(super) fn check_precedence(call: &Call<'_>, old: &Object, body: &Value) -> Result<(), ApiError> {
     let kind = call.kind;
     let uid = member(body, "uid");
     if !uid.is_empty() && *uid != *old.uid {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::connections::Connection;
 use super::route::{Route, Target};
-use super::{auth, discovery as discovery_root, read, respond, write};
+use super::{auth, discovery as discovery_root, read, respond, subresource, write};
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
@@ -163,9 +163,6 @@ async fn resource_request(
         None => {}
     }
     let kind = served_kind(world, &target, verb)?;
-    if !matches!(target.sub.as_deref(), None | Some("status" | "finalize")) {
-        return Err(ApiError::method_not_allowed());
-    }
     let body = match payload.to_bytes_limited(BODY_LIMIT).await {
         Ok(body) => body.map_err(|error| ApiError::bad_request(error.to_string()))?,
         Err(_) => return Err(ApiError::too_large()),
@@ -182,6 +179,12 @@ async fn resource_request(
         body,
         connection: request.conn_data::<Arc<Connection>>().cloned(),
     };
+    if subresource::is_own(ask.target.sub.as_deref()) {
+        return subresource::answer(&ask);
+    }
+    if *ask.kind.resource.plural == *"bindings" && !ask.kind.custom {
+        return subresource::bind(&ask);
+    }
     match ask.verb {
         "list" => read::list(ask).await,
         "watch" => read::watch(ask).await,

@@ -14,5 +14,6 @@ pub(crate) mod list_body;
 pub(crate) mod read;
 pub(crate) mod respond;
 pub(crate) mod route;
+pub(crate) mod subresource;
 pub(crate) mod watch_body;
 pub(crate) mod write;

@@ -19,7 +19,7 @@ use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 
 impl Ask {
-    fn call(&self) -> Call<'_> {
+    pub(crate) fn call(&self) -> Call<'_> {
         Call {
             kind: &self.kind,
             namespace: self.target.namespace.as_deref().unwrap_or_default(),
@@ -34,7 +34,7 @@ impl Ask {
         self.content_type.split(';').next().unwrap_or_default().trim()
     }
 
-    fn json(&self) -> Result<Value, ApiError> {
+    pub(crate) fn json(&self) -> Result<Value, ApiError> {
         if !matches!(self.media_type(), "" | "application/json") {
             let message = format!(
                 "the body of the request was in an unknown format - accepted media types include: application/json (got {:?})",
@@ -57,7 +57,7 @@ impl Ask {
         Ok(options)
     }
 
-    fn form(&self) -> Result<Form, ApiError> {
+    pub(crate) fn form(&self) -> Result<Form, ApiError> {
         form(self.accept.as_deref(), Answer::Object)
     }
 }
@@ -85,21 +85,29 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_none() {
         return Err(ApiError::method_not_allowed());
     }
-    let patch_kind = match ask.media_type() {
-        "application/json-patch+json" => PatchKind::Json,
-        "application/merge-patch+json" => PatchKind::Merge,
+    let patch_kind = patch_kind(ask)?;
+    let form = ask.form()?;
+    let written = ask.world.with(|inner| inner.cluster.patch(&ask.call(), patch_kind, &ask.body))?;
+    Ok(respond::object(200, form.object(&ask.kind, &written.object)))
+}
+
+/// The language the Content-Type names.
+///
+/// # Errors
+/// 415 for a language this server does not read.
+pub(crate) fn patch_kind(ask: &Ask) -> Result<PatchKind, ApiError> {
+    match ask.media_type() {
+        "application/json-patch+json" => Ok(PatchKind::Json),
+        "application/merge-patch+json" => Ok(PatchKind::Merge),
         "application/strategic-merge-patch+json" | "application/apply-patch+yaml" => {
             let accepted = "application/json-patch+json, application/merge-patch+json";
             let message = format!(
                 "the body of the request was in an unknown format - accepted media types include: {accepted}"
             );
-            return Err(ApiError::unsupported_media(message));
+            Err(ApiError::unsupported_media(message))
         }
-        _ => return Err(ApiError::unknown_patch()),
-    };
-    let form = ask.form()?;
-    let written = ask.world.with(|inner| inner.cluster.patch(&ask.call(), patch_kind, &ask.body))?;
-    Ok(respond::object(200, form.object(&ask.kind, &written.object)))
+        _ => Err(ApiError::unknown_patch()),
+    }
 }
 
 pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {

@@ -9,5 +9,6 @@ mod handle;
 mod outages;
 mod reads;
 mod scale;
+mod subresources;
 mod watches;
 mod writes;

@@ -1,0 +1,119 @@
+//! `pods/eviction`: a deletion that asks the disruption budgets first.
+//!
+//! Answers: may this pod be disturbed now? It trusts the counters in the budgets' status; nobody counts them here.
+//! 1. A pod that is over or going is deleted without asking; so is one no budget selects.
+//! 2. A granted eviction takes one from the budget, marks the pod as DisruptionTarget, then deletes it.
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::super::delete::DeleteOptions;
+use super::super::label_selector;
+use super::super::list::scope_of;
+use super::super::object::{Object, member};
+use super::super::prepare;
+use super::super::selector::Selector;
+use super::super::status::ApiError;
+use super::super::store::{Call, Cluster};
+use super::binding::set_condition;
+use super::{Expected, put_at};
+
+const EVICTION: Expected<'_> = Expected { kind: "Eviction", api_version: "policy/v1", package: "policy" };
+/// How long a client shall wait for a budget that nobody has looked at yet, in seconds.
+const UNSEEN_BUDGET_WAIT: u32 = 10;
+
+impl Cluster {
+    /// Evicts a pod.
+    ///
+    /// # Errors
+    /// 400 for a body about another pod, 404, 429 where a budget forbids it, and those of a deletion.
+    pub(crate) fn evict(&mut self, call: &Call<'_>, body: &Value) -> Result<(), ApiError> {
+        EVICTION.check(body)?;
+        if member(body, "name") != call.name {
+            return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
+        }
+        let options = DeleteOptions::parse(body.get("deleteOptions").unwrap_or(&Value::Null));
+        let old = self.get(call.kind, call.namespace, call.name)?;
+        let mut pod = old.decode();
+        if !is_disturbed_freely(&pod) {
+            self.ask_budgets(call, &old, &pod)?;
+        }
+        if call.dry_run {
+            return Ok(());
+        }
+        if member(&pod, "deletionTimestamp").is_empty() {
+            let target = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting"});
+            set_condition(&mut pod, call.now, target);
+            let key = call.kind.key(call.namespace, call.name);
+            self.commit(call.kind, &key, Some(pod));
+        }
+        self.delete(call, &options).map(|_| ())
+    }
+
+    fn ask_budgets(&mut self, call: &Call<'_>, pod: &Object, value: &Value) -> Result<(), ApiError> {
+        let budgets = self.budgets_over(call.namespace, pod);
+        let budget = match budgets.as_slice() {
+            [] => return Ok(()),
+            [budget] => budget,
+            _ => {
+                let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+                return Err(ApiError::internal(message));
+            }
+        };
+        let mut status = budget.decode();
+        let number = |at: &str| status.pointer(at).and_then(Value::as_i64).unwrap_or(0);
+        let (healthy, desired) = (number("/status/currentHealthy"), number("/status/desiredHealthy"));
+        let always = status.pointer("/spec/unhealthyPodEvictionPolicy") == Some(&json!("AlwaysAllow"));
+        if !is_ready(value) && (always || (healthy >= desired && desired > 0)) {
+            return Ok(());
+        }
+        if number("/status/observedGeneration") < number("/metadata/generation") {
+            let why =
+                format!("The disruption budget {} is still being processed by the server.", budget.name);
+            return Err(ApiError::over_budget(&why).with_retry_after(UNSEEN_BUDGET_WAIT));
+        }
+        let left = number("/status/disruptionsAllowed");
+        if left <= 0 {
+            let why = format!(
+                "The disruption budget {} needs {desired} healthy pods and has {healthy} currently",
+                budget.name
+            );
+            return Err(ApiError::over_budget(&why));
+        }
+        put_at(&mut status, "/status/disruptionsAllowed", json!(left - 1));
+        let mut disrupted = status.pointer("/status/disruptedPods").cloned().unwrap_or_else(|| json!({}));
+        disrupted[call.name] = json!(prepare::timestamp(call.now));
+        put_at(&mut status, "/status/disruptedPods", disrupted);
+        if let (false, Some(kind)) = (call.dry_run, self.budget_kind()) {
+            let key = kind.key(call.namespace, &budget.name);
+            self.commit(&kind, &key, Some(status));
+        }
+        Ok(())
+    }
+
+    fn budget_kind(&self) -> Option<Arc<super::super::kind::Kind>> {
+        self.registry.find("policy", "v1", "poddisruptionbudgets").cloned()
+    }
+
+    fn budgets_over(&self, namespace: &str, pod: &Object) -> Vec<Arc<Object>> {
+        let Some(kind) = self.budget_kind() else { return Vec::new() };
+        let scope = scope_of(&kind, Some(namespace), &Selector::default());
+        let Some(table) = self.table(&kind.storage) else { return Vec::new() };
+        let chosen = |object: &&Arc<Object>| {
+            label_selector::chooses(object.decode().pointer("/spec/selector"), &|name| pod.label(name))
+        };
+        table.objects.range(scope.range(None)).map(|(_, object)| object).filter(chosen).cloned().collect()
+    }
+}
+
+/// Whether nobody is disturbed by the end of this pod: it is over, has not begun, or is going already.
+fn is_disturbed_freely(pod: &Value) -> bool {
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+    matches!(phase, "Succeeded" | "Failed" | "Pending") || !member(pod, "deletionTimestamp").is_empty()
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
+}

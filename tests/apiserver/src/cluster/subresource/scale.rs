@@ -1,0 +1,147 @@
+//! `scale`: how many replicas a workload shall have, in one form for every kind that has a number of them.
+//!
+//! Answers with `Scale` of autoscaling/v1, made of the object; a write changes one number in it.
+//! 1. Where the numbers stand is data (`ScalePaths`): the same for all built-ins, told by the definition for custom kinds.
+//! 2. A write is an update of the object, so its generation rises and its watchers are told.
+use serde_json::{Value, json};
+
+use super::super::kind::Kind;
+use super::super::label_selector;
+use super::super::object::{Object, member};
+use super::super::patch::{self, PatchKind};
+use super::super::status::{ApiError, Cause, Named};
+use super::super::store::{Call, Cluster};
+use super::super::write::{Written, misnamed};
+use super::{Expected, put_at};
+
+const SCALE: Expected<'_> = Expected { kind: "Scale", api_version: "autoscaling/v1", package: "autoscaling" };
+
+/// Where an object has its numbers, as JSON pointers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec: String,
+    pub(crate) status: String,
+    /// Where a custom kind has its selector as text; built-ins have theirs in `spec.selector`.
+    pub(crate) selector: Option<String>,
+}
+
+impl ScalePaths {
+    /// Those of every built-in kind.
+    pub(crate) fn builtin() -> Self {
+        Self { spec: "/spec/replicas".into(), status: "/status/replicas".into(), selector: None }
+    }
+}
+
+fn paths(kind: &Kind) -> Result<&ScalePaths, ApiError> {
+    kind.scale.as_ref().ok_or_else(ApiError::no_such_resource)
+}
+
+impl Cluster {
+    /// The scale of an object.
+    ///
+    /// # Errors
+    /// 404; 500 where a custom object lacks the number.
+    pub(crate) fn scale(&self, call: &Call<'_>) -> Result<Value, ApiError> {
+        let object = self.get(call.kind, call.namespace, call.name)?;
+        scale_of(call.kind, &object)
+    }
+
+    /// Writes a scale: the replicas of `body` become those of the object.
+    ///
+    /// # Errors
+    /// 400 for another body, 404, 409, 422 for a negative number.
+    pub(crate) fn update_scale(&mut self, call: &Call<'_>, body: &Value) -> Result<Value, ApiError> {
+        SCALE.check(body)?;
+        if member(body, "name") != call.name {
+            return Err(misnamed(member(body, "name"), call.name));
+        }
+        let old = self.get(call.kind, call.namespace, call.name)?;
+        let replicas = body.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        if replicas < 0 {
+            return Err(negative(call, replicas));
+        }
+        let mut changed = old.decode_as(call.kind);
+        put_at(&mut changed, &paths(call.kind)?.spec, json!(replicas));
+        for name in ["resourceVersion", "uid"] {
+            if !member(body, name).is_empty() {
+                put_at(&mut changed, &format!("/metadata/{name}"), json!(member(body, name)));
+            }
+        }
+        let Written { object, .. } = self.update(call, changed)?;
+        scale_of(call.kind, &object)
+    }
+
+    /// Patches a scale as if it were an object.
+    ///
+    /// # Errors
+    /// Those of a patch and of `update_scale`.
+    pub(crate) fn patch_scale(
+        &mut self,
+        call: &Call<'_>,
+        kind: PatchKind,
+        patch: &[u8],
+    ) -> Result<Value, ApiError> {
+        let scale = self.scale(call).or_else(|error| {
+            // A number that is not there yet can still be patched in.
+            if error.code() == 500 { Ok(json!({"metadata": {"name": call.name}})) } else { Err(error) }
+        })?;
+        let patched = patch::patched(call, kind, scale, patch)?;
+        self.update_scale(call, &patched)
+    }
+}
+
+fn negative(call: &Call<'_>, replicas: i64) -> ApiError {
+    let cause = |field: &str, why: &str| Cause {
+        reason: "FieldValueInvalid",
+        message: format!("Invalid value: {replicas}: {why}"),
+        field: field.to_owned(),
+    };
+    if call.kind.custom {
+        let field = call.kind.scale.as_ref().map_or_else(String::new, |paths| paths.spec.replace('/', "."));
+        let why = "should be a non-negative integer";
+        return ApiError::invalid(call.kind.named_kind(call.name), &[cause(&field, why)]);
+    }
+    let about = Named { group: "autoscaling", kind: "Scale", name: call.name };
+    ApiError::invalid(about, &[cause("spec.replicas", "must be greater than or equal to 0")])
+}
+
+fn scale_of(kind: &Kind, object: &Object) -> Result<Value, ApiError> {
+    let (value, paths) = (object.decode(), paths(kind)?);
+    let number = |at: &str| value.pointer(at).and_then(Value::as_i64);
+    let asked = number(&paths.spec);
+    if kind.custom && asked.is_none() {
+        let path = paths.spec.replace('/', ".");
+        return Err(ApiError::internal(format!("the spec replicas field {path:?} does not exist")));
+    }
+    let mut scale = json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {}, "spec": {},
+        "status": {"replicas": number(&paths.status).unwrap_or(0)},
+    });
+    for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        scale["metadata"][name] = json!(member(&value, name));
+    }
+    if let Some(asked) = asked.filter(|asked| *asked != 0) {
+        scale["spec"]["replicas"] = json!(asked);
+    }
+    let selector = selector_of(&value, paths);
+    if !selector.is_empty() {
+        scale["status"]["selector"] = json!(selector);
+    }
+    Ok(scale)
+}
+
+fn selector_of(value: &Value, paths: &ScalePaths) -> String {
+    if let Some(at) = &paths.selector {
+        return value.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    }
+    match value.pointer("/spec/selector") {
+        Some(selector)
+            if ["matchLabels", "matchExpressions"].iter().any(|name| selector.get(name).is_some()) =>
+        {
+            label_selector::text(selector)
+        }
+        // Replication controllers select by a plain map.
+        Some(Value::Object(labels)) => label_selector::map_text(labels),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,110 @@
+//! The endpoints below an object, other than its status: which call of the core does a path mean?
+//!
+//! Answers with what the core says; a creation below an object (binding, eviction) is told as a Status of success.
+//! 1. Discovery has judged the verb already; what comes here is a subresource the kind has.
+//! 2. What needs an agent on a node (logs, exec, proxies) is refused as a server without nodes refuses it.
+use actix_web::HttpResponse;
+use serde_json::{Value, json};
+
+use super::handle::Ask;
+use super::respond;
+use super::write::patch_kind;
+use crate::cluster::status::ApiError;
+use crate::cluster::store::{Call, Cluster};
+use crate::cluster::subresource::Part;
+
+/// Whether this is an endpoint of its own (the status is written like the object).
+pub(crate) fn is_own(sub: Option<&str>) -> bool {
+    !matches!(sub, None | Some("status"))
+}
+
+/// Answers a request below an object.
+///
+/// # Errors
+/// Those of the core; 405 for what is not served here.
+pub(crate) fn answer(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    let sub = ask.target.sub.as_deref().unwrap_or_default();
+    if let Some(part) = Part::named(sub) {
+        return self::part(ask, part);
+    }
+    match sub {
+        "scale" => scale(ask),
+        "binding" | "eviction" => {
+            let body = ask.json()?;
+            let act = if sub == "binding" { Cluster::bind } else { Cluster::evict };
+            ask.world.with(|inner| act(&mut inner.cluster, &ask.call(), &body))?;
+            Ok(success())
+        }
+        "log" | "exec" | "attach" | "portforward" => Err(no_agent(ask)),
+        "proxy" if *ask.kind.resource.plural == *"pods" => Err(no_agent(ask)),
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+/// POST of a `Binding` to its own collection: the pod it names is bound.
+///
+/// # Errors
+/// Those of a binding.
+pub(crate) fn bind(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    let body = ask.json()?;
+    let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    ask.world.with(|inner| {
+        let pods = inner.cluster.registry.find("", "v1", "pods").cloned().expect("the table has pods");
+        let call = Call { kind: &pods, name, ..ask.call() };
+        inner.cluster.bind(&call, &body)
+    })?;
+    Ok(success())
+}
+
+fn success() -> HttpResponse {
+    let status =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    respond::object(201, status.to_string().into())
+}
+
+fn scale(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    let call = ask.call();
+    let scale = match ask.verb {
+        "get" => ask.world.with(|inner| inner.cluster.scale(&call))?,
+        "update" => {
+            let body = ask.json()?;
+            ask.world.with(|inner| inner.cluster.update_scale(&call, &body))?
+        }
+        _ => {
+            let kind = patch_kind(ask)?;
+            ask.world.with(|inner| inner.cluster.patch_scale(&call, kind, &ask.body))?
+        }
+    };
+    Ok(respond::document(&scale))
+}
+
+fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
+    let (call, form) = (ask.call(), ask.form()?);
+    let object = match ask.verb {
+        "get" => ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name))?,
+        "update" => {
+            let body = ask.json()?;
+            ask.world.with(|inner| inner.cluster.update_part(&call, part, body))?
+        }
+        _ => {
+            let kind = patch_kind(ask)?;
+            ask.world.with(|inner| inner.cluster.patch_part(&call, part, kind, &ask.body))?
+        }
+    };
+    Ok(respond::object(200, form.object(&ask.kind, &object)))
+}
+
+/// What a server says of a pod whose node it cannot reach: none here has an agent.
+fn no_agent(ask: &Ask) -> ApiError {
+    let call = ask.call();
+    match ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name)) {
+        Err(error) => error,
+        Ok(pod) => {
+            let pod = pod.decode();
+            match pod.pointer("/spec/nodeName").and_then(Value::as_str) {
+                Some(node) => ApiError::not_found(ask.kind.named(node)),
+                None => ApiError::bad_request(format!("pod {} does not have a host assigned", call.name)),
+            }
+        }
+    }
+}
