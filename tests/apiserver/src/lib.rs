@@ -22,6 +22,7 @@ mod faults;
 mod http;
 mod kubeconfig;
 mod outages;
+mod protobuf;
 mod requests;
 mod serve;
 mod server;

@@ -1,0 +1,97 @@
+//! The decoder against what Go says of the same bytes, and against bytes of any sort.
+//!
+//! `fixtures.txt` is written by tests/control-plane/tables: for each kind its zero value, for some all fields set.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::table::TABLE;
+use super::{Expected, MAGIC, ProtobufError, decode};
+
+const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
+
+/// The bodies of the fixtures, with the JSON of each.
+fn bodies(fixtures: &str) -> Vec<(Vec<u8>, Value)> {
+    let line = |line: &str| {
+        let mut words = line.splitn(4, ' ').skip(2);
+        let body = STANDARD.decode(words.next().unwrap()).unwrap();
+        (body, serde_json::from_str(words.next().unwrap()).unwrap())
+    };
+    fixtures.lines().map(line).collect()
+}
+
+fn agree(fixtures: &str) -> usize {
+    let bodies = bodies(fixtures);
+    for (body, json) in &bodies {
+        let decoded = decode(body, NOTHING).unwrap_or_else(|error| panic!("{error}: {json}"));
+        assert_eq!(decoded, *json, "left: ours, right: Go's");
+    }
+    bodies.len()
+}
+
+#[test]
+fn api_38_a_protobuf_body_reads_as_the_json_go_would_send() {
+    assert!(agree(include_str!("fixtures.txt")) > 80);
+}
+
+#[test]
+#[ignore = "reads the file named by PROTOBUF_FIXTURES, as `go run ./tables everything` prints it"]
+fn api_38_every_kind_with_every_field_reads_as_in_go() {
+    let path = std::env::var("PROTOBUF_FIXTURES").unwrap();
+    assert!(agree(&std::fs::read_to_string(path).unwrap()) > 150);
+}
+
+#[test]
+fn a_body_without_type_is_read_as_what_the_endpoint_expects() {
+    let body = [MAGIC, &[0x0a, 0, 0x12, 0]].concat();
+    let expected = Expected { api_version: "v1", kind: "ConfigMap" };
+    assert_eq!(decode(&body, expected).unwrap()["kind"], "ConfigMap");
+    let unknown = Expected { api_version: "example.com/v1", kind: "Widget" };
+    assert!(matches!(decode(&body, unknown), Err(ProtobufError::UnknownKind { .. })));
+}
+
+#[test]
+fn a_body_that_unfolds_too_far_is_refused() {
+    let kind = Expected { api_version: "v1", kind: "Pod" };
+    let wrap = |number: u8, inner: &[u8]| {
+        let mut out = vec![number << 3 | 2];
+        let mut len = inner.len();
+        while len > 0x7f {
+            out.push((len & 0x7f) as u8 | 0x80);
+            len >>= 7;
+        }
+        out.push(len as u8);
+        [out.as_slice(), inner].concat()
+    };
+    let containers = [0x12, 0].repeat(1_000_000);
+    let body = [MAGIC, &wrap(2, &wrap(2, &containers))].concat();
+    assert_eq!(decode(&body, kind), Err(ProtobufError::TooMany));
+    // A schema's field 28 (`not`) holds a schema.
+    let schema = (0..200).fold(Vec::new(), |inner, _| [&[0xe2, 1][..], &wrap(0, &inner)[1..]].concat());
+    let place = TABLE.schema();
+    let deep = super::message::Decoder::new(&TABLE).message(place, &schema, 0);
+    assert!(matches!(deep, Err(ProtobufError::TooDeep)), "{deep:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_value_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..200) {
+        let kinds: Vec<_> = TABLE.kinds().collect();
+        let (api_version, kind) = kinds[at % kinds.len()];
+        let len = bytes.len() as u8;
+        let envelope = [MAGIC, &[0x12, len | 0x80, len >> 7], &bytes].concat();
+        let _either = decode(&envelope, Expected { api_version, kind });
+        let _either = decode(&bytes, NOTHING);
+    }
+
+    #[test]
+    fn a_broken_body_is_a_value_or_an_error(at in 0usize..10_000, position in 0usize..10_000, byte in any::<u8>()) {
+        let bodies = bodies(include_str!("fixtures.txt"));
+        let mut body = bodies[at % bodies.len()].0.clone();
+        let position = position % body.len();
+        body[position] = byte;
+        let _either = decode(&body, NOTHING);
+        let _either = decode(&body[..position], NOTHING);
+    }
+}
