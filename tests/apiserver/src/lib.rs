@@ -28,6 +28,7 @@ mod serve;
 mod server;
 mod tls;
 mod world;
+mod yaml;
 
 pub use builder::{Builder, StartError};
 pub use clock::Clock;

@@ -7,6 +7,7 @@
 //! 2. Heads carry what a real server sends, and nothing of the framework's own.
 pub(crate) mod accept;
 pub(crate) mod auth;
+pub(crate) mod body;
 pub(crate) mod connections;
 pub(crate) mod discovery;
 pub(crate) mod handle;

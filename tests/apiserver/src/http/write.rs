@@ -1,10 +1,10 @@
 //! POST, PUT, PATCH, DELETE: a body read, the core asked, its answer told.
 //!
 //! Answers: is this body in a language the server reads, and which code does the answer have?
-//! 1. Bodies are JSON; another content type is 415, and a PATCH must say which patch it is.
+//! 1. `body.rs` reads bodies; a PATCH must say which patch it is.
 //! 2. DELETE answers the object where the kind does so or where it stays, else a Status of success.
 use actix_web::HttpResponse;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::accept::{Answer, form};
 use super::handle::Ask;
@@ -28,24 +28,6 @@ impl Ask {
             dry_run: value(&self.query, "dryRun") == "All",
             now: self.world.now(),
         }
-    }
-
-    fn media_type(&self) -> &str {
-        self.content_type.split(';').next().unwrap_or_default().trim()
-    }
-
-    pub(crate) fn json(&self) -> Result<Value, ApiError> {
-        if !matches!(self.media_type(), "" | "application/json") {
-            let message = format!(
-                "the body of the request was in an unknown format - accepted media types include: application/json (got {:?})",
-                self.media_type()
-            );
-            return Err(ApiError::unsupported_media(message));
-        }
-        serde_json::from_slice(&self.body).map_err(|error| {
-            let what = format!("{} in version {:?}", self.kind.kind, self.kind.version);
-            ApiError::bad_request(format!("{what} cannot be handled as a {}: {error}", self.kind.kind))
-        })
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {

@@ -92,12 +92,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        inner: &Shape,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(String, Value), ProtobufError> {
+    fn entry(&mut self, inner: &Shape, bytes: &[u8], depth: usize) -> Result<(String, Value), ProtobufError> {
         let (mut key, mut value) = (String::new(), None);
         let mut reader = Reader::new(bytes);
         while let Some((number, wire)) = reader.field()? {

@@ -24,6 +24,8 @@ const MAGIC: &[u8] = b"k8s\0";
 /// Why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtobufError {
+    #[error("empty data")]
+    Empty,
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     Magic,
     #[error("unexpected EOF")]
@@ -44,6 +46,28 @@ pub(crate) enum ProtobufError {
     UnknownKind { api_version: String, kind: String },
 }
 
+/// How far the reading got: the two are told to clients in different words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("the envelope cannot be read")]
+    Envelope(#[source] ProtobufError),
+    #[error("the message cannot be read as a {kind}")]
+    Message {
+        api_version: String,
+        kind: String,
+        #[source]
+        error: ProtobufError,
+    },
+}
+
+/// The envelope of a body.
+#[derive(Debug, Default)]
+struct Envelope<'a> {
+    api_version: String,
+    kind: String,
+    raw: &'a [u8],
+}
+
 /// The kind and version a body is read as where it does not say so itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected<'a> {
@@ -55,30 +79,41 @@ pub(crate) struct Expected<'a> {
 ///
 /// # Errors
 /// If it is not such a body, or of a kind that is not built in.
-pub(crate) fn decode(body: &[u8], expected: Expected<'_>) -> Result<Value, ProtobufError> {
-    let envelope = body.strip_prefix(MAGIC).ok_or(ProtobufError::Magic)?;
-    let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
-    let mut reader = Reader::new(envelope);
+pub(crate) fn decode(body: &[u8], expected: Expected<'_>) -> Result<Value, Refused> {
+    let Envelope { mut api_version, mut kind, raw } = envelope(body).map_err(Refused::Envelope)?;
+    if kind.is_empty() {
+        expected.kind.clone_into(&mut kind);
+    }
+    if api_version.is_empty() {
+        expected.api_version.clone_into(&mut api_version);
+    }
+    let unknown = || ProtobufError::UnknownKind { api_version: api_version.clone(), kind: kind.clone() };
+    let place = TABLE.kind(&api_version, &kind).ok_or_else(unknown);
+    let message = place.and_then(|place| Decoder::new(&TABLE).message(place, raw, 0));
+    match message {
+        Ok(mut object) => {
+            object.insert("apiVersion".into(), api_version.into());
+            object.insert("kind".into(), kind.into());
+            Ok(Value::Object(object))
+        }
+        Err(error) => Err(Refused::Message { api_version, kind, error }),
+    }
+}
+
+fn envelope(body: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
+    if body.is_empty() {
+        return Err(ProtobufError::Empty);
+    }
+    let mut reader = Reader::new(body.strip_prefix(MAGIC).ok_or(ProtobufError::Magic)?);
+    let mut envelope = Envelope::default();
     while let Some((number, wire)) = reader.field()? {
         match (number, wire) {
-            (1, Wire::Bytes(meta)) => (api_version, kind) = type_meta(meta)?,
-            (2, Wire::Bytes(bytes)) => raw = bytes,
+            (1, Wire::Bytes(meta)) => (envelope.api_version, envelope.kind) = type_meta(meta)?,
+            (2, Wire::Bytes(bytes)) => envelope.raw = bytes,
             _ => {}
         }
     }
-    if kind.is_empty() {
-        kind = expected.kind.to_owned();
-    }
-    if api_version.is_empty() {
-        api_version = expected.api_version.to_owned();
-    }
-    let Some(message) = TABLE.kind(&api_version, &kind) else {
-        return Err(ProtobufError::UnknownKind { api_version, kind });
-    };
-    let mut object = Decoder::new(&TABLE).message(message, raw, 0)?;
-    object.insert("apiVersion".into(), api_version.into());
-    object.insert("kind".into(), kind.into());
-    Ok(Value::Object(object))
+    Ok(envelope)
 }
 
 fn type_meta(bytes: &[u8]) -> Result<(String, String), ProtobufError> {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::table::TABLE;
-use super::{Expected, MAGIC, ProtobufError, decode};
+use super::{Expected, MAGIC, ProtobufError, Refused, decode};
 
 const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
 
@@ -48,7 +48,10 @@ fn a_body_without_type_is_read_as_what_the_endpoint_expects() {
     let expected = Expected { api_version: "v1", kind: "ConfigMap" };
     assert_eq!(decode(&body, expected).unwrap()["kind"], "ConfigMap");
     let unknown = Expected { api_version: "example.com/v1", kind: "Widget" };
-    assert!(matches!(decode(&body, unknown), Err(ProtobufError::UnknownKind { .. })));
+    assert!(matches!(
+        decode(&body, unknown),
+        Err(Refused::Message { error: ProtobufError::UnknownKind { .. }, .. })
+    ));
 }
 
 #[test]
@@ -66,7 +69,8 @@ fn a_body_that_unfolds_too_far_is_refused() {
     };
     let containers = [0x12, 0].repeat(1_000_000);
     let body = [MAGIC, &wrap(2, &wrap(2, &containers))].concat();
-    assert_eq!(decode(&body, kind), Err(ProtobufError::TooMany));
+    let many = decode(&body, kind);
+    assert!(matches!(many, Err(Refused::Message { error: ProtobufError::TooMany, .. })));
     // A schema's field 28 (`not`) holds a schema.
     let schema = (0..200).fold(Vec::new(), |inner, _| [&[0xe2, 1][..], &wrap(0, &inner)[1..]].concat());
     let place = TABLE.schema();

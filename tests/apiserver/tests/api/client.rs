@@ -54,18 +54,19 @@ pub(crate) fn open(
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
-    body: &str,
+    body: &(impl AsRef<[u8]> + ?Sized),
 ) -> Incoming {
+    let body = body.as_ref();
     let mut socket = TcpStream::connect(server.addr()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
-        "{method} {} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{lines}\r\n{body}",
+        "{method} {} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{lines}\r\n",
         encoded(path),
         server.addr(),
         body.len()
     );
-    socket.write_all(request.as_bytes()).unwrap();
+    socket.write_all(&[request.as_bytes(), body].concat()).unwrap();
     Incoming::read_head(BufReader::new(socket))
 }
 
@@ -74,7 +75,7 @@ pub(crate) fn request(
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
-    body: &str,
+    body: &(impl AsRef<[u8]> + ?Sized),
 ) -> Answer {
     let mut incoming = open(server, method, path, headers, body);
     incoming.head.body = incoming.rest().unwrap();

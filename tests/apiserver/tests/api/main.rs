@@ -2,6 +2,7 @@
 //!
 //! Each test's name begins with the number of the behaviour it proves (README.md lists them); tests of the fault
 //! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
+mod bodies;
 mod client;
 mod discovery;
 mod faults;
