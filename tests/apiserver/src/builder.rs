@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cluster::store::Settings;
+use crate::fault_state::Dial;
 use crate::serve::Setup;
 use crate::server::ApiServer;
 use crate::tls::Tls;
@@ -46,6 +47,8 @@ pub struct Builder {
     tls: bool,
     seed: Option<u64>,
     workers: usize,
+    admin_port: Option<u16>,
+    latency: Option<Duration>,
 }
 
 impl Default for Builder {
@@ -65,6 +68,8 @@ impl Default for Builder {
             seed: None,
             // One thread serves 1,000 watchers, and keeps requests in order.
             workers: 1,
+            admin_port: None,
+            latency: None,
         }
     }
 }
@@ -124,6 +129,19 @@ impl Builder {
         self
     }
 
+    /// Opens an admin port on loopback (0 takes a free one): fault switches, clock and status over HTTP, without
+    /// credentials. By default there is none.
+    pub fn admin_port(mut self, port: u16) -> Self {
+        self.admin_port = Some(port);
+        self
+    }
+
+    /// Lets each request wait this long, as `Faults::delay_requests` does. By default none waits.
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.latency = Some(latency);
+        self
+    }
+
     /// Starts the server. May be awaited on any runtime, also one with a paused clock.
     ///
     /// # Errors
@@ -147,6 +165,11 @@ impl Builder {
         };
         let tls = self.tls.then(Tls::generate).transpose().map_err(StartError::Certificates)?;
         let world = Arc::new(World::new(settings, self.bookmark_period, self.token));
-        ApiServer::serve(world, Setup { port: self.port, workers: self.workers, tls })
+        if let Some(latency) = self.latency {
+            let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);
+            world.switch(|inner| inner.faults.set_size(Dial::Latency, None, Some(milliseconds)));
+        }
+        let setup = Setup { port: self.port, workers: self.workers, tls };
+        ApiServer::serve(world, setup, self.admin_port)
     }
 }

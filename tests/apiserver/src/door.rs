@@ -34,6 +34,18 @@ impl Door {
         Ok(Self { setup, addr, world: Arc::clone(world), state })
     }
 
+    /// The base URL, without a slash at its end.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.setup.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.addr)
+    }
+
+    /// A kubeconfig for this server.
+    pub(crate) fn kubeconfig(&self) -> String {
+        let authority = self.setup.tls.as_ref().map(|tls| tls.ca_pem.as_str());
+        crate::kubeconfig::text(&self.url(), authority, self.world.token.as_deref())
+    }
+
     /// Resets all connections and stops listening. Blocks until the serving threads have ended.
     pub(crate) fn close(&self) {
         self.end(State::Closed);
@@ -51,6 +63,11 @@ impl Door {
             *state = State::Open(Serving::start(&self.world, &self.setup, self.addr.port())?);
         }
         Ok(())
+    }
+
+    /// Whether connections are taken now, or the server was stopped by its handle for good.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(*self.lock(), State::Closed)
     }
 
     fn end(&self, next: State) {

@@ -6,11 +6,14 @@
 //! 3. `of` narrows the switches to one resource; without it they hold for all.
 //!
 //! Next: `fault.rs` is the same as data, for the admin port and chaos; `fault_state.rs` holds the positions.
+mod apply;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+pub use self::apply::FaultError;
 use crate::builder::StartError;
 use crate::cluster::kind::ResourceId;
 use crate::cluster::watch::WatchEnd;

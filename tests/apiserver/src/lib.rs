@@ -13,10 +13,12 @@
 //!
 //! Start at `ApiServer`; break it with `Faults`. Inside, `cluster` is the pure half and `http` the thin one;
 //! `world` is the one lock between them. README.md tells which behaviours of a real server are there.
+mod admin;
 mod builder;
 mod clock;
 mod cluster;
 mod door;
+mod fault;
 mod fault_state;
 mod faults;
 mod http;
@@ -30,9 +32,12 @@ mod tls;
 mod world;
 mod yaml;
 
+#[cfg(feature = "cli")]
+pub use admin::ADMIN_PORT;
 pub use builder::{Builder, StartError};
 pub use clock::Clock;
 pub use cluster::status::ApiError;
-pub use faults::{ErrorBody, Faults};
+pub use fault::Fault;
+pub use faults::{ErrorBody, FaultError, Faults};
 pub use requests::Request;
 pub use server::{ApiServer, Backup};

@@ -100,7 +100,8 @@ impl Serving {
     }
 }
 
-fn listen(port: u16) -> std::io::Result<TcpListener> {
+/// A socket that listens on this port of loopback.
+pub(crate) fn listen(port: u16) -> std::io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;

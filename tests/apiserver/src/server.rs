@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::admin::Admin;
 use crate::builder::{Builder, StartError};
 use crate::clock::Clock;
 use crate::cluster::delete::DeleteOptions;
@@ -31,6 +32,7 @@ use crate::world::World;
 pub struct ApiServer {
     world: Arc<World>,
     door: Arc<Door>,
+    admin: Option<Admin>,
 }
 
 /// The stored state at one moment; cheap to keep, as it shares its objects with the store.
@@ -43,9 +45,15 @@ impl ApiServer {
         Builder::default()
     }
 
-    pub(crate) fn serve(world: Arc<World>, setup: Setup) -> Result<Self, StartError> {
+    pub(crate) fn serve(
+        world: Arc<World>,
+        setup: Setup,
+        admin_port: Option<u16>,
+    ) -> Result<Self, StartError> {
         let door = Arc::new(Door::new(&world, setup)?);
-        Ok(Self { world, door })
+        let faults = Faults::new(Arc::clone(&world), Arc::clone(&door));
+        let admin = admin_port.map(|port| Admin::start(faults, port)).transpose()?;
+        Ok(Self { world, door, admin })
     }
 
     /// The address the server listens on (always loopback).
@@ -54,11 +62,16 @@ impl ApiServer {
         self.door.addr
     }
 
+    /// The address of the admin port, if the builder was asked for one.
+    #[must_use]
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(|admin| admin.addr)
+    }
+
     /// The base URL, without a slash at its end.
     #[must_use]
     pub fn url(&self) -> String {
-        let scheme = if self.door.setup.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", self.addr())
+        self.door.url()
     }
 
     /// The certificate of the server's own authority, as PEM; none without TLS.
@@ -70,7 +83,7 @@ impl ApiServer {
     /// A kubeconfig for this server, as YAML text.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
-        crate::kubeconfig::text(&self.url(), self.ca_pem(), self.world.token.as_deref())
+        self.door.kubeconfig()
     }
 
     /// Writes the kubeconfig to a file.
@@ -266,6 +279,9 @@ impl ApiServer {
 impl Drop for ApiServer {
     fn drop(&mut self) {
         self.door.shut();
+        if let Some(admin) = self.admin.take() {
+            admin.stop();
+        }
     }
 }
 

@@ -101,6 +101,13 @@ impl Cluster {
         cluster
     }
 
+    /// Each resource that was ever written or watched, with its objects and open watches.
+    pub(crate) fn counts(&self) -> Vec<(ResourceId, usize, usize)> {
+        let counts =
+            |(id, table): (&ResourceId, &Table)| (id.clone(), table.objects.len(), table.watches().len());
+        self.tables.iter().map(counts).collect()
+    }
+
     /// The version of the last write.
     pub(crate) fn revision(&self) -> u64 {
         self.revision

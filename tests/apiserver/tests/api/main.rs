@@ -2,8 +2,10 @@
 //!
 //! Each test's name begins with the number of the behaviour it proves (README.md lists them); tests of the fault
 //! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
+mod admin;
 mod bodies;
 mod client;
+mod command;
 mod discovery;
 mod faults;
 mod handle;

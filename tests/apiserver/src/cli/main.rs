@@ -1,0 +1,159 @@
+//! The command `informer-apiserver`: an in-memory Kubernetes API server on loopback, until Ctrl-C or SIGTERM.
+//!
+//! Answers: how do I get such a server beside my shell, for kubectl or a program under test, and how do I break it there?
+//! It only reads its arguments and starts the library; all behaviour is there.
+//!
+//! Next: `fault.rs` speaks to the admin port of a running one.
+mod fault;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use informer_apiserver::{ADMIN_PORT, ApiServer, Builder};
+
+/// An in-memory Kubernetes API server for tests and tries. Nothing is kept: when it ends, all objects are gone.
+///
+/// It listens on loopback only. With a kubeconfig written by --kubeconfig-out, kubectl and any client can use it:
+///
+///   informer-apiserver --kubeconfig-out dev.kubeconfig --admin-port &
+///   kubectl --kubeconfig dev.kubeconfig get pods -A
+///
+/// With --admin-port it can be broken while it runs, as real clusters break:
+///
+///   informer-apiserver fault freeze-watches pods
+///   informer-apiserver fault compact
+///   informer-apiserver fault list
+#[derive(Debug, Parser)]
+#[command(version, verbatim_doc_comment, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Break a server that runs with --admin-port, or see what is broken
+    Fault(fault::Arguments),
+}
+
+#[derive(Debug, clap::Args)]
+struct Serve {
+    /// Port on 127.0.0.1; 0 takes a free one (printed at the start)
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Write a kubeconfig for this server to FILE
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    /// Ask clients for this bearer token
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Serve HTTPS with a certificate of an authority made at the start (its certificate is in the kubeconfig)
+    #[arg(long)]
+    tls: bool,
+    /// Open an admin port for faults, clock and status; 0 takes a free one (printed at the start).
+    /// It asks for no credentials
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = ADMIN_PORT_TEXT)]
+    admin_port: Option<u16>,
+    /// resourceVersion before the first write
+    #[arg(long, default_value_t = 1000)]
+    first_revision: u64,
+    /// How many events each resource remembers for watches that resume
+    #[arg(long, default_value_t = 10_000)]
+    event_window: usize,
+    /// How many events a watcher may be behind before its stream is closed
+    #[arg(long, default_value_t = 4_096)]
+    watch_queue: usize,
+    /// Seconds between the bookmarks of a quiet watch
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    bookmark_period: u64,
+    /// Let each request wait this many milliseconds
+    #[arg(long, value_name = "MILLISECONDS")]
+    latency: Option<u64>,
+    /// Fix uids and generated names
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Threads that serve requests
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+}
+
+const ADMIN_PORT_TEXT: &str = "6444";
+const _: () = assert!(ADMIN_PORT == 6_444, "the text above is the library's number");
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Some(Command::Fault(fault)) => fault.run(),
+        None => arguments.serve.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+            let causes: String = causes.by_ref().map(|cause| format!(": {cause}")).collect();
+            eprintln!("informer-apiserver: {error}{causes}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Ends at Ctrl-C, or when a supervisor asks by SIGTERM.
+async fn asked_to_end() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use actix_web::rt::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = actix_web::rt::signal::ctrl_c() => interrupted,
+            _asked = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    actix_web::rt::signal::ctrl_c().await
+}
+
+impl Serve {
+    fn builder(&self) -> Builder {
+        let mut builder = ApiServer::builder()
+            .port(self.port)
+            .first_revision(self.first_revision)
+            .event_window(self.event_window)
+            .watch_queue(self.watch_queue)
+            .bookmark_period(Duration::from_secs(self.bookmark_period.max(1)))
+            .workers(self.workers);
+        if let Some(token) = &self.token {
+            builder = builder.token(token);
+        }
+        if let Some(seed) = self.seed {
+            builder = builder.seed(seed);
+        }
+        if let Some(port) = self.admin_port {
+            builder = builder.admin_port(port);
+        }
+        if let Some(milliseconds) = self.latency {
+            builder = builder.latency(Duration::from_millis(milliseconds));
+        }
+        if self.tls {
+            builder = builder.tls();
+        }
+        builder
+    }
+
+    /// Serves until Ctrl-C or SIGTERM.
+    fn run(&self) -> Result<(), Box<dyn std::error::Error>> {
+        let server = self.builder().start_blocking()?;
+        if let Some(path) = &self.kubeconfig_out {
+            server.write_kubeconfig(path)?;
+        }
+        println!("{}", server.url());
+        if let Some(addr) = server.admin_addr() {
+            println!("admin: http://{addr}");
+        }
+        actix_web::rt::System::new().block_on(asked_to_end())?;
+        Ok(())
+    }
+}
