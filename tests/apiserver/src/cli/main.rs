@@ -101,19 +101,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends at Ctrl-C, or when a supervisor asks by SIGTERM.
-async fn asked_to_end() -> std::io::Result<()> {
+/// Begins to listen for Ctrl-C, and for SIGTERM where there is such a thing; the future inside ends at one of them.
+fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use actix_web::rt::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            interrupted = actix_web::rt::signal::ctrl_c() => interrupted,
-            _asked = terminate.recv() => Ok(()),
-        }
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(async move {
+            tokio::select! {
+                _asked = interrupt.recv() => {}
+                _asked = terminate.recv() => {}
+            }
+        })
     }
     #[cfg(not(unix))]
-    actix_web::rt::signal::ctrl_c().await
+    Ok(async {
+        let _asked = actix_web::rt::signal::ctrl_c().await;
+    })
 }
 
 impl Serve {
@@ -145,15 +150,19 @@ impl Serve {
 
     /// Serves until Ctrl-C or SIGTERM.
     fn run(&self) -> Result<(), Box<dyn std::error::Error>> {
-        let server = self.builder().start_blocking()?;
-        if let Some(path) = &self.kubeconfig_out {
-            server.write_kubeconfig(path)?;
-        }
-        println!("{}", server.url());
-        if let Some(addr) = server.admin_addr() {
-            println!("admin: http://{addr}");
-        }
-        actix_web::rt::System::new().block_on(asked_to_end())?;
-        Ok(())
+        actix_web::rt::System::new().block_on(async {
+            // Before anything is told: who has read the URL may ask for the end.
+            let asked = asked_to_end()?;
+            let server = self.builder().start_blocking()?;
+            if let Some(path) = &self.kubeconfig_out {
+                server.write_kubeconfig(path)?;
+            }
+            println!("{}", server.url());
+            if let Some(addr) = server.admin_addr() {
+                println!("admin: http://{addr}");
+            }
+            asked.await;
+            Ok(())
+        })
     }
 }
