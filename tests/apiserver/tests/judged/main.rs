@@ -8,5 +8,16 @@
 
 mod harness;
 
+mod definitions;
+mod deletions;
+mod discovery;
 mod errors;
+mod extras;
+mod lists;
+mod patches;
+mod representations;
+mod reviews;
+mod selectors;
 mod versions;
+mod watches;
+mod writes;

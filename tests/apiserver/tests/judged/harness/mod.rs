@@ -19,4 +19,4 @@ pub(crate) mod transcript;
 pub(crate) mod wire;
 
 pub(crate) use judge::judge;
-pub(crate) use session::Request;
+pub(crate) use session::{Answer, Request, Session};

@@ -1,0 +1,146 @@
+//! Discovery, versions, health, OpenAPI: behaviours 32, 33, 35, 40 and 43.
+//!
+//! They answer: what does a server say of itself?
+use serde_json::Value;
+
+use crate::harness::{Request, Session, judge};
+
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+#[test]
+fn api_32_the_groups() {
+    judge(|s| {
+        s.get("/api");
+        s.get("/api/");
+        // Other scripts make definitions on the shared server: their groups are not this one's business.
+        let groups = s.prepare(Request::new("GET", "/apis")).json();
+        let built_in = |group: &&Value| !group["name"].as_str().unwrap_or_default().ends_with(".example.com");
+        let groups: Vec<Value> = groups["groups"]
+            .as_array()
+            .map(|all| all.iter().filter(built_in).cloned().collect())
+            .unwrap_or_default();
+        s.note("groups", groups);
+    });
+}
+
+#[test]
+fn api_32_the_resources_of_each_group() {
+    judge(|s| {
+        s.get("/api/v1");
+        for group in GROUPS {
+            s.get(format!("/apis/{group}"));
+            s.get(format!("/apis/{group}/{}", version_of(group)));
+        }
+    });
+}
+
+const GROUPS: [&str; 21] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "internal.apiserver.k8s.io",
+];
+
+fn version_of(group: &str) -> &'static str {
+    match group {
+        "autoscaling" => "v2",
+        "internal.apiserver.k8s.io" => "v1alpha1",
+        _ => "v1",
+    }
+}
+
+fn aggregated(s: &mut Session, path: &str, accept: &str) -> Value {
+    s.prepare(Request::new("GET", path).header("Accept", accept)).json()
+}
+
+#[test]
+fn api_33_discovery_in_one_answer() {
+    judge(|s| {
+        s.send(Request::new("GET", "/api").header("Accept", AGGREGATED));
+        let mut groups = aggregated(s, "/apis", AGGREGATED);
+        if let Some(items) = groups["items"].as_array_mut() {
+            items.retain(|item| {
+                !item["metadata"]["name"].as_str().unwrap_or_default().ends_with(".example.com")
+            });
+        }
+        s.note("groups", groups);
+        let old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+        s.send(Request::new("GET", "/api").header("Accept", old));
+        s.send(Request::new("GET", "/api").header("Accept", &format!("{old},application/json")));
+    });
+}
+
+#[test]
+fn api_40_the_index_of_openapi() {
+    judge(|s| {
+        let index = s.prepare(Request::new("GET", "/openapi/v3")).json();
+        let paths: Vec<Value> = index["paths"]
+            .as_object()
+            .map(|paths| {
+                paths
+                    .keys()
+                    .filter(|path| !path.contains(".example.com"))
+                    .map(|path| path.as_str().into())
+                    .collect()
+            })
+            .unwrap_or_default();
+        s.note("paths", paths);
+        let version = s.prepare(Request::new("GET", "/openapi/v3/version")).json();
+        s.note("the document of /version", version);
+    });
+}
+
+#[test]
+fn api_40_the_document_of_a_group() {
+    judge(|s| {
+        for path in ["/openapi/v3/apis/coordination.k8s.io/v1", "/openapi/v3/apis/policy/v1"] {
+            s.get(path);
+        }
+    });
+}
+
+#[test]
+fn api_43_health_for_scripts() {
+    judge(|s| {
+        for path in [
+            "/healthz",
+            "/livez",
+            "/readyz",
+            "/livez/ping",
+            "/healthz/etcd",
+            "/healthz/nope",
+            "/version",
+            "/version/",
+        ] {
+            s.get(path);
+        }
+        s.send(Request::new("HEAD", "/healthz"));
+        let metrics = s.prepare(Request::new("GET", "/metrics"));
+        let text = String::from_utf8_lossy(&metrics.body).into_owned();
+        for name in [
+            "apiserver_request_total",
+            "apiserver_current_inflight_requests",
+            "apiserver_longrunning_requests",
+        ] {
+            s.note(name, text.contains(&format!("# TYPE {name} ")));
+        }
+    });
+}
