@@ -11,28 +11,25 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tokio_util::task::task_tracker::TaskTrackerToken;
-
 use crate::callback::{count_panic, inside};
 use crate::informer::Informer;
 use crate::listener::Delivery;
 use crate::messages::{Body, Notify};
 use crate::runtime::Strand;
-use crate::seat::Seat;
+use crate::seat::Presence;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 /// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.
 pub(crate) struct BlockingHost<S: Body> {
     closure: Box<dyn FnMut(Notify<S>) + Send>,
-    seat: Seat,
-    _running: TaskTrackerToken,
+    seat: Presence,
 }
 
 impl<S: Body> BlockingHost<S> {
     /// Calls the closure with each event, unless the subscription ends before.
     pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
         for notify in window {
-            if self.seat.stop().is_cancelled() {
+            if self.seat.has_ended() {
                 return;
             }
             let key = notify.key().clone();
@@ -67,9 +64,9 @@ impl<S: Body> Informer<S> {
         closure: impl FnMut(Notify<S>) + Send + 'static,
     ) -> Result<Subscription<S>, SubscribeError> {
         let pool = self.runtime().0.blocking.clone();
-        self.seat_listener(options, "blocking", move |seat, tasks| {
-            let (closure, seat, _running) = (Box::new(closure), seat.clone(), tasks.token());
-            Delivery::Blocking(Strand::new(pool, BlockingHost { closure, seat, _running }))
+        self.seat_listener(options, "blocking", move |seat| {
+            let host = BlockingHost { closure: Box::new(closure), seat: seat.enter() };
+            Delivery::Blocking(Strand::new(pool, host))
         })
     }
 }

@@ -1,27 +1,30 @@
-//! The callback host: runs a subscriber's async closure, one event at a time.
+//! Async closures: how a subscriber's closure is called, one event at a time.
 //!
-//! Answers "how does a closure receive what an actor receives?": by an actor of its own on the callbacks' arbiter, to
-//! which the Listener delivers like to any subscribed actor. It is the only place where foreign code runs in a task
-//! of ours. Invariants:
-//! 1. A call starts after the last one's future has ended.
-//! 2. A panic, in the closure or in its future, is counted and logged with the event's key, and that event is
-//!    skipped; the next one is delivered.
-//! 3. After the subscription's end no further call starts.
+//! Answers "where does a closure run that awaits?": on the callbacks' arbiter, a window of events at a time, in a task
+//! that lives for that window: a closure that has nothing to do costs its own memory and no task. With `blocking.rs`
+//! it is the only place where foreign code is called. Invariants:
+//! 1. A call starts after the last one's future has ended, in order.
+//! 2. A panic, in the closure, in its future or in dropping that, is counted and logged with the event's key, and that
+//!    event is skipped; the next one is delivered.
+//! 3. After the subscription's end no further call starts; the closure is dropped on the arbiter, after its last call.
 //! 4. A callback can be told from the rest of the world: its own subscription's shutdown would wait for itself.
 //!
-//! Mailbox: one window of the Listener. Read next: `listener.rs`; `blocking.rs`, closures that block.
+//! Read next: `runtime/lent.rs`, which takes it there; `blocking.rs`, closures that block.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-use actix::{Actor, ActorFutureExt, AtomicResponse, Context, Handler, WrapFuture};
+use crate::informer::Informer;
+use crate::listener::Delivery;
+use crate::messages::{Body, Notify};
+use crate::runtime::{ArbiterHandle, Label, Lent, panic_text};
+use crate::seat::{Presence, Seat};
+use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::meta::ObjectKey;
-
-use crate::messages::{Body, Notify};
-use crate::runtime::panic_text;
-use crate::seat::Seat;
 
 tokio::task_local! {
     /// The seat of the subscription whose callback is being run, by its identity.
@@ -39,52 +42,78 @@ pub(crate) fn is_inside(seat: &Seat) -> bool {
 }
 
 /// A subscriber's closure, as the host calls it.
-pub(crate) type Callback<S> = Box<dyn FnMut(Notify<S>) -> LocalBoxFuture<'static, ()>>;
+type Callback<S> = Box<dyn FnMut(Notify<S>) -> LocalBoxFuture<'static, ()> + Send>;
 
-/// The actor that runs one closure.
+/// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.
 pub(crate) struct CallbackHost<S: Body> {
     callback: Callback<S>,
-    seat: Seat,
+    seat: Presence,
 }
 
 impl<S: Body> CallbackHost<S> {
-    pub(crate) fn new(callback: Callback<S>, seat: Seat) -> Self {
-        Self { callback, seat }
-    }
-}
-
-impl<S: Body> Actor for CallbackHost<S> {
-    type Context = Context<Self>;
-}
-
-impl<S: Body> Handler<Notify<S>> for CallbackHost<S> {
-    type Result = AtomicResponse<Self, ()>;
-
-    fn handle(&mut self, notify: Notify<S>, _ctx: &mut Context<Self>) -> Self::Result {
-        let key = notify.key().clone();
-        let call = if self.seat.stop().is_cancelled() {
-            std::future::ready(()).boxed_local()
-        } else {
-            match catch_unwind(AssertUnwindSafe(|| inside(&self.seat, || (self.callback)(notify)))) {
-                Ok(future) => future,
-                Err(panic) => {
+    /// Calls the closure with each event, unless the subscription ends before.
+    pub(crate) async fn handle(mut self, window: Vec<Notify<S>>, here: ArbiterHandle) -> Self {
+        let listener = self.seat.label();
+        let (informer, name) = (Arc::clone(&listener.informer), Arc::clone(&listener.name));
+        let label = Label { informer, kind: "", name };
+        let calls = async {
+            for notify in window {
+                if self.seat.has_ended() {
+                    return;
+                }
+                let key = notify.key().clone();
+                let callback = &mut self.callback;
+                // The future is dropped inside, too: that is the subscriber's code as well.
+                let call = CALLED.scope(self.seat.identity(), async move { callback(notify).await });
+                if let Err(panic) = AssertUnwindSafe(call).catch_unwind().await {
                     count_panic(&self.seat, &key, &*panic);
-                    std::future::ready(()).boxed_local()
                 }
             }
         };
-        let guarded = AssertUnwindSafe(CALLED.scope(self.seat.identity(), call)).catch_unwind();
-        AtomicResponse::new(Box::pin(guarded.into_actor(self).map(move |ended, this, _ctx| {
-            if let Err(panic) = ended {
-                count_panic(&this.seat, &key, &*panic);
-            }
-        })))
+        here.named(label, calls).await;
+        self
+    }
+}
+
+impl<S: Body> Informer<S> {
+    /// Subscribes an async closure: called for each event, one at a time, on the callbacks' arbiter. It must not
+    /// block the thread. A panic skips that event.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each<F, Fut>(&self, closure: F) -> Result<Subscription<S>, SubscribeError>
+    where
+        F: FnMut(Notify<S>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        self.for_each_with(SubscribeOptions::new(), closure)
+    }
+
+    /// As [`Self::for_each`], with a name, a resync period or another policy.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each_with<F, Fut>(
+        &self,
+        options: SubscribeOptions,
+        mut closure: F,
+    ) -> Result<Subscription<S>, SubscribeError>
+    where
+        F: FnMut(Notify<S>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        let arbiter = self.runtime().callback_arbiter();
+        self.seat_listener(options, "closure", move |seat| {
+            let callback: Callback<S> = Box::new(move |notify| closure(notify).boxed_local());
+            let host = CallbackHost { callback, seat: seat.enter() };
+            Delivery::Async(Lent::new(arbiter, host))
+        })
     }
 }
 
 /// Counts and logs a panic of a callback.
 pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: &(dyn std::any::Any + Send)) {
-    let subscription = seat.read().name;
+    let subscription = seat.name();
     tracing::error!(%subscription, %key, panic = panic_text(panic), "a subscriber's callback panicked; event skipped");
     seat.update(|status| status.panics += 1);
 }

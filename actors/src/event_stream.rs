@@ -10,17 +10,14 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_util::Stream;
 
-use crate::mailbox::{Closed, ask};
+use crate::mailbox::{Asked, Closed, ask_with};
 use crate::messages::{Body, Notify, Take};
 use crate::subscription::Subscription;
-
-type Asking<S> = Pin<Box<dyn Future<Output = Result<Vec<Notify<S>>, Closed>> + Send>>;
 
 /// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.
 ///
@@ -29,7 +26,7 @@ type Asking<S> = Pin<Box<dyn Future<Output = Result<Vec<Notify<S>>, Closed>> + S
 pub struct Events<S: Body> {
     subscription: Subscription<S>,
     taken: VecDeque<Notify<S>>,
-    asking: Option<Asking<S>>,
+    asking: Option<Asked<Vec<Notify<S>>>>,
 }
 
 impl<S: Body> Events<S> {
@@ -52,9 +49,11 @@ impl<S: Body> Stream for Events<S> {
                 return Poll::Ready(Some(notify));
             }
             let this = &mut *self;
+            // What waits for events holds no room for them.
+            this.taken = VecDeque::new();
             let listener = this.subscription.listener();
-            let asking = this.asking.get_or_insert_with(|| Box::pin(ask(listener, Take(PhantomData))));
-            let answer = ready!(asking.as_mut().poll(cx));
+            let asking = this.asking.get_or_insert_with(|| ask_with(listener, Take));
+            let answer = ready!(Pin::new(asking).poll(cx));
             this.asking = None;
             match answer {
                 Ok(taken) => this.taken = taken.into(),

@@ -35,7 +35,8 @@ use tokio_util::sync::CancellationToken;
 use crate::faults::{Faults, Site};
 use crate::mailbox::ask;
 use crate::messages::{Epoch, Exited};
-use crate::runtime::panic_text;
+use crate::runtime::{Label, panic_text};
+use crate::seat::Seat;
 use crate::supervisor::Supervisor;
 
 /// An actor that can be built anew from its spec, at any time.
@@ -47,17 +48,38 @@ pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
     fn build(spec: &Self::Spec) -> Self;
 }
 
-/// What ties a child to its family.
-#[derive(Clone)]
-pub(crate) struct Tether {
-    pub(crate) name: Arc<str>,
-    pub(crate) label: Arc<String>,
-    pub(crate) role: Role,
-    pub(crate) stop: CancellationToken,
+/// What all children of one informer are tied to; shared, since a subscription is to cost little.
+pub(crate) struct Kin {
+    pub(crate) informer: Arc<str>,
     pub(crate) group: GroupEpoch,
-    pub(crate) supervisor: Option<Addr<Supervisor>>,
-    pub(crate) running: Arc<ArcSwapOption<String>>,
+    pub(crate) supervisor: Addr<Supervisor>,
+    /// Ends the informer.
+    pub(crate) stop: CancellationToken,
+    pub(crate) running: Arc<ArcSwapOption<Label>>,
     pub(crate) faults: Faults,
+}
+
+/// What ties a child to its family.
+pub(crate) struct Tether {
+    pub(crate) kin: Arc<Kin>,
+    pub(crate) label: Arc<Label>,
+    pub(crate) role: Role,
+    pub(crate) stop: Stop,
+}
+
+/// What ends a child: the stop of the informer, or the end of a subscription.
+pub(crate) enum Stop {
+    Informer,
+    Subscription(Seat),
+}
+
+impl Tether {
+    async fn stopped(&self) {
+        match &self.stop {
+            Stop::Informer => self.kin.stop.cancelled().await,
+            Stop::Subscription(seat) => seat.over().await,
+        }
+    }
 }
 
 /// The epoch of the group, as guards see and move it.
@@ -89,7 +111,7 @@ impl GroupEpoch {
 
 impl fmt::Debug for Tether {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tether").field("name", &self.name).field("role", &self.role).finish_non_exhaustive()
+        f.debug_struct("Tether").field("label", &self.label).field("role", &self.role).finish_non_exhaustive()
     }
 }
 
@@ -101,29 +123,34 @@ pub(crate) struct Guard<A: Child> {
 
 impl<A: Child> Guard<A> {
     pub(crate) fn new(inbox: AddressReceiver<A>, spec: A::Spec, tether: Tether) -> Self {
-        let life = Life { state: LifeState::Unborn(inbox), spec, worn: false, epoch: tether.group.current() };
+        let life =
+            Life { state: LifeState::Unborn(inbox), spec, worn: false, epoch: tether.kin.group.current() };
         Self { tether, life }
     }
 
     /// Runs the child until it is not to be restarted again, and gives the last verdict.
-    pub(crate) async fn keep(mut self) -> Verdict {
-        let Self { tether, life } = &mut self;
-        let grouped = matches!(tether.role, Role::Group | Role::Reflector);
-        loop {
-            let exit = tokio::select! {
-                biased;
-                () = tether.stop.cancelled() => Exit::Asked,
-                () = changed(tether, life.epoch, grouped) => {
-                    life.epoch = tether.group.current();
-                    life.worn = true;
-                    continue;
+    // An `async fn` would hold the guard twice, as its argument and as its own variable.
+    #[expect(clippy::manual_async_fn, reason = "a block captures the guard once")]
+    pub(crate) fn keep(mut self) -> impl Future<Output = Verdict> {
+        async move {
+            let grouped = matches!(self.tether.role, Role::Group | Role::Reflector);
+            loop {
+                let (tether, life) = (&self.tether, &mut self.life);
+                let exit = tokio::select! {
+                    biased;
+                    () = tether.stopped() => Exit::Asked,
+                    () = changed(tether, life.epoch, grouped) => {
+                        life.epoch = tether.kin.group.current();
+                        life.worn = true;
+                        continue;
+                    }
+                    exit = life.live(tether) => exit,
+                };
+                // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
+                if let Some(end) = Box::pin(life.after(exit, tether, grouped)).await {
+                    life.end(&tether.kin.faults);
+                    return end;
                 }
-                exit = life.live(tether) => exit,
-            };
-            // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
-            if let Some(end) = Box::pin(life.after(exit, tether, grouped)).await {
-                life.end(&tether.faults);
-                return end;
             }
         }
     }
@@ -131,34 +158,39 @@ impl<A: Child> Guard<A> {
 
 /// Ends when the group of a member has moved on; never for a child that is no member.
 fn changed(tether: &Tether, epoch: Epoch, grouped: bool) -> Either<LocalBoxFuture<'_, ()>, Pending<()>> {
-    if grouped { Either::Left(Box::pin(tether.group.changed_from(epoch))) } else { Either::Right(pending()) }
+    if grouped {
+        Either::Left(Box::pin(tether.kin.group.changed_from(epoch)))
+    } else {
+        Either::Right(pending())
+    }
 }
 
 /// Waits out a backoff, shorter if the whole group is restarted meanwhile; false at the stop.
 async fn pause(tether: &Tether, epoch: Epoch, after: Duration, grouped: bool) -> bool {
     tokio::select! {
         biased;
-        () = tether.stop.cancelled() => false,
-        () = tether.group.changed_from(epoch), if grouped => true,
+        () = tether.stopped() => false,
+        () = tether.kin.group.changed_from(epoch), if grouped => true,
         () = tokio::time::sleep(after) => true,
     }
 }
 
 /// Asks until there is an answer: a Supervisor that dies over the question is restarted and asked again.
 async fn decide(tether: &Tether, exit: &Exit) -> Verdict {
-    let Some(supervisor) = &tether.supervisor else {
+    if tether.role == Role::Supervisor {
         // The Supervisor itself has no parent: it starts again at once, its state is only books.
         return if matches!(exit, Exit::Panicked(_)) {
             Verdict::Restart { after: SUPERVISOR_PAUSE }
         } else {
             Verdict::Done
         };
-    };
+    }
+    let (supervisor, child) = (&tether.kin.supervisor, tether.label.child());
     loop {
-        let question = Exited { child: Arc::clone(&tether.name), role: tether.role, exit: exit.clone() };
+        let question = Exited { child: Arc::clone(&child), role: tether.role, exit: exit.clone() };
         tokio::select! {
             biased;
-            () = tether.stop.cancelled() => return Verdict::Done,
+            () = tether.stopped() => return Verdict::Done,
             answer = ask(supervisor, question) => match answer {
                 Ok(verdict) => return verdict,
                 Err(_) if !supervisor.connected() => return Verdict::Done,
@@ -196,23 +228,23 @@ impl<A: Child> Life<A> {
             return Some(Verdict::Done);
         }
         if matches!(verdict, Verdict::RestartGroup { .. }) {
-            tether.group.begin_after(self.epoch);
+            tether.kin.group.begin_after(self.epoch);
         }
-        self.epoch = tether.group.current();
+        self.epoch = tether.kin.group.current();
         self.worn = true;
         None
     }
 
     /// Polls the actor until it ends, one way or another.
     async fn live(&mut self, tether: &Tether) -> Exit {
-        if let Err(exit) = self.birth().and_then(|()| self.rebirth(&tether.faults)) {
+        if let Err(exit) = self.birth().and_then(|()| self.rebirth(&tether.kin.faults)) {
             return exit;
         }
         let LifeState::Alive(future) = &mut self.state else { return Exit::Finished };
         poll_fn(|cx| {
-            tether.running.store(Some(Arc::clone(&tether.label)));
+            tether.kin.running.store(Some(Arc::clone(&tether.label)));
             let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx)));
-            tether.running.store(None);
+            tether.kin.running.store(None);
             match polled {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(())) => Poll::Ready(Exit::Finished),

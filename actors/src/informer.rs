@@ -36,7 +36,7 @@ pub(crate) struct Running<S: Body> {
     pub(crate) family: Family<S>,
     pub(crate) roll: Roll,
     pub(crate) next_listener: AtomicU64,
-    claim: NameClaim,
+    _claim: NameClaim,
 }
 
 /// Why an informer did not start.
@@ -131,8 +131,12 @@ impl<S: Body> Informer<S> {
         let claim =
             runtime.claim_name(&spec.name).ok_or_else(|| StartError::NameTaken(spec.name.to_string()))?;
         let family = wiring::start(runtime, spec);
-        let running =
-            Arc::new(Running { family, roll: Roll::default(), next_listener: AtomicU64::new(0), claim });
+        let running = Arc::new(Running {
+            family,
+            roll: Roll::default(),
+            next_listener: AtomicU64::new(0),
+            _claim: claim,
+        });
         running.watch_for_stop();
         Ok(Self(running))
     }
@@ -255,11 +259,6 @@ fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 impl<S: Body> Running<S> {
-    /// The informer's name.
-    pub(crate) fn name(&self) -> &str {
-        self.claim.name()
-    }
-
     /// A number for the next subscription.
     pub(crate) fn next_number(&self) -> u64 {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
@@ -267,7 +266,7 @@ impl<S: Body> Running<S> {
 
     /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
     fn watch_for_stop(&self) {
-        let (stop, hush) = (self.family.stop.clone(), self.family.shared.hush.clone());
+        let (stop, hush) = (self.family.kin.stop.clone(), self.family.shared.hush.clone());
         let (board, roll, tasks) =
             (self.family.shared.board.clone(), self.roll.clone(), self.family.tasks.clone());
         let last_word = LastWord(board);
@@ -293,11 +292,11 @@ impl<S: Body> Running<S> {
             let drains = family.shared.roster.all().into_iter().map(|listener| ask(&listener, Drain));
             futures_util::future::join_all(drains).await;
         };
-        if !family.stop.is_cancelled() && within(limit, drained).await.is_none() {
+        if !family.kin.stop.is_cancelled() && within(limit, drained).await.is_none() {
             report.unfinished = self.roll.unfinished();
         }
         report.unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
-        family.stop.cancel();
+        family.kin.stop.cancel();
         family.tasks.close();
         // Guards end within one turn of the stop; only a blocked arbiter keeps them.
         let left = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
@@ -322,7 +321,7 @@ impl Drop for LastWord {
 
 impl<S: Body> Drop for Running<S> {
     fn drop(&mut self) {
-        self.family.stop.cancel();
+        self.family.kin.stop.cancel();
         self.family.shared.hush.cancel();
     }
 }

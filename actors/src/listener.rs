@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix::ActorContext;
+use actix::dev::OneshotSender;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
 use informer_core::delta::Change;
 use informer_core::initial_tracker::InitialTracker;
@@ -25,12 +26,13 @@ use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
 use crate::blocking::BlockingHost;
+use crate::callback::CallbackHost;
 use crate::faults::Site;
 use crate::guard::Child;
-use crate::mailbox::{Reply, ReplySlot, ask};
+use crate::mailbox::{Closed, Reply, ReplySlot, ask};
 use crate::messages::{Answer, Attach, Body, Drain, Epoch, Notify, Owed, Reattach, Start, Take};
 use crate::processor::Processor;
-use crate::runtime::Strand;
+use crate::runtime::{Lent, Strand};
 use crate::seat::{EndReason, Seat};
 use crate::wiring::PipelineShared;
 
@@ -41,6 +43,8 @@ pub(crate) const WINDOW: usize = 64;
 pub(crate) enum Delivery<S: Body> {
     /// Sent to an actor.
     Push(Recipient<Notify<S>>),
+    /// Handed to a closure that awaits, a window at a time.
+    Async(Lent<CallbackHost<S>>),
     /// Handed to a closure that may block, a window at a time.
     Blocking(Strand<BlockingHost<S>>),
     /// Fetched by a stream.
@@ -54,7 +58,9 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) seat: Seat,
     pub(crate) policy: Policy,
     pub(crate) delivery: Delivery<S>,
-    pub(crate) processor: Addr<Processor<S>>,
+    pub(crate) processor: Arc<Addr<Processor<S>>>,
+    /// Its own address: one for all who have to reach it.
+    pub(crate) address: Arc<Addr<Listener<S>>>,
 }
 
 /// One subscriber's actor.
@@ -62,15 +68,21 @@ pub(crate) struct Listener<S: Body> {
     spec: Arc<ListenerSpec<S>>,
     backlog: Ledger<S>,
     seen: Option<Snapshot<S>>,
-    sync: SyncTracker,
-    initial: InitialTracker,
-    intake: Option<Intake<S>>,
+    /// Until the last initial event is handled; boxed, since most of its life a subscription is past that.
+    opening: Option<Box<Opening>>,
+    intake: Option<Box<Intake<S>>>,
     reattach_after_intake: bool,
     /// A Start is awaited: what it will bring is owed, too.
     attaching: bool,
     delivering: bool,
-    taker: Option<ReplySlot<Vec<Notify<S>>>>,
+    taker: Option<OneshotSender<Vec<Notify<S>>>>,
     drains: Vec<ReplySlot<()>>,
+}
+
+/// How far the subscription is with its beginning.
+struct Opening {
+    sync: SyncTracker,
+    initial: InitialTracker,
 }
 
 /// Changes that are too many for one turn, on their way into the backlog.
@@ -103,8 +115,10 @@ impl<S: Body> Child for Listener<S> {
             spec: spec.clone(),
             backlog: Ledger::starting_from(spec.policy, Snapshot::empty()),
             seen: None,
-            sync: SyncTracker::new(spec.shared.sources.iter().cloned()),
-            initial: InitialTracker::new(),
+            opening: Some(Box::new(Opening {
+                sync: SyncTracker::new(spec.shared.sources.iter().cloned()),
+                initial: InitialTracker::new(),
+            })),
             intake: None,
             reattach_after_intake: false,
             attaching: false,
@@ -119,7 +133,11 @@ impl<S: Body> Listener<S> {
     /// Asks for a place at the Processor, which answers with a Start.
     fn attach(&mut self, ctx: &mut Context<Self>) {
         self.attaching = true;
-        let me = Attach { id: self.spec.id, listener: ctx.address(), resync: self.spec.seat.resync() };
+        let me = Attach {
+            id: self.spec.id,
+            listener: Arc::clone(&self.spec.address),
+            resync: self.spec.seat.resync(),
+        };
         // An error means that the Processor has died over it: its successor asks us to attach again.
         ctx.spawn(ask(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
     }
@@ -134,14 +152,16 @@ impl<S: Body> Listener<S> {
 
     /// Everything up to `snapshot` is in the backlog.
     fn has_seen(&mut self, snapshot: Snapshot<S>, ctx: &mut Context<Self>) {
-        self.sync.observe(&snapshot);
-        if self.sync.is_synced() {
-            self.initial.close(self.backlog.stats().delivered, self.backlog.owed_at_most());
+        if let Some(opening) = &mut self.opening {
+            opening.sync.observe(&snapshot);
+            if opening.sync.is_synced() {
+                opening.initial.close(self.backlog.stats().delivered, self.backlog.owed_at_most());
+            }
         }
         self.seen = Some(snapshot);
         if let Some(dropped) = self.backlog.overflow() {
             self.show();
-            self.spec.seat.end(EndReason::Overflow { dropped });
+            self.spec.seat.end_with(EndReason::Overflow { dropped });
             return ctx.stop();
         }
         self.pump(ctx);
@@ -157,7 +177,8 @@ impl<S: Body> Listener<S> {
             ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.take_in(ctx)));
             return;
         }
-        let Some(Intake { owed, slot, .. }) = self.intake.take() else { return };
+        let Some(intake) = self.intake.take() else { return };
+        let Intake { owed, slot, .. } = *intake;
         self.taken_in(owed, ctx);
         slot.answer(());
         if std::mem::take(&mut self.reattach_after_intake) {
@@ -176,7 +197,7 @@ impl<S: Body> Listener<S> {
     /// Delivers the next window, if something is owed and none is under way.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         let wanted = match &self.spec.delivery {
-            Delivery::Push(_) | Delivery::Blocking(_) => !self.delivering,
+            Delivery::Push(_) | Delivery::Async(_) | Delivery::Blocking(_) => !self.delivering,
             Delivery::Pull => self.taker.is_some(),
         };
         if !wanted {
@@ -202,8 +223,9 @@ impl<S: Body> Listener<S> {
         self.delivering = true;
         match &self.spec.delivery {
             Delivery::Pull => {
-                if let Some(slot) = self.taker.take() {
-                    slot.answer(window);
+                if let Some(taker) = self.taker.take() {
+                    // A stream that was dropped meanwhile is unsubscribed with it.
+                    let _taken = taker.send(window);
                 }
             }
             Delivery::Push(recipient) => {
@@ -212,6 +234,14 @@ impl<S: Body> Listener<S> {
                 ctx.spawn(recipient.send(fence).into_actor(self).map(|handled, this, ctx| match handled {
                     Ok(()) => this.handled(ctx),
                     Err(_) => this.subscriber_is_gone(ctx),
+                }));
+            }
+            Delivery::Async(closure) => {
+                let here = self.spec.shared.runtime.callback_arbiter();
+                let called = closure.run(move |host| host.handle(window, here));
+                ctx.spawn(called.into_actor(self).map(|called, this, ctx| match called {
+                    Ok(()) => this.handled(ctx),
+                    Err(Closed) => this.subscriber_is_gone(ctx),
                 }));
             }
             Delivery::Blocking(closure) => {
@@ -230,16 +260,18 @@ impl<S: Body> Listener<S> {
     }
 
     fn check_synced(&mut self) {
+        let Some(opening) = &mut self.opening else { return };
         let delivered = if self.delivering { 0 } else { self.backlog.stats().delivered };
         // What was dropped for good is not owed any more, and not handled either.
         let nothing_owed = !self.delivering && self.backlog.is_empty() && self.backlog.overflow().is_none();
-        if self.backlog.initial_delivered() && self.initial.is_delivered(delivered, nothing_owed) {
+        if self.backlog.initial_delivered() && opening.initial.is_delivered(delivered, nothing_owed) {
+            self.opening = None;
             self.spec.seat.update(|status| status.synced = true);
         }
     }
 
     fn subscriber_is_gone(&mut self, ctx: &mut Context<Self>) {
-        self.spec.seat.end(EndReason::SubscriberGone);
+        self.spec.seat.end_with(EndReason::SubscriberGone);
         ctx.stop();
     }
 
@@ -304,7 +336,7 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
         self.backlog.set_now(self.spec.shared.runtime.now());
         if owed.changes.len() > 1 {
             let (slot, reply) = ReplySlot::new();
-            self.intake = Some(Intake { owed, next_chunk: 0, slot });
+            self.intake = Some(Box::new(Intake { owed, next_chunk: 0, slot }));
             self.take_in(ctx);
             return reply;
         }
@@ -315,18 +347,12 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
 }
 
 impl<S: Body> Handler<Take<S>> for Listener<S> {
-    type Result = Answer<Vec<Notify<S>>>;
+    type Result = ();
 
-    fn handle(&mut self, _take: Take<S>, ctx: &mut Context<Self>) -> Answer<Vec<Notify<S>>> {
-        let (slot, reply) = ReplySlot::new();
+    fn handle(&mut self, Take(taker): Take<S>, ctx: &mut Context<Self>) {
         // Asking again says that what was taken before has been handled.
-        self.delivering = false;
-        self.backlog.acknowledge();
-        self.check_synced();
-        self.taker = Some(slot);
-        // The reply is in place only after this turn.
-        ctx.spawn(std::future::ready(()).into_actor(self).map(|(), this, ctx| this.pump(ctx)));
-        reply
+        self.taker = Some(taker);
+        self.handled(ctx);
     }
 }
 

@@ -118,7 +118,7 @@ impl<S: Body> Lister<S> {
         let arrival = async {
             drop(publishes.wait_for(|_| reached().is_some_and(|reached| reached >= *version)).await);
         };
-        let stop = self.keep.family.stop.clone();
+        let stop = self.keep.family.kin.stop.clone();
         tokio::select! {
             biased;
             arrived = within(limit, arrival) => arrived.ok_or_else(|| WaitForError::Deadline {

@@ -11,10 +11,13 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use actix::dev::{MessageResponse, OneshotSender, ToEnvelope};
 use actix::{Actor, Addr, Handler, Message};
+use tokio::sync::oneshot;
 
 /// The receiver will not answer: it died, was restarted, or has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +37,31 @@ where
 {
     let request = to.send(message);
     async move { request.await.map_err(|_| Closed) }
+}
+
+/// As [`ask`], with the way back in the message: for askers that are many and mostly wait.
+#[expect(clippy::disallowed_methods, reason = "bounded: an asker awaits one answer at a time")]
+pub(crate) fn ask_with<A, M, T>(to: &Addr<A>, message: impl FnOnce(OneshotSender<T>) -> M) -> Asked<T>
+where
+    A: Actor + Handler<M>,
+    A::Context: ToEnvelope<A, M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    let (sender, answer) = oneshot::channel();
+    to.do_send(message(sender));
+    Asked(answer)
+}
+
+/// An answer that is awaited.
+pub(crate) struct Asked<T>(oneshot::Receiver<T>);
+
+impl<T> Future for Asked<T> {
+    type Output = Result<T, Closed>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx).map_err(|_| Closed)
+    }
 }
 
 /// A reply that an actor owes and keeps in its state. Dropping it answers the asker with [`Closed`].

@@ -22,6 +22,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use actix::dev::OneshotSender;
 use actix::{Addr, Message};
 use informer_core::delta::{Cause, Change, Replacement, WatchPart};
 use informer_core::delta_fifo::Batch;
@@ -105,7 +106,7 @@ pub(crate) struct Owed<S: Body> {
 #[rtype(result = "()")]
 pub(crate) struct Attach<S: Body> {
     pub(crate) id: ListenerId,
-    pub(crate) listener: Addr<Listener<S>>,
+    pub(crate) listener: Arc<Addr<Listener<S>>>,
     pub(crate) resync: Option<std::time::Duration>,
 }
 
@@ -217,10 +218,10 @@ impl<S: Body> Message for Notify<S> {
 
 /// Give me what you owe, at most a window of it; what I took before has been handled.
 #[derive(Debug)]
-pub(crate) struct Take<S>(pub(crate) std::marker::PhantomData<fn() -> S>);
+pub(crate) struct Take<S>(pub(crate) OneshotSender<Vec<Notify<S>>>);
 
 impl<S: Body> Message for Take<S> {
-    type Result = Vec<Notify<S>>;
+    type Result = ();
 }
 
 /// Answer when nothing is queued and the Indexer has done all that it took.

@@ -43,7 +43,7 @@ pub(crate) struct Processor<S: Body> {
     spec: ProcessorSpec<S>,
     epoch: Epoch,
     current: Snapshot<S>,
-    roster: Roster<Addr<Listener<S>>>,
+    roster: Roster<Arc<Addr<Listener<S>>>>,
     clock: ResyncClock,
     alarm: Option<(Duration, SpawnHandle)>,
     resyncing: bool,

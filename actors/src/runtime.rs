@@ -12,6 +12,7 @@
 mod arbiter;
 mod callbacks;
 mod clock;
+mod lent;
 mod pool;
 mod watchdog;
 
@@ -23,11 +24,12 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-pub(crate) use arbiter::ArbiterHandle;
 pub use arbiter::ArbiterHealth;
+pub(crate) use arbiter::{ArbiterHandle, Label};
 pub(crate) use callbacks::{CallbackPool, Strand};
 pub use clock::Chance;
 pub(crate) use clock::{Clock, sleep_until, within};
+pub(crate) use lent::Lent;
 pub(crate) use pool::panic_text;
 pub use pool::{DecodePool, JobPanicked};
 pub use watchdog::Stuck;
@@ -192,12 +194,6 @@ impl fmt::Debug for Runtime {
 pub(crate) struct NameClaim {
     runtime: Runtime,
     name: Arc<str>,
-}
-
-impl NameClaim {
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 impl Drop for NameClaim {

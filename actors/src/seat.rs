@@ -4,12 +4,15 @@
 //! report into it. Invariants:
 //! 1. It ends once, with the first reason given.
 //! 2. `synced` is latched.
+//! 3. Its lock is a leaf: whoever holds it copies a few numbers and takes no other.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
+
+use crate::runtime::Label;
 
 /// Why a subscription has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,60 +94,161 @@ pub struct SubscriptionStatus {
     pub ended: Option<EndReason>,
 }
 
+/// The seat. Cloning copies a pointer.
 #[derive(Debug, Clone)]
-pub(crate) struct Seat {
-    status: Arc<watch::Sender<SubscriptionStatus>>,
-    stop: CancellationToken,
+pub(crate) struct Seat(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
+    label: Arc<Label>,
     resync: Option<Duration>,
+    // Held for as long as a few numbers take to copy, never over an await or another lock: an actor that reports here
+    // waits for nobody. A tokio watch channel would do, and weigh three times as much.
+    figures: Mutex<Figures>,
+    /// Wakes whoever waits for the sync, the end, or the last one's leaving.
+    changed: Notify,
+}
+
+/// What of a subscription's status changes.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) synced: bool,
+    pub(crate) in_flight: bool,
+    pub(crate) delivered: u64,
+    pub(crate) depth: usize,
+    pub(crate) oldest_since: Option<Duration>,
+    pub(crate) coalesced: u64,
+    pub(crate) dropped: u64,
+    pub(crate) panics: u64,
+    ended: Option<EndReason>,
+    present: usize,
+}
+
+/// Someone who acts for the subscription, its Listener or its closure; gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Presence(Seat);
+
+impl Deref for Presence {
+    type Target = Seat;
+
+    fn deref(&self) -> &Seat {
+        &self.0
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.figures().present -= 1;
+        self.0.0.changed.notify_waiters();
+    }
 }
 
 impl Seat {
-    pub(crate) fn new(name: Arc<str>, resync: Option<Duration>, stop: CancellationToken) -> Self {
-        let status = SubscriptionStatus {
-            name,
-            synced: false,
-            delivered: 0,
-            depth: 0,
-            oldest_since: None,
-            in_flight: false,
-            coalesced: 0,
-            dropped: 0,
-            panics: 0,
-            ended: None,
-        };
-        Self { status: Arc::new(watch::Sender::new(status)), stop, resync }
+    pub(crate) fn new(label: Arc<Label>, resync: Option<Duration>) -> Self {
+        Self(Arc::new(Place { label, resync, figures: Mutex::default(), changed: Notify::new() }))
     }
 
     /// Tells this seat from every other one that lives.
     pub(crate) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.status).addr()
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.0.label.name
+    }
+
+    /// How its Listener is called where threads are watched.
+    pub(crate) fn label(&self) -> &Arc<Label> {
+        &self.0.label
     }
 
     pub(crate) fn resync(&self) -> Option<Duration> {
-        self.resync
-    }
-
-    pub(crate) fn stop(&self) -> &CancellationToken {
-        &self.stop
+        self.0.resync
     }
 
     pub(crate) fn read(&self) -> SubscriptionStatus {
-        self.status.borrow().clone()
+        let figures = self.figures();
+        SubscriptionStatus {
+            name: Arc::clone(self.name()),
+            synced: figures.synced,
+            delivered: figures.delivered,
+            depth: figures.depth,
+            oldest_since: figures.oldest_since,
+            in_flight: figures.in_flight,
+            coalesced: figures.coalesced,
+            dropped: figures.dropped,
+            panics: figures.panics,
+            ended: figures.ended.clone(),
+        }
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<SubscriptionStatus> {
-        self.status.subscribe()
-    }
-
-    pub(crate) fn update(&self, change: impl FnOnce(&mut SubscriptionStatus)) {
-        self.status.send_modify(change);
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Figures)) {
+        let synced_now = {
+            let mut figures = self.figures();
+            let was_synced = figures.synced;
+            change(&mut figures);
+            figures.synced && !was_synced
+        };
+        if synced_now {
+            self.0.changed.notify_waiters();
+        }
     }
 
     /// Ends it; the first reason stays.
-    pub(crate) fn end(&self, reason: EndReason) {
-        self.status.send_modify(|status| {
-            status.ended.get_or_insert(reason);
-        });
-        self.stop.cancel();
+    pub(crate) fn end_with(&self, reason: EndReason) {
+        self.figures().ended.get_or_insert(reason);
+        self.0.changed.notify_waiters();
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.figures().ended.is_some()
+    }
+
+    /// Counts one more who acts for it.
+    pub(crate) fn enter(&self) -> Presence {
+        self.figures().present += 1;
+        Presence(self.clone())
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(&self) -> impl Future<Output = EndReason> {
+        self.until(|figures| figures.ended.clone())
+    }
+
+    /// As [`Self::end`], for whom the reason does not matter.
+    pub(crate) fn over(&self) -> impl Future<Output = ()> {
+        self.until(|figures| figures.ended.as_ref().map(drop))
+    }
+
+    /// Waits until nobody acts for it any more.
+    pub(crate) fn left(&self) -> impl Future<Output = ()> {
+        self.until(|figures| (figures.present == 0).then_some(()))
+    }
+
+    /// Waits until it is synced, which is Ok, or ends before.
+    pub(crate) fn synced(&self) -> impl Future<Output = Result<(), EndReason>> {
+        self.until(|figures| match &figures.ended {
+            _ if figures.synced => Some(Ok(())),
+            Some(reason) => Some(Err(reason.clone())),
+            None => None,
+        })
+    }
+
+    #[expect(clippy::manual_async_fn, reason = "each Listener's guard holds one: an `async fn` is larger")]
+    fn until<T>(&self, outcome: impl Fn(&Figures) -> Option<T>) -> impl Future<Output = T> {
+        async move {
+            loop {
+                // Called before looking, so that no change between looking and waiting is missed.
+                let changed = self.0.changed.notified();
+                if let Some(outcome) = outcome(&self.figures()) {
+                    return outcome;
+                }
+                changed.await;
+            }
+        }
+    }
+
+    fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.0.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,27 +11,24 @@
 //! Read next: `listener.rs`, the actor; `callback.rs`, where closures run.
 
 use std::fmt;
-use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::dev::channel::channel;
 use actix::{Addr, Recipient};
-use futures_util::FutureExt;
 use informer_core::listener::Policy;
 pub use informer_core::listener::WhenFull;
 use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
-use tokio_util::task::TaskTracker;
 
-use crate::callback::{Callback, CallbackHost, is_inside};
+use crate::callback::is_inside;
 use crate::event_stream::Events;
-use crate::guard::Tether;
+use crate::guard::{Stop, Tether};
 use crate::informer::{Informer, Running, WaitError};
 use crate::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::mailbox::ask;
 use crate::messages::{Body, Detach, Drain, Notify};
-use crate::runtime::within;
+use crate::runtime::{Label, within};
 use crate::seat::{EndReason, Seat, SubscriptionStatus};
 pub use crate::seat::{ShutdownError, Unfinished};
 use crate::wiring::{Raised, raise};
@@ -86,39 +83,34 @@ pub enum SubscribeError {
 
 /// The seats of an informer's subscriptions, for reports.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Roll(Arc<Mutex<Vec<Occupied>>>);
-
-/// A seat, and whether its subscription's handle still lives.
-#[derive(Debug)]
-struct Occupied {
-    seat: Seat,
-    alive: Weak<()>,
-}
+pub(crate) struct Roll(Arc<Mutex<Vec<Seat>>>);
 
 impl Roll {
-    fn add(&self, seat: Seat) -> Arc<()> {
-        let alive = Arc::new(());
-        let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seats.retain(|occupied| occupied.alive.strong_count() > 0);
-        seats.push(Occupied { seat, alive: Arc::downgrade(&alive) });
-        alive
+    fn add(&self, seat: Seat) {
+        let mut seats = self.seats();
+        // Those that have ended leave whenever there is no room: in all a constant number of looks a seat.
+        if seats.len() == seats.capacity() {
+            seats.retain(|seat| !seat.has_ended());
+        }
+        seats.push(seat);
     }
 
     fn live(&self) -> Vec<Seat> {
-        let seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let live = seats.iter().filter(|occupied| occupied.alive.strong_count() > 0);
-        live.map(|occupied| occupied.seat.clone()).collect()
+        self.seats().iter().filter(|seat| !seat.has_ended()).cloned().collect()
     }
 
     pub(crate) fn end_all(&self, reason: &EndReason) {
-        self.live().iter().for_each(|seat| seat.end(reason.clone()));
+        self.live().iter().for_each(|seat| seat.end_with(reason.clone()));
     }
 
     pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
         let statuses = self.live().into_iter().map(|seat| seat.read());
-        let owing =
-            statuses.filter(|status| status.ended.is_none() && (status.depth > 0 || status.in_flight));
+        let owing = statuses.filter(|status| status.depth > 0 || status.in_flight);
         owing.map(|status| Unfinished { name: status.name, dropped: status.depth }).collect()
+    }
+
+    fn seats(&self) -> MutexGuard<'_, Vec<Seat>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,10 +119,8 @@ impl Roll {
 pub struct Subscription<S: Body> {
     id: ListenerId,
     seat: Seat,
-    listener: Addr<Listener<S>>,
-    tasks: TaskTracker,
+    listener: Arc<Addr<Listener<S>>>,
     informer: Informer<S>,
-    _on_roll: Arc<()>,
 }
 
 impl<S: Body> Informer<S> {
@@ -156,48 +146,7 @@ impl<S: Body> Informer<S> {
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);
         let recipient = recipient.into();
-        self.seat_listener(options, kind, move |_, _| Delivery::Push(recipient))
-    }
-
-    /// Subscribes an async closure: called for each event, one at a time, on the callbacks' arbiter. It must not
-    /// block the thread. A panic skips that event.
-    ///
-    /// # Errors
-    /// When the informer has stopped.
-    pub fn for_each<F, Fut>(&self, closure: F) -> Result<Subscription<S>, SubscribeError>
-    where
-        F: FnMut(Notify<S>) -> Fut + Send + 'static,
-        Fut: Future<Output = ()> + 'static,
-    {
-        self.for_each_with(SubscribeOptions::new(), closure)
-    }
-
-    /// As [`Self::for_each`], with a name, a resync period or another policy.
-    ///
-    /// # Errors
-    /// When the informer has stopped.
-    pub fn for_each_with<F, Fut>(
-        &self,
-        options: SubscribeOptions,
-        mut closure: F,
-    ) -> Result<Subscription<S>, SubscribeError>
-    where
-        F: FnMut(Notify<S>) -> Fut + Send + 'static,
-        Fut: Future<Output = ()> + 'static,
-    {
-        let callbacks = self.runtime().callback_arbiter();
-        self.seat_listener(options, "closure", move |seat, tasks| {
-            let (sender, inbox) = channel::<CallbackHost<S>>(WINDOW);
-            let (seat, token) = (seat.clone(), tasks.token());
-            let (name, here) = (format!("{}/{}", self.0.name(), seat.read().name), callbacks.clone());
-            callbacks.spawn(move || {
-                let callback: Callback<S> = Box::new(move |notify| closure(notify).boxed_local());
-                let host =
-                    actix::Context::with_receiver(inbox).into_future(CallbackHost::new(callback, seat));
-                here.named(name, host).map(move |()| drop(token))
-            });
-            Delivery::Push(Addr::new(sender).recipient())
-        })
+        self.seat_listener(options, kind, move |_| Delivery::Push(recipient))
     }
 
     /// Subscribes a stream: what is owed waits, by its policy, until it is polled.
@@ -213,7 +162,7 @@ impl<S: Body> Informer<S> {
     /// # Errors
     /// When the informer has stopped.
     pub fn events_with(&self, options: SubscribeOptions) -> Result<Events<S>, SubscribeError> {
-        let subscription = self.seat_listener(options, "stream", |_, _| Delivery::Pull)?;
+        let subscription = self.seat_listener(options, "stream", |_| Delivery::Pull)?;
         Ok(Events::new(subscription))
     }
 
@@ -221,29 +170,34 @@ impl<S: Body> Informer<S> {
         &self,
         options: SubscribeOptions,
         kind: &str,
-        deliver: impl FnOnce(&Seat, &TaskTracker) -> Delivery<S>,
+        deliver: impl FnOnce(&Seat) -> Delivery<S>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let running = &self.0;
-        if running.family.stop.is_cancelled() {
+        if running.family.kin.stop.is_cancelled() {
             return Err(SubscribeError::Stopped);
         }
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
-        let seat = Seat::new(Arc::clone(&name), options.resync, running.family.stop.child_token());
-        let tasks = TaskTracker::new();
+        let informer = Arc::clone(&running.family.kin.informer);
+        let seat = Seat::new(Arc::new(Label { informer, kind: "listener ", name }), options.resync);
         let (sender, inbox) = channel::<Listener<S>>(WINDOW);
-        let listener = Addr::new(sender);
+        let listener = Arc::new(Addr::new(sender));
         let spec = ListenerSpec {
             shared: running.family.shared.clone(),
             id,
-            delivery: deliver(&seat, &tasks),
+            delivery: deliver(&seat),
             seat: seat.clone(),
             policy: options.policy,
-            processor: running.family.processor.clone(),
+            processor: Arc::clone(&running.family.processor),
+            address: Arc::clone(&listener),
         };
-        running.seat(&listener, &tasks, Raised { inbox, spec: Arc::new(spec) });
-        let on_roll = running.roll.add(seat.clone());
-        Ok(Subscription { id, seat, listener, tasks, informer: self.clone(), _on_roll: on_roll })
+        running.seat(Raised { inbox, spec: Arc::new(spec) });
+        running.roll.add(seat.clone());
+        if running.family.kin.stop.is_cancelled() {
+            // It has stopped meanwhile, and may have called the roll already.
+            seat.end_with(EndReason::InformerStopped);
+        }
+        Ok(Subscription { id, seat, listener, informer: self.clone() })
     }
 }
 
@@ -257,35 +211,27 @@ fn type_of<R>(_recipient: &R) -> &'static str {
 
 impl<S: Body> Running<S> {
     /// Puts a Listener under guard; when it ends, so does its subscription.
-    fn seat(&self, listener: &Addr<Listener<S>>, tasks: &TaskTracker, child: Raised<Listener<S>>) {
-        let (family, seat, id) = (&self.family, child.spec.seat.clone(), child.spec.id);
-        let name = seat.read().name;
-        let tether = Tether {
-            label: Arc::new(format!("{}/listener {name}", self.name())),
-            name: format!("listener/{id}/{name}").into(),
-            role: Role::Listener,
-            stop: seat.stop().clone(),
-            group: family.group.clone(),
-            supervisor: Some(family.supervisor.clone()),
-            running: family.arbiter.running(),
-            faults: family.shared.runtime.0.faults.clone(),
-        };
-        family.shared.roster.join(id, listener.clone());
-        let (roster, processor) = (Arc::clone(&family.shared.roster), family.processor.clone());
-        let (tokens, informer_stop) = ((tasks.token(), family.tasks.token()), family.stop.clone());
-        raise(&family.arbiter, tasks, tether, child, move |verdict| {
+    fn seat(&self, child: Raised<Listener<S>>) {
+        let (family, spec) = (&self.family, Arc::clone(&child.spec));
+        let kin = Arc::clone(&family.kin);
+        let (label, stop) = (Arc::clone(spec.seat.label()), Stop::Subscription(spec.seat.clone()));
+        let tether = Tether { kin: Arc::clone(&kin), label, role: Role::Listener, stop };
+        family.shared.roster.join(spec.id, Arc::clone(&spec.address));
+        let presence = spec.seat.enter();
+        raise(&family.arbiter, &family.tasks, tether, child, move |verdict| {
             let reason = match verdict {
                 Verdict::GiveUp { reason } => EndReason::ListenerFailed(reason),
-                _ if informer_stop.is_cancelled() => EndReason::InformerStopped,
+                _ if kin.stop.is_cancelled() => EndReason::InformerStopped,
                 _ => EndReason::Unsubscribed,
             };
-            seat.end(reason);
-            roster.leave(id);
+            presence.end_with(reason);
+            spec.shared.roster.leave(spec.id);
+            let (processor, id) = (Arc::clone(&spec.processor), spec.id);
             actix_rt::spawn(async move {
                 // Closed means that the Processor has gone, and its roster with it.
                 let _closed = ask(&processor, Detach(id)).await;
             });
-            drop(tokens);
+            drop((spec, presence));
         });
     }
 }
@@ -305,16 +251,8 @@ impl<S: Body> Subscription<S> {
     /// # Errors
     /// When the subscription ends before.
     pub async fn synced(&self) -> Result<(), WaitError> {
-        let mut changes = self.seat.watch();
-        let synced = changes
-            .wait_for(|status| status.synced || status.ended.is_some())
-            .await
-            .is_ok_and(|status| status.synced);
-        if synced {
-            Ok(())
-        } else {
-            Err(WaitError::Stopped { reason: self.ended().map(|why| why.to_string().into()) })
-        }
+        let ended = |reason: EndReason| WaitError::Stopped { reason: Some(reason.to_string().into()) };
+        self.seat.synced().await.map_err(ended)
     }
 
     /// As [`Self::synced`], for at most `limit`.
@@ -335,9 +273,7 @@ impl<S: Body> Subscription<S> {
 
     /// Waits for its end.
     pub async fn end(&self) -> EndReason {
-        let mut changes = self.seat.watch();
-        let ended = changes.wait_for(|status| status.ended.is_some()).await;
-        ended.ok().and_then(|status| status.ended.clone()).unwrap_or(EndReason::InformerStopped)
+        self.seat.end().await
     }
 
     /// Delivers what is owed until `limit`, then unsubscribes; returns after the last callback has returned and its
@@ -354,10 +290,9 @@ impl<S: Body> Subscription<S> {
         let deadline = clock.now() + limit;
         let drained = within(limit, ask(&self.listener, Drain)).await.is_some();
         let dropped = self.status().depth;
-        self.seat.end(EndReason::Unsubscribed);
-        self.tasks.close();
+        self.seat.end_with(EndReason::Unsubscribed);
         let left = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
-        let returned = within(left, self.tasks.wait()).await.is_some();
+        let returned = within(left, self.seat.left()).await.is_some();
         if drained && returned {
             Ok(())
         } else {
@@ -368,7 +303,7 @@ impl<S: Body> Subscription<S> {
 
 impl<S: Body> Drop for Subscription<S> {
     fn drop(&mut self) {
-        self.seat.end(EndReason::Unsubscribed);
+        self.seat.end_with(EndReason::Unsubscribed);
     }
 }
 

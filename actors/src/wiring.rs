@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::Addr;
@@ -33,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::delta_fifo::{DeltaFifo, DeltaFifoSpec};
-use crate::faults::{Faults, Site};
-use crate::guard::{Child, GroupEpoch, Guard, Tether};
+use crate::faults::Site;
+use crate::guard::{Child, GroupEpoch, Guard, Kin, Stop, Tether};
 use crate::indexer::{Indexer, IndexerSpec};
 use crate::list_watch::Connect;
 use crate::listener::Listener;
@@ -42,9 +43,9 @@ use crate::messages::{Body, Epoch};
 use crate::processor::{Processor, ProcessorSpec};
 use crate::published::Published;
 use crate::reflector::{Reflector, ReflectorSpec};
-use crate::runtime::{ArbiterHandle, Runtime};
+use crate::runtime::{ArbiterHandle, Label, Runtime};
 use crate::status::{InformerStatus, StatusBoard};
-use crate::supervisor::{Supervisor, SupervisorSpec, reflector_name};
+use crate::supervisor::{SupervisorSpec, reflector_name};
 
 /// Messages that a mailbox of ours takes before its senders wait; each sender has one ask in flight.
 const MAILBOX: usize = 64;
@@ -75,17 +76,27 @@ pub struct InformerSpec<S> {
     pub restarts: RestartPolicy,
 }
 
-/// Parts of an informer that outlive its actors and that they share.
-pub(crate) struct PipelineShared<S: Body> {
+/// Parts of an informer that outlive its actors and that they share. Cloning copies a pointer.
+pub(crate) struct PipelineShared<S: Body>(Arc<Common<S>>);
+
+pub(crate) struct Common<S: Body> {
     pub(crate) runtime: Runtime,
     pub(crate) published: Arc<Published<S>>,
     pub(crate) board: StatusBoard,
-    pub(crate) handed: Arc<Handed>,
+    pub(crate) handed: Handed,
     pub(crate) sources: Arc<[SourceId]>,
-    pub(crate) indices: Arc<IndexRegistry<S>>,
-    pub(crate) roster: Arc<ListenerRoster<S>>,
+    pub(crate) indices: IndexRegistry<S>,
+    pub(crate) roster: ListenerRoster<S>,
     /// Cancelled first at a stop: nothing new comes in, so that what is owed can be delivered.
     pub(crate) hush: CancellationToken,
+}
+
+impl<S: Body> Deref for PipelineShared<S> {
+    type Target = Common<S>;
+
+    fn deref(&self) -> &Common<S> {
+        &self.0
+    }
 }
 
 impl<S: Body> PipelineShared<S> {
@@ -111,16 +122,7 @@ impl<S: Body> PipelineShared<S> {
 
 impl<S: Body> Clone for PipelineShared<S> {
     fn clone(&self) -> Self {
-        Self {
-            runtime: self.runtime.clone(),
-            published: Arc::clone(&self.published),
-            board: self.board.clone(),
-            handed: Arc::clone(&self.handed),
-            sources: Arc::clone(&self.sources),
-            indices: Arc::clone(&self.indices),
-            roster: Arc::clone(&self.roster),
-            hush: self.hush.clone(),
-        }
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -157,10 +159,10 @@ impl<S> IndexRegistry<S> {
 }
 
 /// The seats of all live listeners: whom a new Processor asks to attach again.
-pub(crate) struct ListenerRoster<S: Body>(Mutex<BTreeMap<ListenerId, Addr<Listener<S>>>>);
+pub(crate) struct ListenerRoster<S: Body>(Mutex<BTreeMap<ListenerId, Arc<Addr<Listener<S>>>>>);
 
 impl<S: Body> ListenerRoster<S> {
-    pub(crate) fn join(&self, id: ListenerId, listener: Addr<Listener<S>>) {
+    pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
         locked(&self.0).insert(id, listener);
     }
 
@@ -168,7 +170,7 @@ impl<S: Body> ListenerRoster<S> {
         locked(&self.0).remove(&id);
     }
 
-    pub(crate) fn all(&self) -> Vec<Addr<Listener<S>>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Addr<Listener<S>>>> {
         locked(&self.0).values().cloned().collect()
     }
 }
@@ -180,15 +182,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The family: everything that is needed to add a child, talk to the actors, and stop them.
 pub(crate) struct Family<S: Body> {
     pub(crate) shared: PipelineShared<S>,
+    pub(crate) kin: Arc<Kin>,
     pub(crate) arbiter: ArbiterHandle,
-    pub(crate) group: GroupEpoch,
-    pub(crate) supervisor: Addr<Supervisor>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) indexer: Addr<Indexer<S>>,
-    pub(crate) processor: Addr<Processor<S>>,
+    pub(crate) processor: Arc<Addr<Processor<S>>>,
     /// Kept so that a restart finds their mailboxes open.
     _reflectors: Vec<Addr<Reflector<S>>>,
-    pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
 
@@ -210,25 +210,22 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
     let stop = CancellationToken::new();
     let (supervisor, fifo, indexer, processor) =
         (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());
-    let nursery = Nursery {
-        arbiter: runtime.pipeline_arbiter(),
-        tasks: TaskTracker::new(),
-        stop: stop.clone(),
-        group: group.clone(),
-        supervisor: supervisor.0.clone(),
+    let arbiter = runtime.pipeline_arbiter();
+    let kin = Arc::new(Kin {
         informer: Arc::clone(&spec.name),
+        group,
+        supervisor: supervisor.0,
+        stop: stop.clone(),
+        running: arbiter.running(),
         faults: runtime.0.faults.clone(),
-    };
+    });
+    let nursery = Nursery { arbiter, tasks: TaskTracker::new(), kin: Arc::clone(&kin) };
     let board = shared.board.clone();
     let arbiters = [nursery.arbiter.clone(), runtime.callback_arbiter()];
     runtime.0.watchdog.watch(arbiters, Box::new(move |stuck| board.update_stuck(stuck)));
-    let books = SupervisorSpec {
-        runtime: runtime.clone(),
-        board: shared.board.clone(),
-        policy: spec.restarts,
-        stop: stop.clone(),
-    };
-    nursery.raise_root(supervisor.1, books);
+    let books =
+        SupervisorSpec { runtime: runtime.clone(), board: shared.board.clone(), policy: spec.restarts, stop };
+    nursery.raise("supervisor", Role::Supervisor, supervisor.1, books);
     let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds, discipline: spec.discipline };
     nursery.raise("delta-fifo", Role::Group, fifo.1, queue);
     let store = IndexerSpec { shared: shared.clone(), fifo: fifo.0.clone(), processor: processor.0.clone() };
@@ -252,62 +249,43 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         _reflectors: reflectors.collect(),
         arbiter: nursery.arbiter,
         tasks: nursery.tasks,
-        supervisor: supervisor.0,
         fifo: fifo.0,
         indexer: indexer.0,
-        processor: processor.0,
+        processor: Arc::new(processor.0),
         shared,
-        group,
-        stop,
+        kin,
     }
 }
 
 fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S> {
     let sources: Arc<[SourceId]> = spec.sources.iter().map(|source| source.id.clone()).collect();
-    PipelineShared {
+    PipelineShared(Arc::new(Common {
         runtime: runtime.clone(),
         published: Arc::new(Published::new(spec.indices.iter().map(|index| Arc::clone(&index.name)))),
         board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), &sources)),
-        handed: Arc::default(),
+        handed: Handed::default(),
         sources,
-        indices: Arc::new(IndexRegistry(Mutex::new(spec.indices.clone()))),
-        roster: Arc::new(ListenerRoster(Mutex::default())),
+        indices: IndexRegistry(Mutex::new(spec.indices.clone())),
+        roster: ListenerRoster(Mutex::default()),
         hush: CancellationToken::new(),
-    }
+    }))
 }
 
 /// Where children are put under guard.
 struct Nursery {
     arbiter: ArbiterHandle,
     tasks: TaskTracker,
-    stop: CancellationToken,
-    group: GroupEpoch,
-    supervisor: Addr<Supervisor>,
-    informer: Arc<str>,
-    faults: Faults,
+    kin: Arc<Kin>,
 }
 
 impl Nursery {
     fn tether(&self, name: &str, role: Role) -> Tether {
-        Tether {
-            name: name.into(),
-            label: Arc::new(format!("{}/{name}", self.informer)),
-            role,
-            stop: self.stop.clone(),
-            group: self.group.clone(),
-            supervisor: Some(self.supervisor.clone()),
-            running: self.arbiter.running(),
-            faults: self.faults.clone(),
-        }
+        let label = Label { informer: Arc::clone(&self.kin.informer), kind: "", name: name.into() };
+        Tether { kin: Arc::clone(&self.kin), label: Arc::new(label), role, stop: Stop::Informer }
     }
 
     fn raise<A: Child>(&self, name: &str, role: Role, inbox: AddressReceiver<A>, spec: A::Spec) {
         raise(&self.arbiter, &self.tasks, self.tether(name, role), Raised { inbox, spec }, |_| ());
-    }
-
-    fn raise_root(&self, inbox: AddressReceiver<Supervisor>, spec: SupervisorSpec) {
-        let tether = Tether { supervisor: None, ..self.tether("supervisor", Role::Supervisor) };
-        raise(&self.arbiter, &self.tasks, tether, Raised { inbox, spec }, |_| ());
     }
 }
 

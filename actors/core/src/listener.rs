@@ -193,6 +193,10 @@ impl<S> Backlog<S> {
     pub fn acknowledge(&mut self) {
         self.initial.are_in_flight = false;
         self.latch();
+        if self.is_empty() {
+            // Every subscription has one of these: an idle one holds no room for what is not there.
+            (self.pending, self.cursors) = (Pending::new(), VecDeque::new());
+        }
     }
 
     /// Whether the recipient has handled the last of the initial events: those of the snapshot that the

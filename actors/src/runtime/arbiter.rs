@@ -36,7 +36,7 @@ struct Shared {
     stop: CancellationToken,
     ended: CancellationToken,
     pulse: AtomicU64,
-    running: Arc<ArcSwapOption<String>>,
+    running: Arc<ArcSwapOption<Label>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
@@ -50,6 +50,32 @@ pub struct ArbiterHealth {
     pub since_pulse: Duration,
     /// The actor that is being polled now, as `informer/actor`, if any.
     pub running: Option<String>,
+}
+
+/// Whom a thread is busy with; written out only when somebody asks, and made of names that exist anyway.
+#[derive(Debug)]
+pub(crate) struct Label {
+    pub(crate) informer: Arc<str>,
+    /// The kind of the child with the space after it; empty if its name says enough.
+    pub(crate) kind: &'static str,
+    pub(crate) name: Arc<str>,
+}
+
+impl Label {
+    /// The child's name within its informer.
+    pub(crate) fn child(&self) -> Arc<str> {
+        if self.kind.is_empty() {
+            Arc::clone(&self.name)
+        } else {
+            format!("{}{}", self.kind, self.name).into()
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}{}", self.informer, self.kind, self.name)
+    }
 }
 
 impl ArbiterHandle {
@@ -109,7 +135,7 @@ impl ArbiterHandle {
     }
 
     /// Where a guard notes what it is polling.
-    pub(crate) fn running(&self) -> Arc<ArcSwapOption<String>> {
+    pub(crate) fn running(&self) -> Arc<ArcSwapOption<Label>> {
         Arc::clone(&self.0.running)
     }
 
@@ -129,7 +155,7 @@ impl ArbiterHandle {
     }
 
     /// Polls `future` under a name, which is shown while it blocks the thread.
-    pub(crate) async fn named<F: Future>(self, name: String, future: F) -> F::Output {
+    pub(crate) async fn named<F: Future>(self, name: Label, future: F) -> F::Output {
         let (name, running) = (Arc::new(name), self.running());
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -154,13 +180,13 @@ impl ArbiterHandle {
         ArbiterHealth {
             name: self.0.name.clone(),
             since_pulse: self.0.clock.now().saturating_sub(self.last_pulse()),
-            running: self.0.running.load_full().map(|name| String::clone(&name)),
+            running: self.0.running.load_full().map(|label| label.to_string()),
         }
     }
 }
 
 /// Nothing is being polled any more, also after a panic.
-struct Cleared<'a>(&'a ArcSwapOption<String>);
+struct Cleared<'a>(&'a ArcSwapOption<Label>);
 
 impl Drop for Cleared<'_> {
     fn drop(&mut self) {

@@ -52,7 +52,7 @@ fn rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_as
         tokio::time::sleep(Duration::from_secs(1)).await;
         let snapshot = family.shared.published.snapshot();
         assert_eq!(snapshot.version(&SourceId::default()), Some(&version));
-        family.stop.cancel();
+        family.kin.stop.cancel();
     });
 }
 
@@ -81,6 +81,6 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(family.shared.board.read().data.stale_messages, 4);
         assert!(family.shared.published.snapshot().ptr_eq(&before), "nothing was published");
-        family.stop.cancel();
+        family.kin.stop.cancel();
     });
 }

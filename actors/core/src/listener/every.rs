@@ -204,6 +204,10 @@ impl<S> Journal<S> {
             self.initial = Initial::Waiting;
         }
         self.latch();
+        if self.is_empty() {
+            // As under `Coalesce`: an idle subscription holds no room for what is not there.
+            (self.line, self.surplus) = (VecDeque::new(), VecDeque::new());
+        }
     }
 
     pub(super) fn initial_delivered(&self) -> bool {
