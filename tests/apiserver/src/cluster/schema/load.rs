@@ -17,6 +17,7 @@ use super::model::{
 use super::source::{Others, Source};
 
 const PREFIX: &str = "#/components/schemas/";
+const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 /// Loads the schemas of a document, by name.
@@ -45,13 +46,16 @@ impl Loader {
     fn load(&mut self, schemas: &BTreeMap<Box<str>, Source>) {
         for name in schemas.keys() {
             let id = self.push(Type::default());
+            self.types.labels.insert(id, name.clone());
             self.types.names.insert(name.clone(), id);
         }
         for (name, source) in schemas {
             let id = self.types.names[name];
             let mut made = self.make(source);
-            if **name == *QUANTITY {
-                made.shape = Shape::Scalar(Scalar::Quantity);
+            match &**name {
+                QUANTITY => made.shape = Shape::Scalar(Scalar::Quantity),
+                MICRO_TIME => made.shape = Shape::Scalar(Scalar::Text(Format::MicroTime)),
+                _ => {}
             }
             self.types.types[id.0 as usize] = made;
             for kind in &source.kinds {

@@ -9,8 +9,11 @@
 //! Next: `model.rs` is the arena, `source.rs` reads JSON schema text, `load.rs` makes types of it, `builtin.rs` has ours.
 #![allow(dead_code, reason = "the checks, defaults and merges that read these types land one by one")]
 pub(crate) mod builtin;
+pub(crate) mod decode;
+pub(crate) mod fault;
 pub(crate) mod load;
 pub(crate) mod model;
+mod scalar;
 pub(crate) mod source;
 
 #[cfg(test)]

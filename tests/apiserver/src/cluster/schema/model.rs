@@ -23,6 +23,8 @@ pub(crate) struct Types {
     pub(super) types: Vec<Type>,
     /// The types that are called by name, for example `io.k8s.api.core.v1.PodSpec`.
     pub(super) names: BTreeMap<Box<str>, TypeId>,
+    /// The same the other way around.
+    pub(super) labels: BTreeMap<TypeId, Box<str>>,
     /// Roots by group, version and kind.
     pub(super) kinds: BTreeMap<GroupVersionKind, TypeId>,
 }
@@ -77,6 +79,8 @@ pub(crate) enum Format {
     Double,
     Byte,
     DateTime,
+    /// A time with exactly six digits after the second.
+    MicroTime,
 }
 
 /// An object with named fields, a map, or both.
@@ -144,6 +148,11 @@ impl Schema {
     /// The type an id names.
     pub(crate) fn get(&self, id: TypeId) -> &Type {
         self.types.get(id)
+    }
+
+    /// The name of a type, if it is one that has a name.
+    pub(crate) fn name(&self, id: TypeId) -> Option<&str> {
+        self.types.labels.get(&id).map(|name| &**name)
     }
 
     /// The use of the type behind a field or a map's value; none if the type has no such field.
