@@ -15,6 +15,7 @@ use crate::admin::Admin;
 use crate::builder::{Builder, StartError};
 use crate::clock::Clock;
 use crate::cluster::delete::DeleteOptions;
+use crate::cluster::field_validation;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::object::{Object, member};
 use crate::cluster::options::ListOptions;
@@ -251,6 +252,7 @@ impl ApiServer {
         let name = member(&object, "name").to_owned();
         let namespace = namespace_for(&kind, member(&object, "namespace")).to_owned();
         let call = Call { status, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
+        let (object, _) = field_validation::take_value(&kind, object, call.validation)?;
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
         Ok(stored.decode_as(&kind))
     }

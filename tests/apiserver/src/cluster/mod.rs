@@ -11,6 +11,7 @@ pub(crate) mod builtin;
 pub(crate) mod crd;
 pub(crate) mod delete;
 pub(crate) mod discovery;
+pub(crate) mod field_validation;
 pub(crate) mod history;
 pub(crate) mod kind;
 pub(crate) mod label_selector;

@@ -115,9 +115,12 @@ pub(crate) fn metadata_mut(value: &mut Value) -> &mut Map<String, Value> {
     metadata.as_object_mut().expect("checked to be an object")
 }
 
-/// Writes the decimal text of `revision` into the metadata.
+/// Writes the decimal text of `revision` into the metadata; 0 means that there is none (a dry run's creation).
 pub(crate) fn set_version(value: &mut Value, revision: u64) {
-    metadata_mut(value).insert("resourceVersion".into(), Value::String(revision.to_string()));
+    match revision {
+        0 => metadata_mut(value).remove("resourceVersion"),
+        _ => metadata_mut(value).insert("resourceVersion".into(), Value::String(revision.to_string())),
+    };
 }
 
 /// Writes `apiVersion` and `kind`.

@@ -7,6 +7,7 @@
 //! Not here: strategic merge and server-side apply, which are answered 415.
 use serde_json::Value;
 
+use super::field_validation;
 use super::object::member;
 use super::prepare;
 use super::status::{ApiError, Cause};
@@ -36,13 +37,14 @@ impl Cluster {
         patch: &[u8],
     ) -> Result<Written, ApiError> {
         let old = self.get(call.kind, call.namespace, call.name)?;
-        let mut document = patched(call, kind, old.decode_as(call.kind), patch)?;
+        let document = patched(call, kind, old.decode_as(call.kind), patch)?;
+        let (mut document, warnings) = field_validation::take_patched(call, kind, patch, document)?;
         prepare::check_shape(call.kind, &mut document)?;
         if member(&document, "uid") != &*old.uid {
             let cause = Cause::invalid("metadata.uid", member(&document, "uid"), "field is immutable");
             return Err(prepare::immutable(call, vec![cause]));
         }
-        self.update(call, document)
+        Ok(Written { warnings, ..self.update(call, document)? })
     }
 }
 

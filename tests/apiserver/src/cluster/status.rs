@@ -113,7 +113,9 @@ fn about(resource: &Named<'_>) -> Value {
     if !resource.group.is_empty() {
         details.insert("group".into(), json!(resource.group));
     }
-    details.insert("kind".into(), json!(resource.kind));
+    if !resource.kind.is_empty() {
+        details.insert("kind".into(), json!(resource.kind));
+    }
     Value::Object(details)
 }
 
@@ -146,7 +148,9 @@ impl Cause {
     }
 
     pub(crate) fn required(field: &str, why: &str) -> Self {
-        Self { reason: "FieldValueRequired", message: format!("Required value: {why}"), field: field.into() }
+        let message =
+            if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
+        Self { reason: "FieldValueRequired", message, field: field.into() }
     }
 
     pub(crate) fn forbidden(field: &str, why: &str) -> Self {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use slab::Slab;
 
+use super::field_validation::Validation;
 use super::history::Event;
 use super::kind::{Kind, ResourceId};
 use super::object::Object;
@@ -67,6 +68,8 @@ pub(crate) struct Call<'a> {
     pub(crate) status: bool,
     /// Run everything but the commit.
     pub(crate) dry_run: bool,
+    /// What becomes of unknown fields in the result of a patch.
+    pub(crate) validation: Validation,
     /// Seconds since 1970.
     pub(crate) now: i64,
 }
@@ -74,7 +77,7 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call that concerns a whole object, and commits.
     pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
-        Self { kind, namespace, name, status: false, dry_run: false, now }
+        Self { kind, namespace, name, status: false, dry_run: false, validation: Validation::Ignore, now }
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::delete::DeleteOptions;
+use super::field_validation::Validation;
 use super::kind::Kind;
 use super::list::Page;
 use super::object::Object;
@@ -42,7 +43,15 @@ impl Bench {
 
     fn act<R>(&mut self, namespace: &str, name: &str, act: impl FnOnce(&mut Cluster, &Call<'_>) -> R) -> R {
         let kind = Arc::clone(&self.kind);
-        let call = Call { kind: &kind, namespace, name, status: false, dry_run: false, now: 1_700_000_000 };
+        let call = Call {
+            kind: &kind,
+            namespace,
+            name,
+            status: false,
+            dry_run: false,
+            validation: Validation::Ignore,
+            now: 1_700_000_000,
+        };
         act(&mut self.cluster, &call)
     }
 
@@ -186,7 +195,15 @@ fn api_07_pages_come_from_one_snapshot_in_the_byte_order_of_keys() {
     let mut bench = Bench::new("", "configmaps");
     let namespaces = bench.cluster.registry.find("", "v1", "namespaces").unwrap().clone();
     for name in ["zo", "zo-b"] {
-        let call = Call { kind: &namespaces, namespace: "", name: "", status: false, dry_run: false, now: 0 };
+        let call = Call {
+            kind: &namespaces,
+            namespace: "",
+            name: "",
+            status: false,
+            dry_run: false,
+            validation: Validation::Ignore,
+            now: 0,
+        };
         bench.cluster.create(&call, json!({"metadata": {"name": name}})).unwrap();
     }
     bench.create("zo", json!({"metadata": {"name": "a"}})).unwrap();

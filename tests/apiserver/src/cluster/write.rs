@@ -29,6 +29,8 @@ const MODIFIED: &str =
 pub(crate) struct Written {
     pub(crate) object: Arc<Object>,
     pub(crate) created: bool,
+    /// What the client is warned of.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Cluster {
@@ -62,7 +64,7 @@ impl Cluster {
             crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(&name), &[cause]))?;
         }
         if call.dry_run {
-            return Ok(Arc::new(Object::encode(kind, body, self.revision())));
+            return Ok(Arc::new(Object::encode(kind, body, 0)));
         }
         let event = self.commit(kind, &key, Some(body));
         if custom_definition {
@@ -113,7 +115,11 @@ impl Cluster {
         let key = kind.key(call.namespace, call.name);
         let Some(old) = self.find(&kind.storage, &key).cloned() else {
             if kind.rules.put_creates && !call.status {
-                return self.create(call, body).map(|object| Written { object, created: true });
+                return self.create(call, body).map(|object| Written {
+                    object,
+                    created: true,
+                    warnings: Vec::new(),
+                });
             }
             return Err(ApiError::not_found(kind.named(call.name)));
         };
@@ -152,12 +158,16 @@ impl Cluster {
         if call.dry_run || (unchanged && !gone) {
             let object =
                 if unchanged { Arc::clone(old) } else { Arc::new(Object::encode(kind, body, old.revision)) };
-            return Ok(Written { object, created: false });
+            return Ok(Written { object, created: false, warnings: Vec::new() });
         }
         let key = kind.key(&old.namespace, &old.name);
         if gone {
             let revision = self.remove(call, &key);
-            return Ok(Written { object: Arc::new(Object::encode(kind, body, revision)), created: false });
+            return Ok(Written {
+                object: Arc::new(Object::encode(kind, body, revision)),
+                created: false,
+                warnings: Vec::new(),
+            });
         }
         let event = self.commit(kind, &key, Some(body));
         if crd::is_definition(kind) && !call.status {
@@ -166,6 +176,7 @@ impl Cluster {
         Ok(Written {
             object: Arc::clone(event.new.as_ref().expect("an update has a state after it")),
             created: false,
+            warnings: Vec::new(),
         })
     }
 }

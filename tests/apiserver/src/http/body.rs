@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 
 use super::handle::Ask;
+use crate::cluster::field_validation::{self, Validation};
 use crate::cluster::status::ApiError;
 use crate::protobuf::{self, Expected, Refused};
 use crate::yaml;
@@ -18,6 +19,32 @@ impl Ask {
     /// The media type of the request, without parameters.
     pub(crate) fn media_type(&self) -> &str {
         self.content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// The body as an object of the kind the path names, and what to warn of.
+    ///
+    /// # Errors
+    /// Those of `json`, and 400 for wrong types and, if the client asks for it, unknown and duplicate fields.
+    pub(crate) fn object(&self) -> Result<(Value, Vec<String>), ApiError> {
+        let validation = self.validation()?;
+        match self.media_type() {
+            "" | "application/json" => field_validation::take_text(&self.kind, &self.body, validation)
+                .map_err(|error| unrecognized(&self.kind.kind, &json_words(&error), &self.body))?,
+            _ => field_validation::take_value(&self.kind, self.json()?, validation),
+        }
+    }
+
+    /// What the client wants of unknown and duplicate fields.
+    ///
+    /// # Errors
+    /// 422 for an unknown wish.
+    pub(crate) fn validation(&self) -> Result<Validation, ApiError> {
+        let options = match self.verb {
+            "create" => "CreateOptions",
+            "patch" => "PatchOptions",
+            _ => "UpdateOptions",
+        };
+        Validation::parse(&self.query, options)
     }
 
     /// # Errors

@@ -4,7 +4,7 @@
 //! 1. Every API answer says `Cache-Control: no-cache, private`, as a real server does.
 //! 2. A refusal is a `Status` object, unless it is plain by nature or a fault switch wants text.
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use serde_json::Value;
@@ -22,6 +22,17 @@ pub(crate) fn head(code: u16) -> HttpResponseBuilder {
 
 pub(crate) fn object(code: u16, body: Bytes) -> HttpResponse {
     head(code).body(body)
+}
+
+/// The same answer with a `Warning` header for each sentence.
+pub(crate) fn warned(mut answer: HttpResponse, warnings: &[String]) -> HttpResponse {
+    for warning in warnings {
+        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::try_from(format!("299 - \"{text}\"")) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
 }
 
 pub(crate) fn document(value: &Value) -> HttpResponse {

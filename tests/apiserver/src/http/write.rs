@@ -11,6 +11,7 @@ use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::respond;
 use crate::cluster::delete::DeleteOptions;
+use crate::cluster::field_validation::Validation;
 use crate::cluster::list::Page;
 use crate::cluster::options::{ListOptions, value};
 use crate::cluster::patch::PatchKind;
@@ -26,6 +27,7 @@ impl Ask {
             name: self.target.name.as_deref().unwrap_or_default(),
             status: self.target.sub.as_deref() == Some("status"),
             dry_run: value(&self.query, "dryRun") == "All",
+            validation: Validation::Ignore,
             now: self.world.now(),
         }
     }
@@ -48,19 +50,19 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_some() || (ask.kind.namespaced && ask.target.namespace.is_none()) {
         return Err(ApiError::method_not_allowed());
     }
-    let (form, body) = (ask.form()?, ask.json()?);
+    let (form, (body, warnings)) = (ask.form()?, ask.object()?);
     let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
-    Ok(respond::object(201, form.object(&ask.kind, &object)))
+    Ok(respond::warned(respond::object(201, form.object(&ask.kind, &object)), &warnings))
 }
 
 pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_none() {
         return Err(ApiError::method_not_allowed());
     }
-    let (form, body) = (ask.form()?, ask.json()?);
+    let (form, (body, warnings)) = (ask.form()?, ask.object()?);
     let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
     let code = if written.created { 201 } else { 200 };
-    Ok(respond::object(code, form.object(&ask.kind, &written.object)))
+    Ok(respond::warned(respond::object(code, form.object(&ask.kind, &written.object)), &warnings))
 }
 
 pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
@@ -69,8 +71,9 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     let patch_kind = patch_kind(ask)?;
     let form = ask.form()?;
-    let written = ask.world.with(|inner| inner.cluster.patch(&ask.call(), patch_kind, &ask.body))?;
-    Ok(respond::object(200, form.object(&ask.kind, &written.object)))
+    let call = Call { validation: ask.validation()?, ..ask.call() };
+    let written = ask.world.with(|inner| inner.cluster.patch(&call, patch_kind, &ask.body))?;
+    Ok(respond::warned(respond::object(200, form.object(&ask.kind, &written.object)), &written.warnings))
 }
 
 /// The language the Content-Type names.

@@ -13,6 +13,7 @@ mod deletions;
 mod discovery;
 mod errors;
 mod extras;
+mod fields;
 mod lists;
 mod patches;
 mod representations;

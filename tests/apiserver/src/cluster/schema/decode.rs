@@ -35,6 +35,16 @@ pub(crate) fn text(schema: &Schema, typed: bool, body: &[u8]) -> Result<Decoded,
     Ok(decoded)
 }
 
+/// The fields a JSON text tells twice, as sentences; none for a text that is not JSON.
+pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
+    let faults = RefCell::new(Faults::default());
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let root = Walk { schema: None, faults: &faults, id: None, typed: false };
+    let walked = root.deserialize(&mut json);
+    let faults = faults.into_inner();
+    walked.map_or_else(|_| Vec::new(), |_| faults.duplicates())
+}
+
 /// Walks a value along a schema.
 pub(crate) fn value(schema: &Schema, typed: bool, body: Value) -> Decoded {
     walk(schema, typed, body).expect("a JSON value is JSON")
@@ -42,7 +52,7 @@ pub(crate) fn value(schema: &Schema, typed: bool, body: Value) -> Decoded {
 
 fn walk<'de, D: Deserializer<'de>>(schema: &Schema, typed: bool, json: D) -> Result<Decoded, D::Error> {
     let faults = RefCell::new(Faults::default());
-    let root = Walk { schema, faults: &faults, id: Some(schema.root()), typed };
+    let root = Walk { schema: Some(schema), faults: &faults, id: Some(schema.root()), typed };
     let value = root.deserialize(json)?;
     Ok(Decoded { value, faults: faults.into_inner() })
 }
@@ -50,7 +60,8 @@ fn walk<'de, D: Deserializer<'de>>(schema: &Schema, typed: bool, json: D) -> Res
 /// One place of the walk: which type is expected here.
 #[derive(Clone, Copy)]
 struct Walk<'a> {
-    schema: &'a Schema,
+    /// None where only the text is looked at.
+    schema: Option<&'a Schema>,
     faults: &'a RefCell<Faults>,
     /// None inside free-form values.
     id: Option<TypeId>,
@@ -60,13 +71,12 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn shape(&self) -> &'a Shape {
-        self.id.map_or(&Shape::Any, |id| &self.schema.get(id).shape)
+        self.schema.zip(self.id).map_or(&Shape::Any, |(schema, id)| &schema.get(id).shape)
     }
 
     fn wrong(&self, found: &str) {
-        if self.typed && !matches!(self.shape(), Shape::Any) {
-            let wanted = GoType::of(self.schema, self.id.expect("a shape other than any has a type"));
-            self.faults.borrow_mut().wrong_type(found, wanted);
+        if let (true, Some((schema, id))) = (self.typed, self.schema.zip(self.id)) {
+            self.faults.borrow_mut().wrong_type(found, GoType::of(schema, id));
         }
     }
 
@@ -104,10 +114,7 @@ impl<'a> Walk<'a> {
 
     /// The type expected behind a field, and none if the object has no such field and keeps no others.
     fn under(&self, name: &str) -> Option<Self> {
-        let object = match self.shape() {
-            Shape::Object(object) => object,
-            _ => return Some(Self { id: None, ..*self }),
-        };
+        let Shape::Object(object) = self.shape() else { return Some(Self { id: None, ..*self }) };
         // A custom kind is typed from its `metadata` down.
         let metadata = !self.typed && name == "metadata" && self.is_whole(object);
         match object.field(name) {
@@ -117,7 +124,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_whole(&self, object: &Object) -> bool {
-        self.id == Some(self.schema.root()) || object.embedded
+        self.id == self.schema.map(Schema::root) || object.embedded
     }
 
     /// What a null means here: nothing, or the zero value of an item or of a map's value.
@@ -144,7 +151,7 @@ impl<'a> Walk<'a> {
             Shape::Object(object) => object.fields.contains_key(name),
             _ => false,
         };
-        let owner = self.id.and_then(|id| self.schema.name(id));
+        let owner = self.schema.zip(self.id).and_then(|(schema, id)| schema.name(id));
         faults.path.push(if named {
             Step::Field(name.to_owned(), owner.map(Into::into))
         } else {

@@ -75,7 +75,14 @@ fn unparsed(text: &str, layout: &str) -> String {
             None => return format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}"),
         }
     }
-    let part = if layout == MICRO_TIME { ".000000" } else { "Z07:00" };
+    let micros = rest
+        .get(7..)
+        .filter(|_| rest.starts_with('.') && rest.as_bytes()[1..7].iter().all(u8::is_ascii_digit));
+    let (rest, part) = match micros {
+        Some(rest) => (rest, "Z07:00"),
+        None if layout == MICRO_TIME => (rest, ".000000"),
+        None => (rest, "Z07:00"),
+    };
     format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}")
 }
 

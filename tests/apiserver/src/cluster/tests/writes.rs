@@ -50,7 +50,15 @@ fn api_24_the_main_endpoint_leaves_the_status_alone_and_the_other_way_round() {
     let main = bench.merge("a", json!({"status": {"replicas": 9}})).unwrap();
     assert!(main.decode().get("status").is_none());
     let kind = Arc::clone(&bench.kind);
-    let call = Call { kind: &kind, namespace: "default", name: "a", status: true, dry_run: false, now: 0 };
+    let call = Call {
+        kind: &kind,
+        namespace: "default",
+        name: "a",
+        status: true,
+        dry_run: false,
+        validation: Validation::Ignore,
+        now: 0,
+    };
     let patch = br#"{"spec": {"replicas": 7}, "status": {"replicas": 1}, "metadata": {"labels": {"no": "1"}, "annotations": {"yes": "1"}}}"#;
     let patched = bench.cluster.patch(&call, PatchKind::Merge, patch).unwrap().object.decode();
     assert_eq!((&patched["spec"]["replicas"], &patched["status"]["replicas"]), (&json!(1), &json!(1)));
@@ -131,7 +139,15 @@ fn api_29_a_namespace_takes_its_objects_along_and_waits_for_finalizers() {
     let mut bench = Bench::new("", "namespaces");
     let kind = bench.cluster.registry.find("", "v1", "configmaps").unwrap().clone();
     bench.act("", "", |cluster, call| cluster.create(call, json!({"metadata": {"name": "n"}}))).unwrap();
-    let call = Call { kind: &kind, namespace: "n", name: "held", status: false, dry_run: false, now: 0 };
+    let call = Call {
+        kind: &kind,
+        namespace: "n",
+        name: "held",
+        status: false,
+        dry_run: false,
+        validation: Validation::Ignore,
+        now: 0,
+    };
     for body in
         [json!({"metadata": {"name": "held", "finalizers": ["x/y"]}}), json!({"metadata": {"name": "free"}})]
     {

@@ -1,0 +1,154 @@
+//! What becomes of fields that nobody knows and fields told twice: ignored, warned of or refused, as the client asks.
+//!
+//! Answers: with this `fieldValidation`, what is stored of this body, and what is the client told? Wrong types are
+//! refused whatever it says.
+//! 1. Unset means Warn, as on a real server.
+//! 2. A body of another kind than the path's is left as it is: `prepare` refuses it with other words.
+//! 3. A refused body is 400, a refused patch 422 with a cause on `patch`.
+//!
+//! Next: `schema/decode.rs` finds the fields.
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::options::{self, Query};
+use super::patch::PatchKind;
+use super::schema::decode::{self, Decoded};
+use super::status::{ApiError, Cause, Named};
+use super::store::Call;
+
+/// What the client wants of unknown and duplicate fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Validation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// A body that may be stored, and what to warn of.
+pub(crate) type Taken = (Value, Vec<String>);
+
+impl Validation {
+    /// Reads the query of a write; `options` names the kind of its options, for example `CreateOptions`.
+    ///
+    /// # Errors
+    /// 422 for a value that is none of the three.
+    pub(crate) fn parse(query: &Query, options: &str) -> Result<Self, ApiError> {
+        match options::value(query, "fieldValidation") {
+            "" | "Warn" => Ok(Self::Warn),
+            "Ignore" => Ok(Self::Ignore),
+            "Strict" => Ok(Self::Strict),
+            other => {
+                let cause = Cause {
+                    reason: "FieldValueNotSupported",
+                    message: format!(
+                        "Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
+                    ),
+                    field: "fieldValidation".into(),
+                };
+                Err(ApiError::invalid(Named { group: "meta.k8s.io", kind: options, name: "" }, &[cause]))
+            }
+        }
+    }
+
+    fn judge(self, found: Vec<String>) -> Result<Vec<String>, String> {
+        match self {
+            Self::Ignore => Ok(Vec::new()),
+            Self::Warn => Ok(found),
+            Self::Strict if found.is_empty() => Ok(found),
+            Self::Strict => Err(format!("strict decoding error: {}", found.join(", "))),
+        }
+    }
+}
+
+/// Takes a body that is JSON text; the inner error says why it is no JSON.
+///
+/// # Errors
+/// 400 for a wrong type and, if asked for, for unknown and duplicate fields.
+pub(crate) fn take_text(
+    kind: &Kind,
+    body: &[u8],
+    validation: Validation,
+) -> Result<Result<Taken, ApiError>, serde_json::Error> {
+    let raw = || serde_json::from_slice(body).map(|value| Ok((value, Vec::new())));
+    let Some(schema) = kind.schema() else { return raw() };
+    let decoded = decode::text(&schema, !kind.custom, body)?;
+    if is_of(kind, &decoded.value) { Ok(taken(kind, decoded, validation)) } else { raw() }
+}
+
+/// Takes a body that is a value already.
+///
+/// # Errors
+/// Those of `take_text`.
+pub(crate) fn take_value(kind: &Kind, body: Value, validation: Validation) -> Result<Taken, ApiError> {
+    match kind.schema() {
+        Some(schema) if is_of(kind, &body) => {
+            taken(kind, decode::value(&schema, !kind.custom, body), validation)
+        }
+        _ => Ok((body, Vec::new())),
+    }
+}
+
+/// Takes what a patch has made of an object.
+///
+/// # Errors
+/// 422 with a cause on `patch`.
+pub(crate) fn take_patched(
+    call: &Call<'_>,
+    language: PatchKind,
+    patch: &[u8],
+    document: Value,
+) -> Result<Taken, ApiError> {
+    let kind = call.kind;
+    let Some(schema) = kind.schema().filter(|_| is_of(kind, &document)) else {
+        return Ok((document, Vec::new()));
+    };
+    let mut found = in_patch(language, patch);
+    let shown = document.to_string();
+    let Decoded { value, faults } = decode::value(&schema, !kind.custom, document);
+    found.extend(faults.fields(kind.custom));
+    let refused = faults.refused().map(str::to_owned);
+    let judged = refused.map_or_else(|| call.validation.judge(found), Err);
+    judged.map(|warnings| (value, warnings)).map_err(|why| {
+        let nothing = Named { group: "", kind: "", name: "" };
+        ApiError::invalid(nothing, &[Cause::invalid("patch", &shown, &why)])
+    })
+}
+
+fn is_of(kind: &Kind, body: &Value) -> bool {
+    let says = |name: &str, wanted: &str| match body.get(name) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty() || text == wanted,
+        Some(_) => false,
+    };
+    body.is_object() && says("kind", &kind.kind) && says("apiVersion", &kind.api_version())
+}
+
+fn taken(kind: &Kind, decoded: Decoded, validation: Validation) -> Result<Taken, ApiError> {
+    let Decoded { value, faults } = decoded;
+    let refused = faults.refused().map(str::to_owned);
+    let judged = refused.map_or_else(|| validation.judge(faults.fields(kind.custom)), Err);
+    judged.map(|warnings| (value, warnings)).map_err(|why| {
+        ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {why}",
+            kind.kind, kind.version, kind.kind
+        ))
+    })
+}
+
+/// What is wrong with the patch itself.
+fn in_patch(language: PatchKind, patch: &[u8]) -> Vec<String> {
+    let duplicates = decode::duplicates(patch);
+    if language != PatchKind::Json {
+        return duplicates;
+    }
+    let mut found: Vec<String> = duplicates.into_iter().map(|text| format!("json patch {text}")).collect();
+    let operations: Vec<Value> = serde_json::from_slice(patch).unwrap_or_default();
+    for (index, operation) in operations.iter().enumerate() {
+        let names = operation.as_object().into_iter().flat_map(|operation| operation.keys());
+        for name in names.filter(|name| !matches!(name.as_str(), "op" | "path" | "from" | "value")) {
+            found.push(format!("json patch unknown field \"[{index}].{name}\""));
+        }
+    }
+    found
+}
