@@ -15,6 +15,7 @@
 //! `world` is the one lock between them. README.md tells which behaviours of a real server are there.
 mod admin;
 mod builder;
+mod chaos;
 mod clock;
 mod cluster;
 mod door;
@@ -35,6 +36,7 @@ mod yaml;
 #[cfg(feature = "cli")]
 pub use admin::ADMIN_PORT;
 pub use builder::{Builder, StartError};
+pub use chaos::Chaos;
 pub use clock::Clock;
 pub use cluster::status::ApiError;
 pub use fault::Fault;

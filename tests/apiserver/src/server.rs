@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::admin::Admin;
 use crate::builder::{Builder, StartError};
+use crate::chaos::Chaos;
 use crate::clock::Clock;
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation;
@@ -99,6 +100,12 @@ impl ApiServer {
     #[must_use]
     pub fn faults(&self) -> Faults {
         Faults::new(Arc::clone(&self.world), Arc::clone(&self.door))
+    }
+
+    /// A seeded source of faults for these resources: see `Chaos`.
+    #[must_use]
+    pub fn chaos(&self, seed: u64, resources: &[&str]) -> Chaos {
+        Chaos::new(self.faults(), seed, resources)
     }
 
     /// The clock of this server: real, until a test sets or moves it.

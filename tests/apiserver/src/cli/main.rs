@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use informer_apiserver::{ADMIN_PORT, ApiServer, Builder};
+use informer_apiserver::{ADMIN_PORT, ApiServer, Builder, Chaos};
 
 /// An in-memory Kubernetes API server for tests and tries. Nothing is kept: when it ends, all objects are gone.
 ///
@@ -76,6 +76,15 @@ struct Serve {
     /// Fix uids and generated names
     #[arg(long)]
     seed: Option<u64>,
+    /// Break something every --chaos-period, as this seed says; each fault is printed to stderr
+    #[arg(long, value_name = "SEED")]
+    chaos: Option<u64>,
+    /// Milliseconds between the faults of --chaos
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2_000)]
+    chaos_period: u64,
+    /// A resource that --chaos may single out; may be given several times
+    #[arg(long, value_name = "RESOURCE")]
+    chaos_resource: Vec<String>,
     /// Threads that serve requests
     #[arg(long, default_value_t = 2)]
     workers: usize,
@@ -121,6 +130,26 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
+/// Breaks one thing after another, until the program ends or the port is lost.
+async fn break_things(mut chaos: Chaos, period: Duration) {
+    loop {
+        actix_web::rt::time::sleep(period).await;
+        let step = actix_web::rt::task::spawn_blocking(move || {
+            let told = chaos.trail().len();
+            let done = chaos.step();
+            for fault in &chaos.trail()[told..] {
+                eprintln!("chaos: {}", serde_json::json!(fault));
+            }
+            done.map(|()| chaos)
+        });
+        match step.await {
+            Ok(Ok(stepped)) => chaos = stepped,
+            Ok(Err(error)) => return eprintln!("chaos ends: {error}"),
+            Err(_ended) => return,
+        }
+    }
+}
+
 impl Serve {
     fn builder(&self) -> Builder {
         let mut builder = ApiServer::builder()
@@ -160,6 +189,11 @@ impl Serve {
             println!("{}", server.url());
             if let Some(addr) = server.admin_addr() {
                 println!("admin: http://{addr}");
+            }
+            if let Some(seed) = self.chaos {
+                let resources: Vec<&str> = self.chaos_resource.iter().map(String::as_str).collect();
+                let period = Duration::from_millis(self.chaos_period.max(1));
+                actix_web::rt::spawn(break_things(server.chaos(seed, &resources), period));
             }
             asked.await;
             Ok(())

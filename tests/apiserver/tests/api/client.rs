@@ -4,7 +4,7 @@
 //! 1. Every read has a timeout, so a server that hangs fails a test instead of stopping it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use informer_apiserver::ApiServer;
@@ -67,6 +67,15 @@ pub(crate) fn open(
         body.len()
     );
     socket.write_all(&[request.as_bytes(), body].concat()).unwrap();
+    Incoming::read_head(BufReader::new(socket)).unwrap()
+}
+
+/// Asks by GET where anything may fail, and nothing takes longer than `patience`.
+pub(crate) fn try_get(addr: SocketAddr, path: &str, patience: Duration) -> io::Result<Incoming> {
+    let mut socket = TcpStream::connect_timeout(&addr, patience)?;
+    socket.set_read_timeout(Some(patience))?;
+    let request = format!("GET {} HTTP/1.1\r\nHost: {addr}\r\n\r\n", encoded(path));
+    socket.write_all(request.as_bytes())?;
     Incoming::read_head(BufReader::new(socket))
 }
 
@@ -111,11 +120,13 @@ pub(crate) fn watch(server: &ApiServer, path: &str) -> Incoming {
 }
 
 impl Incoming {
-    fn read_head(mut reader: BufReader<TcpStream>) -> Self {
+    fn read_head(mut reader: BufReader<TcpStream>) -> io::Result<Self> {
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
+            if reader.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             let line = line.trim_end().to_owned();
             if line.is_empty() {
                 break;
@@ -128,7 +139,7 @@ impl Incoming {
         };
         let headers = lines.iter().skip(1).filter_map(header).collect();
         let head = Answer { code: code.expect("a status line"), headers, body: Vec::new() };
-        Self { head, reader, pending: Vec::new(), left_in_chunk: 0 }
+        Ok(Self { head, reader, pending: Vec::new(), left_in_chunk: 0 })
     }
 
     fn is_chunked(&self) -> bool {

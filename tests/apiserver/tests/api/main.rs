@@ -4,6 +4,7 @@
 //! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
 mod admin;
 mod bodies;
+mod chaos;
 mod client;
 mod command;
 mod discovery;
