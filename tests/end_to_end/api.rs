@@ -1,8 +1,8 @@
 //! What scenarios ask of a server over HTTP: pods written one by one or by the thousand, and the server's own list.
 //!
 //! Answers "how does the world change, and what does the server itself say is there?" It goes through
-//! `Client::request`, so the same bytes reach both servers. Every verb panics when the server refuses: a scenario
-//! that cannot write proves nothing.
+//! `Client::request`, so the same bytes reach both servers. Every verb but `try_...` panics when the server refuses: a
+//! scenario that cannot write proves nothing.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,25 @@ const AT_ONCE: usize = 16;
 /// What a server holds: by key, the uid and version.
 pub(crate) type Listing = BTreeMap<ObjectKey, (Uid, ResourceVersion)>;
 
+/// The content type of a JSON merge patch.
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+
 /// Writes and lists as the administrator.
+#[derive(Clone)]
 pub(crate) struct Api {
     client: Client,
 }
 
 #[derive(Deserialize)]
 struct Listed {
+    metadata: ListMetadata,
     items: Vec<Written>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMetadata {
+    resource_version: String,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +88,7 @@ impl Api {
     pub(crate) async fn label(&self, namespace: &str, name: &str, app: &str) -> ResourceVersion {
         let patch = json!({"metadata": {"labels": {"app": app}}}).to_string().into_bytes();
         let path = format!("{}/{name}", pods(namespace));
-        let body = Some(("application/merge-patch+json", patch));
+        let body = Some((MERGE_PATCH, patch));
         version(&self.ask(Method::PATCH, &path, body).await)
     }
 
@@ -117,11 +128,26 @@ impl Api {
         listed.items.into_iter().map(|written| written.metadata.entry()).collect()
     }
 
+    /// The newest version of the server.
+    pub(crate) async fn version(&self) -> ResourceVersion {
+        let body = self.ask(Method::GET, "/api/v1/namespaces/default/pods?limit=1", None).await;
+        let listed: Listed = serde_json::from_slice(&body).expect("a list");
+        listed.metadata.resource_version.parse().expect("a version")
+    }
+
+    /// Any request, whatever comes of it.
+    pub(crate) async fn try_ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, Vec<u8>)>,
+    ) -> Result<Bytes, Error> {
+        Ok(self.client.request(method, path, body).await?.into_body())
+    }
+
     async fn ask(&self, method: Method, path: &str, body: Option<(&str, Vec<u8>)>) -> Bytes {
-        match self.client.request(method.clone(), path, body).await {
-            Ok(answer) => answer.into_body(),
-            Err(error) => panic!("{method} {path}: {error}"),
-        }
+        let answer = self.try_ask(method.clone(), path, body).await;
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 }
 
@@ -135,11 +161,13 @@ impl Metadata {
     }
 }
 
-fn pods(namespace: &str) -> String {
+/// The path of a namespace's pods.
+pub(crate) fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-fn pod(name: &str) -> Value {
+/// A small pod.
+pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": "first"}},

@@ -53,11 +53,13 @@ impl<S: Send + Sync + 'static> Followed<S> {
 
     /// Waits until store and first subscriber hold exactly this.
     pub(crate) async fn holds(&self, expected: &Listing) {
-        eventually("the store is the server's list", || {
-            differences(expected, &content(&self.informer.snapshot()))
-        })
-        .await;
+        eventually("the store is the server's list", || self.differs(expected)).await;
         self.first.agrees(&self.informer).await;
+    }
+
+    /// Whether the store is this now; the error says what differs.
+    pub(crate) fn differs(&self, expected: &Listing) -> Result<(), String> {
+        differences(expected, &content(&self.informer.snapshot()))
     }
 
     /// Waits for a state.

@@ -15,31 +15,59 @@ mod followed;
 mod relay;
 mod server;
 mod stage;
+mod trial;
+mod workload;
 
 mod access;
+mod disasters;
 mod live;
+mod network;
 mod outages;
 mod rewind;
 mod scale;
 mod scope;
+mod server_faults;
 mod streaming;
 mod subscribers;
 mod sync;
 
-/// One test for each scenario on an in-memory server of its own, and one for all of them on one control plane.
+/// One test for each scenario on an in-memory server of its own, and one for all of them on one control plane, in turn
+/// or `at once`.
 macro_rules! group {
     ($group:ident: $($file:ident::$scenario:ident),+ $(,)?) => {
+        group! { $group on real: $($file::$scenario),+ }
+    };
+    ($group:ident on $real:ident: $($file:ident::$scenario:ident),+ $(,)?) => {
         mod $group {
             mod memory {
                 $(#[test]
                 fn $scenario() {
-                    crate::stage::on_memory(crate::stage::scenario!($file::$scenario));
+                    crate::stage::on_memory(&crate::stage::scenario!($file::$scenario));
                 })+
             }
 
             #[test]
             fn real() {
-                crate::stage::on_real(&[$(crate::stage::scenario!($file::$scenario)),+]);
+                let server = crate::server::Server::$real();
+                crate::stage::on_real(server, &[$(crate::stage::scenario!($file::$scenario)),+]);
+            }
+        }
+    };
+}
+
+/// The same for scenarios that mostly wait and leave their server alone: one test in memory too.
+macro_rules! group_at_once {
+    ($group:ident: $($file:ident::$scenario:ident),+ $(,)?) => {
+        mod $group {
+            #[test]
+            fn memory() {
+                crate::stage::at_once_on_memory(&[$(crate::stage::scenario!($file::$scenario)),+]);
+            }
+
+            #[test]
+            fn real() {
+                let server = crate::server::Server::real();
+                crate::stage::at_once_on_real(server, &[$(crate::stage::scenario!($file::$scenario)),+]);
             }
         }
     };
@@ -77,12 +105,44 @@ group! { rewound:
     rewind::a_restored_backup_takes_the_store_back,
 }
 
+group! { struck:
+    disasters::a_restarted_server,
+    disasters::a_server_that_is_dead_for_five_seconds,
+    disasters::a_server_that_is_frozen_for_twenty_seconds,
+    disasters::an_older_copy_of_etcd,
+}
+
+group! { forgetful on real_without_watch_cache:
+    disasters::a_past_that_is_forgotten_in_a_gap,
+    disasters::a_past_that_is_forgotten_between_two_pages,
+}
+
+group_at_once! { cut_off:
+    network::connections_refused_for_fifteen_seconds,
+    network::open_connections_that_fall_silent,
+    network::a_wire_that_breaks_every_few_kilobytes,
+    network::a_wire_of_twenty_kilobytes_a_second,
+    network::lives_that_end_and_begin_inside_a_gap,
+    network::a_load_balancer_that_finds_no_server,
+    network::an_overloaded_server_that_names_a_wait,
+    network::a_watch_list_that_stops_in_its_middle,
+}
+
 /// What only the in-memory server can be made to do.
 mod memory {
     #[test]
     fn a_list_is_decoded_before_its_last_byte_and_published_after_it() {
         let scenario =
             crate::stage::scenario!(streaming::a_list_is_decoded_before_its_last_byte_and_published_after_it);
-        crate::stage::on_memory(scenario);
+        crate::stage::on_memory(&scenario);
+    }
+
+    #[test]
+    fn its_faults() {
+        crate::stage::at_once_on_memory(&[
+            crate::stage::scenario!(server_faults::a_watch_list_that_never_ends),
+            crate::stage::scenario!(server_faults::a_version_that_is_gone_as_an_answer),
+            crate::stage::scenario!(server_faults::windows_of_refusals_that_the_workload_meets_too),
+        ]);
     }
 }

@@ -58,8 +58,8 @@ pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_told_twice(s
 pub(crate) async fn a_missed_deletion_is_found_by_the_relist(stage: Stage) {
     let (api, namespace) = (&stage.api, &*stage.namespace);
     api.create_many(namespace, 10).await;
-    let relay = Relay::to(stage.server.address()).await;
-    let all = each_way(&stage, &stage.server.client_through(relay.address())).await;
+    let relay = Relay::to(&stage.server).await;
+    let all = each_way(&stage, &stage.server.client_through(&relay)).await;
 
     relay.cut();
     api.delete(namespace, "pod-00001").await;

@@ -14,6 +14,7 @@ use informer_control_plane::{Binaries, ControlPlane, EtcdBackup};
 use serde_json::json;
 
 use crate::api::Api;
+use crate::relay::Relay;
 
 /// A server that scenarios run against.
 pub(crate) enum Server {
@@ -45,6 +46,13 @@ impl Server {
         Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
     }
 
+    /// A real control plane whose kube-apiserver asks etcd for everything, so that what etcd forgets is forgotten.
+    pub(crate) fn real_without_watch_cache() -> Option<Self> {
+        let binaries = Binaries::find_or_skip()?;
+        let plane = ControlPlane::builder(binaries).apiserver_flag("--watch-cache=false").start();
+        Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
+    }
+
     /// A client that may do everything.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.config(None)).expect("the server's own kubeconfig is sound")
@@ -55,10 +63,14 @@ impl Server {
         configured(&self.kubeconfig(), context)
     }
 
-    /// The same through a relay at `address`.
-    pub(crate) fn client_through(&self, address: SocketAddr) -> Client {
-        let text = self.kubeconfig().replace(&self.address().to_string(), &address.to_string());
-        Client::new(configured(&text, None)).expect("the server's own kubeconfig is sound")
+    /// The same through a relay, also when that answers itself.
+    pub(crate) fn client_through(&self, relay: &Relay) -> Client {
+        let text = self.kubeconfig().replace(&self.address().to_string(), &relay.address().to_string());
+        let mut config = configured(&text, None);
+        if let (Some(own), Some(relays)) = (self.ca_pem(), relay.certificate()) {
+            config = config.certificate_authority(format!("{own}\n{relays}"));
+        }
+        Client::new(config).expect("the server's own kubeconfig is sound")
     }
 
     /// The in-memory server, where there is no real one that could play this.
@@ -139,6 +151,38 @@ impl Server {
         .await;
     }
 
+    /// Makes the server forget the past, and leaves its open watches as they are.
+    ///
+    /// A kube-apiserver with a watch cache hides from its clients what etcd has forgotten.
+    pub(crate) async fn compact(self: &Arc<Self>, api: &Api) {
+        // The present must not be the first version that is kept already.
+        api.create_some("default").await;
+        let version = api.version().await.to_string();
+        self.blocking(move |server| match server {
+            Self::Memory(_) => {
+                let faults = server.in_memory().faults();
+                faults.compact();
+                faults.expire_continue_tokens();
+            }
+            Self::Real(plane) => plane.compact_etcd(version.parse().expect("a revision")).expect("etcd runs"),
+        })
+        .await;
+    }
+
+    /// Ends the server in good order and starts it again.
+    pub(crate) async fn restart(self: &Arc<Self>) {
+        self.blocking(|server| match server {
+            Self::Memory(_) => {
+                let mut server = server.in_memory();
+                server.faults().end_watches();
+                server.stop();
+                server.start_again().expect("the port is still free");
+            }
+            Self::Real(plane) => plane.restart_apiserver().expect("it starts again"),
+        })
+        .await;
+    }
+
     /// Copies the whole state.
     pub(crate) async fn backup(self: &Arc<Self>) -> Backup {
         self.blocking(|server| match server {
@@ -183,6 +227,11 @@ impl Server {
         }
     }
 
+    /// Whether it speaks HTTPS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.url().starts_with("https://")
+    }
+
     fn holding(builder: informer_apiserver::Builder) -> Self {
         let server = builder.start_blocking().expect("loopback has a free port");
         Self::Memory(Box::new(Mutex::new(server)))
@@ -192,6 +241,13 @@ impl Server {
         match self {
             Self::Memory(_) => self.in_memory().url(),
             Self::Real(plane) => plane.url(),
+        }
+    }
+
+    fn ca_pem(&self) -> Option<String> {
+        match self {
+            Self::Memory(_) => self.in_memory().ca_pem().map(str::to_owned),
+            Self::Real(plane) => Some(plane.ca_pem().to_owned()),
         }
     }
 

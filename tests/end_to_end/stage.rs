@@ -5,6 +5,7 @@
 //! 2. No scenario waits for ever: each has a limit, and each wait within it a shorter one.
 //! 3. When a scenario has ended, the threads of its runtime have ended too.
 //! 4. On a control plane, the scenarios behind a failed one still run; all failures are named at the end.
+//! 5. Scenarios that leave their server alone may be played on it at once, each on a thread of its own.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ const SCENARIO: Duration = Duration::from_secs(120);
 /// How often a condition without a notification of its own is looked at.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
+/// The environment variable that fixes what is random.
+const SEED: &str = "INFORMER_SEED";
+
 /// A scenario and its name.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
@@ -40,6 +44,8 @@ pub(crate) struct Stage {
     pub(crate) api: Api,
     pub(crate) runtime: Runtime,
     pub(crate) namespace: String,
+    /// What is random in a scenario is drawn from this.
+    pub(crate) seed: u64,
 }
 
 /// Names a scenario by its function.
@@ -54,21 +60,44 @@ macro_rules! scenario {
 pub(crate) use scenario;
 
 /// Runs one on an in-memory server of its own.
-pub(crate) fn on_memory(scenario: Scenario) {
+pub(crate) fn on_memory(scenario: &Scenario) {
     let server = Arc::new(Server::memory());
-    play(&server, &scenario).unwrap_or_else(|why| panic!("{} in memory: {why}", scenario.name));
+    play(&server, scenario).unwrap_or_else(|why| panic!("{} in memory: {why}", scenario.name));
+}
+
+/// Runs all of them at once, each on an in-memory server of its own.
+pub(crate) fn at_once_on_memory(scenarios: &[Scenario]) {
+    at_once(scenarios, |scenario| play(&Arc::new(Server::memory()), scenario));
 }
 
 /// Runs them in turn on one control plane, if there are binaries.
-pub(crate) fn on_real(scenarios: &[Scenario]) {
-    let Some(server) = Server::real().map(Arc::new) else { return };
-    let mut failures = Vec::new();
-    for scenario in scenarios {
-        if let Err(why) = play(&server, scenario) {
-            failures.push(format!("{}: {why}", scenario.name));
-        }
-    }
-    assert!(failures.is_empty(), "on the control plane:\n{}", failures.join("\n"));
+pub(crate) fn on_real(server: Option<Server>, scenarios: &[Scenario]) {
+    let Some(server) = server.map(Arc::new) else { return };
+    judge(scenarios.iter().map(|scenario| (scenario, play(&server, scenario))));
+}
+
+/// Runs all of them at once on one control plane, if there are binaries.
+pub(crate) fn at_once_on_real(server: Option<Server>, scenarios: &[Scenario]) {
+    let Some(server) = server.map(Arc::new) else { return };
+    at_once(scenarios, |scenario| play(&server, scenario));
+}
+
+fn at_once(scenarios: &[Scenario], play: impl Fn(&Scenario) -> Result<(), String> + Sync) {
+    std::thread::scope(|threads| {
+        let played = scenarios.iter().map(|scenario| (scenario, threads.spawn(|| play(scenario))));
+        let played: Vec<_> = played.collect();
+        judge(played.into_iter().map(|(scenario, thread)| {
+            (scenario, thread.join().unwrap_or_else(|_| Err("its thread panicked".to_owned())))
+        }));
+    });
+}
+
+fn judge<'a>(played: impl Iterator<Item = (&'a Scenario, Result<(), String>)>) {
+    let failed = |(scenario, result): (&Scenario, Result<(), String>)| {
+        Some(format!("{}: {}", scenario.name, result.err()?))
+    };
+    let failures: Vec<String> = played.filter_map(failed).collect();
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
 /// Runs one, and says how long it took.
@@ -76,7 +105,7 @@ fn play(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String> {
     actix_rt::Runtime::new().expect("a runtime").block_on(async {
         let began = Instant::now();
         let stage = Stage::set(server, scenario.name).await;
-        let runtime = stage.runtime.clone();
+        let (runtime, seed) = (stage.runtime.clone(), stage.seed);
         let played = actix_rt::spawn(timeout(SCENARIO, (scenario.play)(stage))).await;
         runtime.shutdown().await;
         let result = match played {
@@ -84,6 +113,7 @@ fn play(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String> {
             Ok(Err(_)) => Err(format!("not at its end after {SCENARIO:?}")),
             Err(error) => Err(panic_text(error)),
         };
+        let result = result.map_err(|why| format!("{why} ({SEED}={seed} draws the same again)"));
         let verdict = if result.is_ok() { "ok" } else { "FAILED" };
         eprintln!("{}: {} {verdict} after {:.1?}", server.name(), scenario.name, began.elapsed());
         result
@@ -103,7 +133,9 @@ impl Stage {
         let namespace = namespace.trim_end_matches('-').to_owned();
         api.create_namespace(&namespace).await;
         let runtime = Runtime::threads().start().expect("threads");
-        Self { server: Arc::clone(server), api, runtime, namespace }
+        let seed = std::env::var(SEED).map(|seed| seed.parse().expect("a number"));
+        let seed = seed.unwrap_or_else(|_| fastrand::u64(..));
+        Self { server: Arc::clone(server), api, runtime, namespace, seed }
     }
 
     /// Follows this stage's pods, watch-list first, and waits for the first list.

@@ -30,7 +30,8 @@ pub struct ReflectorConfig {
     pub min_watch_timeout: Duration,
     /// The waits after failures.
     pub backoff: BackoffPolicy,
-    /// A watch-list that brings no frame for so long before its end bookmark has failed. 90 s.
+    /// A watch-list that brings no object it had not brought for so long, before its end bookmark, has failed: changes
+    /// of objects it has brought already put nothing off. 90 s.
     pub initial_events_deadline: Duration,
     /// A watch without a frame that ends sooner than this (and than the last wait) is a failure. 10 s.
     pub short_watch: Duration,

@@ -6,7 +6,8 @@
 //!    nothing for what was deleted again.
 //! 2. A source that does not know watch-lists is not asked for one again in the life of this machine; one that
 //!    failed otherwise is listed once instead, and asked again by the next relist.
-//! 3. A stream that brings no frame for `initial_events_deadline` before its end bookmark is cut.
+//! 3. A stream that comes to hold no more than before for `initial_events_deadline`, before its end bookmark, is cut:
+//!    initial events are new objects, and live changes may go on for ever behind ones that never end.
 //! 4. No call moves more than [`SLICE`] objects: what is longer is gathered over several, with `Effect::Yield`
 //!    between them.
 //!
@@ -35,6 +36,8 @@ pub(super) struct InitialEvents<S> {
     asked: AskedVersion,
     pub(super) deadline: Duration,
     content: Content<S>,
+    /// The most that `content` has held.
+    most: usize,
     received: u64,
 }
 
@@ -80,6 +83,10 @@ impl<S> Content<S> {
         None
     }
 
+    fn len(&self) -> usize {
+        self.objects.len() + self.set_aside.len()
+    }
+
     fn remove(&mut self, key: &ObjectKey) {
         self.objects.remove(key);
         self.set_aside.remove(key);
@@ -102,6 +109,7 @@ impl<S> ListWatchMachine<S> {
             asked,
             deadline: at.now.saturating_add(self.config.initial_events_deadline),
             content: Content { objects: BTreeSet::new(), set_aside: BTreeMap::new() },
+            most: 0,
             received: 0,
         });
     }
@@ -111,7 +119,6 @@ impl<S> ListWatchMachine<S> {
         initial.stream.head_at.get_or_insert(at.now);
         if !parts.is_empty() {
             self.last_frame_at = Some(at.now);
-            initial.deadline = at.now.saturating_add(self.config.initial_events_deadline);
         }
         let mut parts = parts.into_iter();
         let mut end = None;
@@ -120,6 +127,10 @@ impl<S> ListWatchMachine<S> {
         {
             initial.received += u64::from(matches!(part, WatchPart::Applied(_) | WatchPart::SetAside(_)));
             end = initial.content.absorb(part);
+            if initial.content.len() > initial.most {
+                initial.most = initial.content.len();
+                initial.deadline = at.now.saturating_add(self.config.initial_events_deadline);
+            }
         }
         self.state = SourceState::Listing { received: initial.received };
         if let Some(version) = end {

@@ -1,0 +1,149 @@
+//! Disasters of the network: the server is well, and the way to it is not.
+//!
+//! Answers "what does a bad wire do to an informer?" These do nothing to their server, so all of them may be played on
+//! one at once, each with wires of its own.
+
+use std::time::Duration;
+
+use actix_informer::core::reflector::ReflectorConfig;
+
+use crate::relay::Relay;
+use crate::stage::{Stage, until};
+use crate::trial::{Observer, Trial};
+
+/// Longest time from the silence of all open connections to the next event.
+const SILENCE: Duration = Duration::from_secs(40);
+
+pub(crate) async fn connections_refused_for_fifteen_seconds(stage: Stage) {
+    let trial = Trial::begin(stage).await;
+    trial.wires(Relay::refuse);
+    trial.lasts(Duration::from_secs(15)).await;
+    trial.wires(Relay::mend);
+    trial.ends().await;
+}
+
+pub(crate) async fn open_connections_that_fall_silent(stage: Stage) {
+    let trial = Trial::begin(stage).await;
+    trial.wires(Relay::silence);
+    let mark = trial.mark().await;
+    let repaired = trial.arrives(&mark).await;
+    assert!(repaired <= SILENCE, "repaired only after {repaired:?}");
+    for observer in &trial.observers {
+        let counters = observer.pods.counters();
+        assert_eq!((counters.renewals, counters.relists, counters.failures), (1, 0, 0), "{counters:?}");
+    }
+    trial.ends().await;
+}
+
+pub(crate) async fn a_wire_that_breaks_every_few_kilobytes(stage: Stage) {
+    let trial = Trial::begin_with(stage, 5, |_| {}).await;
+    trial.wires(|wire| wire.fray(12_000));
+    for _ in 0..2 {
+        for Observer { wire, pods, .. } in &trial.observers {
+            let (connections, watches) = (wire.connections(), pods.counters().watches);
+            until("the watch breaks twice", || pods.counters().watches >= watches + 2).await;
+            assert!(wire.connections() >= connections + 2, "each on a connection of its own");
+        }
+        let mark = trial.mark().await;
+        trial.arrives(&mark).await;
+    }
+    trial.wires(Relay::mend);
+    trial.ends().await;
+}
+
+pub(crate) async fn a_wire_of_twenty_kilobytes_a_second(stage: Stage) {
+    let trial = Trial::begin_with(stage, 8, |wire| wire.slow(20_000)).await;
+    for _ in 0..3 {
+        let mark = trial.mark().await;
+        trial.arrives(&mark).await;
+    }
+    // The wire stays as it is: what it carries is enough.
+    trial.ends().await;
+}
+
+pub(crate) async fn lives_that_end_and_begin_inside_a_gap(stage: Stage) {
+    const LIVES: usize = 5;
+    let trial = Trial::begin(stage).await;
+    let name = |n: usize| format!("phoenix-{n}");
+    for n in 0..LIVES {
+        trial.create(&name(n)).await;
+    }
+    let mark = trial.mark().await;
+    trial.arrives(&mark).await;
+    let key = |n| trial.stage.key(&name(n));
+    let known = |n| trial.observers.iter().map(move |observer| observer.pods.informer.lister().get(&key(n)));
+    let first: Vec<Vec<_>> = (0..LIVES).map(|n| known(n).collect()).collect();
+
+    trial.wires(Relay::cut);
+    for n in 0..LIVES {
+        trial.stage.api.delete(&trial.stage.namespace, &name(n)).await;
+        trial.create(&name(n)).await;
+    }
+    let mark = trial.mark().await;
+    trial.wires(Relay::mend);
+    trial.arrives(&mark).await;
+    for n in 0..LIVES {
+        for (before, now) in first[n].iter().zip(known(n)) {
+            let (before, now) = (before.as_ref().expect("it was there"), now.expect("it is there again"));
+            assert!(!now.is_same_life_as(before), "{before:?} is {now:?}");
+        }
+    }
+    trial.ends().await;
+}
+
+pub(crate) async fn a_load_balancer_that_finds_no_server(stage: Stage) {
+    let trial = Trial::begin(stage).await;
+    for (head, body) in [
+        ("500 Internal Server Error", r#"{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}"#),
+        ("502 Bad Gateway", "<html>Bad Gateway</html>"),
+        ("503 Service Unavailable", "no healthy upstream"),
+        ("504 Gateway Timeout", ""),
+    ] {
+        let failures: Vec<u64> = trial.failures();
+        trial.wires(|wire| wire.answer(answer(head, body)));
+        for (observer, before) in trial.observers.iter().zip(failures) {
+            until("the answer is a failure", || observer.pods.counters().failures > before).await;
+        }
+        trial.wires(Relay::mend);
+        let mark = trial.mark().await;
+        trial.arrives(&mark).await;
+    }
+    trial.ends().await;
+}
+
+pub(crate) async fn an_overloaded_server_that_names_a_wait(stage: Stage) {
+    let trial = Trial::begin(stage).await;
+    let text = "Too many requests, please try again later.\n";
+    trial.wires(|wire| wire.answer(answer("429 Too Many Requests\r\nRetry-After: 1", text)));
+    for observer in &trial.observers {
+        until("each 429 is waited for", || observer.pods.counters().overloaded >= 3).await;
+    }
+    trial.wires(Relay::mend);
+    let mark = trial.mark().await;
+    trial.arrives(&mark).await;
+    for observer in &trial.observers {
+        assert_eq!(observer.pods.counters().relists, 0, "it goes on where it was");
+    }
+    trial.ends().await;
+}
+
+/// The initial events stop in the middle, and the connection stays. A server that goes on sending changes and never
+/// says that the initial events are over is in `server_faults.rs`: a wire cannot play that.
+pub(crate) async fn a_watch_list_that_stops_in_its_middle(stage: Stage) {
+    /// More than a TLS handshake, less than thirty pods.
+    const STALL: u64 = 8_000;
+    let mut trial = Trial::begin(stage).await;
+    let impatient = |config| ReflectorConfig { initial_events_deadline: Duration::from_secs(4), ..config };
+    let stalled = trial.observe("stalled", impatient, |wire| wire.stall(STALL)).await;
+    until("it stops in its middle", || stalled.wire.received() >= STALL).await;
+    stalled.wire.mend();
+    stalled.pods.streams().await;
+    let counters = stalled.pods.counters();
+    assert_eq!((counters.watch_lists, counters.lists, counters.failures), (1, 1, 1), "{counters:?}");
+    trial.ends().await;
+}
+
+fn answer(head: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}

@@ -1,0 +1,221 @@
+//! Informers with their subscribers, a random workload, and a wire of its own for each informer: what a disaster meets.
+//!
+//! Answers "has anybody been told anything but the truth?" It begins healthy; a scenario then does its worst, and `ends`
+//! is the verdict. Invariants:
+//! 1. Two ways to the server are on trial each time: watch-list, and paged list with a watch.
+//! 2. Each informer has three subscribers: one that is told the newest, one that is told every event, and one slower
+//!    than the world, who must be told the newest as well.
+//! 3. `ends` wants three things that no disaster excuses: the store is the server's list; each subscriber's events,
+//!    replayed, are the store; none of them contradicted another.
+//! 4. The workload outlives the disaster: the end is compared only after more was written.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use actix_informer::core::reflector::ReflectorConfig;
+use actix_informer::prelude::*;
+use actix_informer::testing::Recorder;
+use tokio::time::{Instant, sleep};
+
+use crate::api::{pod, pods};
+use crate::followed::{Followed, Watched};
+use crate::relay::Relay;
+use crate::stage::{LOOK, Pod, Stage, eventually};
+use crate::workload::{Plan, Workload};
+
+/// Writes a second, unless a scenario has no use for so many.
+pub(crate) const BUSY: u32 = 60;
+/// How long it may take from the end of a disaster to agreement: above the longest wait between two attempts.
+const REPAIR: Duration = Duration::from_secs(70);
+/// How often the server is asked anew for its list, when a write of unknown fate may have come true.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// How long the slow subscriber takes for each event.
+const SLOWNESS: Duration = Duration::from_millis(30);
+/// How many bytes may wait for who is told every event.
+const EVERY_BYTES: usize = 32 << 20;
+const PAGE: u32 = 20;
+
+/// Everything under one disaster.
+pub(crate) struct Trial {
+    pub(crate) stage: Stage,
+    pub(crate) observers: Vec<Observer>,
+    pub(crate) workload: Workload,
+    marks: AtomicU64,
+}
+
+/// An informer behind a wire, with its subscribers.
+pub(crate) struct Observer {
+    pub(crate) name: &'static str,
+    pub(crate) wire: Relay,
+    pub(crate) pods: Followed<Pod>,
+    every: Watched<Pod>,
+    slow: Watched<Pod>,
+}
+
+/// One pod, written to see whether it arrives.
+pub(crate) struct Mark {
+    pub(crate) key: ObjectKey,
+    written: Instant,
+}
+
+impl Trial {
+    /// A busy world, in which both informers have synced and stream.
+    pub(crate) async fn begin(stage: Stage) -> Self {
+        Self::begin_with(stage, BUSY, |_| {}).await
+    }
+
+    /// The same with so many writes a second, and wires of some kind from the beginning.
+    pub(crate) async fn begin_with(stage: Stage, writes_per_second: u32, wire: impl Fn(&Relay)) -> Self {
+        let mut namespaces = vec![stage.namespace.clone()];
+        for more in ["b", "c"] {
+            let namespace = format!("{}-{more}", stage.namespace);
+            stage.api.create_namespace(&namespace).await;
+            namespaces.push(namespace);
+        }
+        let plan = Plan { namespaces, label: label(&stage), writes_per_second, seed: stage.seed };
+        let workload = Workload::start(&stage.api, &plan);
+        workload.goes_on(30).await;
+        let mut trial = Self { stage, observers: Vec::new(), workload, marks: AtomicU64::new(0) };
+        trial.observe("streamed", |config| config, &wire).await;
+        let listed = |config| ReflectorConfig { watch_list: false, page_size: Some(PAGE), ..config };
+        trial.observe("listed", listed, &wire).await;
+        for observer in &trial.observers {
+            observer.pods.informer.synced_within(REPAIR).await.expect("it syncs");
+            observer.pods.streams().await;
+        }
+        trial
+    }
+
+    /// Starts one more informer behind a wire of its own.
+    pub(crate) async fn observe(
+        &mut self,
+        name: &'static str,
+        configure: impl FnOnce(ReflectorConfig) -> ReflectorConfig,
+        set: impl FnOnce(&Relay),
+    ) -> &Observer {
+        let wire = Relay::to(&self.stage.server).await;
+        set(&wire);
+        let client = self.stage.server.client_through(&wire);
+        let source = client.resource::<Pod>().labels(label(&self.stage));
+        let config = configure(ReflectorConfig::new("pods"));
+        let source = source.source(&self.stage.runtime, config).expect("a sound selector");
+        let builder = Informer::builder(&self.stage.runtime, name).source_with(source);
+        let pods = Followed::start(builder, &[]);
+        let options = SubscribeOptions::new().name("every").every(EVERY_BYTES, WhenFull::Disconnect);
+        let every = Watched::of(&pods.informer, options);
+        let slow = slow(&pods.informer);
+        self.observers.push(Observer { name, wire, pods, every, slow });
+        self.observers.last().expect("it was put there")
+    }
+
+    /// Does the same to each wire.
+    pub(crate) fn wires(&self, act: impl Fn(&Relay)) {
+        self.observers.iter().for_each(|observer| act(&observer.wire));
+    }
+
+    /// Lets the disaster last: its length is a part of it.
+    pub(crate) async fn lasts(&self, length: Duration) {
+        sleep(length).await;
+    }
+
+    /// Writes a pod that the workload does not touch.
+    pub(crate) async fn mark(&self) -> Mark {
+        let namespace = &*self.stage.namespace;
+        let name = format!("mark-{}", self.marks.fetch_add(1, Ordering::Relaxed));
+        self.create(&name).await;
+        Mark { key: ObjectKey::namespaced(namespace, name), written: Instant::now() }
+    }
+
+    /// Creates a pod of this name, selected.
+    pub(crate) async fn create(&self, name: &str) {
+        let mut pod = pod(name);
+        pod["metadata"]["labels"][label(&self.stage)] = "yes".into();
+        self.stage.api.post(&pods(&self.stage.namespace), &pod).await;
+    }
+
+    /// Waits until every informer knows the marked pod, and gives the time since it was written.
+    pub(crate) async fn arrives(&self, mark: &Mark) -> Duration {
+        for Observer { name, pods, .. } in &self.observers {
+            let lister = pods.informer.lister();
+            let known =
+                || lister.get(&mark.key).ok_or_else(|| format!("{name}: {:?}", pods.informer.status()));
+            eventually("the marked pod arrives", || known().map(drop)).await;
+        }
+        mark.written.elapsed()
+    }
+
+    /// How many failures each informer has met.
+    pub(crate) fn failures(&self) -> Vec<u64> {
+        self.observers.iter().map(|observer| observer.pods.counters().failures).collect()
+    }
+
+    /// Everything is whole again: everybody must come to tell the same as the server.
+    pub(crate) async fn ends(self) {
+        let Self { stage, observers, workload, .. } = self;
+        workload.goes_on(30).await;
+        for observer in &observers {
+            observer.pods.streams().await;
+        }
+        let written = workload.stop().await;
+        let count = agree(&stage, &observers).await;
+        eprintln!("{}: {}: {count} pods at the end; {written}", stage.server.name(), stage.namespace);
+        for observer in &observers {
+            observer.told_the_truth().await;
+        }
+    }
+}
+
+impl Observer {
+    /// Waits until each subscriber's replay is the store; a contradiction among its events fails at last.
+    async fn told_the_truth(&self) {
+        let informer = &self.pods.informer;
+        for (kind, watched) in [("newest", &self.pods.first), ("every", &self.every), ("slow", &self.slow)] {
+            let what = format!("what {} of {} was told is the store", kind, self.name);
+            eventually(&what, || watched.told.agrees_with(&informer.snapshot())).await;
+            assert_eq!(watched.subscription.ended(), None, "{what}");
+        }
+        let told = (self.every.told.len(), self.slow.told.len());
+        assert!(told.1 <= told.0, "the slow one is spared what it missed: {told:?}");
+    }
+}
+
+/// Waits until each store is the server's list, and gives its length. The list is taken anew each time: a write whose
+/// answer was lost may come true late.
+async fn agree(stage: &Stage, observers: &[Observer]) -> usize {
+    let end = Instant::now() + REPAIR;
+    loop {
+        let expected = stage.api.list(&format!("/api/v1/pods?labelSelector={}", label(stage))).await;
+        let ask_again = Instant::now() + ASK_AGAIN;
+        loop {
+            let differs = |observer: &Observer| {
+                let why = observer.pods.differs(&expected).err()?;
+                Some(format!("{}: {why}; {:?}", observer.name, observer.pods.informer.status()))
+            };
+            let Some(why) = observers.iter().find_map(differs) else { return expected.len() };
+            assert!(Instant::now() < end, "not the server's list: {why}");
+            if Instant::now() >= ask_again {
+                break;
+            }
+            sleep(LOOK).await;
+        }
+    }
+}
+
+/// The label that the informers on this stage select, and its value is `yes`.
+fn label(stage: &Stage) -> String {
+    format!("trial-{}", stage.namespace)
+}
+
+/// A closure that takes its time over each event.
+fn slow(informer: &Informer<Pod>) -> Watched<Pod> {
+    let told = Recorder::new().1;
+    let record = told.clone();
+    let subscription = informer.for_each(move |notify: Notify<Pod>| {
+        let record = record.clone();
+        async move {
+            sleep(SLOWNESS).await;
+            record.record(&notify);
+        }
+    });
+    Watched { subscription: subscription.expect("the informer runs"), told }
+}
