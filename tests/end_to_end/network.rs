@@ -82,8 +82,8 @@ pub(crate) async fn lives_that_end_and_begin_inside_a_gap(stage: Stage) {
     let mark = trial.mark().await;
     trial.wires(Relay::mend);
     trial.arrives(&mark).await;
-    for n in 0..LIVES {
-        for (before, now) in first[n].iter().zip(known(n)) {
+    for (n, first) in first.iter().enumerate() {
+        for (before, now) in first.iter().zip(known(n)) {
             let (before, now) = (before.as_ref().expect("it was there"), now.expect("it is there again"));
             assert!(!now.is_same_life_as(before), "{before:?} is {now:?}");
         }

@@ -45,6 +45,8 @@ struct Traffic {
 #[derive(Clone)]
 struct Line {
     wire: Wire,
+    /// Connections with a lower number are broken, however soon the wire was mended.
+    broken_below: u64,
     /// Connections with a lower number have fallen silent.
     silent_below: u64,
 }
@@ -68,7 +70,7 @@ impl Relay {
         let address = listener.local_addr().expect("it is bound");
         let answerer = if server.is_secure() { Answerer::secure() } else { Answerer::plain() };
         let certificate = answerer.certificate().map(str::to_owned);
-        let (line, seen) = watch::channel(Line { wire: Wire::Whole, silent_below: 0 });
+        let (line, seen) = watch::channel(Line { wire: Wire::Whole, broken_below: 0, silent_below: 0 });
         let traffic = Arc::new(Traffic::default());
         let way =
             Way { server: server.address(), answerer, traffic: Arc::clone(&traffic), line: seen.clone() };
@@ -143,7 +145,13 @@ impl Relay {
     }
 
     fn set(&self, wire: Wire) {
-        self.line.send_modify(|line| line.wire = wire);
+        let next = self.connections();
+        self.line.send_modify(|line| {
+            if wire.breaks() {
+                line.broken_below = next;
+            }
+            line.wire = wire;
+        });
     }
 }
 
@@ -225,7 +233,7 @@ impl Way {
         tokio::select! {
             biased;
             // An error says that the relay is gone.
-            _ = line.wait_for(|line| line.wire.breaks()) => {}
+            _ = line.wait_for(|line| number < line.broken_below) => {}
             () = connection.pass(near) => {}
         }
     }
