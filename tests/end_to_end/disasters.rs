@@ -1,7 +1,7 @@
 //! Disasters of the server: restarted, killed, frozen, set back, and forgetful.
 //!
-//! Answers "what does a server's misfortune do to an informer, while everything changes?" These are felt by everybody on
-//! the server, so each is played on it alone.
+//! Answers "what does a server's misfortune do to an informer, while everything changes?" These are felt by everybody
+//! on the server, so each is played on it alone.
 
 use std::time::Duration;
 

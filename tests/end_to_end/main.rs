@@ -1,17 +1,14 @@
 //! Whole informers against whole servers: the same scenarios on the in-memory API server and on a real control plane.
 //!
 //! Answers "does an informer tell the truth about a cluster, whatever happens to it?" A scenario is one async function
-//! that knows no server by name; this file is the list of them. Each runs on an in-memory server of its own
-//! (`calm::memory::...`), and those of a group on one kube-apiserver with its etcd (`calm::real`). Invariants:
+//! that knows no server by name; this file is the list of them. Invariants:
 //! 1. A scenario ends with the store equal to the server's own list (key, uid, version), and with every subscriber's
 //!    events replayed to the same; the recorder objects to any event that contradicts the ones before.
 //! 2. Every write goes over HTTP, the same bytes to both servers.
-//! 3. Disasters (`disasters.rs`, `network.rs`, `server_faults.rs`) happen while a seeded random workload goes on; a failure
-//!    names the seed. Bounds of time are asserted only where the contract states one.
+//! 3. Disasters happen while a seeded random workload goes on; a failure names the seed.
 //! 4. Without binaries the real half says so and passes, unless `INFORMER_REQUIRE_CONTROL_PLANE=1`.
 //!
-//! Read next: `stage.rs`, how a scenario is run; `server.rs`, the two servers as one; `trial.rs`, what a disaster meets;
-//! then any scenario.
+//! Read next: `stage.rs` (how a scenario is run), `server.rs` (two servers as one), `trial.rs` (what a disaster meets).
 
 mod api;
 mod followed;

@@ -1,7 +1,7 @@
 //! Informers with their subscribers, a random workload, and a wire of its own for each informer: what a disaster meets.
 //!
-//! Answers "has anybody been told anything but the truth?" It begins healthy; a scenario then does its worst, and `ends`
-//! is the verdict. Invariants:
+//! Answers "has anybody been told anything but the truth?" It begins healthy; a scenario then does its worst, and
+//! `ends` is the verdict. Invariants:
 //! 1. Two ways to the server are on trial each time: watch-list, and paged list with a watch.
 //! 2. Each informer has three subscribers: one that is told the newest, one that is told every event, and one slower
 //!    than the world, who must be told the newest as well.

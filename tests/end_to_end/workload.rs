@@ -1,8 +1,8 @@
 //! A seeded random workload: what a cluster does all day, going on while something else goes wrong.
 //!
 //! Answers "what if it happens while everything changes?" Creates, label changes (some of which take a pod out of the
-//! selector or back into it), status patches, deletions, and deletions followed at once by a creation of that name, over
-//! HTTP. It judges nothing: whether the world is told truly is for the comparison at the end. Invariants:
+//! selector or back into it), status patches, deletions, and deletions followed at once by a creation of that name,
+//! over HTTP. It judges nothing: whether the world is told truly is for the comparison at the end. Invariants:
 //! 1. One seed, one sequence of intentions; what comes of each depends on the server.
 //! 2. A server that is away stops nobody: a write without an answer leaves its name in doubt, and the next one of that
 //!    name finds out.
