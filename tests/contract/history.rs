@@ -8,6 +8,7 @@ use informer_actors::runtime::Chance;
 use informer_actors::subscription::SubscribeOptions;
 use informer_actors::testing::kill_at;
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::ObjectKey;
 use informer_core::reflector::SourceState;
 
 use crate::world::{LONG, nothing, pass, run, run_with, settle, three, until};
@@ -138,6 +139,32 @@ fn ref_36_and_ref_52_a_restored_server_is_noticed_and_everything_is_told_with_ca
         world.apply("a/one", "after").await;
         watched.agrees(&world).await;
     });
+}
+
+#[test]
+fn ref_52_a_rewind_that_coincides_with_a_restart_of_the_group_is_told_all_the_same() {
+    for site in [Site::DeltaFifoPush, Site::IndexerReplace, Site::IndexerPublished, Site::ProcessorChanges] {
+        for nth in 1..12 {
+            run_with(kill_at(site, nth), three, |world| async move {
+                let watched = world.watched();
+                watched.synced().await;
+                world.streaming().await;
+                let backup = world.server.backup();
+                world.apply("a/one", "lost").await;
+                world.apply("c/new", "lost too").await;
+                world.server.restore(&backup);
+                world.server.apply("a/one", "of an equal version".to_owned());
+                until(|| world.content() == world.server.content()).await;
+                watched.agrees(&world).await;
+                let key = ObjectKey::namespaced("a", "one");
+                let (published, told) = (world.informer.snapshot(), watched.told.last(&key));
+                let bodies =
+                    [published.get(&key), told.as_ref()].map(|one| one.map(|one| one.body().clone()));
+                assert_eq!(bodies[0].as_deref(), Some("of an equal version"), "published, {site:?} {nth}");
+                assert_eq!(bodies[1].as_deref(), Some("of an equal version"), "told, {site:?} {nth}");
+            });
+        }
+    }
 }
 
 #[test]

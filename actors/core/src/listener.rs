@@ -146,7 +146,7 @@ impl<S> Backlog<S> {
     /// Owes what leads from `seen`, the state of all that was recorded, to `now`, with cause `Relist`: the group has
     /// restarted, and what happened in between was not recorded. What is owed already stays owed. O(1).
     pub fn reattach(&mut self, seen: Snapshot<S>, now: Snapshot<S>) {
-        self.owe(Purpose::Relist, DiffCursor::new(seen, now));
+        self.owe(Purpose::Relist, DiffCursor::by_identity(seen, now));
         self.tidy();
     }
 

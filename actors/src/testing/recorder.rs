@@ -73,6 +73,11 @@ impl<S: Body> RecorderHandle<S> {
         self.seen().lines.len()
     }
 
+    /// What was told last of a key: `None` if it is not there.
+    pub fn last(&self, key: &ObjectKey) -> Option<Object<S>> {
+        self.seen().present.get(key).cloned()
+    }
+
     /// Whether nothing has come.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -50,11 +50,11 @@ pub(super) fn deed() -> impl Strategy<Value = Deed> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let happen = prop_oneof![9 => deed(), 1 => Just(Deed::Rewind)];
+    let happen = || prop_oneof![9 => deed(), 1 => Just(Deed::Rewind)];
     let who = 0..4_usize;
     prop_oneof![
-        6 => prop::collection::vec(happen, 1..5).prop_map(Step::Happen),
-        2 => prop::collection::vec(deed(), 0..5).prop_map(Step::Restart),
+        6 => prop::collection::vec(happen(), 1..5).prop_map(Step::Happen),
+        2 => prop::collection::vec(happen(), 0..5).prop_map(Step::Restart),
         1 => Just(Step::Join),
         2 => who.clone().prop_map(Step::Resync),
         6 => (who.clone(), 0..5_usize).prop_map(|(who, max)| Step::Take(who, max)),
