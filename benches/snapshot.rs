@@ -128,7 +128,7 @@ fn stored(keys: usize, indices: Vec<IndexSpec<Body>>) -> (Population, Store<Body
     let mut population = Population::new(keys);
     let objects = population.everything();
     let version = population.version();
-    let list = Replacement { version, cause: Cause::InitialList, objects, set_aside: Vec::new() };
+    let list = Replacement::new(version, Cause::InitialList, objects, Vec::new());
     let mut store = Store::new(Snapshot::empty(), indices);
     store.begin_replace(SourceId::default(), list);
     while matches!(store.advance(usize::MAX), Progress::More) {}

@@ -116,7 +116,7 @@ impl<S> WatchPart<S> {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => {
                 object.wire_bytes() as usize
             }
-            Self::DeletedUnread(_) | Self::SetAside(_) | Self::Bookmark { .. } => 64,
+            Self::DeletedUnread(_) | Self::SetAside(_) | Self::Bookmark { .. } => SET_ASIDE_BYTES,
         }
     }
 }
@@ -177,7 +177,32 @@ pub struct Replacement<S> {
     pub objects: Vec<Object<S>>,
     /// Those that could not be decoded; their last good versions stay.
     pub set_aside: Vec<SetAside>,
+    /// What all that weighs, by [`listed_bytes`]. Summed up while it came, so that a queue takes it in one look.
+    pub bytes: usize,
 }
+
+impl<S> Replacement<S> {
+    /// A list that comes in one piece; it is weighed, which is linear.
+    pub fn new(
+        version: ResourceVersion,
+        cause: Cause,
+        objects: Vec<Object<S>>,
+        set_aside: Vec<SetAside>,
+    ) -> Self {
+        let bytes = listed_bytes(&objects, set_aside.len());
+        Self { version, cause, objects, set_aside, bytes }
+    }
+}
+
+/// What listed objects weigh: their bytes as they came from the wire, and [`SET_ASIDE_BYTES`] for each that could not
+/// be decoded. Linear.
+pub fn listed_bytes<S>(objects: &[Object<S>], set_aside: usize) -> usize {
+    let objects: usize = objects.iter().map(|object| object.wire_bytes() as usize).sum();
+    objects + set_aside * SET_ASIDE_BYTES
+}
+
+/// What a part without an object weighs.
+pub const SET_ASIDE_BYTES: usize = 64;
 
 /// One difference between two published states.
 #[derive(Debug)]

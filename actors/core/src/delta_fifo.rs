@@ -104,7 +104,7 @@ pub struct DeltaQueue<S> {
 enum Entry<S> {
     Part(SourceId, WatchPart<S>),
     Keyed(Keyed<S>),
-    Replace { source: SourceId, replacement: Replacement<S>, bytes: usize },
+    Replace { source: SourceId, replacement: Replacement<S> },
     Resync(Arc<[ListenerId]>),
 }
 
@@ -113,7 +113,7 @@ impl<S> Entry<S> {
         match self {
             Self::Part(_, part) => Depth { parts: 1, bytes: part.wire_bytes() },
             Self::Keyed(keyed) => keyed.depth(),
-            Self::Replace { bytes, .. } => Depth { parts: 1, bytes: *bytes },
+            Self::Replace { replacement, .. } => Depth { parts: 1, bytes: replacement.bytes },
             Self::Resync(_) => Depth { parts: 1, bytes: 0 },
         }
     }
@@ -136,10 +136,9 @@ impl<S> DeltaQueue<S> {
         }
     }
 
-    /// Takes the whole state of one source as one entry; costs one look at each object's size.
+    /// Takes the whole state of one source as one entry. O(1).
     pub fn push_replace(&mut self, source: SourceId, replacement: Replacement<S>) {
-        let bytes = replacement_bytes(&replacement);
-        self.push(Entry::Replace { source, replacement, bytes });
+        self.push(Entry::Replace { source, replacement });
     }
 
     /// Takes a resync; one that is still the newest entry is extended instead.
@@ -169,7 +168,7 @@ impl<S> DeltaQueue<S> {
         loop {
             match self.pop() {
                 None => return self.run_empty(Vec::new()),
-                Some(Entry::Replace { source, replacement, .. }) => {
+                Some(Entry::Replace { source, replacement }) => {
                     // Its own version is the source's now, forward or back.
                     self.arrived.remove(&source);
                     return Some(Batch::Replace { source, replacement });
@@ -261,12 +260,6 @@ impl<S> fmt::Debug for DeltaQueue<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeltaQueue").field("bounds", &self.bounds).field("depth", &self.depth()).finish()
     }
-}
-
-/// An object that could not be decoded counts like any part without object.
-fn replacement_bytes<S>(replacement: &Replacement<S>) -> usize {
-    let objects: usize = replacement.objects.iter().map(|object| object.wire_bytes() as usize).sum();
-    objects + replacement.set_aside.len() * 64
 }
 
 #[cfg(test)]

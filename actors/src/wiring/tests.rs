@@ -67,12 +67,8 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted() {
         let delta =
             Delta { epoch: OVER, source: source.clone(), parts: vec![WatchPart::Applied(stranger())] };
         ask(&family.fifo, delta).await.expect("answered");
-        let replacement = Replacement {
-            version: stranger().version().clone(),
-            cause: Cause::Relist,
-            objects: vec![stranger()],
-            set_aside: Vec::new(),
-        };
+        let replacement =
+            Replacement::new(stranger().version().clone(), Cause::Relist, vec![stranger()], Vec::new());
         ask(&family.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
         ask(&family.fifo, Resync { epoch: OVER, due: Arc::default() }).await.expect("answered");
         let changes =

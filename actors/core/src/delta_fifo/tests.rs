@@ -22,7 +22,7 @@ fn part(number: u64, wire_bytes: u32) -> WatchPart<()> {
 }
 
 fn replacement(number: u64, objects: Vec<Object<()>>) -> Replacement<()> {
-    Replacement { version: version(number), cause: Cause::Relist, objects, set_aside: Vec::new() }
+    Replacement::new(version(number), Cause::Relist, objects, Vec::new())
 }
 
 fn listeners(numbers: &[u64]) -> Arc<[ListenerId]> {
@@ -64,6 +64,16 @@ fn rf_06_an_empty_replace_is_one_entry() {
     queue.push_replace(SourceId::default(), replacement(123, Vec::new()));
     assert_eq!(queue.depth(), Depth { parts: 1, bytes: 0 });
     assert_eq!(drained(&mut queue), ["replace 123"]);
+}
+
+#[test]
+fn a_replace_is_queued_by_the_weight_it_carries_and_no_object_of_it_is_looked_at() {
+    let mut queue = in_order(Bounds::default());
+    let carried = Replacement { bytes: 7, ..replacement(9, vec![object(1, 100), object(2, 100)]) };
+    queue.push_replace(SourceId::default(), carried);
+    assert_eq!(queue.depth(), Depth { parts: 1, bytes: 7 });
+    assert_eq!(drained(&mut queue).len(), 1);
+    assert_eq!(queue.depth(), Depth::default());
 }
 
 #[test]

@@ -53,7 +53,7 @@ enum Walk {
 
 impl<S> Replacing<S> {
     fn new(base: Snapshot<S>, source: SourceId, replacement: Replacement<S>) -> Self {
-        let Replacement { version, cause, objects, set_aside } = replacement;
+        let Replacement { version, cause, objects, set_aside, .. } = replacement;
         let is_first = base.newest_version(&source).is_none();
         Self {
             round: base.frame().replaces() + 1,

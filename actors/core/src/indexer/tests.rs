@@ -71,8 +71,7 @@ impl Play {
         objects: &[Object<String>],
     ) -> Applied<String> {
         let set_aside = Vec::new();
-        let replacement =
-            Replacement { version: version(number), cause, objects: objects.to_vec(), set_aside };
+        let replacement = Replacement::new(version(number), cause, objects.to_vec(), set_aside);
         self.replace_whole(source, replacement)
     }
 

@@ -14,7 +14,7 @@ use std::mem;
 
 use super::retry::{Next, RelistReason};
 use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
-use crate::delta::{Cause, ListPart, Replacement, SetAside};
+use crate::delta::{Cause, ListPart, Replacement, SET_ASIDE_BYTES, SetAside, listed_bytes};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::{Object, ResourceVersion};
 use crate::request::{AskedVersion, ListRequest};
@@ -31,6 +31,7 @@ pub(super) struct Listing<S> {
     version: Option<ResourceVersion>,
     objects: Vec<Object<S>>,
     set_aside: Vec<SetAside>,
+    bytes: usize,
     received: u64,
 }
 
@@ -90,10 +91,12 @@ impl<S> ListWatchMachine<S> {
         match part {
             ListPart::Objects(objects) => {
                 listing.received += objects.len() as u64;
+                listing.bytes += listed_bytes(&objects, 0);
                 listing.objects.extend(objects);
             }
             ListPart::SetAside(aside) => {
                 listing.received += 1;
+                listing.bytes += SET_ASIDE_BYTES;
                 listing.set_aside.push(aside);
             }
             ListPart::Unreadable(_) => self.counters.unreadable += 1,
@@ -135,8 +138,8 @@ impl<S> ListWatchMachine<S> {
     pub(super) fn deliver_replace(
         &mut self,
         version: ResourceVersion,
-        objects: Vec<Object<S>>,
-        set_aside: Vec<SetAside>,
+        (objects, set_aside): (Vec<Object<S>>, Vec<SetAside>),
+        bytes: usize,
     ) {
         let rewound = mem::take(&mut self.lessons.rewinding);
         let cause = match &self.newest {
@@ -148,7 +151,7 @@ impl<S> ListWatchMachine<S> {
         self.lessons.list_only = false;
         self.lessons.unsure = false;
         self.newest = Some(version.clone());
-        let replacement = Replacement { version, cause, objects, set_aside };
+        let replacement = Replacement { version, cause, objects, set_aside, bytes };
         self.effects.push_back(Effect::Deliver(Delivery::Replace(replacement)));
     }
 
@@ -164,6 +167,7 @@ impl<S> ListWatchMachine<S> {
             version: None,
             objects: Vec::new(),
             set_aside: Vec::new(),
+            bytes: 0,
             received: 0,
         });
     }
@@ -186,7 +190,7 @@ impl<S> ListWatchMachine<S> {
 
     fn listed(&mut self, listing: Listing<S>, at: Moment) {
         let version = listing.version.expect("a list whose last page is whole has a version");
-        self.deliver_replace(version, listing.objects, listing.set_aside);
+        self.deliver_replace(version, (listing.objects, listing.set_aside), listing.bytes);
         self.open_watch(at);
     }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 use super::retry::{Next, RelistReason};
 use super::watch::Stream;
 use super::{Effect, ListWatchMachine, Moment, Phase, SourceState};
-use crate::delta::{SetAside, WatchPart};
+use crate::delta::{SET_ASIDE_BYTES, SetAside, WatchPart, listed_bytes};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::request::AskedVersion;
@@ -48,6 +48,7 @@ pub(super) struct Gathering<S> {
     rest: btree_set::IntoIter<ByKey<S>>,
     objects: Vec<Object<S>>,
     set_aside: Vec<SetAside>,
+    bytes: usize,
     /// What came behind the end bookmark.
     live: Vec<WatchPart<S>>,
     at: Moment,
@@ -182,12 +183,14 @@ impl<S> ListWatchMachine<S> {
             self.effects.push_back(Effect::Close(initial.stream.id));
             return self.rewind(at);
         }
+        let set_aside: Vec<SetAside> = initial.content.set_aside.into_values().collect();
         self.phase = Phase::Gathering(Gathering {
             stream: initial.stream,
             version,
             objects: Vec::with_capacity(initial.content.objects.len()),
             rest: initial.content.objects.into_iter(),
-            set_aside: initial.content.set_aside.into_values().collect(),
+            bytes: set_aside.len() * SET_ASIDE_BYTES,
+            set_aside,
             live,
             at,
         });
@@ -197,12 +200,14 @@ impl<S> ListWatchMachine<S> {
     /// Moves so many objects of a net result on, and delivers it when it is whole.
     fn gather(&mut self, slice: usize) {
         let Phase::Gathering(gathering) = &mut self.phase else { return };
+        let before = gathering.objects.len();
         gathering.objects.extend(gathering.rest.by_ref().take(slice).map(|entry| entry.0));
+        gathering.bytes += listed_bytes(&gathering.objects[before..], 0);
         if gathering.rest.len() > 0 {
             return self.effects.push_back(Effect::Yield);
         }
         let Phase::Gathering(whole) = mem::replace(&mut self.phase, Phase::Idle) else { return };
-        self.deliver_replace(whole.version, whole.objects, whole.set_aside);
+        self.deliver_replace(whole.version, (whole.objects, whole.set_aside), whole.bytes);
         self.follow(whole.stream, whole.at);
         self.live_parts(whole.live, whole.at);
     }

@@ -21,7 +21,7 @@ fn aside(name: &str, number: u64) -> WatchPart<String> {
 
 fn list(number: u64, set_aside: &[(&str, u64)]) -> Replacement<String> {
     let set_aside = set_aside.iter().map(|(name, number)| told(name, *number)).collect();
-    Replacement { version: version(number), cause: Cause::Relist, objects: Vec::new(), set_aside }
+    Replacement::new(version(number), Cause::Relist, Vec::new(), set_aside)
 }
 
 /// A schedule in which `a/x` was set aside at version 7 at once.

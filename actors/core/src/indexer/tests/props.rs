@@ -134,7 +134,7 @@ impl Server {
             _ => object.clone(),
         };
         let objects = self.objects.values().filter(is_good).map(renewed).collect();
-        Replacement { version, cause, objects, set_aside: self.broken.values().cloned().collect() }
+        Replacement::new(version, cause, objects, self.broken.values().cloned().collect())
     }
 }
 

@@ -42,7 +42,7 @@ impl Pipeline {
 
     fn list(&mut self, number: u64, cause: Cause, objects: &[Object<String>]) {
         let (version, set_aside) = (version(number), Vec::new());
-        let replacement = Replacement { version, cause, objects: objects.to_vec(), set_aside };
+        let replacement = Replacement::new(version, cause, objects.to_vec(), set_aside);
         self.queue.push_replace(SourceId::default(), replacement);
     }
 

@@ -59,12 +59,7 @@ fn rf_07_each_of_several_replaces_is_published_once_and_in_order() {
     let mut play = Play::new();
     play.apply(vec![put(object("a/a", 3))]);
     for number in [10, 20, 56] {
-        let replacement = Replacement {
-            version: version(number),
-            cause: Cause::Relist,
-            objects: vec![],
-            set_aside: vec![],
-        };
+        let replacement = Replacement::new(version(number), Cause::Relist, vec![], vec![]);
         play.store.begin_replace(SourceId::default(), replacement);
     }
     let told: Vec<Vec<String>> = (0..3).map(|_| told(&play.finish())).collect();
@@ -120,7 +115,7 @@ fn a_key_twice_that_ends_as_it_was_is_no_change_and_keeps_its_pointer() {
 
 fn relisted_with_set_aside(play: &mut Play, objects: Vec<Object<String>>, names: &[&str]) -> Vec<String> {
     let set_aside = names.iter().map(|name| aside(name, 8)).collect();
-    let replacement = Replacement { version: version(9), cause: Cause::Relist, objects, set_aside };
+    let replacement = Replacement::new(version(9), Cause::Relist, objects, set_aside);
     told(&play.replace_whole(&SourceId::default(), replacement))
 }
 
@@ -216,8 +211,7 @@ fn idx_21_a_replace_is_applied_in_slices_and_seen_only_as_a_whole() {
     play.replace(2_000, Cause::InitialList, &numbered(0, 2_000));
     let seen = play.now().clone();
     let objects = numbered(1_000, 2_000);
-    let replacement =
-        Replacement { version: version(9_000), cause: Cause::Relist, objects, set_aside: vec![] };
+    let replacement = Replacement::new(version(9_000), Cause::Relist, objects, vec![]);
     play.store.begin_replace(SourceId::default(), replacement);
     handled.store(0, Ordering::Relaxed);
     let mut slices = 1;
@@ -244,12 +238,7 @@ impl Play {
 #[test]
 fn parts_that_come_while_a_replace_is_under_way_follow_it() {
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2)]);
-    let replacement = Replacement {
-        version: version(9),
-        cause: Cause::Relist,
-        objects: vec![object("a/c", 8)],
-        set_aside: vec![],
-    };
+    let replacement = Replacement::new(version(9), Cause::Relist, vec![object("a/c", 8)], vec![]);
     play.store.begin_replace(SourceId::default(), replacement);
     assert!(matches!(play.store.advance(1), Progress::More));
     let applied = play.apply(vec![gone(object("a/c", 10))]);
@@ -268,7 +257,7 @@ fn idx_23_a_store_goes_on_from_the_published_frame_and_a_lost_replace_leaves_no_
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2)]);
     let objects = vec![object("a/c", 8)];
     let set_aside = vec![aside("a/d", 8)];
-    let lost = Replacement { version: version(9), cause: Cause::Relist, objects, set_aside };
+    let lost = Replacement::new(version(9), Cause::Relist, objects, set_aside);
     play.store.begin_replace(SourceId::default(), lost);
     assert!(matches!(play.store.advance(2), Progress::More));
     play.store = Store::new(play.store.snapshot(), Vec::new());

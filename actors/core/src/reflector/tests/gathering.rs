@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::script::{frame, version, watch_lists};
+use crate::delta::listed_bytes;
 use crate::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 
 /// A machine that has just had the end bookmark behind so many initial events, and one live frame.
@@ -28,7 +29,8 @@ fn a_large_net_result_is_gathered_in_slices_and_delivered_once() {
     else {
         panic!("{} effects", effects.len());
     };
-    assert!(matches!(replace, Delivery::Replace(whole) if whole.objects.len() == 10_000));
+    let Delivery::Replace(whole) = replace else { panic!("no Replace") };
+    assert_eq!((whole.objects.len(), whole.bytes), (10_000, listed_bytes(&whole.objects, 0)));
     assert!(matches!(delta, Delivery::Delta(parts) if parts.len() == 1));
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::*;
-use crate::delta::{Replacement, SetAside};
+use crate::delta::{Replacement, SetAside, listed_bytes};
 use crate::meta::{Meta, Object, ObjectKey, SourceId, Uid};
 
 /// The machine of the tests: lists and watches, no watch-lists.
@@ -299,6 +299,11 @@ fn effect_text(effect: &Effect<()>) -> String {
 }
 
 fn replace_text(replacement: &Replacement<()>) -> String {
+    assert_eq!(
+        replacement.bytes,
+        listed_bytes(&replacement.objects, replacement.set_aside.len()),
+        "its weight"
+    );
     let mut text = format!("REPLACE version={} {}", replacement.version, replacement.cause);
     for object in &replacement.objects {
         let _ = write!(text, " {}@{}", object.key(), object.version());
