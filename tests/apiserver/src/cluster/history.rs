@@ -70,7 +70,7 @@ impl Event {
     /// `shared` is false for a version of a custom kind that is not the stored one: its lines are made each time.
     pub(crate) fn line(&self, event_type: EventType, kind: &Kind, form: Form, shared: bool) -> Bytes {
         let encode = || watch_line(event_type.as_str(), kind, self.object(event_type, kind), form);
-        if !shared {
+        if !shared || matches!(form, Form::Table(_)) {
             return encode();
         }
         let slot = event_type as usize * 2 + usize::from(form == Form::Metadata);

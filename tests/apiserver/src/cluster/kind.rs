@@ -138,7 +138,6 @@ pub(crate) struct Kind {
     /// The members after `metadata` in a bookmark of this kind, as JSON text without braces.
     pub(crate) zero: String,
     /// The columns of its Table.
-    #[expect(dead_code, reason = "the Table itself follows")]
     pub(crate) columns: Vec<Column>,
     /// The schema of a custom kind, if its definition has one.
     #[allow(dead_code, reason = "the writes that look at it follow")]

@@ -67,7 +67,8 @@ fn equality((name, value): (&String, &Value)) -> (String, String) {
 }
 
 fn joined(mut parts: Vec<(String, String)>) -> String {
-    parts.sort();
+    // By key alone: of two about one key, the exact one stays first.
+    parts.sort_by(|(one, _), (other, _)| one.cmp(other));
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
 }
 

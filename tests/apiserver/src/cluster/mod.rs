@@ -22,6 +22,7 @@ pub(crate) mod options;
 pub(crate) mod outage;
 pub(crate) mod patch;
 pub(crate) mod prepare;
+pub(crate) mod printer;
 pub(crate) mod registry;
 pub(crate) mod representation;
 pub(crate) mod rng;

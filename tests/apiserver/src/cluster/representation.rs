@@ -1,8 +1,9 @@
-//! The forms in which an object leaves the server: whole, or its metadata only.
+//! The forms in which an object leaves the server: whole, its metadata only, or as the row of a Table.
 //!
 //! Answers: which bytes stand for this object in a list, a watch line, an answer? It does not know HTTP.
 //! 1. An object's own bytes are copied, never encoded again.
 //! 2. `Form::Metadata` is `PartialObjectMetadata` of meta.k8s.io/v1, in lists, watches and bookmarks alike.
+//! 3. A Table has its columns before its rows; one object alone is a Table of one row.
 //!
 //! Next: `http/accept.rs` reads the form from the Accept header.
 use bytes::{BufMut, Bytes, BytesMut};
@@ -10,19 +11,21 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::object::Object;
+use super::printer::TableForm;
 
 /// How an object is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Full,
     Metadata,
+    Table(TableForm),
 }
 
 impl Form {
     fn body(self, object: &Object) -> &Bytes {
         match self {
             Self::Full => &object.body,
-            Self::Metadata => object.metadata_only(),
+            Self::Metadata | Self::Table(_) => object.metadata_only(),
         }
     }
 
@@ -33,6 +36,7 @@ impl Form {
             Self::Metadata => {
                 "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",".to_owned()
             }
+            Self::Table(table) => format!("\"kind\":\"Table\",\"apiVersion\":\"{}\",", table.api_version()),
         }
     }
 
@@ -40,13 +44,17 @@ impl Form {
     pub(crate) fn item_prefix(self, kind: &Kind) -> String {
         match self {
             Self::Full if !kind.custom => String::new(),
+            Self::Table(_) => String::new(),
             _ => self.type_prefix(kind),
         }
     }
 
     /// One object of a list, written after the type prefix that `item_prefix` gave.
-    pub(crate) fn put_item(self, out: &mut BytesMut, prefix: &str, object: &Object) {
-        put_with_prefix(out, prefix, self.body(object));
+    pub(crate) fn put_item(self, out: &mut BytesMut, kind: &Kind, prefix: &str, object: &Object) {
+        match self {
+            Self::Table(table) => out.put_slice(table.row(kind, object).as_bytes()),
+            _ => put_with_prefix(out, prefix, self.body(object)),
+        }
     }
 
     pub(crate) fn item_len(self, prefix: &str, object: &Object) -> usize {
@@ -55,18 +63,36 @@ impl Form {
 
     /// One whole object, as GET answers it.
     pub(crate) fn object(self, kind: &Kind, object: &Object) -> Bytes {
+        if let Self::Table(table) = self {
+            let metadata = json!({"resourceVersion": object.revision.to_string()});
+            return Bytes::from(self.table(kind, &metadata, &table.row(kind, object)));
+        }
         let prefix = self.type_prefix(kind);
         let mut out = BytesMut::with_capacity(prefix.len() + self.body(object).len());
         put_with_prefix(&mut out, &prefix, self.body(object));
         out.freeze()
     }
 
-    /// The kind and apiVersion of a list.
-    pub(crate) fn list_type(self, kind: &Kind) -> (String, String) {
-        match self {
-            Self::Full => (kind.list_kind.clone(), kind.api_version()),
-            Self::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
-        }
+    /// What stands before the items of a list.
+    pub(crate) fn list_head(self, kind: &Kind, metadata: &Value) -> String {
+        let (list_kind, api_version) = match self {
+            Self::Full => (kind.list_kind.as_str(), kind.api_version()),
+            Self::Metadata => ("PartialObjectMetadataList", "meta.k8s.io/v1".to_owned()),
+            Self::Table(table) => {
+                let (prefix, columns) = (self.type_prefix(kind), table.columns(kind));
+                return format!(
+                    "{{{prefix}\"metadata\":{metadata},\"columnDefinitions\":{columns},\"rows\":["
+                );
+            }
+        };
+        format!(
+            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":["
+        )
+    }
+
+    /// A Table of one row.
+    fn table(self, kind: &Kind, metadata: &Value, row: &str) -> String {
+        format!("{}{row}]}}", self.list_head(kind, metadata))
     }
 }
 
@@ -78,6 +104,12 @@ fn put_with_prefix(out: &mut BytesMut, prefix: &str, body: &[u8]) {
 
 /// The line of a watch event about `object`, with its newline.
 pub(crate) fn watch_line(event_type: &str, kind: &Kind, object: &Object, form: Form) -> Bytes {
+    if let Form::Table(_) = form {
+        let table = form.object(kind, object);
+        return Bytes::from(
+            [format!("{{\"type\":\"{event_type}\",\"object\":").as_bytes(), &table, b"}\n"].concat(),
+        );
+    }
     let (prefix, body) = (form.type_prefix(kind), form.body(object));
     let mut out = BytesMut::with_capacity(body.len() + prefix.len() + 40);
     out.put_slice(b"{\"type\":\"");
@@ -90,6 +122,11 @@ pub(crate) fn watch_line(event_type: &str, kind: &Kind, object: &Object, form: F
 
 /// A bookmark at `revision`; `initial_end` adds the annotation that ends a watch-list's first part.
 pub(crate) fn bookmark_line(kind: &Kind, form: Form, revision: u64, initial_end: bool) -> Bytes {
+    if let Form::Table(table) = form {
+        let metadata = json!({"resourceVersion": revision.to_string()});
+        let table = form.table(kind, &metadata, &table.bookmark_row(kind, revision, initial_end));
+        return Bytes::from(format!("{{\"type\":\"BOOKMARK\",\"object\":{table}}}\n"));
+    }
     let annotations =
         if initial_end { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
     let zero = match form {

@@ -3,8 +3,13 @@
 //! Answers with a `Form`, or with 406 where no offered media type fits. JSON is all this server writes.
 //! 1. The first acceptable range wins, as clients list their preferences in order.
 //! 2. A list must be asked for as `PartialObjectMetadataList`, one object as either; a watch takes both.
+//! 3. A Table is made of anything; the query says what each row carries.
+use crate::cluster::options::value;
+use crate::cluster::printer::{Include, TableForm};
 use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
+
+use super::handle::Ask;
 
 const OFFERED: &str = "application/json, application/json;stream=watch";
 
@@ -20,7 +25,7 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// 406 if the header allows nothing this server can write.
-pub(crate) fn form(header: Option<&str>, answer: Answer) -> Result<Form, ApiError> {
+fn form(header: Option<&str>, answer: Answer) -> Result<Form, ApiError> {
     let Some(header) = header.filter(|header| !header.trim().is_empty()) else { return Ok(Form::Full) };
     let chosen = header.split(',').find_map(|range| one(range, answer));
     chosen.ok_or_else(|| match answer {
@@ -43,7 +48,38 @@ fn one(range: &str, answer: Answer) -> Option<Form> {
         | (Some("PartialObjectMetadata"), Answer::Object | Answer::Watch) => {
             (parameter("g") == Some("meta.k8s.io") && parameter("v") == Some("v1")).then_some(Form::Metadata)
         }
+        (Some("Table"), _) if parameter("g") == Some("meta.k8s.io") => {
+            let beta = match parameter("v") {
+                Some("v1") => false,
+                Some("v1beta1") => true,
+                _ => return None,
+            };
+            Some(Form::Table(TableForm { beta, include: Include::default(), headers: true, now: 0 }))
+        }
         _ => None,
+    }
+}
+
+impl Ask {
+    /// The form this request wants its answer in, with what its query says of Tables.
+    ///
+    /// # Errors
+    /// 406 if the header allows nothing this server can write, 400 for an unknown `includeObject`.
+    pub(crate) fn form(&self, answer: Answer) -> Result<Form, ApiError> {
+        let Form::Table(table) = form(self.accept.as_deref(), answer)? else {
+            return form(self.accept.as_deref(), answer);
+        };
+        let include = match value(&self.query, "includeObject") {
+            "" | "Metadata" => Include::Metadata,
+            "Object" => Include::Object,
+            "None" => Include::Nothing,
+            other => {
+                return Err(ApiError::bad_request(format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+                )));
+            }
+        };
+        Ok(Form::Table(TableForm { include, now: self.world.now(), ..table }))
     }
 }
 
@@ -54,7 +90,6 @@ mod tests {
     #[test]
     fn api_36_the_accept_header_chooses_whole_objects_or_metadata() {
         let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         let single = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
         for (header, answer, form) in [
             (None, Answer::List, Some(Form::Full)),
@@ -66,7 +101,12 @@ mod tests {
             (Some(metadata), Answer::Watch, Some(Form::Metadata)),
             (Some(single), Answer::Watch, Some(Form::Metadata)),
             (Some(single), Answer::List, None),
-            (Some(table), Answer::List, Some(Form::Full)),
+            (
+                Some("application/json;as=Table;v=v2;g=meta.k8s.io,application/json"),
+                Answer::List,
+                Some(Form::Full),
+            ),
+            (Some("application/json;as=Table;v=v1;g=other"), Answer::List, None),
         ] {
             assert_eq!(super::form(header, answer).ok(), form, "{header:?} {answer:?}");
         }

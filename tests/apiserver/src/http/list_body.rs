@@ -33,6 +33,7 @@ const SLOW_STEP: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct ListBytes {
     page: Page,
+    kind: Arc<Kind>,
     form: Form,
     prefix: String,
     head: Option<String>,
@@ -44,25 +45,22 @@ pub(crate) struct ListBytes {
 }
 
 impl ListBytes {
-    pub(crate) fn new(kind: &Kind, form: Form, page: Page) -> Self {
+    pub(crate) fn new(kind: &Arc<Kind>, form: Form, page: Page) -> Self {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".into(), json!(page.revision.to_string()));
         if let Some(token) = &page.continue_token {
             metadata.insert("continue".into(), json!(token));
-        } else if kind.custom {
+        } else if kind.custom && !matches!(form, Form::Table(_)) {
             metadata.insert("continue".into(), json!(""));
         }
         if let Some(remaining) = page.remaining {
             metadata.insert("remainingItemCount".into(), json!(remaining));
         }
-        let (list_kind, api_version) = form.list_type(kind);
-        let head = format!(
-            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{},\"items\":[",
-            json!(metadata)
-        );
+        let head = form.list_head(kind, &json!(metadata));
         let prefix = form.item_prefix(kind);
         let resource = kind.resource.clone();
-        Self { page, form, prefix, head: Some(head), tail: Some("]}\n"), padding: 0, resource, next: 0 }
+        let kind = Arc::clone(kind);
+        Self { page, kind, form, prefix, head: Some(head), tail: Some("]}\n"), padding: 0, resource, next: 0 }
     }
 
     fn len(&self) -> usize {
@@ -81,7 +79,7 @@ impl ListBytes {
             if self.next > 0 {
                 out.put_u8(b',');
             }
-            self.form.put_item(&mut out, &self.prefix, &self.page.objects[self.next]);
+            self.form.put_item(&mut out, &self.kind, &self.prefix, &self.page.objects[self.next]);
             self.next += 1;
         }
         if self.next == self.page.objects.len()

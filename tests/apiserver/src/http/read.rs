@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 
-use super::accept::{Answer, form};
+use super::accept::Answer;
 use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::respond;
@@ -34,7 +34,7 @@ impl Ask {
 }
 
 pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let form = form(ask.accept.as_deref(), Answer::Object)?;
+    let form = ask.form(Answer::Object)?;
     let version = get_version(&ask.query)?;
     ask.fresh(version).await;
     let name = ask.target.name.as_deref().unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
 }
 
 pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
-    let form = form(ask.accept.as_deref(), Answer::List)?;
+    let form = ask.form(Answer::List)?;
     let options = ListOptions::parse(&ask.query, &ask.kind)?;
     ask.fresh(options.version).await;
     let listing = ask.world.with(|inner| inner.cluster.list(&ask.kind, ask.namespace(), &options))?;
@@ -55,7 +55,7 @@ pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
 }
 
 pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
-    let form = form(ask.accept.as_deref(), Answer::Watch)?;
+    let form = ask.form(Answer::Watch)?;
     let mut query = ask.query.clone();
     if let Some(name) = &ask.target.name {
         query.push(("fieldSelector".into(), format!("metadata.name={name}")));

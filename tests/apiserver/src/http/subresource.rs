@@ -6,6 +6,7 @@
 use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
+use super::accept::Answer;
 use super::handle::Ask;
 use super::respond;
 use super::write::patch_kind;
@@ -79,7 +80,7 @@ fn scale(ask: &Ask) -> Result<HttpResponse, ApiError> {
 }
 
 fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
-    let (call, form) = (ask.call(), ask.form()?);
+    let (call, form) = (ask.call(), ask.form(Answer::Object)?);
     let object = match ask.verb {
         "get" => ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name))?,
         "update" => {

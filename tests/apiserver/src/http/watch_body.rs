@@ -142,7 +142,8 @@ impl WatchStream {
             Look::Owed(deliveries) => {
                 let mut out = BytesMut::new();
                 for delivery in &deliveries {
-                    out.extend_from_slice(&delivery.line(&self.kind, self.form, self.shared));
+                    let form = next_line(&mut self.form, self.world.now());
+                    out.extend_from_slice(&delivery.line(&self.kind, form, self.shared));
                 }
                 Step::Send(out.freeze())
             }
@@ -183,7 +184,8 @@ impl WatchStream {
         }
         match self.marker.take() {
             Some(revision) if !withhold_end => {
-                Step::Send(bookmark_line(&self.kind, self.form, revision, true))
+                let form = next_line(&mut self.form, self.world.now());
+                Step::Send(bookmark_line(&self.kind, form, revision, true))
             }
             Some(_) => {
                 self.bookmarks = false;
@@ -204,7 +206,10 @@ impl WatchStream {
             self.plan_bookmark();
         }
         match bookmark.filter(|_| due) {
-            Some(revision) => Step::Send(bookmark_line(&self.kind, self.form, revision, false)),
+            Some(revision) => {
+                let form = next_line(&mut self.form, self.world.now());
+                Step::Send(bookmark_line(&self.kind, form, revision, false))
+            }
             None => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
         }
     }
@@ -218,11 +223,12 @@ impl WatchStream {
     }
 
     fn initial_chunk(&mut self) -> Option<Bytes> {
+        let now = self.world.now();
         let (snapshot, at) = self.initial.as_mut()?;
         let mut out = BytesMut::new();
         let mut last = None;
         for (key, object) in snapshot.after(at.as_deref()).take(INITIAL_BATCH) {
-            out.extend_from_slice(&watch_line("ADDED", &self.kind, object, self.form));
+            out.extend_from_slice(&watch_line("ADDED", &self.kind, object, next_line(&mut self.form, now)));
             last = Some(Arc::clone(key));
         }
         if last.is_none() {
@@ -252,6 +258,15 @@ fn disturbed(mut deliveries: Vec<Delivery>, twice: bool, pairs: bool) -> Vec<Del
         deliveries = deliveries.into_iter().flat_map(|delivery| [delivery.clone(), delivery]).collect();
     }
     deliveries
+}
+
+/// The form of the next line: ages count from now, and only the first line tells the columns of a Table.
+fn next_line(form: &mut Form, now: i64) -> Form {
+    let Form::Table(table) = form else { return *form };
+    table.now = now;
+    let line = *table;
+    table.headers = false;
+    Form::Table(line)
 }
 
 impl Drop for WatchStream {

@@ -6,7 +6,7 @@
 use actix_web::HttpResponse;
 use serde_json::json;
 
-use super::accept::{Answer, form};
+use super::accept::Answer;
 use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::respond;
@@ -15,7 +15,6 @@ use crate::cluster::field_validation::Validation;
 use crate::cluster::list::Page;
 use crate::cluster::options::{ListOptions, value};
 use crate::cluster::patch::PatchKind;
-use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 
@@ -40,17 +39,13 @@ impl Ask {
         }
         Ok(options)
     }
-
-    pub(crate) fn form(&self) -> Result<Form, ApiError> {
-        form(self.accept.as_deref(), Answer::Object)
-    }
 }
 
 pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_some() || (ask.kind.namespaced && ask.target.namespace.is_none()) {
         return Err(ApiError::method_not_allowed());
     }
-    let (form, (body, warnings)) = (ask.form()?, ask.object()?);
+    let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
     let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
     Ok(respond::warned(respond::object(201, form.object(&ask.kind, &object)), &warnings))
 }
@@ -59,7 +54,7 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_none() {
         return Err(ApiError::method_not_allowed());
     }
-    let (form, (body, warnings)) = (ask.form()?, ask.object()?);
+    let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
     let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
     let code = if written.created { 201 } else { 200 };
     Ok(respond::warned(respond::object(code, form.object(&ask.kind, &written.object)), &warnings))
@@ -70,7 +65,7 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let patch_kind = patch_kind(ask)?;
-    let form = ask.form()?;
+    let form = ask.form(Answer::Object)?;
     let call = Call { validation: ask.validation()?, ..ask.call() };
     let written = ask.world.with(|inner| inner.cluster.patch(&call, patch_kind, &ask.body))?;
     Ok(respond::warned(respond::object(200, form.object(&ask.kind, &written.object)), &written.warnings))
@@ -99,7 +94,7 @@ pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.sub.is_some() {
         return Err(ApiError::method_not_allowed());
     }
-    let (form, options) = (ask.form()?, ask.delete_options()?);
+    let (form, options) = (ask.form(Answer::Object)?, ask.delete_options()?);
     let call = ask.call();
     let deleted = ask.world.with(|inner| inner.cluster.delete(&call, &options))?;
     if !deleted.removed || ask.kind.rules.delete_answers_object {
@@ -118,7 +113,7 @@ pub(crate) fn delete_collection(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if *ask.kind.resource.plural == *"namespaces" {
         return Err(ApiError::method_not_allowed());
     }
-    let form = form(ask.accept.as_deref(), Answer::List)?;
+    let form = ask.form(Answer::List)?;
     let options = ask.delete_options()?;
     let selector = ListOptions::parse(&ask.query, &ask.kind)?.selector;
     let delete = |cluster: &mut Cluster| {

@@ -14,5 +14,6 @@ mod outages;
 mod reads;
 mod scale;
 mod subresources;
+mod tables;
 mod watches;
 mod writes;

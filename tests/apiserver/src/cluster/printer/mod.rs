@@ -1,0 +1,127 @@
+//! Tables: objects as rows of cells, as kubectl shows them.
+//!
+//! Answers: which cells does this object have, and how is a Table of them written? The columns are data (`Kind::columns`).
+//! 1. A row has a cell for every column the real server fills, the wide ones too: the client hides them.
+//! 2. Ages are counted from `now`, which is an argument.
+//! 3. Cells of built-ins are made of the stored form, whatever version was asked for.
+//!
+//! Next: `view.rs` is what the printers read an object with; `pods.rs`, `workloads.rs`, `network.rs`, `storage.rs`,
+//! `policy.rs` print; `custom.rs` follows a definition's columns.
+mod custom;
+pub(crate) mod duration;
+mod json_path;
+mod network;
+mod pods;
+mod policy;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod view;
+mod workloads;
+
+use serde_json::{Value, json};
+
+use super::kind::{Column, Kind};
+use super::object::{Object, member};
+use view::View;
+
+/// What a row carries beside its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Include {
+    Nothing,
+    #[default]
+    Metadata,
+    Object,
+}
+
+/// How a Table is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableForm {
+    /// Whether `v1beta1` of meta.k8s.io was asked for; else `v1`.
+    pub(crate) beta: bool,
+    pub(crate) include: Include,
+    /// Whether the columns are told; in a watch only the first event tells them.
+    pub(crate) headers: bool,
+    /// Seconds since 1970, from which ages are counted.
+    pub(crate) now: i64,
+}
+
+impl TableForm {
+    pub(crate) fn api_version(self) -> &'static str {
+        if self.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" }
+    }
+
+    /// The text of the column definitions, `null` where they are not told.
+    pub(crate) fn columns(self, kind: &Kind) -> String {
+        if !self.headers {
+            return "null".to_owned();
+        }
+        let column = |column: &Column| {
+            json!({"name": column.name, "type": column.value_type, "format": column.format,
+                "description": column.description, "priority": column.priority})
+        };
+        Value::Array(kind.columns.iter().map(column).collect()).to_string()
+    }
+
+    /// The text of one row.
+    pub(crate) fn row(self, kind: &Kind, object: &Object) -> String {
+        let value = object.decode();
+        let shown = match self.include {
+            Include::Nothing => Value::Null,
+            Include::Object => object.decode_as(kind),
+            Include::Metadata => self.partial(value["metadata"].clone()),
+        };
+        self.row_of(kind, &value, shown)
+    }
+
+    fn row_of(self, kind: &Kind, value: &Value, shown: Value) -> String {
+        let mut row = json!({"cells": cells(kind, value, self.now), "object": shown});
+        if kind.resource.is("", "pods")
+            && let Some(conditions) = pods::conditions(value)
+        {
+            row["conditions"] = conditions;
+        }
+        row.to_string()
+    }
+
+    fn partial(self, metadata: Value) -> Value {
+        json!({"kind": "PartialObjectMetadata", "apiVersion": self.api_version(), "metadata": metadata})
+    }
+
+    /// The row of a bookmark: blanks, and an object that has a version only.
+    pub(crate) fn bookmark_row(self, kind: &Kind, revision: u64, initial_end: bool) -> String {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let zero: Value = serde_json::from_str(&format!("{{{}}}", kind.zero)).unwrap_or_default();
+        let shown = match self.include {
+            Include::Object => {
+                let mut object = zero.clone();
+                object["metadata"] = metadata;
+                super::object::set_type(&mut object, &kind.api_version(), &kind.kind);
+                object
+            }
+            // Without the metadata nobody could tell the marker; a bookmark that is none says nothing.
+            Include::Nothing if !initial_end => Value::Null,
+            _ => self.partial(metadata),
+        };
+        self.row_of(kind, &zero, shown)
+    }
+}
+
+/// The cells of one object.
+fn cells(kind: &Kind, value: &Value, now: i64) -> Vec<Value> {
+    if kind.custom {
+        return custom::cells(kind, value, now);
+    }
+    let view = View::new(value, now);
+    let (group, plural) = (&*kind.storage.group, &*kind.storage.plural);
+    let printers = [workloads::cells, network::cells, storage::cells, policy::cells];
+    let own = if (group, plural) == ("", "pods") {
+        Some(pods::cells(&view))
+    } else {
+        printers.iter().find_map(|printer| printer(group, plural, &view))
+    };
+    own.unwrap_or_else(|| vec![json!(member(value, "name")), view.created()])
+}
