@@ -5,6 +5,8 @@
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
 //! Next: `delete.rs` takes a definition's objects away with it.
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,6 +29,18 @@ const RULES: Rules = Rules {
     status_on_create: false,
     namespace_field: true,
 };
+
+/// What a definition says of the objects of one version.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// The schema's types.
+    pub(crate) schema: Schema,
+    /// The schema with all its checks.
+    #[expect(dead_code, reason = "the checks follow")]
+    pub(crate) source: Source,
+    /// The schema as it was written.
+    pub(crate) written: Value,
+}
 
 /// Whether this is the kind of definitions.
 pub(crate) fn is_definition(kind: &Kind) -> bool {
@@ -104,7 +118,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         namespace_field: true,
         zero: String::new(),
         columns: columns(version),
-        custom_schema: schema(version),
+        definition: schema(version).map(Arc::new),
     }
 }
 
@@ -163,10 +177,11 @@ fn columns(version: &Value) -> Vec<Column> {
     columns
 }
 
-fn schema(version: &Value) -> Option<Schema> {
-    let written = version.pointer("/schema/openAPIV3Schema")?;
-    let source: Source = Source::deserialize(written).ok()?;
-    Some(schema::custom(&source))
+fn schema(version: &Value) -> Option<Definition> {
+    let written = version.pointer("/schema/openAPIV3Schema")?.clone();
+    let source: Source = Source::deserialize(&written).ok()?;
+    let schema = schema::custom(&source);
+    Some(Definition { source, schema, written })
 }
 
 fn status(definition: &Value, now: i64) -> Value {

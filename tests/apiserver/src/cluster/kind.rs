@@ -7,6 +7,7 @@
 //! Next: `builtin.rs` reads the table of the kinds every server has, `crd.rs` makes a `Kind` of a CRD object.
 use std::sync::Arc;
 
+use super::crd::Definition;
 use super::schema::{Schema, builtin};
 use super::status::Named;
 use super::subresource::ScalePaths;
@@ -139,17 +140,15 @@ pub(crate) struct Kind {
     pub(crate) zero: String,
     /// The columns of its Table.
     pub(crate) columns: Vec<Column>,
-    /// The schema of a custom kind, if its definition has one.
-    #[allow(dead_code, reason = "the writes that look at it follow")]
-    pub(crate) custom_schema: Option<Schema>,
+    /// What the definition of a custom kind says of this version, if it has a schema.
+    pub(crate) definition: Option<Arc<Definition>>,
 }
 
 impl Kind {
     /// What is known of the shape of this kind's objects; none for a custom kind without a schema.
-    #[allow(dead_code, reason = "the writes that look at it follow")]
     pub(crate) fn schema(&self) -> Option<Schema> {
         if self.custom {
-            return self.custom_schema.clone();
+            return self.definition.as_ref().map(|definition| definition.schema.clone());
         }
         builtin::schema(&self.resource.group, &self.version, &self.kind)
     }

@@ -18,6 +18,7 @@ pub(crate) mod label_selector;
 pub(crate) mod list;
 pub(crate) mod names;
 pub(crate) mod object;
+pub(crate) mod openapi;
 pub(crate) mod options;
 pub(crate) mod outage;
 pub(crate) mod patch;

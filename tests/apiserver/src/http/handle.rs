@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::connections::Connection;
 use super::route::{Route, Target};
-use super::{auth, discovery as discovery_root, read, respond, subresource, write};
+use super::{auth, discovery as discovery_root, openapi, read, respond, subresource, write};
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
@@ -97,6 +97,8 @@ pub(crate) async fn handle(
             let plain = || meta(&world, &route, method, request.connection_info().host());
             discovery_root::root(&world, request.headers(), core).and_then(|root| root.map_or_else(plain, Ok))
         }
+        Route::OpenApi(name) if method == "GET" => Ok(openapi::v3(&request, &world, &name, &query)),
+        Route::OpenApiV2 if method == "GET" => Ok(openapi::v2(&request, &world)),
         other => meta(&world, &other, method, request.connection_info().host()),
     };
     answer.unwrap_or_else(|error| respond::refusal(&error, plain))
@@ -130,7 +132,9 @@ fn meta(world: &World, route: &Route, method: &str, host: &str) -> Result<HttpRe
             Route::Group(name) => discovery::group(registry, name),
             Route::Resources { group, version } => discovery::resources(registry, group, version),
             Route::Version => Some(version()),
-            Route::Health | Route::Unknown | Route::Resource(_) => None,
+            Route::Health | Route::OpenApi(_) | Route::OpenApiV2 | Route::Unknown | Route::Resource(_) => {
+                None
+            }
         }
     });
     let builtin = |group: &str| world.with(|inner| inner.cluster.registry.is_builtin_group(group));

@@ -12,6 +12,9 @@ use crate::cluster::options::{self, Query};
 pub(crate) enum Route {
     Health,
     Version,
+    /// What follows `/openapi/v3`, empty for the index.
+    OpenApi(String),
+    OpenApiV2,
     CoreVersions,
     Groups,
     Group(String),
@@ -44,6 +47,8 @@ impl Route {
         match parts.as_slice() {
             ["healthz" | "livez" | "readyz", ..] => Self::Health,
             ["version"] => Self::Version,
+            ["openapi", "v3", name @ ..] => Self::OpenApi(name.join("/")),
+            ["openapi", "v2"] => Self::OpenApiV2,
             ["api"] => Self::CoreVersions,
             ["apis"] => Self::Groups,
             ["apis", group] => Self::Group((*group).to_owned()),

@@ -10,6 +10,7 @@ mod command;
 mod discovery;
 mod faults;
 mod handle;
+mod openapi;
 mod outages;
 mod reads;
 mod scale;
