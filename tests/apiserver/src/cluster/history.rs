@@ -2,8 +2,9 @@
 //!
 //! Answers: what happened after version n, and what did the table look like at n? It does not fan out.
 //! 1. Events stand in strictly rising revision order.
-//! 2. Every event with a revision above `floor` is here; nothing at or below it is promised.
-//! 3. At most `window` events are kept; the oldest go first and raise `floor`.
+//! 2. Every event with a revision above `floor` is here; nothing at or below it is promised to anyone who comes.
+//! 3. At most `window` events lie above `floor`. Up to `retained` older ones are kept for watches that follow this ring
+//!    and have not taken them yet.
 //!
 //! Next: `table.rs` holds one of these beside the current state.
 use std::collections::VecDeque;
@@ -65,6 +66,11 @@ impl Event {
         }
     }
 
+    /// About how many bytes tell this event.
+    pub(crate) fn weight(&self) -> usize {
+        self.new.as_ref().or(self.old.as_ref()).map_or(0, |object| object.body.len())
+    }
+
     /// The newline-terminated line of this event, encoded at its first use and shared by all watchers.
     ///
     /// `shared` is false for a version of a custom kind that is not the stored one: its lines are made each time.
@@ -84,11 +90,14 @@ pub(crate) struct History {
     events: VecDeque<Arc<Event>>,
     floor: u64,
     window: usize,
+    retained: usize,
 }
 
 impl History {
-    pub(crate) fn new(window: usize, floor: u64) -> Self {
-        Self { events: VecDeque::new(), floor, window: window.max(1) }
+    /// `window` events are promised; a watch that follows may be `behind` by more than it resumed with, which is at most that.
+    pub(crate) fn new(window: usize, behind: usize, floor: u64) -> Self {
+        let window = window.max(1);
+        Self { events: VecDeque::new(), floor, window, retained: window + behind + 1 }
     }
 
     /// The highest revision whose successors are no longer all known.
@@ -99,28 +108,26 @@ impl History {
     pub(crate) fn push(&mut self, event: Arc<Event>) {
         debug_assert!(self.events.back().is_none_or(|last| last.revision < event.revision), "revisions rise");
         self.events.push_back(event);
-        while self.events.len() > self.window {
-            self.drop_oldest();
+        if self.events.len() > self.retained {
+            self.events.pop_front();
+        }
+        if let Some(forgotten) = self.events.len().checked_sub(self.window + 1) {
+            self.floor = self.floor.max(self.events[forgotten].revision);
         }
     }
 
-    /// Forgets every event up to and including `revision`.
-    pub(crate) fn compact(&mut self, revision: u64) {
-        while self.events.front().is_some_and(|event| event.revision <= revision) {
-            self.drop_oldest();
-        }
+    /// Promises no event up to and including `revision` to anyone any more, and drops those up to `taken`, which
+    /// no watch waits for.
+    pub(crate) fn compact(&mut self, revision: u64, taken: u64) {
         self.floor = self.floor.max(revision);
+        while self.events.front().is_some_and(|event| event.revision <= revision.min(taken)) {
+            self.events.pop_front();
+        }
     }
 
     /// The events after `revision`, oldest first.
     pub(crate) fn after(&self, revision: u64) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
         let from = self.events.partition_point(|event| event.revision <= revision);
         self.events.range(from..)
-    }
-
-    fn drop_oldest(&mut self) {
-        if let Some(event) = self.events.pop_front() {
-            self.floor = event.revision;
-        }
     }
 }

@@ -59,7 +59,7 @@ impl Object {
                 .iter()
                 .map(|(_, at)| value.pointer(at).map(text).unwrap_or_default())
                 .collect(),
-            body: Bytes::from(serde_json::to_vec(&value).expect("a JSON value always encodes")),
+            body: exact(serde_json::to_vec(&value).expect("a JSON value always encodes")),
             metadata_only: OnceLock::new(),
         }
     }
@@ -93,6 +93,11 @@ impl Object {
     pub(crate) fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(label, _)| &**label == name).map(|(_, value)| &**value)
     }
+}
+
+/// The bytes without room to grow, which would stay with them for as long as the object is stored.
+fn exact(bytes: Vec<u8>) -> Bytes {
+    Bytes::from(bytes.into_boxed_slice())
 }
 
 fn text(value: &Value) -> Box<str> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use slab::Slab;
 
 use super::field_validation::Validation;
-use super::history::Event;
+use super::history::{Event, History};
 use super::kind::{Kind, ResourceId};
 use super::object::Object;
 use super::registry::Registry;
@@ -42,7 +42,7 @@ pub(crate) struct Cluster {
     floor: u64,
     settings: Settings,
     pub(crate) registry: Registry,
-    tables: BTreeMap<ResourceId, Table>,
+    pub(super) tables: BTreeMap<ResourceId, Table>,
     pub(super) watches: Slab<Watch>,
     pub(super) woken: Vec<usize>,
     pub(super) rng: Rng,
@@ -126,10 +126,14 @@ impl Cluster {
 
     pub(super) fn table_mut(&mut self, resource: &ResourceId) -> &mut Table {
         if !self.tables.contains_key(resource) {
-            let table = Table::new(self.settings.event_window, self.floor);
+            let table = Table::new(self.history(self.floor));
             self.tables.insert(resource.clone(), table);
         }
         self.tables.get_mut(resource).expect("inserted above")
+    }
+
+    fn history(&self, floor: u64) -> History {
+        History::new(self.settings.event_window, self.settings.watch_queue, floor)
     }
 
     /// The version up to which a resource's past is forgotten.
@@ -139,8 +143,8 @@ impl Cluster {
 
     /// Forgets the past of one resource, all of it.
     pub(super) fn forget(&mut self, resource: &ResourceId) {
-        let revision = self.revision;
-        self.table_mut(resource).history.compact(revision);
+        let (revision, taken) = (self.revision, self.taken_by_all(resource));
+        self.table_mut(resource).history.compact(revision, taken);
     }
 
     pub(super) fn find(&self, resource: &ResourceId, key: &str) -> Option<&Arc<Object>> {
@@ -175,14 +179,15 @@ impl Cluster {
     /// Forgets all events but those of the last `revisions` versions, of one resource or of all.
     pub(crate) fn keep_revisions(&mut self, resource: Option<&ResourceId>, revisions: u64) {
         let floor = self.revision.saturating_sub(revisions);
-        if let Some(resource) = resource {
-            self.table_mut(resource).history.compact(floor);
-            return;
+        if resource.is_none() {
+            self.floor = self.floor.max(floor);
         }
-        for table in self.tables.values_mut() {
-            table.history.compact(floor);
+        let concerned = |id: &&ResourceId| resource.is_none_or(|resource| resource == *id);
+        let concerned: Vec<ResourceId> = self.tables.keys().filter(concerned).cloned().collect();
+        for resource in concerned.iter().chain(resource) {
+            let taken = self.taken_by_all(resource);
+            self.table_mut(resource).history.compact(floor, taken);
         }
-        self.floor = self.floor.max(floor);
     }
 
     /// Skips versions: the next write takes one this much higher.
@@ -196,9 +201,8 @@ impl Cluster {
     }
 
     pub(crate) fn freeze(&self) -> Frozen {
-        let (window, floor) = (self.settings.event_window, self.revision);
-        let tables =
-            self.tables.iter().map(|(id, table)| (id.clone(), table.frozen(window, floor))).collect();
+        let frozen = |table: &Table| table.frozen(self.history(self.revision));
+        let tables = self.tables.iter().map(|(id, table)| (id.clone(), frozen(table))).collect();
         Frozen { revision: self.revision, registry: self.registry.clone(), tables }
     }
 

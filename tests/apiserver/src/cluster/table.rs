@@ -65,8 +65,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(window: usize, floor: u64) -> Self {
-        Self { objects: Objects::new(), history: History::new(window, floor), watchers: BTreeMap::new() }
+    pub(crate) fn new(history: History) -> Self {
+        Self { objects: Objects::new(), history, watchers: BTreeMap::new() }
     }
 
     /// Takes a committed change into the map and the history.
@@ -117,11 +117,11 @@ impl Table {
     }
 
     /// The watches whose scope covers `key`.
-    pub(crate) fn interested(&self, key: &str) -> Vec<usize> {
+    pub(crate) fn interested(&self, key: &str) -> impl Iterator<Item = usize> {
         let namespace = key.split_once('/').map(|(namespace, _)| Scope::Namespace(namespace.to_owned()));
         let scopes = [Some(Scope::All), namespace, Some(Scope::Key(key.to_owned()))];
-        let covering = scopes.iter().flatten().filter_map(|scope| self.watchers.get(scope));
-        covering.flatten().copied().collect()
+        let covering = scopes.into_iter().flatten().filter_map(|scope| self.watchers.get(&scope));
+        covering.flatten().copied()
     }
 
     /// Every open watch of this resource.
@@ -130,11 +130,7 @@ impl Table {
     }
 
     /// A copy without watches and history, for a backup.
-    pub(crate) fn frozen(&self, window: usize, floor: u64) -> Self {
-        Self {
-            objects: self.objects.clone(),
-            history: History::new(window, floor),
-            watchers: BTreeMap::new(),
-        }
+    pub(crate) fn frozen(&self, history: History) -> Self {
+        Self { objects: self.objects.clone(), history, watchers: BTreeMap::new() }
     }
 }

@@ -304,6 +304,44 @@ fn api_16_a_selector_looks_at_the_state_before_and_after() {
 }
 
 #[test]
+fn api_17_a_thousand_slow_watchers_hold_nothing_of_their_own_and_lose_nothing() {
+    let mut bench = Bench::with(Settings { watch_queue: 40, ..SETTINGS }, "", "configmaps");
+    let version = bench.cluster.revision().to_string();
+    let watches: Vec<usize> =
+        (0..1_000).map(|_| bench.open(&[("resourceVersion", &version)]).watch).collect();
+    for number in 0..40 {
+        bench.named(&format!("m{number}"));
+    }
+    let table = bench.cluster.table(&bench.kind.storage).unwrap();
+    assert!(
+        table.history.after(0).all(|event| Arc::strong_count(event) == 1),
+        "the history alone holds them"
+    );
+    assert_eq!(bench.drain(watches[7]).len(), 40);
+    bench.named("last");
+    assert_eq!(bench.cluster.watch_count(None), 1, "all but the one that took its events are let go");
+    assert_eq!(told(&bench.drain(watches[7])), [("ADDED", "last")]);
+    assert_eq!(bench.drain(watches[8]), []);
+}
+
+#[test]
+fn api_17_large_events_are_handed_over_a_few_at_a_time() {
+    let mut bench = Bench::new("", "configmaps");
+    let version = bench.cluster.revision().to_string();
+    let followed = bench.open(&[("resourceVersion", &version)]).watch;
+    let own = bench.open(&[("resourceVersion", &version), ("labelSelector", "!none")]).watch;
+    for name in ["a", "b", "c", "d"] {
+        let data = "x".repeat(40_000);
+        bench.create("default", json!({"metadata": {"name": name}, "data": {"k": data}})).unwrap();
+    }
+    for watch in [followed, own] {
+        let Drained::Some(first) = bench.cluster.drain(watch, 256) else { panic!("four are owed") };
+        assert_eq!(first.len(), 2);
+        assert_eq!(told(&bench.drain(watch)), [("ADDED", "c"), ("ADDED", "d")]);
+    }
+}
+
+#[test]
 fn api_17_a_watcher_that_falls_behind_is_closed_and_loses_nothing_when_it_resumes() {
     let mut bench = Bench::with(Settings { watch_queue: 3, ..SETTINGS }, "", "configmaps");
     let version = bench.cluster.revision().to_string();

@@ -4,7 +4,9 @@
 //! 1. A selector applies to the state before and after: entering is ADDED, leaving is DELETED with the old state.
 //! 2. A watcher's queue is bounded; when it is full the watch ends (the client resumes from its last version),
 //!    so no event is ever dropped from the middle of a stream.
-//! 3. An empty queue means: everything up to the store's revision has been taken.
+//! 3. A watch of a whole resource without a selector has no queue of its own: it follows the history, from which it
+//!    takes what it has not seen. A thousand of them cost a counter each, whatever is written.
+//! 4. Nothing owed means: everything up to the store's revision has been taken.
 //!
 //! Next: `http/watch_body.rs` turns what is drained here into a stream.
 use std::collections::VecDeque;
@@ -20,7 +22,10 @@ use super::representation::Form;
 use super::selector::Selector;
 use super::status::ApiError;
 use super::store::Cluster;
-use super::table::Scope;
+use super::table::{Scope, Table};
+
+/// From this many bytes on no more is handed over at once.
+const HEAVY: usize = 64 * 1024;
 
 /// Why a watch is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +51,16 @@ pub(crate) struct Watch {
     scope: Scope,
     selector: Selector,
     after: u64,
+    /// What has been put aside for this watch alone; it comes before what it follows.
     queue: VecDeque<Delivery>,
+    /// Whether everything in the history after `taken` is owed too.
+    follows: bool,
+    taken: u64,
+    /// How many events lie there.
+    behind: usize,
     bound: usize,
+    /// Whether the stream has been woken since nothing was owed.
+    woken: bool,
     end: Option<WatchEnd>,
 }
 
@@ -80,6 +93,41 @@ pub(crate) enum Drained {
 }
 
 impl Watch {
+    fn is_full(&self) -> bool {
+        self.queue.len() + self.behind >= self.bound
+    }
+
+    /// Takes up to `most` of the events that are owed out of the history.
+    fn followed(&mut self, table: &Table, most: usize) -> Vec<Delivery> {
+        let count = self.behind.min(most);
+        let mut owed = Vec::with_capacity(count);
+        let mut weight = 0;
+        for event in table.history.after(self.taken).take(count) {
+            owed.push(Delivery::Event(Arc::clone(event), plain_type(event)));
+            self.taken = event.revision;
+            weight += event.weight();
+            if weight >= HEAVY && most != usize::MAX {
+                break;
+            }
+        }
+        debug_assert!(weight >= HEAVY || owed.len() == count, "the history keeps what is not taken");
+        self.behind -= owed.len();
+        owed
+    }
+
+    /// Takes up to `most` of what was put aside.
+    fn own(&mut self, most: usize) -> Vec<Delivery> {
+        let (mut owed, mut weight) = (Vec::new(), 0);
+        while owed.len() < most
+            && weight < HEAVY
+            && let Some(delivery) = self.queue.pop_front()
+        {
+            weight += delivery.weight();
+            owed.push(delivery);
+        }
+        owed
+    }
+
     /// As which event this watcher sees the change, if at all.
     fn sees(&self, event: &Event) -> Option<EventType> {
         if event.revision <= self.after {
@@ -96,7 +144,23 @@ impl Watch {
     }
 }
 
+/// Without a selector: as which event everyone sees the change.
+fn plain_type(event: &Event) -> EventType {
+    match (&event.old, &event.new) {
+        (None, _) => EventType::Added,
+        (Some(_), Some(_)) => EventType::Modified,
+        (Some(_), None) => EventType::Deleted,
+    }
+}
+
 impl Delivery {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Event(event, _) => event.weight(),
+            Self::Raw(bytes) => bytes.len(),
+        }
+    }
+
     /// The bytes of this delivery for a watcher of `kind`.
     pub(crate) fn line(&self, kind: &Kind, form: Form, shared: bool) -> Bytes {
         match self {
@@ -138,9 +202,19 @@ impl Cluster {
         let snapshot = initial
             .then(|| Snapshot::new(revision, table.objects.clone(), scope.clone(), options.selector.clone()));
         let selector = options.selector.clone();
-        let (queue, end) = (VecDeque::new(), None);
-        let mut watch =
-            Watch { kind: Arc::clone(kind), scope, selector, after, queue, bound: queue_bound, end };
+        let mut watch = Watch {
+            kind: Arc::clone(kind),
+            follows: scope == Scope::All && selector.is_empty(),
+            scope,
+            selector,
+            after,
+            queue: VecDeque::new(),
+            taken: after.max(revision),
+            behind: 0,
+            bound: queue_bound,
+            woken: false,
+            end: None,
+        };
         for event in table.history.after(after) {
             if covers(&watch.scope, &event.key)
                 && let Some(event_type) = watch.sees(event)
@@ -155,22 +229,37 @@ impl Cluster {
         Ok(Start::Open(Opened { watch, initial: snapshot, marker: initial && options.bookmarks }))
     }
 
-    /// Hands over up to `most` deliveries.
+    /// Hands over up to `most` deliveries; fewer when they are large, as a stalled client keeps them all in memory.
     pub(crate) fn drain(&mut self, watch: usize, most: usize) -> Drained {
         let revision = self.revision();
         let watch = &mut self.watches[watch];
-        if watch.queue.is_empty() {
-            let seen = (revision >= watch.after).then_some(revision);
-            return watch.end.map_or(Drained::Nothing(seen), Drained::Ended);
+        if !watch.queue.is_empty() {
+            return Drained::Some(watch.own(most));
         }
-        let count = watch.queue.len().min(most);
-        Drained::Some(watch.queue.drain(..count).collect())
+        if watch.behind > 0
+            && let Some(table) = self.tables.get(&watch.kind.storage)
+        {
+            let owed = watch.followed(table, most);
+            return Drained::Some(owed);
+        }
+        watch.woken = false;
+        let seen = (revision >= watch.after).then_some(revision);
+        watch.end.map_or(Drained::Nothing(seen), Drained::Ended)
     }
 
-    /// Whether a watch is owed exactly one delivery, and more may follow.
-    pub(crate) fn is_owed_one(&self, watch: usize) -> bool {
-        let watch = &self.watches[watch];
-        watch.queue.len() == 1 && watch.end.is_none()
+    /// Whether a watch is owed exactly one delivery, and more may follow. It is woken again by the next one.
+    pub(crate) fn is_owed_one(&mut self, watch: usize) -> bool {
+        let watch = &mut self.watches[watch];
+        let one = watch.queue.len() + watch.behind == 1 && watch.end.is_none();
+        watch.woken &= !one;
+        one
+    }
+
+    /// The version up to which every watch that follows this resource has taken what it is owed.
+    pub(super) fn taken_by_all(&self, resource: &ResourceId) -> u64 {
+        let following = |watch: &&Watch| watch.behind > 0 && watch.kind.storage == *resource;
+        let taken = self.watches.iter().map(|(_, watch)| watch).filter(following).map(|watch| watch.taken);
+        taken.min().unwrap_or(u64::MAX)
     }
 
     /// Forgets a watch whose stream is gone.
@@ -179,19 +268,41 @@ impl Cluster {
         self.table_mut(&gone.kind.storage).unregister(&gone.scope, watch);
     }
 
-    /// Queues a committed change for everyone it concerns.
+    /// Lets everyone whom a committed change concerns have it.
     pub(super) fn fan_out(&mut self, resource: &ResourceId, event: &Arc<Event>) {
-        for id in self.table_mut(resource).interested(&event.key) {
+        let Some(table) = self.tables.get(resource) else { return };
+        let mut slow = Vec::new();
+        for id in table.interested(&event.key) {
             let watch = &mut self.watches[id];
             let Some(event_type) = watch.sees(event) else { continue };
-            self.offer(id, Delivery::Event(Arc::clone(event), event_type));
+            if watch.is_full() {
+                slow.push(id);
+                continue;
+            }
+            if watch.follows {
+                watch.behind += 1;
+            } else {
+                watch.queue.push_back(Delivery::Event(Arc::clone(event), event_type));
+            }
+            if !std::mem::replace(&mut watch.woken, true) {
+                self.woken.push(id);
+            }
+        }
+        for id in slow {
+            self.let_go(id);
         }
     }
 
     /// Puts bytes into every open watch of a resource, as a fault switch asks.
     pub(crate) fn send_raw(&mut self, resource: &ResourceId, bytes: &Bytes) {
         for id in self.table_mut(resource).watches() {
-            self.offer(id, Delivery::Raw(bytes.clone()));
+            if self.watches[id].is_full() {
+                self.let_go(id);
+                continue;
+            }
+            self.put_aside(id);
+            self.watches[id].queue.push_back(Delivery::Raw(bytes.clone()));
+            self.woken.push(id);
         }
     }
 
@@ -211,16 +322,21 @@ impl Cluster {
         self.watches.iter().filter(|(_, watch)| watch.end.is_none() && chosen(watch)).count()
     }
 
-    fn offer(&mut self, id: usize, delivery: Delivery) {
+    /// Ends a watch that is too far behind: what it has not taken it will ask for again.
+    fn let_go(&mut self, id: usize) {
         let watch = &mut self.watches[id];
-        if watch.queue.len() >= watch.bound {
-            // What the slow watcher has not taken it will ask for again.
-            watch.queue = VecDeque::new();
-            self.end_watch(id, WatchEnd::Clean);
-            return;
+        watch.queue = VecDeque::new();
+        watch.behind = 0;
+        self.end_watch(id, WatchEnd::Clean);
+    }
+
+    /// Moves what a watch is owed of the history into its own queue.
+    fn put_aside(&mut self, id: usize) {
+        let watch = &mut self.watches[id];
+        if let Some(table) = self.tables.get(&watch.kind.storage) {
+            let owed = watch.followed(table, usize::MAX);
+            watch.queue.extend(owed);
         }
-        watch.queue.push_back(delivery);
-        self.woken.push(id);
     }
 
     fn end_watch(&mut self, id: usize, end: WatchEnd) {
@@ -229,6 +345,8 @@ impl Cluster {
             return;
         }
         watch.end = Some(end);
+        self.put_aside(id);
+        let watch = &self.watches[id];
         let (resource, scope) = (watch.kind.storage.clone(), watch.scope.clone());
         self.table_mut(&resource).unregister(&scope, id);
         self.woken.push(id);
