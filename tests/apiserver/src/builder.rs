@@ -7,6 +7,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::access::user::User;
+use crate::access::{Plan, StaticToken};
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
 use crate::serve::Setup;
@@ -39,7 +41,7 @@ pub enum StartError {
 #[must_use]
 pub struct Builder {
     port: u16,
-    token: Option<String>,
+    access: Plan,
     first_revision: u64,
     event_window: usize,
     watch_queue: usize,
@@ -55,7 +57,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             port: 0,
-            token: None,
+            access: Plan::default(),
             // Above 1, because a client that takes versions for small numbers should fail in tests.
             first_revision: 1_000,
             // Far above what a real watch cache keeps at first (100), so that only tests that want a 410 see one.
@@ -81,9 +83,29 @@ impl Builder {
         self
     }
 
-    /// Asks every request for this bearer token. By default none is needed.
+    /// Asks every request for a credential, and makes this the bearer token of an administrator, who may do everything
+    /// (user `admin`, group `system:masters`). The kubeconfig holds it. By default none is needed.
     pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
+        self.access.admin(token.into());
+        self
+    }
+
+    /// Adds a bearer token of another user. Without `rbac`, every user may do everything.
+    pub fn user_token(mut self, token: impl Into<String>, user: User) -> Self {
+        self.access.tokens.push(StaticToken { token: token.into(), user });
+        self
+    }
+
+    /// Whether a request without credentials is the user `system:anonymous` (the default, as on a real server) or 401.
+    pub fn anonymous(mut self, on: bool) -> Self {
+        self.access.anonymous = on;
+        self
+    }
+
+    /// Lets Roles, ClusterRoles and their bindings decide who may do what; the store begins with those a fresh cluster
+    /// has. Without `token`, the administrator gets a random one, which the kubeconfig holds. By default all may do all.
+    pub fn rbac(mut self) -> Self {
+        self.access.rbac = true;
         self
     }
 
@@ -164,7 +186,9 @@ impl Builder {
             seed,
         };
         let tls = self.tls.then(Tls::generate).transpose().map_err(StartError::Certificates)?;
-        let world = Arc::new(World::new(settings, self.bookmark_period, self.token));
+        let authority = tls.as_ref().map(|tls| Arc::clone(&tls.clients));
+        let access = self.access.build(authority).map_err(StartError::Certificates)?;
+        let world = Arc::new(World::new(settings, self.bookmark_period, access));
         if let Some(latency) = self.latency {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);
             world.switch(|inner| inner.faults.set_size(Dial::Latency, None, Some(milliseconds)));

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::builder::StartError;
+use crate::kubeconfig::Credential;
 use crate::serve::{Serving, Setup};
 use crate::world::World;
 
@@ -42,8 +43,14 @@ impl Door {
 
     /// A kubeconfig for this server.
     pub(crate) fn kubeconfig(&self) -> String {
+        let first = self.world.access.tokens.first();
+        self.kubeconfig_for(&first.map_or(Credential::None, |known| Credential::Token(known.token.clone())))
+    }
+
+    /// A kubeconfig with this credential.
+    pub(crate) fn kubeconfig_for(&self, credential: &Credential) -> String {
         let authority = self.setup.tls.as_ref().map(|tls| tls.ca_pem.as_str());
-        crate::kubeconfig::text(&self.url(), authority, self.world.token.as_deref())
+        crate::kubeconfig::text(&self.url(), authority, credential)
     }
 
     /// Resets all connections and stops listening. Blocks until the serving threads have ended.

@@ -13,6 +13,7 @@
 //!
 //! Start at `ApiServer`; break it with `Faults`. Inside, `cluster` is the pure half and `http` the thin one;
 //! `world` is the one lock between them. README.md tells which behaviours of a real server are there.
+mod access;
 mod admin;
 mod builder;
 mod chaos;
@@ -33,6 +34,7 @@ mod tls;
 mod world;
 mod yaml;
 
+pub use access::user::User;
 #[cfg(feature = "cli")]
 pub use admin::ADMIN_PORT;
 pub use builder::{Builder, StartError};
@@ -41,5 +43,6 @@ pub use clock::Clock;
 pub use cluster::status::ApiError;
 pub use fault::Fault;
 pub use faults::{ErrorBody, FaultError, Faults};
+pub use kubeconfig::Credential;
 pub use requests::Request;
 pub use server::{ApiServer, Backup};

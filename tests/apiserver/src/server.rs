@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::access::user::User;
 use crate::admin::Admin;
 use crate::builder::{Builder, StartError};
 use crate::chaos::Chaos;
@@ -25,6 +26,7 @@ use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster, Frozen};
 use crate::door::Door;
 use crate::faults::Faults;
+use crate::kubeconfig::Credential;
 use crate::requests::Request;
 use crate::serve::Setup;
 use crate::world::World;
@@ -86,6 +88,32 @@ impl ApiServer {
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         self.door.kubeconfig()
+    }
+
+    /// A kubeconfig that shows this credential.
+    ///
+    /// ```
+    /// use informer_apiserver::{ApiServer, User};
+    ///
+    /// let server = ApiServer::builder().tls().rbac().start_blocking()?;
+    /// let jane = server.issue_certificate(&User::new("jane").group("dev"))?;
+    /// assert!(server.kubeconfig_for(&jane).contains("client-certificate-data"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn kubeconfig_for(&self, credential: &Credential) -> String {
+        self.door.kubeconfig_for(credential)
+    }
+
+    /// A client certificate of the server's own authority: the user's name is its common name, each group an
+    /// organization (at most two). Costs a key pair.
+    ///
+    /// # Errors
+    /// If the server has no TLS, the user has more groups, or the certificate cannot be made.
+    pub fn issue_certificate(&self, user: &User) -> Result<Credential, StartError> {
+        let tls = self.door.setup.tls.as_ref().ok_or_else(|| "the server was built without TLS".into());
+        let issued = tls.and_then(|tls| tls.issue(user)).map_err(StartError::Certificates)?;
+        Ok(Credential::Certificate { certificate_pem: issued.0, key_pem: issued.1 })
     }
 
     /// Writes the kubeconfig to a file.

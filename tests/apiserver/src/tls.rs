@@ -2,9 +2,19 @@
 //!
 //! Answers: what does the server show, and what must a client trust? Made afresh for each server, kept in memory.
 //! 1. The certificate names localhost and the loopback addresses, nothing else.
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
-use rustls::ServerConfig;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use crate::access::certificate::AnyCertificate;
+use crate::access::user::User;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -13,6 +23,16 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct Tls {
     pub(crate) ca_pem: String,
     pub(crate) config: ServerConfig,
+    /// Judges client certificates.
+    pub(crate) clients: Arc<dyn ClientCertVerifier>,
+    authority: Arc<Authority>,
+}
+
+/// What it takes to sign.
+#[derive(Debug)]
+struct Authority {
+    params: CertificateParams,
+    key_pem: String,
 }
 
 impl Tls {
@@ -23,6 +43,7 @@ impl Tls {
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let authority_key = KeyPair::generate()?;
         let ca = authority.self_signed(&authority_key)?;
+        let signs = Authority { params: authority.clone(), key_pem: authority_key.serialize_pem() };
         let issuer = Issuer::new(authority, authority_key);
         let names = ["localhost", "127.0.0.1", "::1", "kubernetes.default"].map(str::to_owned);
         let mut leaf = CertificateParams::new(names)?;
@@ -30,11 +51,36 @@ impl Tls {
         let key = KeyPair::generate()?;
         let certificate = leaf.signed_by(&key, &issuer)?;
         let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let provider = rustls::crypto::ring::default_provider();
-        let config = ServerConfig::builder_with_provider(provider.into())
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(ca.der().clone())?;
+        let clients = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
+        let clients = clients.allow_unauthenticated().build()?;
+        let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
+            .with_client_cert_verifier(Arc::new(AnyCertificate(Arc::clone(&clients))))
             .with_single_cert(vec![certificate.der().clone()], private)?;
-        Ok(Self { ca_pem: ca.pem(), config })
+        Ok(Self { ca_pem: ca.pem(), config, clients, authority: Arc::new(signs) })
+    }
+
+    /// A client certificate for a user, with its key: both as PEM.
+    pub(crate) fn issue(&self, user: &User) -> Result<(String, String), Failure> {
+        let Authority { params, key_pem } = &*self.authority;
+        let issuer = Issuer::new(params.clone(), KeyPair::from_pem(key_pem)?);
+        let mut leaf = CertificateParams::default();
+        leaf.distinguished_name = DistinguishedName::new();
+        leaf.distinguished_name.push(DnType::CommonName, user.name.as_str());
+        // rcgen keeps one value for each type of name, and knows organizations under two of them.
+        let places = [DnType::OrganizationName, DnType::CustomDnType(vec![2, 5, 4, 10])];
+        if user.groups.len() > places.len() {
+            return Err("a client certificate of this server carries at most two groups".into());
+        }
+        for (place, group) in places.into_iter().zip(&user.groups) {
+            leaf.distinguished_name.push(place, group.as_str());
+        }
+        leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        let certificate = leaf.signed_by(&key, &issuer)?;
+        Ok((certificate.pem(), key.serialize_pem()))
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
+use crate::access::{Access, Authorization};
 use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
@@ -37,18 +38,21 @@ pub(crate) struct World {
     switches: watch::Sender<u64>,
     pub(crate) clock: Clock,
     pub(crate) bookmark_period: Duration,
-    pub(crate) token: Option<String>,
+    pub(crate) access: Access,
 }
 
 impl World {
-    pub(crate) fn new(settings: Settings, bookmark_period: Duration, token: Option<String>) -> Self {
+    pub(crate) fn new(settings: Settings, bookmark_period: Duration, access: Access) -> Self {
         let clock = Clock::real();
-        let cluster = Cluster::new(settings, clock.seconds());
+        let mut cluster = Cluster::new(settings, clock.seconds());
+        if access.authorization == Authorization::Rbac {
+            cluster.add_default_roles(clock.seconds());
+        }
         let revision = watch::Sender::new(cluster.revision());
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
         let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: HashMap::new() });
-        Self { inner, revision, switches: watch::Sender::new(0), clock, bookmark_period, token }
+        Self { inner, revision, switches: watch::Sender::new(0), clock, bookmark_period, access }
     }
 
     /// Seconds since 1970, by the clock of this server.

@@ -51,6 +51,9 @@ struct Serve {
     /// Ask clients for this bearer token
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
+    /// Let Roles and bindings decide who may do what; the kubeconfig is the administrator's
+    #[arg(long)]
+    rbac: bool,
     /// Serve HTTPS with a certificate of an authority made at the start (its certificate is in the kubeconfig)
     #[arg(long)]
     tls: bool,
@@ -161,6 +164,9 @@ impl Serve {
             .workers(self.workers);
         if let Some(token) = &self.token {
             builder = builder.token(token);
+        }
+        if self.rbac {
+            builder = builder.rbac();
         }
         if let Some(seed) = self.seed {
             builder = builder.seed(seed);

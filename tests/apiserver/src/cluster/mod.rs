@@ -24,6 +24,7 @@ pub(crate) mod outage;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod printer;
+pub(crate) mod rbac;
 pub(crate) mod registry;
 pub(crate) mod representation;
 pub(crate) mod rng;

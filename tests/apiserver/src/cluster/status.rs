@@ -182,9 +182,9 @@ impl ApiError {
         Self::new(403, "Forbidden", message).details(about(&about_what))
     }
 
-    pub(crate) fn forbidden_path(path: &str) -> Self {
-        let message = format!("forbidden: User \"system:anonymous\" cannot get path {path:?}");
-        Self::new(403, "Forbidden", message).details(json!({}))
+    /// A path that is no resource.
+    pub(crate) fn forbidden_path(why: &str) -> Self {
+        Self::new(403, "Forbidden", format!("forbidden: {why}")).details(json!({}))
     }
 
     pub(crate) fn namespace_terminating(about_what: Named<'_>, namespace: &str) -> Self {

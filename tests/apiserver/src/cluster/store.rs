@@ -16,6 +16,7 @@ use super::field_validation::Validation;
 use super::history::{Event, History};
 use super::kind::{Kind, ResourceId};
 use super::object::Object;
+use super::rbac;
 use super::registry::Registry;
 use super::rng::Rng;
 use super::status::ApiError;
@@ -48,6 +49,8 @@ pub(crate) struct Cluster {
     pub(super) rng: Rng,
     /// Continue tokens of an earlier epoch are expired.
     pub(super) token_epoch: u64,
+    /// What the stored roles and bindings allow; none until asked for after a change.
+    pub(super) policy: Option<Arc<rbac::Policy>>,
 }
 
 /// The stored state at one moment.
@@ -94,6 +97,7 @@ impl Cluster {
             woken: Vec::new(),
             rng: Rng::new(settings.seed),
             token_epoch: 0,
+            policy: None,
         };
         let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
         for name in ["default", "kube-system", "kube-public"] {
@@ -151,6 +155,11 @@ impl Cluster {
         self.table(resource).and_then(|table| table.objects.get(key))
     }
 
+    /// Every object of a resource, in the order of lists.
+    pub(super) fn all(&self, resource: &ResourceId) -> impl Iterator<Item = &Arc<Object>> {
+        self.table(resource).into_iter().flat_map(|table| table.objects.values())
+    }
+
     /// One object.
     ///
     /// # Errors
@@ -168,6 +177,9 @@ impl Cluster {
         let event = Arc::new(Event::new(key.into(), self.revision, old, new));
         self.table_mut(&kind.storage).apply(&event);
         self.fan_out(&kind.storage, &event);
+        if *kind.storage.group == *rbac::GROUP {
+            self.policy = None;
+        }
         event
     }
 
@@ -214,5 +226,6 @@ impl Cluster {
         self.registry = frozen.registry.clone();
         self.tables = frozen.tables.clone();
         self.token_epoch += 1;
+        self.policy = None;
     }
 }

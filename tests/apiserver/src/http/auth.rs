@@ -1,46 +1,117 @@
-//! Who asks: a static bearer token, or nobody.
+//! Who asks, and may they: the first question of every request.
 //!
-//! Answers: may this request go on? There are no roles: who has the token may do everything.
-//! 1. Without a configured token everyone may do everything.
-//! 2. With one, a wrong token is 401; none at all is the anonymous user, who is refused with 403 except on
-//!    health and version, as on a real server.
-use crate::cluster::status::{ApiError, Named};
+//! Answers: may this request go on, and as which user? Credentials are `access`, roles are the core's.
+//! 1. A credential that does not hold is 401, on every path.
+//! 2. Then the wish is judged, before it is known whether the resource exists at all.
+//! 3. Health is open to all. In an open server the anonymous user may read the version too, and the rest only while
+//!    the server has no credentials.
+use std::sync::Arc;
 
+use actix_web::HttpRequest;
+use actix_web::http::header::AUTHORIZATION;
+
+use super::impersonate;
 use super::route::{Route, Target};
+use crate::access::certificate::PeerCertificate;
+use crate::access::service_account::Claims;
+use crate::access::user::User;
+use crate::access::{Authorization, Unauthenticated};
+use crate::cluster::options::{Query, value};
+use crate::cluster::rbac::{Decision, On, Wish};
+use crate::cluster::status::{ApiError, Named};
+use crate::world::World;
 
-const OPEN: [Route; 2] = [Route::Health, Route::Version];
+/// What a request is, as far as authorization sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) route: &'a Route,
+    pub(crate) verb: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a Query,
+}
 
+/// The user of a request who may do what it asks.
+///
 /// # Errors
 /// 401 or 403.
-pub(crate) fn check(
-    token: Option<&str>,
-    header: Option<&str>,
-    route: &Route,
-    verb: &str,
-    path: &str,
-) -> Result<(), ApiError> {
-    let Some(token) = token else { return Ok(()) };
-    match header.and_then(|header| header.strip_prefix("Bearer ")) {
-        Some(given) if given.trim() == token => Ok(()),
-        Some(_) => Err(ApiError::unauthorized()),
-        None if OPEN.contains(route) => Ok(()),
-        None => Err(match route {
-            Route::Resource(target) => forbidden(target, verb, "system:anonymous"),
-            _ => ApiError::forbidden_path(path),
-        }),
+pub(crate) fn enter(world: &World, request: &HttpRequest, entry: &Entry<'_>) -> Result<User, ApiError> {
+    let shown = authenticate(world, request)?;
+    let acted = impersonate::asked(request.headers())?;
+    let open = world.access.authorization == Authorization::Open;
+    if *entry.route == Route::Health || (open && *entry.route == Route::Version) {
+        return Ok(acted.unwrap_or(shown));
+    }
+    let method = request.method().as_str().to_lowercase();
+    let wish = match entry.route {
+        Route::Resource(target) => wish(target, entry.verb, entry.query),
+        _ => Wish { verb: &method, on: On::Path(entry.path) },
+    };
+    let user = match acted {
+        Some(acted) => impersonate::permitted(world, &shown, &wish, acted)?,
+        None => shown,
+    };
+    let decision = decide(world, &user, &wish);
+    if decision.allowed { Ok(user) } else { Err(forbidden(&user, &wish, &decision.reason)) }
+}
+
+fn authenticate(world: &World, request: &HttpRequest) -> Result<User, ApiError> {
+    let certificate = request.conn_data::<Arc<PeerCertificate>>();
+    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let user =
+        world.access.authenticate(certificate.map(|shown| &**shown), header, &lives(world), world.now());
+    user.map_err(|Unauthenticated| ApiError::unauthorized())
+}
+
+/// Whether the service account of a token is still in the store.
+pub(crate) fn lives(world: &World) -> impl Fn(&Claims) -> bool {
+    |claims| world.with(|inner| claims.lives(&inner.cluster))
+}
+
+/// Judges a wish in the server's mode.
+pub(crate) fn decide(world: &World, user: &User, wish: &Wish<'_>) -> Decision {
+    match world.access.authorization {
+        Authorization::Rbac => world.with(|inner| inner.cluster.policy()).decide(user, wish),
+        Authorization::Open => {
+            let allowed = world.access.is_open_to_nobody() || !user.is_nobody();
+            Decision { allowed, reason: String::new() }
+        }
     }
 }
 
-/// The 403 of a user who may not do this.
-pub(crate) fn forbidden(target: &Target, verb: &str, user: &str) -> ApiError {
-    let place = match &target.namespace {
-        Some(namespace) => format!("in the namespace {namespace:?}"),
-        None => "at the cluster scope".to_owned(),
+/// What a request wants of a resource. A read of a collection that selects one name is about that object.
+pub(crate) fn wish<'a>(target: &'a Target, verb: &'a str, query: &'a Query) -> Wish<'a> {
+    let selected = || {
+        let fields = value(query, "fieldSelector").split(',');
+        let name = |field: &'a str| field.strip_prefix("metadata.name=");
+        fields.filter_map(name).map(|name| name.trim_start_matches('=')).next()
     };
-    let why = format!(
-        "User {user:?} cannot {verb} resource {:?} in API group {:?} {place}",
-        target.plural, target.group
-    );
-    let name = target.name.as_deref().unwrap_or_default();
-    ApiError::forbidden(Named { group: &target.group, kind: &target.plural, name }, &why)
+    let reads = matches!(verb, "list" | "watch" | "deletecollection");
+    let name = target.name.as_deref().or_else(|| selected().filter(|_| reads)).unwrap_or_default();
+    // A namespace lies in itself.
+    let home = (target.group.is_empty() && target.plural == "namespaces").then_some(name);
+    let namespace = target.namespace.as_deref().or(home).unwrap_or_default();
+    let sub = target.sub.as_deref().unwrap_or_default();
+    Wish { verb, on: On::Resource { group: &target.group, plural: &target.plural, sub, namespace, name } }
+}
+
+/// The 403 of a user who may not do this.
+pub(crate) fn forbidden(user: &User, wish: &Wish<'_>, reason: &str) -> ApiError {
+    let (user, verb) = (&user.name, wish.verb);
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    match wish.on {
+        On::Path(path) => {
+            ApiError::forbidden_path(&format!("User {user:?} cannot {verb} path {path:?}{reason}"))
+        }
+        On::Resource { group, plural, sub, namespace, name } => {
+            let place = match namespace {
+                "" => "at the cluster scope".to_owned(),
+                namespace => format!("in the namespace {namespace:?}"),
+            };
+            let resource = if sub.is_empty() { plural.to_owned() } else { format!("{plural}/{sub}") };
+            let why = format!(
+                "User {user:?} cannot {verb} resource {resource:?} in API group {group:?} {place}{reason}"
+            );
+            ApiError::forbidden(Named { group, kind: plural, name }, &why)
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::access::certificate::PeerCertificate;
 use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
@@ -34,8 +35,14 @@ pub(crate) struct Connections(Mutex<Vec<Weak<Connection>>>);
 impl Connections {
     /// Takes note of a new connection; the framework's hook for it.
     pub(crate) fn note(&self, io: &dyn Any, data: &mut Extensions) {
+        let secure = io.downcast_ref::<TlsStream<TcpStream>>();
+        if let Some(shown) =
+            secure.and_then(|tls| PeerCertificate::shown(tls.get_ref().1.peer_certificates()))
+        {
+            data.insert(Arc::new(shown));
+        }
         let plain = io.downcast_ref::<TcpStream>();
-        let tcp = plain.or_else(|| io.downcast_ref::<TlsStream<TcpStream>>().map(|tls| tls.get_ref().0));
+        let tcp = plain.or_else(|| secure.map(|tls| tls.get_ref().0));
         let Some(tcp) = tcp else { return };
         let _slower = tcp.set_nodelay(true);
         let Ok(socket) = SockRef::from(tcp).try_clone() else { return };

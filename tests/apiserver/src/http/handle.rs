@@ -6,14 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE};
+use actix_web::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde_json::json;
 
 use super::connections::Connection;
 use super::route::{Route, Target};
-use super::{auth, discovery as discovery_root, openapi, read, respond, subresource, write};
+use super::{auth, discovery as discovery_root, openapi, read, respond, review, subresource, write};
+use crate::access::user::User;
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
@@ -28,6 +29,7 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) world: Arc<World>,
+    pub(crate) user: User,
     pub(crate) target: Target,
     pub(crate) verb: &'static str,
     pub(crate) kind: Arc<Kind>,
@@ -86,12 +88,13 @@ pub(crate) async fn handle(
     if let Some(milliseconds) = latency {
         tokio::time::sleep(Duration::from_millis(milliseconds)).await;
     }
-    let known = auth::check(world.token.as_deref(), header(&request, &AUTHORIZATION), &route, verb, &path);
-    if let Err(error) = known {
-        return respond::refusal(&error, plain);
-    }
+    let entry = auth::Entry { route: &route, verb, path: &path, query: &query };
+    let user = match auth::enter(&world, &request, &entry) {
+        Ok(user) => user,
+        Err(error) => return respond::barred(&error, plain),
+    };
     let answer = match route {
-        Route::Resource(target) => resource_request(&request, payload, &world, target, query).await,
+        Route::Resource(target) => resource_request(&request, payload, &world, (user, target, query)).await,
         Route::CoreVersions | Route::Groups if method == "GET" => {
             let core = route == Route::CoreVersions;
             let plain = || meta(&world, &route, method, request.connection_info().host());
@@ -156,13 +159,14 @@ async fn resource_request(
     request: &HttpRequest,
     payload: web::Payload,
     world: &Arc<World>,
-    target: Target,
-    query: Vec<(String, String)>,
+    (user, target, query): (User, Target, Vec<(String, String)>),
 ) -> Result<HttpResponse, ApiError> {
     let verb = target.verb(request.method().as_str(), &query);
     let resource = ResourceId::new(&target.group, &target.plural);
     match world.with(|inner| inner.faults.refuse(verb, &resource)) {
-        Some(Refused::Denied) => return Err(auth::forbidden(&target, verb, "informer")),
+        Some(Refused::Denied) => {
+            return Err(auth::forbidden(&user, &auth::wish(&target, verb, &query), ""));
+        }
         Some(Refused::With(error, plain)) => return Ok(respond::refusal(&error, plain)),
         None => {}
     }
@@ -173,6 +177,7 @@ async fn resource_request(
     };
     let ask = Ask {
         world: Arc::clone(world),
+        user,
         target,
         verb,
         kind,
@@ -183,6 +188,9 @@ async fn resource_request(
         body,
         connection: request.conn_data::<Arc<Connection>>().cloned(),
     };
+    if let Some(reviewed) = review::answer(&ask) {
+        return reviewed;
+    }
     if subresource::is_own(ask.target.sub.as_deref()) {
         return subresource::answer(&ask);
     }

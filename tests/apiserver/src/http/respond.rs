@@ -4,7 +4,9 @@
 //! 1. Every API answer says `Cache-Control: no-cache, private`, as a real server does.
 //! 2. A refusal is a `Status` object, unless it is plain by nature or a fault switch wants text.
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use serde_json::Value;
@@ -39,11 +41,25 @@ pub(crate) fn document(value: &Value) -> HttpResponse {
     head(200).body(value.to_string())
 }
 
+/// The answer to a creation that is not stored.
+pub(crate) fn created(value: &Value) -> HttpResponse {
+    head(201).body(value.to_string())
+}
+
 pub(crate) fn text(code: u16, body: String) -> HttpResponse {
     let mut head = head(code);
     head.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
     head.insert_header(("X-Content-Type-Options", "nosniff"));
     head.body(body)
+}
+
+/// A refusal at the door: a real server's authorization forbids sniffing, all its other refusals do not.
+pub(crate) fn barred(error: &ApiError, plain: bool) -> HttpResponse {
+    let mut answer = refusal(error, plain);
+    if error.code() == 403 {
+        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    answer
 }
 
 pub(crate) fn refusal(error: &ApiError, plain: bool) -> HttpResponse {

@@ -2,6 +2,7 @@
 //!
 //! Each test's name begins with the number of the behaviour it proves (README.md lists them); tests of the fault
 //! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
+mod access;
 mod admin;
 mod bodies;
 mod chaos;
@@ -16,5 +17,6 @@ mod reads;
 mod scale;
 mod subresources;
 mod tables;
+mod tls;
 mod watches;
 mod writes;

@@ -154,7 +154,14 @@ impl Names {
                 };
                 members(object, collection).into_iter().map(told).collect::<Map<_, _>>().into()
             }
-            Value::Array(items) => items.iter().map(|item| self.told(item, key, false)).collect(),
+            Value::Array(items) => {
+                let mut told: Vec<Value> = items.iter().map(|item| self.told(item, key, false)).collect();
+                // A real server tells the rules of a user in the order of a hash map.
+                if matches!(key, "resourceRules" | "nonResourceRules") {
+                    told.sort_by_key(Value::to_string);
+                }
+                told.into()
+            }
             Value::String(text) => self.text(text, key).into(),
             Value::Number(_) if matches!(key, "nodePort" | "healthCheckNodePort") => "<port>".into(),
             other => other.clone(),

@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use informer_apiserver::ApiServer;
+use informer_apiserver::{ApiServer, User};
 use informer_control_plane::{Binaries, ControlPlane};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
@@ -32,7 +32,9 @@ pub(crate) struct Ours {
 }
 
 pub(crate) fn ours() -> Ours {
-    let server = ApiServer::builder().start_blocking().expect("our server starts");
+    let powerless = User::new("powerless").uid("2");
+    let builder = ApiServer::builder().token("admin").user_token("powerless", powerless).rbac();
+    let server = builder.start_blocking().expect("our server starts");
     let endpoint = Endpoint { address: server.addr(), tls: None };
     let subject = Subject { endpoint, admin: "admin".to_owned(), powerless: "powerless".to_owned() };
     Ours { subject, _server: server }

@@ -1,0 +1,104 @@
+//! Role-based access control: what roles and bindings in the store allow.
+//!
+//! Answers: may this user do this, and which binding says so? Whether it is asked at all is the server's mode.
+//! 1. Members of `system:masters` may do everything, whatever the bindings say.
+//! 2. Rules only allow; a binding whose role is missing is told in the refusal.
+//! 3. Compiled from the stored objects at the first question after a change of one of them.
+//! 4. A cluster role with an aggregation rule has the rules of the roles it selects, at once.
+//!
+//! Next: `policy.rs` compiles, `rule.rs` matches.
+mod policy;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub(crate) use policy::Policy;
+pub(crate) use rule::Rule;
+
+use super::store::{Call, Cluster};
+use crate::access::user::User;
+
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// What a user wants to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wish<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) on: On<'a>,
+}
+
+/// What a wish is about; empty texts for what is not named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On<'a> {
+    Resource { group: &'a str, plural: &'a str, sub: &'a str, namespace: &'a str, name: &'a str },
+    Path(&'a str),
+}
+
+/// The answer, with the reason as reviews and refusals tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) allowed: bool,
+    pub(crate) reason: String,
+}
+
+impl Cluster {
+    /// The rules in force.
+    pub(crate) fn policy(&mut self) -> Arc<Policy> {
+        if let Some(policy) = &self.policy {
+            return Arc::clone(policy);
+        }
+        let policy = Arc::new(Policy::compile(self));
+        self.policy = Some(Arc::clone(&policy));
+        policy
+    }
+
+    /// Stores the roles and bindings a fresh cluster has, as far as clients notice them.
+    pub(crate) fn add_default_roles(&mut self, now: i64) {
+        let defaults: Vec<Value> =
+            serde_json::from_str(include_str!("defaults.json")).expect("the default roles are JSON");
+        for object in defaults {
+            let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+            let kind = self.registry.by_type(text("apiVersion"), text("kind")).cloned();
+            let kind = kind.expect("the table has the kinds of access control");
+            let made = self.create(&Call::plain(&kind, "", "", now), object);
+            debug_assert!(made.is_ok(), "a default role is a sound object");
+        }
+    }
+}
+
+impl Policy {
+    /// Judges a wish.
+    pub(crate) fn decide(&self, user: &User, wish: &Wish<'_>) -> Decision {
+        if user.groups.iter().any(|group| group == "system:masters") {
+            return Decision { allowed: true, reason: String::new() };
+        }
+        let namespace = match wish.on {
+            On::Resource { namespace, .. } => namespace,
+            On::Path(_) => "",
+        };
+        let mut missing: Vec<&str> = Vec::new();
+        for (grant, subject) in self.of(user, namespace) {
+            match &grant.rules {
+                Ok(rules) if rules.iter().any(|rule| rule.allows(wish)) => {
+                    return Decision {
+                        allowed: true,
+                        reason: format!("RBAC: allowed by {} to {subject}", grant.name),
+                    };
+                }
+                Ok(_) => {}
+                Err(absent) if !missing.contains(&absent.as_str()) => missing.push(absent),
+                Err(_) => {}
+            }
+        }
+        let reason = match missing.as_slice() {
+            [] => String::new(),
+            [one] => format!("RBAC: {one}"),
+            several => format!("RBAC: [{}]", several.join(", ")),
+        };
+        Decision { allowed: false, reason }
+    }
+}

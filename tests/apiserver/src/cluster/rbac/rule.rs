@@ -1,0 +1,64 @@
+//! One policy rule: verbs on resources, or on paths.
+//!
+//! Answers: does this rule allow this wish? Also the JSON it is read from and told as.
+//! 1. `*` matches all; `*/scale` a subresource of all; `/healthz/*` all paths that begin so.
+//! 2. Resource names restrict only wishes that name an object.
+use serde::{Deserialize, Serialize};
+
+use super::{On, Wish};
+
+/// One rule of a role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Rule {
+    pub(crate) verbs: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) api_groups: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resources: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resource_names: Vec<String>,
+    #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) non_resource_urls: Vec<String>,
+}
+
+fn holds(list: &[String], text: &str) -> bool {
+    list.iter().any(|known| known == "*" || known == text)
+}
+
+impl Rule {
+    /// A rule that allows everything, on resources and on paths.
+    pub(crate) fn everything() -> [Self; 2] {
+        let all = || vec!["*".to_owned()];
+        let resources = Self { verbs: all(), api_groups: all(), resources: all(), ..Self::default() };
+        let paths = Self { verbs: all(), non_resource_urls: all(), ..Self::default() };
+        [resources, paths]
+    }
+
+    pub(crate) fn allows(&self, wish: &Wish<'_>) -> bool {
+        if !holds(&self.verbs, wish.verb) {
+            return false;
+        }
+        match wish.on {
+            On::Path(path) => self.non_resource_urls.iter().any(|url| covers(url, path)),
+            On::Resource { group, plural, sub, name, .. } => {
+                let named =
+                    self.resource_names.is_empty() || self.resource_names.iter().any(|known| known == name);
+                holds(&self.api_groups, group) && named && self.covers_resource(plural, sub)
+            }
+        }
+    }
+
+    fn covers_resource(&self, plural: &str, sub: &str) -> bool {
+        if sub.is_empty() {
+            return holds(&self.resources, plural);
+        }
+        let whole = format!("{plural}/{sub}");
+        let any = format!("*/{sub}");
+        self.resources.iter().any(|known| *known == "*" || *known == whole || *known == any)
+    }
+}
+
+fn covers(url: &str, path: &str) -> bool {
+    url == "*" || url == path || url.strip_suffix('*').is_some_and(|prefix| path.starts_with(prefix))
+}
