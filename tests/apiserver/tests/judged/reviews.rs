@@ -21,7 +21,8 @@ fn api_42_a_user_may_ask_who_it_is_and_what_it_may_do() {
                 .json(&may)
                 .powerlessly(),
         );
-        let path = json!({"spec": {"nonResourceAttributes": {"path": "/version", "verb": "get"}}});
+        // A path that only one binding covers: of several, a real server names one by chance.
+        let path = json!({"spec": {"nonResourceAttributes": {"path": "/apis/apps", "verb": "get"}}});
         s.send(
             Request::new("POST", format!("{AUTHORIZATION}/selfsubjectaccessreviews"))
                 .json(&path)
