@@ -51,6 +51,7 @@ pub struct Builder {
     workers: usize,
     admin_port: Option<u16>,
     latency: Option<Duration>,
+    managed_fields: bool,
 }
 
 impl Default for Builder {
@@ -72,6 +73,7 @@ impl Default for Builder {
             workers: 1,
             admin_port: None,
             latency: None,
+            managed_fields: true,
         }
     }
 }
@@ -164,6 +166,15 @@ impl Builder {
         self
     }
 
+    /// Whether objects carry `metadata.managedFields`; by default they do, as on a real server.
+    ///
+    /// Without them writes are cheaper and objects smaller. Server-side apply still works, but knows no owners: nothing
+    /// conflicts, and nothing left out is taken away.
+    pub fn managed_fields(mut self, kept: bool) -> Self {
+        self.managed_fields = kept;
+        self
+    }
+
     /// Starts the server. May be awaited on any runtime, also one with a paused clock.
     ///
     /// # Errors
@@ -184,6 +195,7 @@ impl Builder {
             event_window: self.event_window,
             watch_queue: self.watch_queue,
             seed,
+            managed_fields: self.managed_fields,
         };
         let tls = self.tls.then(Tls::generate).transpose().map_err(StartError::Certificates)?;
         let authority = tls.as_ref().map(|tls| Arc::clone(&tls.clients));

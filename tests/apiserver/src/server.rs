@@ -286,7 +286,8 @@ impl ApiServer {
         let kind = kind.ok_or_else(ApiError::no_such_resource)?;
         let name = member(&object, "name").to_owned();
         let namespace = namespace_for(&kind, member(&object, "namespace")).to_owned();
-        let call = Call { status, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
+        let subresource = if status { "status" } else { "" };
+        let call = Call { status, subresource, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
         let (object, _) = field_validation::take_value(&kind, object, call.validation)?;
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
         Ok(stored.decode_as(&kind))
@@ -307,7 +308,8 @@ impl ApiServer {
         self.world.with(|inner| {
             let kind = served(&inner.cluster, resource)?;
             let namespace = namespace_for(&kind, namespace);
-            let call = Call { status, ..Call::plain(&kind, namespace, name, now) };
+            let subresource = if status { "status" } else { "" };
+            let call = Call { status, subresource, ..Call::plain(&kind, namespace, name, now) };
             act(&mut inner.cluster, &call)
         })
     }

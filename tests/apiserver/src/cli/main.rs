@@ -76,6 +76,9 @@ struct Serve {
     /// Let each request wait this many milliseconds
     #[arg(long, value_name = "MILLISECONDS")]
     latency: Option<u64>,
+    /// Keep no metadata.managedFields: cheaper writes, smaller objects
+    #[arg(long)]
+    no_managed_fields: bool,
     /// Fix uids and generated names
     #[arg(long)]
     seed: Option<u64>,
@@ -161,7 +164,8 @@ impl Serve {
             .event_window(self.event_window)
             .watch_queue(self.watch_queue)
             .bookmark_period(Duration::from_secs(self.bookmark_period.max(1)))
-            .workers(self.workers);
+            .workers(self.workers)
+            .managed_fields(!self.no_managed_fields);
         if let Some(token) = &self.token {
             builder = builder.token(token);
         }

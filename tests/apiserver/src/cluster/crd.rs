@@ -212,7 +212,9 @@ impl Cluster {
         let resource = ResourceId::new(group, plural);
         self.registry.replace(&resource, kinds);
         if definition.pointer("/status/conditions").is_none() {
+            let before = definition.clone();
             definition["status"] = status(&definition, call.now);
+            self.own_status(call, before, &mut definition);
             self.commit(call.kind, key, Some(definition));
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! 1. Every change goes through `Cluster::commit`, takes the next revision and reaches every watch it concerns.
 //! 2. Nothing here waits; what must be woken is left in `Cluster::take_woken` for the shell.
+pub(crate) mod apply;
 pub(crate) mod builtin;
 pub(crate) mod crd;
 pub(crate) mod delete;
@@ -21,6 +22,7 @@ pub(crate) mod object;
 pub(crate) mod openapi;
 pub(crate) mod options;
 pub(crate) mod outage;
+pub(crate) mod owners;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod printer;
@@ -31,8 +33,10 @@ pub(crate) mod rng;
 pub(crate) mod rules;
 pub(crate) mod schema;
 pub(crate) mod selector;
+pub(crate) mod server_side;
 pub(crate) mod status;
 pub(crate) mod store;
+pub(crate) mod strategic;
 pub(crate) mod subresource;
 pub(crate) mod table;
 pub(crate) mod watch;

@@ -9,7 +9,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -38,10 +38,7 @@ impl Object {
     /// Encodes `value` at `revision`; `kind` and `apiVersion` are dropped, the version is written in.
     pub(crate) fn encode(kind: &Kind, mut value: Value, revision: u64) -> Self {
         set_version(&mut value, revision);
-        if let Value::Object(map) = &mut value {
-            map.remove("kind");
-            map.remove("apiVersion");
-        }
+        drop_type(&mut value);
         let labels = match value.pointer("/metadata/labels") {
             Some(Value::Object(map)) => {
                 map.iter().map(|(name, value)| (name.as_str().into(), text(value))).collect()
@@ -59,7 +56,7 @@ impl Object {
                 .iter()
                 .map(|(_, at)| value.pointer(at).map(text).unwrap_or_default())
                 .collect(),
-            body: exact(serde_json::to_vec(&value).expect("a JSON value always encodes")),
+            body: exact(serde_json::to_vec(&Stored(&value)).expect("a JSON value always encodes")),
             metadata_only: OnceLock::new(),
         }
     }
@@ -100,6 +97,43 @@ fn exact(bytes: Vec<u8>) -> Bytes {
     Bytes::from(bytes.into_boxed_slice())
 }
 
+/// An object whose `metadata.managedFields` may stand there as the text they already are: it is written as it is.
+struct Stored<'a>(&'a Value);
+
+struct Metadata<'a>(&'a Map<String, Value>, &'a RawValue);
+
+impl Serialize for Stored<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = self.0.pointer("/metadata/managedFields").and_then(Value::as_str);
+        let (Some(root), Some(entries)) = (self.0.as_object(), entries) else {
+            return self.0.serialize(serializer);
+        };
+        let entries: &RawValue = serde_json::from_str(entries).map_err(serde::ser::Error::custom)?;
+        serializer.collect_map(root.iter().map(|(name, value)| match value {
+            Value::Object(metadata) if name == "metadata" => {
+                (name, Member::Metadata(Metadata(metadata, entries)))
+            }
+            other => (name, Member::Plain(other)),
+        }))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Member<'a> {
+    Metadata(Metadata<'a>),
+    Plain(&'a Value),
+    Raw(&'a RawValue),
+}
+
+impl Serialize for Metadata<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| {
+            (name, if name == "managedFields" { Member::Raw(self.1) } else { Member::Plain(value) })
+        }))
+    }
+}
+
 fn text(value: &Value) -> Box<str> {
     match value {
         Value::String(text) => text.as_str().into(),
@@ -133,6 +167,14 @@ pub(crate) fn set_type(value: &mut Value, api_version: &str, kind: &str) {
     if let Value::Object(root) = value {
         root.insert("apiVersion".into(), Value::String(api_version.to_owned()));
         root.insert("kind".into(), Value::String(kind.to_owned()));
+    }
+}
+
+/// Drops `apiVersion` and `kind`.
+pub(crate) fn drop_type(value: &mut Value) {
+    if let Value::Object(root) = value {
+        root.remove("kind");
+        root.remove("apiVersion");
     }
 }
 

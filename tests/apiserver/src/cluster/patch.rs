@@ -5,13 +5,12 @@
 //! 2. A patch cannot rename: name and namespace of the result must be those of the path.
 //!
 //! Not here: strategic merge and server-side apply, which are answered 415.
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::field_validation;
-use super::object::member;
-use super::prepare;
-use super::status::{ApiError, Cause};
+use super::status::ApiError;
 use super::store::{Call, Cluster};
+use super::strategic::{self, StrategicError};
 use super::write::Written;
 
 const MOST_OPERATIONS: usize = 10_000;
@@ -23,6 +22,7 @@ const UNPROCESSABLE: &str = "the server rejected our request due to an error in 
 pub(crate) enum PatchKind {
     Json,
     Merge,
+    Strategic,
 }
 
 impl Cluster {
@@ -39,12 +39,8 @@ impl Cluster {
         let old = self.get(call.kind, call.namespace, call.name)?;
         let document = patched(call, kind, old.decode_as(call.kind), patch)?;
         let (mut document, warnings) = field_validation::take_patched(call, kind, patch, document)?;
-        prepare::check_shape(call.kind, &mut document)?;
-        if member(&document, "uid") != &*old.uid {
-            let cause = Cause::invalid("metadata.uid", member(&document, "uid"), "field is immutable");
-            return Err(prepare::immutable(call, vec![cause]));
-        }
-        Ok(Written { warnings, ..self.update(call, document)? })
+        self.check_patched(call, &old, &mut document)?;
+        Ok(Written { warnings, ..self.store_update(call, &old, document, None)? })
     }
 }
 
@@ -53,7 +49,7 @@ impl Cluster {
 /// # Errors
 /// 400 for a patch that cannot be read, 422 for one that cannot be applied.
 pub(super) fn patched(
-    _call: &Call<'_>,
+    call: &Call<'_>,
     kind: PatchKind,
     mut document: Value,
     patch: &[u8],
@@ -61,6 +57,7 @@ pub(super) fn patched(
     match kind {
         PatchKind::Merge => merge(&mut document, patch)?,
         PatchKind::Json => apply_operations(&mut document, patch)?,
+        PatchKind::Strategic => merge_strategically(call, &mut document, patch)?,
     }
     Ok(document)
 }
@@ -73,6 +70,13 @@ fn merge(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {
     }
     json_patch::merge(document, &patch);
     Ok(())
+}
+
+fn merge_strategically(call: &Call<'_>, document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {
+    let patch: Map<String, Value> =
+        serde_json::from_slice(patch).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let Some(schema) = call.kind.schema() else { return Err(ApiError::unknown_patch()) };
+    strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)
 }
 
 fn apply_operations(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {

@@ -40,6 +40,11 @@ impl Registry {
         versions.min_by_key(|kind| priority(&kind.version))
     }
 
+    /// All versions of what lies in this storage.
+    pub(crate) fn stored_in(&self, storage: &ResourceId) -> impl Iterator<Item = &Arc<Kind>> {
+        self.kinds.iter().filter(move |kind| kind.storage == *storage)
+    }
+
     /// The version a resource is stored in: the first one registered.
     pub(crate) fn stored(&self, storage: &ResourceId) -> Option<&Arc<Kind>> {
         self.kinds.iter().find(|kind| kind.storage == *storage)

@@ -250,6 +250,11 @@ impl ApiError {
         Self::new(409, "Conflict", message).details(about(&what))
     }
 
+    /// An apply that would change what others own.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+        Self::new(409, "Conflict", message).details(json!({ "causes": causes }))
+    }
+
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }

@@ -16,6 +16,7 @@ use super::field_validation::Validation;
 use super::history::{Event, History};
 use super::kind::{Kind, ResourceId};
 use super::object::Object;
+use super::owners;
 use super::rbac;
 use super::registry::Registry;
 use super::rng::Rng;
@@ -33,6 +34,8 @@ pub(crate) struct Settings {
     /// How many undelivered events a watcher may have.
     pub(crate) watch_queue: usize,
     pub(crate) seed: u64,
+    /// Whether `metadata.managedFields` are kept.
+    pub(crate) managed_fields: bool,
 }
 
 /// The whole state of the server.
@@ -75,12 +78,20 @@ pub(crate) struct Call<'a> {
     pub(crate) validation: Validation,
     /// Seconds since 1970.
     pub(crate) now: i64,
+    /// Who owns the fields this call sets.
+    pub(crate) manager: &'a str,
+    /// The endpoint below the object that is called; empty for the object itself.
+    pub(crate) subresource: &'a str,
 }
+
+/// Who owns what the server's own handle writes.
+const LIBRARY: &str = "informer-apiserver";
 
 impl<'a> Call<'a> {
     /// A call that concerns a whole object, and commits.
     pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
-        Self { kind, namespace, name, status: false, dry_run: false, validation: Validation::Ignore, now }
+        let (status, dry_run, validation) = (false, false, Validation::Ignore);
+        Self { kind, namespace, name, status, dry_run, validation, now, manager: LIBRARY, subresource: "" }
     }
 }
 
@@ -101,7 +112,7 @@ impl Cluster {
         };
         let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
         for name in ["default", "kube-system", "kube-public"] {
-            let call = Call::plain(&kind, "", name, now);
+            let call = Call { manager: owners::SERVER, ..Call::plain(&kind, "", name, now) };
             let made = cluster.create(&call, json!({"metadata": {"name": name}}));
             debug_assert!(made.is_ok(), "a namespace with a sound name is created");
         }
@@ -118,6 +129,11 @@ impl Cluster {
     /// The version of the last write.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Whether it is noted who owns which fields.
+    pub(super) fn keeps_owners(&self) -> bool {
+        self.settings.managed_fields
     }
 
     pub(super) fn queue_bound(&self) -> usize {

@@ -22,7 +22,8 @@ use super::status::ApiError;
 use super::store::{Call, Cluster, Settings};
 use super::watch::{Drained, Opened, Start};
 
-const SETTINGS: Settings = Settings { first_revision: 1_000, event_window: 100, watch_queue: 50, seed: 1 };
+const SETTINGS: Settings =
+    Settings { first_revision: 1_000, event_window: 100, watch_queue: 50, seed: 1, managed_fields: true };
 
 /// A store with the calls tests make of it.
 struct Bench {
@@ -51,6 +52,8 @@ impl Bench {
             dry_run: false,
             validation: Validation::Ignore,
             now: 1_700_000_000,
+            manager: "test",
+            subresource: "",
         };
         act(&mut self.cluster, &call)
     }
@@ -203,6 +206,8 @@ fn api_07_pages_come_from_one_snapshot_in_the_byte_order_of_keys() {
             dry_run: false,
             validation: Validation::Ignore,
             now: 0,
+            manager: "test",
+            subresource: "",
         };
         bench.cluster.create(&call, json!({"metadata": {"name": name}})).unwrap();
     }

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::apply::Managed;
 use super::crd;
 use super::kind::Kind;
-use super::object::{Object, has_finalizers, member, metadata_mut, set_version};
+use super::object::{Object, drop_type, has_finalizers, member, metadata_mut, set_version};
+use super::owners::Owners;
 use super::prepare;
 use super::status::{ApiError, Cause};
 use super::store::{Call, Cluster};
@@ -38,7 +40,17 @@ impl Cluster {
     ///
     /// # Errors
     /// 400, 403, 404 (namespace), 409, 422 and 500 as the API gives them.
-    pub(crate) fn create(&mut self, call: &Call<'_>, mut body: Value) -> Result<Arc<Object>, ApiError> {
+    pub(crate) fn create(&mut self, call: &Call<'_>, body: Value) -> Result<Arc<Object>, ApiError> {
+        self.create_owned(call, body, None)
+    }
+
+    /// The common end of a create and of an apply that creates; the latter has found the owners.
+    pub(super) fn create_owned(
+        &mut self,
+        call: &Call<'_>,
+        mut body: Value,
+        owners: Option<Owners>,
+    ) -> Result<Arc<Object>, ApiError> {
         let kind = call.kind;
         if kind.custom && self.registry.preferred(&kind.resource).is_none() {
             // The definition went while this request was on its way.
@@ -57,12 +69,14 @@ impl Cluster {
         if self.find(&kind.storage, &key).is_some() {
             return Err(ApiError::already_exists(kind.named(&name)));
         }
+        let owners = owners.unwrap_or_else(|| self.owners_of_new(call, &mut body));
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
         let custom_definition = crd::is_definition(kind);
         if custom_definition {
             crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(&name), &[cause]))?;
         }
+        owners.write(&mut body);
         if call.dry_run {
             return Ok(Arc::new(Object::encode(kind, body, 0)));
         }
@@ -124,18 +138,21 @@ impl Cluster {
             return Err(ApiError::not_found(kind.named(call.name)));
         };
         check_precedence(call, &old, &body)?;
-        self.store_update(call, &old, body)
+        self.store_update(call, &old, body, None)
     }
 
-    /// The common end of update and patch, once it is known that the body is meant for the current state.
+    /// The common end of update, patch and apply, once it is known that the body is meant for the current state.
+    /// `told` are the owners an apply has found.
     pub(super) fn store_update(
         &mut self,
         call: &Call<'_>,
         old: &Arc<Object>,
         mut body: Value,
+        told: Option<Managed>,
     ) -> Result<Written, ApiError> {
         let kind = call.kind;
-        let before = old.decode();
+        let mut before = old.decode();
+        let owners = self.owners_after(call, &mut before, &mut body, told);
         if call.status {
             body = prepare::status_update(kind, &before, &body);
         }
@@ -151,7 +168,9 @@ impl Cluster {
             crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(call.name), &[cause]))?;
         }
         set_version(&mut body, old.revision);
-        let unchanged = Object::encode(kind, body.clone(), old.revision).body == old.body;
+        drop_type(&mut body);
+        let unchanged = before == body && owners.are_as_before();
+        owners.write(&mut body);
         let gone = before.pointer("/metadata/deletionTimestamp").is_some()
             && !has_finalizers(&body)
             && body.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0) == 0;

@@ -6,14 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
+use actix_web::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde_json::json;
 
 use super::connections::Connection;
 use super::route::{Route, Target};
-use super::{auth, discovery as discovery_root, openapi, read, respond, review, subresource, write};
+use super::{
+    auth, discovery as discovery_root, manager, openapi, patch, read, respond, review, subresource, write,
+};
 use crate::access::user::User;
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
@@ -37,6 +39,8 @@ pub(crate) struct Ask {
     pub(crate) accept: Option<String>,
     pub(crate) content_type: String,
     pub(crate) gzip: bool,
+    /// In whose name fields are set.
+    pub(crate) manager: String,
     pub(crate) body: Bytes,
     pub(crate) connection: Option<Arc<Connection>>,
 }
@@ -181,6 +185,7 @@ async fn resource_request(
         target,
         verb,
         kind,
+        manager: manager::of(&query, header(request, &USER_AGENT)),
         query,
         accept: header(request, &ACCEPT).map(str::to_owned),
         content_type: header(request, &CONTENT_TYPE).unwrap_or_default().to_owned(),
@@ -203,7 +208,7 @@ async fn resource_request(
         "get" => read::get(&ask).await,
         "create" => write::create(&ask),
         "update" => write::update(&ask),
-        "patch" => write::patch(&ask),
+        "patch" => patch::patch(&ask),
         "delete" => write::delete(&ask),
         "deletecollection" => write::delete_collection(&ask),
         _ => Err(ApiError::method_not_allowed()),

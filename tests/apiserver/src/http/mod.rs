@@ -1,7 +1,7 @@
 //! The HTTP half of the API server: thin handlers that read a request, ask the core, and write what it said.
 //!
-//! Reading order: `route` (what does the path mean) → `handle` (one request from head to answer) → `read`, `write`
-//! (the verbs) → `respond`, `list_body`, `watch_body` (bytes). `auth`, `accept` and `connections` serve them.
+//! Reading order: `route` (what does the path mean) → `handle` (one request from head to answer) → `read`, `write`,
+//! `patch` (the verbs) → `respond`, `list_body`, `watch_body` (bytes). `auth`, `accept` and `connections` serve them.
 //!
 //! 1. No rule of the API is decided here, except those about HTTP itself.
 //! 2. Heads carry what a real server sends, and nothing of the framework's own.
@@ -13,7 +13,9 @@ pub(crate) mod discovery;
 pub(crate) mod handle;
 pub(crate) mod impersonate;
 pub(crate) mod list_body;
+pub(crate) mod manager;
 pub(crate) mod openapi;
+pub(crate) mod patch;
 mod read;
 pub(crate) mod respond;
 pub(crate) mod review;

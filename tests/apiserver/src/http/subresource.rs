@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::accept::Answer;
 use super::handle::Ask;
+use super::patch::patch_kind;
 use super::respond;
-use super::write::patch_kind;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 use crate::cluster::subresource::Part;

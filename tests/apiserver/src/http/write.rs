@@ -1,7 +1,7 @@
-//! POST, PUT, PATCH, DELETE: a body read, the core asked, its answer told.
+//! POST, PUT, DELETE: a body read, the core asked, its answer told.
 //!
 //! Answers: is this body in a language the server reads, and which code does the answer have?
-//! 1. `body.rs` reads bodies; a PATCH must say which patch it is.
+//! 1. `body.rs` reads bodies; `patch.rs` has PATCH.
 //! 2. DELETE answers the object where the kind does so or where it stays, else a Status of success.
 use actix_web::HttpResponse;
 use serde_json::json;
@@ -9,12 +9,11 @@ use serde_json::json;
 use super::accept::Answer;
 use super::handle::Ask;
 use super::list_body::{self, ListBytes};
-use super::respond;
+use super::{manager, respond};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation::Validation;
 use crate::cluster::list::Page;
 use crate::cluster::options::{ListOptions, value};
-use crate::cluster::patch::PatchKind;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 
@@ -28,6 +27,8 @@ impl Ask {
             dry_run: value(&self.query, "dryRun") == "All",
             validation: Validation::Ignore,
             now: self.world.now(),
+            manager: &self.manager,
+            subresource: self.target.sub.as_deref().unwrap_or_default(),
         }
     }
 
@@ -45,6 +46,7 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_some() || (ask.kind.namespaced && ask.target.namespace.is_none()) {
         return Err(ApiError::method_not_allowed());
     }
+    manager::check(ask, "CreateOptions")?;
     let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
     let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
     Ok(respond::warned(respond::object(201, form.object(&ask.kind, &object)), &warnings))
@@ -54,40 +56,11 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_none() {
         return Err(ApiError::method_not_allowed());
     }
+    manager::check(ask, "UpdateOptions")?;
     let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
     let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
     let code = if written.created { 201 } else { 200 };
     Ok(respond::warned(respond::object(code, form.object(&ask.kind, &written.object)), &warnings))
-}
-
-pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    if ask.target.name.is_none() {
-        return Err(ApiError::method_not_allowed());
-    }
-    let patch_kind = patch_kind(ask)?;
-    let form = ask.form(Answer::Object)?;
-    let call = Call { validation: ask.validation()?, ..ask.call() };
-    let written = ask.world.with(|inner| inner.cluster.patch(&call, patch_kind, &ask.body))?;
-    Ok(respond::warned(respond::object(200, form.object(&ask.kind, &written.object)), &written.warnings))
-}
-
-/// The language the Content-Type names.
-///
-/// # Errors
-/// 415 for a language this server does not read.
-pub(crate) fn patch_kind(ask: &Ask) -> Result<PatchKind, ApiError> {
-    match ask.media_type() {
-        "application/json-patch+json" => Ok(PatchKind::Json),
-        "application/merge-patch+json" => Ok(PatchKind::Merge),
-        "application/strategic-merge-patch+json" | "application/apply-patch+yaml" => {
-            let accepted = "application/json-patch+json, application/merge-patch+json";
-            let message = format!(
-                "the body of the request was in an unknown format - accepted media types include: {accepted}"
-            );
-            Err(ApiError::unsupported_media(message))
-        }
-        _ => Err(ApiError::unknown_patch()),
-    }
 }
 
 pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {

@@ -6,7 +6,10 @@ use crate::access::user::User;
 use crate::cluster::store::{Call, Cluster, Settings};
 
 fn cluster() -> Cluster {
-    Cluster::new(Settings { first_revision: 10, event_window: 10, watch_queue: 10, seed: 1 }, 0)
+    Cluster::new(
+        Settings { first_revision: 10, event_window: 10, watch_queue: 10, seed: 1, managed_fields: true },
+        0,
+    )
 }
 
 fn store(cluster: &mut Cluster, plural: &str, namespace: &str, object: Value) {

@@ -122,7 +122,7 @@ impl Cluster {
         }
         // The conditions of an approval are status; the rest is spec.
         let call = Call { status: part == Part::Approval, ..call.clone() };
-        let Written { object, .. } = self.store_update(&call, &old, merged)?;
+        let Written { object, .. } = self.store_update(&call, &old, merged, None)?;
         Ok(object)
     }
 

@@ -58,6 +58,8 @@ fn api_24_the_main_endpoint_leaves_the_status_alone_and_the_other_way_round() {
         dry_run: false,
         validation: Validation::Ignore,
         now: 0,
+        manager: "test",
+        subresource: "status",
     };
     let patch = br#"{"spec": {"replicas": 7}, "status": {"replicas": 1}, "metadata": {"labels": {"no": "1"}, "annotations": {"yes": "1"}}}"#;
     let patched = bench.cluster.patch(&call, PatchKind::Merge, patch).unwrap().object.decode();
@@ -147,6 +149,8 @@ fn api_29_a_namespace_takes_its_objects_along_and_waits_for_finalizers() {
         dry_run: false,
         validation: Validation::Ignore,
         now: 0,
+        manager: "test",
+        subresource: "",
     };
     for body in
         [json!({"metadata": {"name": "held", "finalizers": ["x/y"]}}), json!({"metadata": {"name": "free"}})]

@@ -1,0 +1,192 @@
+//! Who owns which fields after a write: the two ways to come by them, and the conflicts of the second.
+//!
+//! Answers: what do the owners of an object own after this update, and what does an apply make of object and owners?
+//! 1. A field that a write changes is taken from all others; a field that goes is nobody's.
+//! 2. An update owns what it changed, besides what its owner had. An apply owns what it sent, and nothing else.
+//! 3. Only an apply can conflict: it is refused if it would change another's field, unless it is forced.
+//! 4. What the server sets (`STRIPPED`), and what this endpoint does not write (`ignored`), is nobody's.
+//!
+//! Next: `write.rs` and `patch.rs` of the cluster call this.
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::check;
+use super::compare::{Comparison, compare};
+use super::element::Element;
+use super::extract;
+use super::managed::{Entry, Managed, Owner};
+use super::merge::merge;
+use super::prune::prune;
+use super::set::FieldSet;
+use super::shape::{Place, same};
+
+/// Whose fields an object's were before anyone applied to it and while no one was asked.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+const STRIPPED_META: [&str; 9] = [
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
+    let mut set = FieldSet::of_fields(&[&["apiVersion"], &["kind"], &["metadata"]]);
+    for name in STRIPPED_META {
+        set = set.union(FieldSet::of_fields(&[&["metadata", name]]));
+    }
+    set
+});
+
+/// The request as its fields' owner.
+#[derive(Clone, Copy)]
+pub(crate) struct Writer<'a> {
+    pub(crate) manager: &'a str,
+    /// The apiVersion of the request.
+    pub(crate) version: &'a str,
+    pub(crate) subresource: &'a str,
+    /// Seconds since 1970.
+    pub(crate) now: i64,
+    /// The fields this endpoint does not write.
+    pub(crate) ignored: &'a FieldSet,
+    /// The object in each apiVersion that is served.
+    pub(crate) places: &'a dyn Fn(&str) -> Option<Place<'a>>,
+}
+
+/// A field that someone else owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    pub(crate) owner: Owner,
+    pub(crate) path: Vec<Element>,
+}
+
+/// Why an apply is refused.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The object is not of the types its schema tells.
+    Untyped(String),
+    Conflicts(Vec<Conflict>),
+}
+
+/// What an apply leads to.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    /// The object to be stored; none if it is as it was.
+    pub(crate) object: Option<Value>,
+    pub(crate) managed: Managed,
+}
+
+impl Writer<'_> {
+    fn owner(&self, applied: bool) -> Owner {
+        let manager = if self.manager.is_empty() { "unknown" } else { self.manager };
+        Owner {
+            manager: manager.to_owned(),
+            applied,
+            version: self.version.to_owned(),
+            subresource: self.subresource.to_owned(),
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        (self.places)(self.version).unwrap_or(Place::Free)
+    }
+
+    /// The owners after an update that made `new` of `old` (the zero value, for a creation).
+    pub(crate) fn update(&self, old: &Value, new: &Value, mut managed: Managed) -> Managed {
+        let changes = compare(self.place(), old, new).ignoring(self.ignored);
+        if changes.is_same() {
+            return managed;
+        }
+        let owner = self.owner(false);
+        self.take_from_others(&mut managed, None, &changes, (old, new));
+        let Comparison { added, modified, .. } = changes;
+        let mut fields = added.union(modified).difference(&STRIPPED);
+        if !fields.is_empty() {
+            if let Some(before) = managed.take(&owner) {
+                fields = before.fields.union(fields);
+            }
+            managed.put(Entry { owner, time: Some(self.now), fields });
+        }
+        managed.cap();
+        managed
+    }
+
+    /// Takes changed and removed fields from all owners but `except`; gives what they lose by the change.
+    fn take_from_others(
+        &self,
+        managed: &mut Managed,
+        except: Option<&Owner>,
+        changes: &Comparison,
+        states: (&Value, &Value),
+    ) -> Vec<Conflict> {
+        let mut of_versions: BTreeMap<String, Option<(FieldSet, FieldSet)>> = BTreeMap::new();
+        let sets = |changes: &Comparison| {
+            (changes.added.clone().union(changes.modified.clone()), changes.removed.clone())
+        };
+        of_versions.insert(self.version.to_owned(), Some(sets(changes)));
+        let mut conflicts = Vec::new();
+        managed.entries.retain_mut(|entry| {
+            if except.is_some_and(|except| entry.owner.is(except)) {
+                return true;
+            }
+            let version = entry.owner.version.clone();
+            let found = of_versions.entry(version).or_insert_with_key(|version| {
+                let place = (self.places)(version)?;
+                Some(sets(&compare(place, states.0, states.1).ignoring(self.ignored)))
+            });
+            // A version that is not served any more has no owners.
+            let Some((changed, removed)) = found else { return false };
+            let lost = entry.fields.intersection(changed);
+            let conflict = |path| Conflict { owner: entry.owner.clone(), path };
+            conflicts.extend(lost.paths().into_iter().map(conflict));
+            entry.fields = std::mem::take(&mut entry.fields).difference(&lost).difference(removed);
+            !entry.fields.is_empty()
+        });
+        conflicts
+    }
+
+    /// Lays `config` over `live`.
+    ///
+    /// # Errors
+    /// If `config` is not of its types, or would change fields of others without force.
+    pub(crate) fn apply(
+        &self,
+        live: (&Value, &Value),
+        config: &Value,
+        managed: Managed,
+        force: bool,
+    ) -> Result<Applied, Refused> {
+        let (zero, live) = live;
+        let place = self.place();
+        if let Some(fault) = check::refuse(place, config) {
+            return Err(Refused::Untyped(fault));
+        }
+        let mut managed = managed;
+        if managed.is_empty() {
+            managed = Writer { manager: BEFORE_FIRST_APPLY, ..*self }.update(zero, live, managed);
+        }
+        let owner = self.owner(true);
+        let (last, time) = managed.take(&owner).map(|last| (last.fields, last.time)).unwrap_or_default();
+        let fields = extract::fields(place, config).recursive_difference(self.ignored);
+        managed.entries.push(Entry { owner: owner.clone(), time, fields });
+        let object = prune(place, merge(place, live, config), &last, &managed.all_fields());
+        let changes = compare(place, live, &object).ignoring(self.ignored);
+        let conflicts = self.take_from_others(&mut managed, Some(&owner), &changes, (live, &object));
+        if !force && !conflicts.is_empty() {
+            return Err(Refused::Conflicts(conflicts));
+        }
+        let unchanged = same(live, &object);
+        if let Some(mut entry) = managed.take(&owner) {
+            entry.fields = entry.fields.difference(&STRIPPED);
+            entry.time = if unchanged { time } else { Some(self.now) };
+            managed.put(entry);
+        }
+        Ok(Applied { object: (!unchanged).then_some(object), managed })
+    }
+}

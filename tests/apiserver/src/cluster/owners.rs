@@ -1,0 +1,176 @@
+//! `metadata.managedFields` at each write: read of what is stored and sent, brought up to date, written back.
+//!
+//! Answers: who owns what of this object after this create, update or apply? The rules are in `apply`.
+//! 1. Until a commit the entries are apart from the object: a comparison of objects never sees them.
+//! 2. Entries that cannot be read are as good as none; `[]` and `[{}]` mean that no one owns anything.
+//! 3. An object nobody owns anything of stays so until it is applied to.
+//! 4. A server without managed fields keeps none and passes over those sent.
+//!
+//! Next: `write.rs` and `server_side.rs` call this.
+use serde_json::{Map, Value, json};
+
+use super::apply::{FieldSet, Managed, Place, Writer};
+use super::kind::Kind;
+use super::object::metadata_mut;
+use super::schema::Schema;
+use super::store::{Call, Cluster};
+
+/// In whose name the server itself writes.
+pub(super) const SERVER: &str = "kube-apiserver";
+const MEMBER: &str = "managedFields";
+
+/// Who owns what after a write, and what was stored of it before.
+#[derive(Debug)]
+pub(super) struct Owners {
+    managed: Managed,
+    stored: Option<Value>,
+}
+
+impl Owners {
+    /// Owners of an object that is not stored yet.
+    pub(super) fn of_new(managed: Managed) -> Self {
+        Self { managed, stored: None }
+    }
+
+    /// Whether the same own the same as before; times aside.
+    pub(super) fn are_as_before(&self) -> bool {
+        let before = Managed::decode(self.stored.as_ref()).unwrap_or_default();
+        self.managed.is_same(&before)
+    }
+
+    /// Writes the entries into the object they are about.
+    pub(super) fn write(&self, body: &mut Value) {
+        if !self.managed.is_empty() {
+            metadata_mut(body).insert(MEMBER.into(), Value::String(self.managed.encode()));
+        }
+    }
+}
+
+/// Takes the entries out of an object.
+pub(super) fn take_entries(value: &mut Value) -> Option<Value> {
+    value.get_mut("metadata")?.as_object_mut()?.remove(MEMBER)
+}
+
+/// Whether a client asks with this that no one shall own anything.
+fn is_reset(sent: &Value) -> bool {
+    match sent.as_array().map(Vec::as_slice) {
+        Some([]) => true,
+        Some([Value::Object(only)]) => only.values().all(Value::is_null),
+        _ => false,
+    }
+}
+
+/// The zero value of a kind: what a creation is compared with.
+pub(super) fn zero(kind: &Kind) -> Value {
+    if kind.custom {
+        return Value::Object(Map::new());
+    }
+    let comma = if kind.zero.is_empty() { "" } else { "," };
+    let text = format!("{{\"metadata\":{{}}{comma}{}}}", kind.zero);
+    let mut zero: Value = serde_json::from_str(&text).expect("the table of kinds holds JSON");
+    // A bookmark's zero value has been through a conversion, which counts no replicas as 0.
+    if let Some(Value::Object(spec)) = zero.get_mut("spec") {
+        spec.remove("replicas");
+    }
+    zero
+}
+
+/// The fields that the endpoint of a call does not write.
+fn ignored(call: &Call<'_>) -> FieldSet {
+    let kind = call.kind;
+    match (call.subresource, kind.custom) {
+        ("status", true) => FieldSet::of_fields(&[&["metadata"], &["spec"]]),
+        ("status", false) => {
+            let mut set = FieldSet::of_fields(&[&["spec"]]);
+            for name in ["labels", "annotations", "finalizers", "ownerReferences"] {
+                if !kind.rules.status_metadata.contains(&name) {
+                    set = set.union(FieldSet::of_fields(&[&["metadata", name]]));
+                }
+            }
+            set
+        }
+        ("", _) if kind.status => FieldSet::of_fields(&[&["status"]]),
+        _ => FieldSet::default(),
+    }
+}
+
+impl Cluster {
+    /// The owners of a new object; takes the entries that were sent out of it.
+    pub(super) fn owners_of_new(&self, call: &Call<'_>, body: &mut Value) -> Owners {
+        let sent = take_entries(body);
+        if !self.keeps_owners() {
+            return Owners::of_new(Managed::default());
+        }
+        let managed = Managed::decode(sent.as_ref()).unwrap_or_default();
+        let zero = zero(call.kind);
+        Owners::of_new(self.as_writer(call, &managed, |writer| writer.update(&zero, body, managed.clone())))
+    }
+
+    /// The owners after an update; takes the entries out of both states. `told` are those an apply has found.
+    pub(super) fn owners_after(
+        &self,
+        call: &Call<'_>,
+        before: &mut Value,
+        body: &mut Value,
+        told: Option<Managed>,
+    ) -> Owners {
+        let (stored, sent) = (take_entries(before), take_entries(body));
+        if !self.keeps_owners() {
+            return Owners { managed: Managed::default(), stored };
+        }
+        if let Some(managed) = told {
+            return Owners { managed, stored };
+        }
+        let base = match sent {
+            Some(sent) if call.subresource.is_empty() && is_reset(&sent) => Managed::default(),
+            Some(sent) if call.subresource.is_empty() && stored.as_ref() != Some(&sent) => {
+                let sent = Managed::decode(Some(&sent)).ok().filter(|sent| !sent.is_empty());
+                sent.unwrap_or_else(|| Managed::decode(stored.as_ref()).unwrap_or_default())
+            }
+            _ => Managed::decode(stored.as_ref()).unwrap_or_default(),
+        };
+        if base.is_empty() {
+            return Owners { managed: base, stored };
+        }
+        let update = |writer: Writer<'_>| writer.update(before, body, base.clone());
+        Owners { managed: self.as_writer(call, &base, update), stored }
+    }
+
+    /// Calls `act` with the writer this call is, who knows the versions the owners so far tell their fields in.
+    pub(super) fn as_writer<R>(
+        &self,
+        call: &Call<'_>,
+        managed: &Managed,
+        act: impl FnOnce(Writer<'_>) -> R,
+    ) -> R {
+        let version = call.kind.api_version();
+        let mut schemas: Vec<(String, Option<Schema>)> = vec![(version.clone(), call.kind.schema())];
+        if managed.entries.iter().any(|entry| entry.owner.version != version) {
+            let versions = self.registry.stored_in(&call.kind.storage);
+            schemas.extend(versions.map(|kind| (kind.api_version(), kind.schema())));
+        }
+        let places = |version: &str| {
+            let (_, schema) = schemas.iter().find(|(known, _)| known == version)?;
+            Some(schema.as_ref().map_or(Place::Free, Place::root))
+        };
+        act(Writer {
+            manager: call.manager,
+            version: &version,
+            subresource: call.subresource,
+            now: call.now,
+            ignored: &ignored(call),
+            places: &places,
+        })
+    }
+
+    /// Writes the entries that a controller of the server leaves when it sets a status.
+    pub(super) fn own_status(&self, call: &Call<'_>, mut before: Value, after: &mut Value) {
+        let call = Call { status: true, subresource: "status", manager: SERVER, ..call.clone() };
+        self.owners_after(&call, &mut before, after, None).write(after);
+    }
+}
+
+/// What an apply must not carry.
+pub(super) fn carries_entries(config: &Value) -> bool {
+    config.pointer("/metadata/managedFields").is_some_and(|entries| *entries != json!(null))
+}

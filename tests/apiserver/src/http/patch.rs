@@ -1,0 +1,96 @@
+//! PATCH: which language the patch is in, and whose fields it sets.
+//!
+//! Answers: is this a patch the kind takes, and in whose name? The core applies it.
+//! 1. The content type alone names the language; custom kinds have no strategic merge.
+//! 2. An apply must name its manager, and only an apply may be forced.
+use actix_web::HttpResponse;
+use serde_json::{Value, json};
+
+use super::accept::Answer;
+use super::handle::Ask;
+use super::{manager, respond};
+use crate::cluster::options::{self, value};
+use crate::cluster::patch::PatchKind;
+use crate::cluster::status::{ApiError, Cause};
+use crate::cluster::store::Call;
+use crate::yaml;
+
+const APPLY: &str = "application/apply-patch+yaml";
+const OPTIONS: &str = "PatchOptions";
+
+pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    if ask.target.name.is_none() {
+        return Err(ApiError::method_not_allowed());
+    }
+    if ask.media_type() == APPLY {
+        return apply(ask);
+    }
+    let kind = patch_kind(ask)?;
+    let form = ask.form(Answer::Object)?;
+    let call = Call { validation: ask.validation()?, ..ask.call() };
+    let written = ask.world.with(|inner| inner.cluster.patch(&call, kind, &ask.body))?;
+    Ok(respond::warned(respond::object(200, form.object(&ask.kind, &written.object)), &written.warnings))
+}
+
+fn apply(ask: &Ask) -> Result<HttpResponse, ApiError> {
+    let (form, force, config) = (ask.form(Answer::Object)?, check_apply(ask)?, applied(ask)?);
+    let written = ask.world.with(|inner| inner.cluster.apply(&ask.call(), config, force))?;
+    let code = if written.created { 201 } else { 200 };
+    Ok(respond::object(code, form.object(&ask.kind, &written.object)))
+}
+
+/// Checks the options of an apply; gives whether it is forced.
+///
+/// # Errors
+/// 422 if no manager is named.
+fn check_apply(ask: &Ask) -> Result<bool, ApiError> {
+    if value(&ask.query, "fieldManager").is_empty() {
+        let cause = Cause::required("fieldManager", "is required for apply patch");
+        return Err(manager::refuse(OPTIONS, cause));
+    }
+    manager::check(ask, OPTIONS)?;
+    Ok(options::flag(&ask.query, "force"))
+}
+
+/// The body of an apply: YAML, and so also JSON.
+///
+/// # Errors
+/// 400 if it is neither.
+fn applied(ask: &Ask) -> Result<Value, ApiError> {
+    let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
+    let config = match serde_json::from_slice(&ask.body) {
+        Ok(config) => config,
+        Err(_) => yaml::decode(&ask.body)
+            .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?,
+    };
+    let what = match config {
+        Value::Null => return Ok(json!({})),
+        Value::Object(_) => return Ok(config),
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+    };
+    Err(refuse(&format!(
+        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+    )))
+}
+
+/// The language the Content-Type names, and the options checked that go with it.
+///
+/// # Errors
+/// 415 for a language this kind is not patched in.
+pub(crate) fn patch_kind(ask: &Ask) -> Result<PatchKind, ApiError> {
+    let kind = match ask.media_type() {
+        "application/json-patch+json" => PatchKind::Json,
+        "application/merge-patch+json" => PatchKind::Merge,
+        "application/strategic-merge-patch+json" if !ask.kind.custom => PatchKind::Strategic,
+        _ => return Err(ApiError::unknown_patch()),
+    };
+    manager::check(ask, OPTIONS)?;
+    if !value(&ask.query, "force").is_empty() {
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+        return Err(manager::refuse(OPTIONS, cause));
+    }
+    Ok(kind)
+}
