@@ -212,8 +212,11 @@ impl Cluster {
         let resource = ResourceId::new(group, plural);
         self.registry.replace(&resource, kinds);
         if definition.pointer("/status/conditions").is_none() {
-            let before = definition.clone();
+            let mut before = definition.clone();
             definition["status"] = status(&definition, call.now);
+            // The versions that are stored are noted at the creation, and by nobody.
+            before["status"] = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""},
+                "storedVersions": definition["status"]["storedVersions"]});
             self.own_status(call, before, &mut definition);
             self.commit(call.kind, key, Some(definition));
         }

@@ -147,14 +147,16 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
             }
             body["spec"] = json!({ "finalizers": finalizers });
             body["status"] = json!({"phase": "Active"});
-            name_namespace(body);
         }
         _ => {}
     }
 }
 
 /// Writes the label by which selectors of namespaces find one by its name.
-fn name_namespace(body: &mut Value) {
+pub(crate) fn name_namespace(kind: &Kind, body: &mut Value) {
+    if !kind.resource.is("", "namespaces") {
+        return;
+    }
     let name = member(body, "name").to_owned();
     let labels = metadata_mut(body).entry("labels").or_insert_with(|| json!({}));
     labels["kubernetes.io/metadata.name"] = json!(name);
@@ -195,7 +197,6 @@ pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) ->
     if kind.resource.is("", "namespaces") {
         // Its finalizers are written through their own endpoint.
         put_back(body.as_object_mut().expect("checked to be an object"), old.get("spec"), "spec");
-        name_namespace(body);
     }
     if raises_generation(kind, old, body) {
         raise_generation(body);

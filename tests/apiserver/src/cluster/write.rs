@@ -69,6 +69,8 @@ impl Cluster {
         if self.find(&kind.storage, &key).is_some() {
             return Err(ApiError::already_exists(kind.named(&name)));
         }
+        // Set by the server, but for the client: it owns the label.
+        prepare::name_namespace(kind, &mut body);
         let owners = owners.unwrap_or_else(|| self.owners_of_new(call, &mut body));
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
@@ -152,6 +154,7 @@ impl Cluster {
     ) -> Result<Written, ApiError> {
         let kind = call.kind;
         let mut before = old.decode();
+        prepare::name_namespace(kind, &mut body);
         let owners = self.owners_after(call, &mut before, &mut body, told);
         if call.status {
             body = prepare::status_update(kind, &before, &body);

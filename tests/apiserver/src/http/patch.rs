@@ -85,6 +85,13 @@ pub(crate) fn patch_kind(ask: &Ask) -> Result<PatchKind, ApiError> {
         "application/json-patch+json" => PatchKind::Json,
         "application/merge-patch+json" => PatchKind::Merge,
         "application/strategic-merge-patch+json" if !ask.kind.custom => PatchKind::Strategic,
+        _ if ask.kind.custom => {
+            let accepted =
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+            return Err(ApiError::unsupported_media(format!(
+                "the body of the request was in an unknown format - accepted media types include: {accepted}"
+            )));
+        }
         _ => return Err(ApiError::unknown_patch()),
     };
     manager::check(ask, OPTIONS)?;

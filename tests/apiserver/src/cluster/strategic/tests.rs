@@ -1,3 +1,7 @@
+//! Strategic merge patches of built-in objects, as tables: object, patch, result or refusal.
+//!
+//! They answer: do lists merge by key, do the directives direct, and are wrong patches refused in the real words?
+//! The real server's own answers are in `tests/judged`.
 use serde_json::{Value, json};
 
 use super::patch;
