@@ -126,6 +126,7 @@ group_at_once! { cut_off:
     network::a_load_balancer_that_finds_no_server,
     network::an_overloaded_server_that_names_a_wait,
     network::a_watch_list_that_stops_in_its_middle,
+    network::one_misfortune_after_another,
 }
 
 /// What only the in-memory server can be made to do.

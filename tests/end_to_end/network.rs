@@ -3,9 +3,12 @@
 //! Answers "what does a bad wire do to an informer?" These do nothing to their server, so all of them may be played on
 //! one at once, each with wires of its own.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use actix_informer::core::reflector::ReflectorConfig;
+use fastrand::Rng;
+use tokio::net::TcpStream;
 
 use crate::relay::Relay;
 use crate::stage::{Stage, until};
@@ -17,6 +20,11 @@ const SILENCE: Duration = Duration::from_secs(40);
 pub(crate) async fn connections_refused_for_fifteen_seconds(stage: Stage) {
     let trial = Trial::begin(stage).await;
     trial.wires(Relay::refuse);
+    for observer in &trial.observers {
+        until("the outage is noticed", || observer.pods.counters().failures >= 1).await;
+        let refused = TcpStream::connect(observer.wire.address()).await.expect_err("nobody listens");
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    }
     trial.lasts(Duration::from_secs(15)).await;
     trial.wires(Relay::mend);
     trial.ends().await;
@@ -113,8 +121,7 @@ pub(crate) async fn a_load_balancer_that_finds_no_server(stage: Stage) {
 
 pub(crate) async fn an_overloaded_server_that_names_a_wait(stage: Stage) {
     let trial = Trial::begin(stage).await;
-    let text = "Too many requests, please try again later.\n";
-    trial.wires(|wire| wire.answer(answer("429 Too Many Requests\r\nRetry-After: 1", text)));
+    trial.wires(|wire| wire.answer(overloaded()));
     for observer in &trial.observers {
         until("each 429 is waited for", || observer.pods.counters().overloaded >= 3).await;
     }
@@ -141,6 +148,44 @@ pub(crate) async fn a_watch_list_that_stops_in_its_middle(stage: Stage) {
     let counters = stalled.pods.counters();
     assert_eq!((counters.watch_lists, counters.lists, counters.failures), (1, 1, 1), "{counters:?}");
     trial.ends().await;
+}
+
+/// Each of the two wires suffers something else, every second or two, and may be mended in between.
+pub(crate) async fn one_misfortune_after_another(stage: Stage) {
+    let mut random = Rng::with_seed(stage.seed);
+    let trial = Trial::begin(stage).await;
+    for _ in 0..12 {
+        for observer in &trial.observers {
+            misfortune(&observer.wire, &mut random);
+        }
+        trial.lasts(Duration::from_millis(random.u64(100..2_500))).await;
+    }
+    trial.wires(Relay::mend);
+    trial.ends().await;
+}
+
+/// Any but silence, which takes its half minute to be noticed.
+fn misfortune(wire: &Relay, random: &mut Rng) {
+    match random.u8(..9) {
+        0 => wire.refuse(),
+        1 => wire.hold(),
+        2 => wire.slow(random.u64(1_000..50_000)),
+        3 => wire.fray(random.u64(1..20_000)),
+        4 => wire.answer(overloaded()),
+        5 => wire.answer(answer("503 Service Unavailable", "no healthy upstream")),
+        6 => wire.cut(),
+        7 => {
+            wire.cut();
+            wire.mend();
+        }
+        _ => wire.mend(),
+    }
+}
+
+/// The words of a kube-apiserver with too many requests in flight.
+fn overloaded() -> String {
+    let body = "Too many requests, please try again later.\n";
+    answer("429 Too Many Requests\r\nRetry-After: 1\r\nContent-Type: text/plain", body)
 }
 
 fn answer(head: &str, body: &str) -> String {

@@ -4,7 +4,7 @@
 //! `ends` is the verdict. Invariants:
 //! 1. Two ways to the server are on trial each time: watch-list, and paged list with a watch.
 //! 2. Each informer has three subscribers: one that is told the newest, one that is told every event, and one slower
-//!    than the world, who must be told the newest as well.
+//!    than the world, whose backlog is coalesced, or dropped and told as a difference.
 //! 3. `ends` wants three things that no disaster excuses: the store is the server's list; each subscriber's events,
 //!    replayed, are the store; none of them contradicted another.
 //! 4. The workload outlives the disaster: the end is compared only after more was written.
@@ -26,13 +26,15 @@ use crate::workload::{Plan, Workload};
 /// Writes a second, unless a scenario has no use for so many.
 pub(crate) const BUSY: u32 = 60;
 /// How long it may take from the end of a disaster to agreement: above the longest wait between two attempts.
-const REPAIR: Duration = Duration::from_secs(70);
+const REPAIR: Duration = Duration::from_secs(80);
 /// How often the server is asked anew for its list, when a write of unknown fate may have come true.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// How long the slow subscriber takes for each event.
 const SLOWNESS: Duration = Duration::from_millis(30);
 /// How many bytes may wait for who is told every event.
 const EVERY_BYTES: usize = 32 << 20;
+/// The same for one who then is told the difference instead: some twenty events.
+const FEW_BYTES: usize = 32 << 10;
 const PAGE: u32 = 20;
 
 /// Everything under one disaster.
@@ -103,7 +105,12 @@ impl Trial {
         let pods = Followed::start(builder, &[]);
         let options = SubscribeOptions::new().name("every").every(EVERY_BYTES, WhenFull::Disconnect);
         let every = Watched::of(&pods.informer, options);
-        let slow = slow(&pods.informer);
+        let lagging = SubscribeOptions::new().name("slow");
+        let lagging = match name {
+            "listed" => lagging.every(FEW_BYTES, WhenFull::Restate),
+            _ => lagging,
+        };
+        let slow = slow(&pods.informer, lagging);
         self.observers.push(Observer { name, wire, pods, every, slow });
         self.observers.last().expect("it was put there")
     }
@@ -153,11 +160,11 @@ impl Trial {
     pub(crate) async fn ends(self) {
         let Self { stage, observers, workload, .. } = self;
         workload.goes_on(30).await;
+        let written = workload.stop().await;
+        let count = agree(&stage, &observers).await;
         for observer in &observers {
             observer.pods.streams().await;
         }
-        let written = workload.stop().await;
-        let count = agree(&stage, &observers).await;
         eprintln!("{}: {}: {count} pods at the end; {written}", stage.server.name(), stage.namespace);
         for observer in &observers {
             observer.told_the_truth().await;
@@ -207,10 +214,10 @@ fn label(stage: &Stage) -> String {
 }
 
 /// A closure that takes its time over each event.
-fn slow(informer: &Informer<Pod>) -> Watched<Pod> {
+fn slow(informer: &Informer<Pod>, options: SubscribeOptions) -> Watched<Pod> {
     let told = Recorder::new().1;
     let record = told.clone();
-    let subscription = informer.for_each(move |notify: Notify<Pod>| {
+    let subscription = informer.for_each_with(options, move |notify: Notify<Pod>| {
         let record = record.clone();
         async move {
             sleep(SLOWNESS).await;
