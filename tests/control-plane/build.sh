@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds kube-apiserver, etcd and kubectl once, into a cache directory outside the tree that is named by their versions
+# Builds kube-apiserver, etcd, kubectl and the Go clients of clients/ once, into a cache directory outside the tree that is named by their versions
 # in go.mod, and prints the lines that tell the tests where they are:
 #     eval "$(tests/control-plane/build.sh)"
 # Question it answers: where is a control plane for this machine? It starts none; src/ does.
@@ -38,7 +38,10 @@ export_line() { # variable, name
 }
 
 mkdir -p "$assets"
-if ! { [ -x "$assets/kube-apiserver" ] && [ -x "$assets/etcd" ] && [ -x "$assets/kubectl" ]; }; then
+clients=$(cat "$here"/clients/go.* "$here"/clients/*.go | cksum)
+have() { [ -x "$assets/$1" ]; }
+current() { have go-clients && [ "$(cat "$assets/go-clients.sum" 2>/dev/null)" = "$clients" ]; }
+if ! { have kube-apiserver && have etcd && have kubectl && { current || ! command -v go >/dev/null; }; }; then
     trap 'rm -f "$assets"/.*."$$"' EXIT
     trap 'exit 130' INT TERM
     if command -v flock >/dev/null; then
@@ -51,7 +54,14 @@ if ! { [ -x "$assets/kube-apiserver" ] && [ -x "$assets/etcd" ] && [ -x "$assets
     build etcd go.etcd.io/etcd/server/v3 ""
     build kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver "$stamps"
     build kubectl k8s.io/kubernetes/cmd/kubectl "$stamps"
+    if ! current; then
+        # Ours and small: built again whenever its sources change.
+        rm -f "$assets/go-clients"
+        here=$here/clients build go-clients . ""
+        printf '%s' "$clients" >"$assets/go-clients.sum"
+    fi
 fi
 export_line TEST_ASSET_KUBE_APISERVER kube-apiserver
 export_line TEST_ASSET_ETCD etcd
 export_line TEST_ASSET_KUBECTL kubectl
+export_line INFORMER_GO_CLIENTS go-clients

@@ -13,7 +13,7 @@ use std::{
     ffi::OsString,
     fmt,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Once,
 };
 
@@ -28,6 +28,7 @@ pub struct Binaries {
     pub(crate) kube_apiserver: PathBuf,
     pub(crate) etcd: PathBuf,
     pub(crate) kubectl: PathBuf,
+    pub(crate) go_clients: Option<PathBuf>,
 }
 
 /// No complete set of programs was found; displays as `skipped: no control plane binaries` and what lacks.
@@ -62,6 +63,18 @@ impl Binaries {
         None
     }
 
+    /// The program kubectl, for who wants to run it against another server.
+    #[must_use]
+    pub fn kubectl(&self) -> &Path {
+        &self.kubectl
+    }
+
+    /// The program of `clients/`: Go's own clients. `None` where only the other three were brought.
+    #[must_use]
+    pub fn go_clients(&self) -> Option<&Path> {
+        self.go_clients.as_deref()
+    }
+
     fn find_in(environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, Skipped> {
         let mut missing = Vec::new();
         let mut find = |variable: &str, name: &str| {
@@ -78,7 +91,11 @@ impl Binaries {
         let etcd = find("TEST_ASSET_ETCD", "etcd");
         let kubectl = find("TEST_ASSET_KUBECTL", "kubectl");
         match (kube_apiserver, etcd, kubectl) {
-            (Some(kube_apiserver), Some(etcd), Some(kubectl)) => Ok(Self { kube_apiserver, etcd, kubectl }),
+            (Some(kube_apiserver), Some(etcd), Some(kubectl)) => {
+                let go_clients = candidate(environment, "INFORMER_GO_CLIENTS", "go-clients");
+                let go_clients = go_clients.filter(|path| path.is_file());
+                Ok(Self { kube_apiserver, etcd, kubectl, go_clients })
+            }
             _ => Err(Skipped { missing }),
         }
     }
@@ -137,7 +154,7 @@ fn versions() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{collections::HashMap, fs, path::Path};
+    use std::{collections::HashMap, fs};
 
     fn find(variables: &[(&str, &Path)]) -> Result<Binaries, Skipped> {
         let variables: HashMap<_, _> =

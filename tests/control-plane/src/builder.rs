@@ -167,7 +167,8 @@ mod tests {
 
     fn setup(builder: impl FnOnce(Builder) -> Builder) -> Setup {
         let nowhere = PathBuf::from("nowhere");
-        let binaries = Binaries { kube_apiserver: nowhere.clone(), etcd: nowhere.clone(), kubectl: nowhere };
+        let (kube_apiserver, etcd) = (nowhere.clone(), nowhere.clone());
+        let binaries = Binaries { kube_apiserver, etcd, kubectl: nowhere, go_clients: None };
         builder(Builder::new(binaries)).prepare().unwrap()
     }
 
@@ -190,7 +191,8 @@ mod tests {
     #[test]
     fn a_program_that_cannot_run_is_an_error_that_names_it() {
         let nowhere = PathBuf::from("nowhere");
-        let binaries = Binaries { kube_apiserver: nowhere.clone(), etcd: nowhere.clone(), kubectl: nowhere };
+        let (kube_apiserver, etcd) = (nowhere.clone(), nowhere.clone());
+        let binaries = Binaries { kube_apiserver, etcd, kubectl: nowhere, go_clients: None };
         let error = Builder::new(binaries).start().unwrap_err();
         assert!(matches!(error, StartError::Spawn { process: "etcd", .. }), "{error}");
     }

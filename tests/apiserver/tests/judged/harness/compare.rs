@@ -2,7 +2,8 @@
 //!
 //! Answers: where do they differ? Pure; whether a difference is known is asked in `known.rs`.
 //! 1. A member that only one side has is one difference, not one for each of its fields.
-//! 2. Versions that both sides show must have come in the same order.
+//! 2. Texts are compared by lines: one more on one side is one difference.
+//! 3. Versions that both sides show must have come in the same order.
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -70,6 +71,9 @@ fn descend(step: &str, at: &str, ours: &Value, real: &Value, found: &mut Vec<Dif
                 either(step, &at, left.get(key), right.get(key), found);
             }
         }
+        (Value::Array(left), Value::Array(right)) if is_text(left) && is_text(right) => {
+            lines(step, at, left, right, found);
+        }
         (Value::Array(left), Value::Array(right)) => {
             for index in 0..left.len().max(right.len()) {
                 either(step, &format!("{at}/{index}"), left.get(index), right.get(index), found);
@@ -82,6 +86,34 @@ fn descend(step: &str, at: &str, ours: &Value, real: &Value, found: &mut Vec<Dif
             ours: Some(ours.clone()),
             real: Some(real.clone()),
         }),
+    }
+}
+
+fn is_text(lines: &[Value]) -> bool {
+    !lines.is_empty() && lines.iter().all(Value::is_string)
+}
+
+/// Differences of two texts: lines that only one side has, so that one more does not shift the rest.
+fn lines(step: &str, at: &str, ours: &[Value], real: &[Value], found: &mut Vec<Difference>) {
+    let (rows, columns) = (ours.len(), real.len());
+    // How long the longest common run of lines is from here on.
+    let mut common = vec![vec![0_usize; columns + 1]; rows + 1];
+    for (i, j) in (0..rows).rev().flat_map(|i| (0..columns).rev().map(move |j| (i, j))) {
+        common[i][j] = match ours[i] == real[j] {
+            true => common[i + 1][j + 1] + 1,
+            false => common[i + 1][j].max(common[i][j + 1]),
+        };
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < rows || j < columns {
+        if i < rows && j < columns && ours[i] == real[j] {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let extra = j == columns || (i < rows && common[i + 1][j] >= common[i][j + 1]);
+        let (ours, real) = if extra { (ours.get(i), None) } else { (None, real.get(j)) };
+        either(step, &format!("{at}/{j}"), ours, real, found);
+        (i, j) = if extra { (i + 1, j) } else { (i, j + 1) };
     }
 }
 
@@ -105,4 +137,16 @@ fn order(ours: &Normal, real: &Normal) -> Option<Difference> {
         ours: Some(left.into()),
         real: Some(right.into()),
     })
+}
+
+#[test]
+fn a_line_more_is_one_difference() {
+    let run = |lines: &[&str]| {
+        let content = serde_json::json!({"stdout": lines});
+        Normal { steps: vec![("1 kubectl".to_owned(), content)], order: Vec::new() }
+    };
+    let found = compare(&run(&["a", "c", "x"]), &run(&["a", "b", "c"]));
+    let found: Vec<_> =
+        found.iter().map(|difference| (difference.at.as_str(), difference.ours.is_some())).collect();
+    assert_eq!(found, [("/stdout/1", false), ("/stdout/3", true)]);
 }

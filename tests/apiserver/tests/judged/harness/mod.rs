@@ -8,11 +8,11 @@
 //!
 //! Next: `judge.rs`, `session.rs`, `transcript.rs`, `normal.rs`, `compare.rs`, `known.rs`; `wire.rs` and
 //! `servers.rs` are the plumbing.
-#![expect(dead_code, reason = "scripts to come need it")]
 pub(crate) mod compare;
 pub(crate) mod judge;
 pub(crate) mod known;
 pub(crate) mod normal;
+pub(crate) mod program;
 pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod transcript;

@@ -22,6 +22,8 @@ pub(crate) struct Subject {
     pub(crate) admin: String,
     /// Is known and may do nothing.
     pub(crate) powerless: String,
+    /// For programs; the user is the admin.
+    pub(crate) kubeconfig: String,
 }
 
 /// Our server for one script; ends when dropped.
@@ -33,10 +35,11 @@ pub(crate) struct Ours {
 
 pub(crate) fn ours() -> Ours {
     let powerless = User::new("powerless").uid("2");
-    let builder = ApiServer::builder().token("admin").user_token("powerless", powerless).rbac();
+    let builder = ApiServer::builder().tls().token("admin").user_token("powerless", powerless).rbac();
     let server = builder.start_blocking().expect("our server starts");
-    let endpoint = Endpoint { address: server.addr(), tls: None };
-    let subject = Subject { endpoint, admin: "admin".to_owned(), powerless: "powerless".to_owned() };
+    let endpoint = Endpoint { address: server.addr(), tls: server.ca_pem().map(trusting) };
+    let (admin, powerless) = ("admin".to_owned(), "powerless".to_owned());
+    let subject = Subject { endpoint, admin, powerless, kubeconfig: server.kubeconfig() };
     Ours { subject, _server: server }
 }
 
@@ -54,7 +57,7 @@ pub(crate) fn real() -> Option<Subject> {
         plane.url().trim_start_matches("https://").parse().expect("the address is a socket's");
     let endpoint = Endpoint { address, tls: Some(trusting(plane.ca_pem())) };
     let (admin, powerless) = (plane.admin_token().to_owned(), plane.powerless_token().to_owned());
-    Some(Subject { endpoint, admin, powerless })
+    Some(Subject { endpoint, admin, powerless, kubeconfig: plane.kubeconfig() })
 }
 
 fn trusting(ca_pem: &str) -> Arc<ClientConfig> {

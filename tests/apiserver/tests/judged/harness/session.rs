@@ -5,10 +5,13 @@
 //!    scripts share a server without seeing each other.
 //! 2. Everything said and answered is in the transcript, except what `prepare` does, which must succeed.
 //! 3. A watch waits for each event up to a limit; what did not come is in the transcript as such.
+use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::servers::Subject;
 use super::transcript::{Step, Transcript};
@@ -103,6 +106,8 @@ pub(crate) struct Session {
     subject: Subject,
     namespace: String,
     pub(crate) transcript: Transcript,
+    /// Where programs find their kubeconfig and keep what they cache; made when the first one runs.
+    home: Option<TempDir>,
 }
 
 impl Session {
@@ -111,7 +116,7 @@ impl Session {
         let mut namespace = script.replace('_', "-");
         namespace.truncate(50);
         let namespace = namespace.trim_end_matches('-').to_owned();
-        let mut session = Self { subject, namespace, transcript: Transcript::default() };
+        let mut session = Self { subject, namespace, transcript: Transcript::default(), home: None };
         session
             .prepare(Request::new("POST", "/api/v1/namespaces").json(&json!({"metadata": {"name": "{ns}"}})));
         session
@@ -121,7 +126,18 @@ impl Session {
         &self.namespace
     }
 
-    fn filled(&self, text: &str) -> String {
+    /// A directory of this run alone, with the kubeconfig `config` in it.
+    pub(crate) fn home(&mut self) -> PathBuf {
+        let kubeconfig = &self.subject.kubeconfig;
+        let home = self.home.get_or_insert_with(|| {
+            let home = tempfile::tempdir().expect("a temporary directory");
+            fs::write(home.path().join("config"), kubeconfig).expect("a kubeconfig can be written");
+            home
+        });
+        home.path().to_owned()
+    }
+
+    pub(crate) fn filled(&self, text: &str) -> String {
         text.replace("{ns}", &self.namespace).replace("{group}", &format!("{}.example.com", self.namespace))
     }
 
