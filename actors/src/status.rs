@@ -10,7 +10,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::delta_fifo::Discipline;
 use informer_core::indexer::Incident;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
@@ -37,22 +36,6 @@ pub struct SourceStatus {
     pub last_frame_at: Option<Duration>,
     /// How often its reflector has been restarted after a panic.
     pub restarts: u64,
-    /// The questions for single objects that could not be read.
-    pub repairs: RepairCounters,
-}
-
-/// What came of asking for set-aside objects one by one, over all lives of a reflector. One question is open at a time,
-/// and at most one a second begins. What was asked and is neither `repaired` nor `in_vain` is open, or was taken back
-/// by a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RepairCounters {
-    /// GETs sent.
-    pub asked: u64,
-    /// Answers with an object that could be read: it is handed to the store.
-    pub repaired: u64,
-    /// Answers, or none in time, after which the object is still set aside.
-    pub in_vain: u64,
 }
 
 impl SourceStatus {
@@ -65,7 +48,6 @@ impl SourceStatus {
             version: None,
             last_frame_at: None,
             restarts: 0,
-            repairs: RepairCounters::default(),
         }
     }
 }
@@ -137,8 +119,6 @@ pub struct DataCounters {
 pub struct InformerStatus {
     /// The informer's name.
     pub name: Arc<str>,
-    /// In which order parts leave the queue between reflectors and store.
-    pub discipline: Discipline,
     /// Each source, in the order they were given.
     pub sources: Vec<SourceStatus>,
     /// Objects in the published snapshot.
@@ -160,10 +140,9 @@ pub struct InformerStatus {
 }
 
 impl InformerStatus {
-    pub(crate) fn new(name: Arc<str>, discipline: Discipline, sources: &[SourceId]) -> Self {
+    pub(crate) fn new(name: Arc<str>, sources: &[SourceId]) -> Self {
         Self {
             name,
-            discipline,
             sources: sources.iter().cloned().map(SourceStatus::new).collect(),
             objects: 0,
             set_aside: 0,
@@ -285,7 +264,7 @@ mod tests {
     #[test]
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
-        let mut status = InformerStatus::new("pods".into(), Discipline::InOrder, &sources);
+        let mut status = InformerStatus::new("pods".into(), &sources);
         status.sources[0].state = SourceState::Streaming;
         status.sources[1].state = SourceState::Denied { error: ListWatchError::Denied("no".into()) };
         assert!(matches!(status.state(), SourceState::Denied { .. }));

@@ -4,6 +4,7 @@
 //! 1. Nothing is bound or spawned before `start`.
 //! 2. `start` needs no timer and no particular runtime of its caller; the server brings its own thread.
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,14 @@ pub enum StartError {
     Bind {
         /// The port that was asked for.
         port: u16,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The directory for the store belongs to another process, or cannot be read or written.
+    #[error("cannot keep the store in {}", directory.display())]
+    DataDir {
+        /// The directory that was asked for.
+        directory: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
@@ -51,6 +60,8 @@ pub struct Builder {
     workers: usize,
     admin_port: Option<u16>,
     latency: Option<Duration>,
+    data_dir: Option<PathBuf>,
+    sync: bool,
     managed_fields: bool,
 }
 
@@ -73,6 +84,9 @@ impl Default for Builder {
             workers: 1,
             admin_port: None,
             latency: None,
+            data_dir: None,
+            // Only who asks for a directory pays for it; then a power cut should not surprise.
+            sync: true,
             managed_fields: true,
         }
     }
@@ -175,6 +189,23 @@ impl Builder {
         self
     }
 
+    /// Keeps the store in this directory over the end of the process, also over `kill -9` at any moment; it is made if
+    /// it is not there, and one process has it at a time. By default nothing is kept.
+    ///
+    /// A write is answered after it is on the disk. Versions go on from a reserve above all that were issued, so a watch
+    /// from before a start gets 410. Past versions, fault switches and the clock are not kept.
+    pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(directory.into());
+        self
+    }
+
+    /// Whether a write waits until the disk has it (the default), or only until the operating system has it: then it
+    /// survives the end of the process, but not of the machine. Without `data_dir` it means nothing.
+    pub fn sync(mut self, sync: bool) -> Self {
+        self.sync = sync;
+        self
+    }
+
     /// Starts the server. May be awaited on any runtime, also one with a paused clock.
     ///
     /// # Errors
@@ -200,7 +231,12 @@ impl Builder {
         let tls = self.tls.then(Tls::generate).transpose().map_err(StartError::Certificates)?;
         let authority = tls.as_ref().map(|tls| Arc::clone(&tls.clients));
         let access = self.access.build(authority).map_err(StartError::Certificates)?;
-        let world = Arc::new(World::new(settings, self.bookmark_period, access));
+        let mut world = World::new(settings, self.bookmark_period, access);
+        if let Some(directory) = self.data_dir {
+            let refused = |source| StartError::DataDir { directory: directory.clone(), source };
+            world.keep(&directory, self.sync).map_err(refused)?;
+        }
+        let world = Arc::new(world);
         if let Some(latency) = self.latency {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);
             world.switch(|inner| inner.faults.set_size(Dial::Latency, None, Some(milliseconds)));

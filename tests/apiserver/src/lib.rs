@@ -26,6 +26,7 @@ mod faults;
 mod http;
 mod kubeconfig;
 mod outages;
+mod persistence;
 mod protobuf;
 mod requests;
 mod serve;

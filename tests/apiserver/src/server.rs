@@ -290,6 +290,7 @@ impl ApiServer {
         let call = Call { status, subresource, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
         let (object, _) = field_validation::take_value(&kind, object, call.validation)?;
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
+        self.world.settle();
         Ok(stored.decode_as(&kind))
     }
 
@@ -305,13 +306,15 @@ impl ApiServer {
             None => (resource, false),
         };
         let now = self.world.now();
-        self.world.with(|inner| {
+        let done = self.world.with(|inner| {
             let kind = served(&inner.cluster, resource)?;
             let namespace = namespace_for(&kind, namespace);
             let subresource = if status { "status" } else { "" };
             let call = Call { status, subresource, ..Call::plain(&kind, namespace, name, now) };
             act(&mut inner.cluster, &call)
-        })
+        });
+        self.world.settle();
+        done
     }
 }
 

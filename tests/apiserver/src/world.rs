@@ -5,6 +5,8 @@
 //! 2. After each visit every stream that is owed something is notified, outside the lock.
 //! 3. Waiting for a version or a fault switch uses the server's own runtime, never the caller's clock.
 use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
+use crate::persistence::{self, Journal};
 use crate::requests::RequestLog;
 
 /// How long a list waits for a version that is ahead of the store.
@@ -39,6 +42,7 @@ pub(crate) struct World {
     pub(crate) clock: Clock,
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
+    journal: Option<Journal>,
 }
 
 impl World {
@@ -52,7 +56,44 @@ impl World {
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
         let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: HashMap::new() });
-        Self { inner, revision, switches: watch::Sender::new(0), clock, bookmark_period, access }
+        Self {
+            inner,
+            revision,
+            switches: watch::Sender::new(0),
+            clock,
+            bookmark_period,
+            access,
+            journal: None,
+        }
+    }
+
+    /// Takes the state kept in this directory, and keeps it there from now on.
+    ///
+    /// # Errors
+    /// If another process has the directory, or it cannot be read or written.
+    pub(crate) fn keep(&mut self, directory: &Path, sync: bool) -> io::Result<()> {
+        let (lock, log) = persistence::open(directory)?;
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        inner.cluster.recover(persistence::records(&log));
+        let state = (inner.cluster.revision(), inner.cluster.as_changes());
+        self.journal = Some(Journal::start(directory, lock, state, sync)?);
+        inner.cluster.record_changes();
+        self.revision.send_replace(inner.cluster.revision());
+        Ok(())
+    }
+
+    /// Waits until every change made so far is kept, if changes are kept at all.
+    pub(crate) async fn settled(&self) {
+        if let Some(journal) = &self.journal {
+            journal.settled().await;
+        }
+    }
+
+    /// As `settled`, blocking.
+    pub(crate) fn settle(&self) {
+        if let Some(journal) = &self.journal {
+            journal.settle();
+        }
     }
 
     /// Seconds since 1970, by the clock of this server.
@@ -64,6 +105,13 @@ impl World {
     pub(crate) fn with<R>(&self, visit: impl FnOnce(&mut Inner) -> R) -> R {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let result = visit(&mut inner);
+        if let Some(journal) = &self.journal {
+            let changes = inner.cluster.take_committed();
+            if !changes.is_empty() {
+                // Under the lock, so that the log has the order of the store.
+                journal.send(inner.cluster.revision(), changes);
+            }
+        }
         let woken = inner.cluster.take_woken();
         let notifies: Vec<Arc<Notify>> =
             woken.iter().filter_map(|watch| inner.streams.get(watch)).map(Arc::clone).collect();

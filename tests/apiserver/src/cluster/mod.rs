@@ -27,6 +27,7 @@ pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod printer;
 pub(crate) mod rbac;
+pub(crate) mod recover;
 pub(crate) mod registry;
 pub(crate) mod representation;
 pub(crate) mod rng;

@@ -23,6 +23,7 @@ use super::rng::Rng;
 use super::status::ApiError;
 use super::table::Table;
 use super::watch::{Watch, WatchEnd};
+use crate::persistence::Committed;
 
 /// What a store begins with.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,8 @@ pub(crate) struct Cluster {
     settings: Settings,
     pub(crate) registry: Registry,
     pub(super) tables: BTreeMap<ResourceId, Table>,
+    /// Changes for the log, if there is one.
+    pub(super) committed: Option<Vec<Committed>>,
     pub(super) watches: Slab<Watch>,
     pub(super) woken: Vec<usize>,
     pub(super) rng: Rng,
@@ -104,6 +107,7 @@ impl Cluster {
             settings,
             registry: Registry::builtin(),
             tables: BTreeMap::new(),
+            committed: None,
             watches: Slab::new(),
             woken: Vec::new(),
             rng: Rng::new(settings.seed),
@@ -192,11 +196,25 @@ impl Cluster {
         let new = value.map(|value| Arc::new(Object::encode(kind, value, self.revision)));
         let event = Arc::new(Event::new(key.into(), self.revision, old, new));
         self.table_mut(&kind.storage).apply(&event);
+        if let Some(committed) = &mut self.committed {
+            committed.push(Committed::Change(kind.storage.clone(), Arc::clone(&event)));
+        }
         self.fan_out(&kind.storage, &event);
         if *kind.storage.group == *rbac::GROUP {
             self.policy = None;
         }
         event
+    }
+
+    /// Begins at this version, with nothing before it known.
+    pub(super) fn begin_at(&mut self, revision: u64) {
+        self.revision = revision;
+        self.floor = revision;
+        for table in self.tables.values_mut() {
+            table.history = History::new(self.settings.event_window, self.settings.watch_queue, revision);
+        }
+        // A fixed seed must not give the uids of the last run again.
+        self.rng = Rng::new(self.settings.seed ^ revision.rotate_left(32));
     }
 
     /// The watches that have something new since the last call.
@@ -242,6 +260,10 @@ impl Cluster {
         self.registry = frozen.registry.clone();
         self.tables = frozen.tables.clone();
         self.token_epoch += 1;
+        if self.committed.is_some() {
+            let all = std::iter::once(Committed::Replaced).chain(self.as_changes());
+            self.committed = Some(all.collect());
+        }
         self.policy = None;
     }
 }

@@ -108,6 +108,9 @@ pub(crate) async fn handle(
         Route::OpenApiV2 if method == "GET" => Ok(openapi::v2(&request, &world)),
         other => meta(&world, &other, method, request.connection_info().host()),
     };
+    if !matches!(method, "GET" | "HEAD") {
+        world.settled().await;
+    }
     answer.unwrap_or_else(|error| respond::refusal(&error, plain))
 }
 

@@ -13,6 +13,7 @@ mod faults;
 mod handle;
 mod openapi;
 mod outages;
+mod persistence;
 mod reads;
 mod scale;
 mod subresources;
