@@ -46,7 +46,7 @@ pub(crate) async fn a_server_that_is_frozen_for_twenty_seconds(stage: Stage) {
     trial.ends().await;
 }
 
-pub(crate) async fn an_older_copy_of_etcd(stage: Stage) {
+pub(crate) async fn ref_36_an_older_copy_of_etcd(stage: Stage) {
     let trial = Trial::begin(stage).await;
     let backup = trial.stage.server.backup().await;
     // A starting kube-apiserver writes some objects of its own: the lost future must be longer than that.

@@ -109,7 +109,7 @@ group! { struck:
     disasters::a_restarted_server,
     disasters::a_server_that_is_dead_for_five_seconds,
     disasters::a_server_that_is_frozen_for_twenty_seconds,
-    disasters::an_older_copy_of_etcd,
+    disasters::ref_36_an_older_copy_of_etcd,
 }
 
 group! { forgetful on real_without_watch_cache:
@@ -119,13 +119,13 @@ group! { forgetful on real_without_watch_cache:
 
 group_at_once! { cut_off:
     network::connections_refused_for_fifteen_seconds,
-    network::open_connections_that_fall_silent,
+    network::ref_53_open_connections_that_fall_silent,
     network::a_wire_that_breaks_every_few_kilobytes,
     network::a_wire_of_twenty_kilobytes_a_second,
     network::lives_that_end_and_begin_inside_a_gap,
     network::a_load_balancer_that_finds_no_server,
     network::an_overloaded_server_that_names_a_wait,
-    network::a_watch_list_that_stops_in_its_middle,
+    network::wl_14_a_watch_list_that_stops_in_its_middle,
     network::one_misfortune_after_another,
 }
 
@@ -141,7 +141,7 @@ mod memory {
     #[test]
     fn its_faults() {
         crate::stage::at_once_on_memory(&[
-            crate::stage::scenario!(server_faults::a_watch_list_that_never_ends),
+            crate::stage::scenario!(server_faults::wl_14_a_watch_list_that_never_ends),
             crate::stage::scenario!(server_faults::a_version_that_is_gone_as_an_answer),
             crate::stage::scenario!(server_faults::windows_of_refusals_that_the_workload_meets_too),
         ]);

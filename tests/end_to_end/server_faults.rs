@@ -16,7 +16,7 @@ use crate::trial::Trial;
 /// More requests than any scenario makes.
 const ALL: u32 = u32::MAX;
 
-pub(crate) async fn a_watch_list_that_never_ends(stage: Stage) {
+pub(crate) async fn wl_14_a_watch_list_that_never_ends(stage: Stage) {
     let mut trial = Trial::begin(stage).await;
     let faults = trial.stage.server.in_memory().faults();
     faults.withhold_end_bookmark(true);
