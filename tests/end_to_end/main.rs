@@ -27,6 +27,7 @@ mod rewind;
 mod scale;
 mod scope;
 mod server_faults;
+mod shedding;
 mod streaming;
 mod subscribers;
 mod sync;
@@ -145,5 +146,14 @@ mod memory {
             crate::stage::scenario!(server_faults::a_version_that_is_gone_as_an_answer),
             crate::stage::scenario!(server_faults::windows_of_refusals_that_the_workload_meets_too),
         ]);
+    }
+}
+
+/// What only a kube-apiserver can be made to do.
+mod real {
+    #[test]
+    fn it_sheds_load() {
+        let server = crate::server::Server::real_of_one_request();
+        crate::stage::on_real(server, &[crate::stage::scenario!(shedding::a_server_that_is_crowded)]);
     }
 }

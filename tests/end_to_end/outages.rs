@@ -59,7 +59,7 @@ pub(crate) async fn a_missed_deletion_is_found_by_the_relist(stage: Stage) {
     let (api, namespace) = (&stage.api, &*stage.namespace);
     api.create_many(namespace, 10).await;
     let relay = Relay::to(&stage.server).await;
-    let all = each_way(&stage, &stage.server.client_through(&relay)).await;
+    let all = each_way(&stage, &stage.server.client_through(&relay, None)).await;
 
     relay.cut();
     api.delete(namespace, "pod-00001").await;

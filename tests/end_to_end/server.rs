@@ -16,6 +16,9 @@ use serde_json::json;
 use crate::api::Api;
 use crate::relay::Relay;
 
+/// The context of somebody who may not do anything yet.
+pub(crate) const POWERLESS: &str = "powerless";
+
 /// A server that scenarios run against.
 pub(crate) enum Server {
     Memory(Box<Mutex<ApiServer>>),
@@ -53,6 +56,17 @@ impl Server {
         Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
     }
 
+    /// A real control plane whose kube-apiserver answers one request at a time, and the others with 429: watches and
+    /// administrators excepted.
+    pub(crate) fn real_of_one_request() -> Option<Self> {
+        let binaries = Binaries::find_or_skip()?;
+        let plane = ControlPlane::builder(binaries)
+            .apiserver_flag("--enable-priority-and-fairness=false")
+            .apiserver_flag("--max-requests-inflight=1")
+            .start();
+        Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
+    }
+
     /// A client that may do everything.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.config(None)).expect("the server's own kubeconfig is sound")
@@ -63,10 +77,10 @@ impl Server {
         configured(&self.kubeconfig(), context)
     }
 
-    /// The same through a relay, also when that answers itself.
-    pub(crate) fn client_through(&self, relay: &Relay) -> Client {
+    /// A client of that context through a relay, also when that answers itself.
+    pub(crate) fn client_through(&self, relay: &Relay, context: Option<&str>) -> Client {
         let text = self.kubeconfig().replace(&self.address().to_string(), &relay.address().to_string());
-        let mut config = configured(&text, None);
+        let mut config = configured(&text, context);
         if let (Some(own), Some(relays)) = (self.ca_pem(), relay.certificate()) {
             config = config.certificate_authority(format!("{own}\n{relays}"));
         }
@@ -90,7 +104,7 @@ impl Server {
                 faults.deny("watch", "pods");
                 self.client()
             }
-            Self::Real(_) => Client::new(self.config(Some("powerless"))).expect("a sound context"),
+            Self::Real(_) => Client::new(self.config(Some(POWERLESS))).expect("a sound context"),
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Answers "what if a server does what servers should not?" A kube-apiserver ends the initial events of each watch-list
 //! when its watch cache is up to date, and there is no way to keep only that bookmark back. It answers a watch from the
-//! past inside the stream, never as HTTP 410, but proxies and older servers do. And it sheds load of its own only by
-//! flags that would shed the workload's too; a wire answers in its place in `network.rs`.
+//! past inside the stream, never as HTTP 410, but proxies and older servers do. It sheds load only when there is load,
+//! which is in `shedding.rs`; a wire answers in its place in `network.rs`.
 
 use std::time::Duration;
 

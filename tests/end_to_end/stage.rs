@@ -44,6 +44,8 @@ pub(crate) struct Stage {
     pub(crate) api: Api,
     pub(crate) runtime: Runtime,
     pub(crate) namespace: String,
+    /// Whose eyes a trial's informers see with; the administrator's if nobody else is named.
+    pub(crate) context: Option<&'static str>,
     /// What is random in a scenario is drawn from this.
     pub(crate) seed: u64,
 }
@@ -135,7 +137,7 @@ impl Stage {
         let runtime = Runtime::threads().start().expect("threads");
         let seed = std::env::var(SEED).map(|seed| seed.parse().expect("a number"));
         let seed = seed.unwrap_or_else(|_| fastrand::u64(..));
-        Self { server: Arc::clone(server), api, runtime, namespace, seed }
+        Self { server: Arc::clone(server), api, runtime, namespace, context: None, seed }
     }
 
     /// Follows this stage's pods, watch-list first, and waits for the first list.

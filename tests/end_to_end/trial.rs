@@ -97,7 +97,7 @@ impl Trial {
     ) -> &Observer {
         let wire = Relay::to(&self.stage.server).await;
         set(&wire);
-        let client = self.stage.server.client_through(&wire);
+        let client = self.stage.server.client_through(&wire, self.stage.context);
         let source = client.resource::<Pod>().labels(label(&self.stage));
         let config = configure(ReflectorConfig::new("pods"));
         let source = source.source(&self.stage.runtime, config).expect("a sound selector");

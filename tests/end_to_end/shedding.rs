@@ -1,0 +1,51 @@
+//! A kube-apiserver that sheds load: 429 as the real one says it. For the control plane only, whose flags make it poor.
+//!
+//! Answers "does an informer get through when others crowd the server?" Watches are not counted by the server, lists
+//! and the question for the server's version are.
+
+use actix_informer::client::Client;
+use actix_rt::task::JoinHandle;
+use http::Method;
+use tokio::time::sleep;
+
+use crate::relay::Relay;
+use crate::server::POWERLESS;
+use crate::stage::{LOOK, Stage, eventually};
+use crate::trial::Trial;
+
+/// Who ask beside the informers, again and again.
+const CROWD: usize = 3;
+/// A list of the far future: the server waits three seconds for it, and then says that it is too large a version.
+const FUTURE: &str = "/api/v1/pods?resourceVersion=999999999&resourceVersionMatch=NotOlderThan";
+
+pub(crate) async fn a_server_that_is_crowded(stage: Stage) {
+    stage.server.empower(&stage.api).await;
+    let client = stage.server.powerless_client();
+    let trial = Trial::begin(Stage { context: Some(POWERLESS), ..stage }).await;
+    let crowd: Vec<JoinHandle<()>> =
+        (0..CROWD).map(|_| actix_rt::spawn(ask_for_ever(client.clone()))).collect();
+    trial.wires(Relay::cut);
+    trial.wires(Relay::mend);
+    for observer in &trial.observers {
+        eventually("the server has no time for it", || match observer.pods.counters() {
+            counters if counters.overloaded >= 2 => Ok(()),
+            counters => Err(format!("{}: {counters:?}", observer.name)),
+        })
+        .await;
+    }
+    crowd.iter().for_each(JoinHandle::abort);
+    let mark = trial.mark().await;
+    trial.arrives(&mark).await;
+    for observer in &trial.observers {
+        assert_eq!(observer.pods.counters().relists, 0, "it goes on where it was");
+    }
+    trial.ends().await;
+}
+
+async fn ask_for_ever(client: Client) {
+    loop {
+        // Too large or too many: the crowd asks again.
+        let _refused = client.request(Method::GET, FUTURE, None).await;
+        sleep(LOOK).await;
+    }
+}
