@@ -51,7 +51,7 @@ fn proofs() -> BTreeMap<String, Vec<String>> {
         let text = std::fs::read_to_string(&file).expect("a readable source");
         let shown = file.strip_prefix(ROOT).unwrap_or(&file).display().to_string();
         for line in text.lines() {
-            let declared = line.trim_start().trim_start_matches("async ");
+            let declared = line.trim_start().trim_start_matches("pub(crate) ").trim_start_matches("async ");
             let Some(rest) = declared.strip_prefix("fn ") else { continue };
             let name = rest.split(['(', '<']).next().unwrap_or_default();
             for number in numbers(name) {
