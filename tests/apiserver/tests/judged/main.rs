@@ -15,6 +15,7 @@ mod errors;
 mod extras;
 mod fields;
 mod go_clients;
+mod histories;
 mod kubectl;
 mod kubectl_writes;
 mod lists;
