@@ -14,6 +14,7 @@ pub(crate) mod delete;
 pub(crate) mod discovery;
 pub(crate) mod field_validation;
 pub(crate) mod history;
+pub(crate) mod json_patch;
 pub(crate) mod kind;
 pub(crate) mod label_selector;
 pub(crate) mod list;

@@ -163,6 +163,22 @@ impl Cluster {
         })
     }
 
+    /// Writes the entries of an object that is answered and never stored: a review.
+    pub(crate) fn own_unstored(&self, call: &Call<'_>, body: &mut Value) {
+        if !self.keeps_owners() {
+            return;
+        }
+        take_entries(body);
+        let none = Managed::default();
+        // No watch tells the zero value of such a kind.
+        let zero = json!({"metadata": {}, "spec": {}});
+        let managed = self.as_writer(call, &none, |writer| writer.update(&zero, body, none.clone()));
+        if !managed.is_empty() {
+            let entries = serde_json::from_str(&managed.encode()).expect("entries are encoded as JSON");
+            metadata_mut(body).insert(MEMBER.into(), entries);
+        }
+    }
+
     /// Writes the entries that a controller of the server leaves when it sets a status.
     pub(super) fn own_status(&self, call: &Call<'_>, mut before: Value, after: &mut Value) {
         let call = Call { status: true, subresource: "status", manager: SERVER, ..call.clone() };

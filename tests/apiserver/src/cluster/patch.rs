@@ -1,19 +1,19 @@
 //! Patches: a document applied to the stored object, then stored like an update.
 //!
-//! Answers: what does the object look like after this patch? JSON patch (RFC 6902) and merge patch (RFC 7386).
+//! Answers: what does the object look like after this patch, in whichever of the three languages it is written?
 //! 1. A patch that carries no resourceVersion or uid cannot conflict; one that does must name the current ones.
 //! 2. A patch cannot rename: name and namespace of the result must be those of the path.
 //!
-//! Not here: strategic merge and server-side apply, which are answered 415.
+//! Next: `json_patch.rs` and `strategic.rs`; `server_side.rs` has the fourth language, which asks for owners.
 use serde_json::{Map, Value};
 
 use super::field_validation;
+use super::json_patch;
 use super::status::ApiError;
 use super::store::{Call, Cluster};
 use super::strategic::{self, StrategicError};
 use super::write::Written;
 
-const MOST_OPERATIONS: usize = 10_000;
 /// A real server does not say which operation failed.
 const UNPROCESSABLE: &str = "the server rejected our request due to an error in our request";
 
@@ -63,44 +63,103 @@ pub(super) fn patched(
 }
 
 fn merge(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {
-    let patch: Value = serde_json::from_slice(patch)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
-    if !patch.is_object() {
-        return Err(ApiError::bad_request("error decoding patch: a merge patch must be a JSON object"));
+    match read(patch).map_err(decoding)? {
+        Value::Object(members) => {
+            merge_members(document, members);
+            Ok(())
+        }
+        Value::Null => Err(ApiError::bad_request("Invalid JSON Patch")),
+        other => Err(decoding(mistyped(&other, "map[string]interface {}"))),
     }
-    json_patch::merge(document, &patch);
-    Ok(())
+}
+
+/// RFC 7386: null deletes, maps merge, everything else replaces.
+fn merge_members(into: &mut Value, patch: Map<String, Value>) {
+    if !into.is_object() {
+        *into = Value::Object(Map::new());
+    }
+    let Value::Object(into) = into else { return };
+    for (name, value) in patch {
+        match value {
+            Value::Null => {
+                into.remove(&name);
+            }
+            Value::Object(members) => merge_members(into.entry(name).or_insert(Value::Null), members),
+            value => {
+                into.insert(name, value);
+            }
+        }
+    }
 }
 
 fn merge_strategically(call: &Call<'_>, document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {
-    let patch: Map<String, Value> =
-        serde_json::from_slice(patch).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let patch = match read(patch).map_err(ApiError::bad_request)? {
+        Value::Object(members) => members,
+        Value::Null => Map::new(),
+        other => return Err(ApiError::bad_request(mistyped(&other, "map[string]interface {}"))),
+    };
     let Some(schema) = call.kind.schema() else { return Err(ApiError::unknown_patch()) };
     strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)
 }
 
 fn apply_operations(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {
-    let patch: json_patch::Patch = serde_json::from_slice(patch)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
-    if patch.0.len() > MOST_OPERATIONS {
-        return Err(ApiError::too_large());
+    let operations = match read(patch).map_err(decoding)? {
+        Value::Array(operations) => operations,
+        Value::Null => Vec::new(),
+        other => return Err(decoding(mistyped(&other, "[]handlers.jsonPatchOp"))),
+    };
+    if operations.len() > json_patch::MOST_OPERATIONS {
+        let (most, given) = (json_patch::MOST_OPERATIONS, operations.len());
+        let why = format!("The allowed maximum operations in a JSON patch is {most}, got {given}");
+        return Err(ApiError::entity_too_large(&why));
     }
-    for operation in patch.0 {
-        let operation = lenient(document, operation);
-        json_patch::patch(document, &[operation]).map_err(|_| ApiError::unprocessable(UNPROCESSABLE))?;
-    }
-    Ok(())
+    let operations: Result<Vec<_>, ApiError> = operations
+        .into_iter()
+        .map(|operation| match operation {
+            Value::Object(operation) => Ok(operation),
+            other => Err(decoding(mistyped(&other, "handlers.jsonPatchOp"))),
+        })
+        .collect();
+    json_patch::apply(document, &operations?).map_err(|_failed| ApiError::unprocessable(UNPROCESSABLE))
 }
 
-/// A `replace` of a member that is not there acts as `add`, as the API server's library has it.
-fn lenient(document: &Value, operation: json_patch::PatchOperation) -> json_patch::PatchOperation {
-    match operation {
-        json_patch::PatchOperation::Replace(replace) if document.pointer(replace.path.as_str()).is_none() => {
-            json_patch::PatchOperation::Add(json_patch::AddOperation {
-                path: replace.path,
-                value: replace.value,
-            })
-        }
-        other => other,
+fn decoding(why: String) -> ApiError {
+    ApiError::bad_request(format!("error decoding patch: {why}"))
+}
+
+/// Reads a patch; the error is in the words of Go's parser.
+fn read(patch: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(patch).map_err(|error| syntax(patch, &error))
+}
+
+fn mistyped(value: &Value, into: &str) -> String {
+    let what = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {what} into Go value of type {into}")
+}
+
+/// A syntax error in the words of Go's parser.
+fn syntax(text: &[u8], error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
     }
+    let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let Some(found) = line.get(error.column().saturating_sub(1)) else { return error.to_string() };
+    let message = error.to_string();
+    let after = [
+        ("expected value", "looking for beginning of value"),
+        ("key must be a string", "looking for beginning of object key string"),
+        ("expected `:`", "after object key"),
+        ("expected `,` or `}`", "after object key:value pair"),
+        ("expected `,` or `]`", "after array element"),
+        ("trailing characters", "after top-level value"),
+    ];
+    let context = after.iter().find(|(begin, _)| message.starts_with(begin)).map(|(_, context)| *context);
+    context.map_or(message, |context| format!("invalid character '{}' {context}", char::from(*found)))
 }

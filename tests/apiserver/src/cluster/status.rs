@@ -263,6 +263,11 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", "limit is 3145728")
     }
 
+    /// A part of a request that is too large, though the body as a whole is not.
+    pub(crate) fn entity_too_large(why: &str) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+    }
+
     pub(crate) fn unsupported_media(message: impl Into<String>) -> Self {
         Self::new(415, "UnsupportedMediaType", message)
     }

@@ -36,6 +36,9 @@ pub(crate) fn answer(ask: &Ask) -> Option<Result<HttpResponse, ApiError>> {
 fn read(ask: &Ask) -> Result<Value, ApiError> {
     let mut body = ask.json()?;
     check_shape(&ask.kind, &mut body)?;
+    if *ask.kind.resource.plural != *"selfsubjectrulesreviews" {
+        ask.world.with(|inner| inner.cluster.own_unstored(&ask.call(), &mut body));
+    }
     body["apiVersion"] = json!(ask.kind.api_version());
     body["kind"] = json!(ask.kind.kind);
     Ok(body)

@@ -24,7 +24,7 @@ pub(crate) use check::go;
 pub(crate) use managed::Managed;
 pub(crate) use ownership::{Applied, Conflict, Refused, Writer};
 pub(crate) use set::{FieldSet, Path};
-pub(crate) use shape::Place;
+pub(crate) use shape::{Place, same};
 
 #[cfg(test)]
 mod tests;
