@@ -9,6 +9,7 @@
 //! Next: `schema/decode.rs` finds the fields.
 use serde_json::Value;
 
+use super::apply::go;
 use super::kind::Kind;
 use super::options::{self, Query};
 use super::patch::PatchKind;
@@ -104,7 +105,10 @@ pub(crate) fn take_patched(
         return Ok((document, Vec::new()));
     };
     let mut found = in_patch(language, patch);
-    let shown = document.to_string();
+    let shown = match (language, serde_json::from_slice::<Value>(patch)) {
+        (PatchKind::Strategic, Ok(patch)) => go(&patch),
+        _ => document.to_string(),
+    };
     let Decoded { value, faults } = decode::value(&schema, !kind.custom, document);
     found.extend(faults.fields(kind.custom));
     let refused = faults.refused().map(str::to_owned);

@@ -2,7 +2,7 @@
 //!
 //! Answers: what does a document look like after these operations, or does one of them fail?
 //! 1. `replace` of a member that is not there adds it; `test` of one succeeds against null; a missing value is null.
-//! 2. What stands before the first slash of a path is passed over; the whole document has no path.
+//! 2. What stands before the first slash of a path is passed over; the whole document can only be replaced.
 //! 3. Indices count from the end if negative; `-` is after the last item.
 //! 4. If one operation fails the patch fails, and the real server does not say which.
 use serde_json::{Map, Value};
@@ -33,6 +33,10 @@ fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), Failed> 
     match text("op") {
         Some("add") => Place::find(document, path)?.add(value()),
         Some("remove") => Place::find(document, path)?.remove().map(drop),
+        Some("replace") if path.is_empty() => {
+            *document = value();
+            Ok(())
+        }
         Some("replace") => Place::find(document, path)?.replace(value()),
         Some("move") => {
             let moved = Place::find(document, text("from").ok_or(Failed)?)?.remove()?;

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::field_validation;
 use super::json_patch;
-use super::status::ApiError;
+use super::object::set_type;
+use super::status::{ApiError, Cause, Named};
 use super::store::{Call, Cluster};
 use super::strategic::{self, StrategicError};
 use super::write::Written;
@@ -38,10 +39,26 @@ impl Cluster {
     ) -> Result<Written, ApiError> {
         let old = self.get(call.kind, call.namespace, call.name)?;
         let document = patched(call, kind, old.decode_as(call.kind), patch)?;
+        check_type(call, &document)?;
         let (mut document, warnings) = field_validation::take_patched(call, kind, patch, document)?;
         self.check_patched(call, &old, &mut document)?;
         Ok(Written { warnings, ..self.store_update(call, &old, document, None)? })
     }
+}
+
+/// A patch cannot make another kind of an object.
+fn check_type(call: &Call<'_>, document: &Value) -> Result<(), ApiError> {
+    let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    let is_kept = |given: &str, known: &str| given.is_empty() || given == known;
+    if call.kind.custom || (is_kept(kind, &call.kind.kind) && is_kept(version, &call.kind.api_version())) {
+        return Ok(());
+    }
+    let why = format!(
+        "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    );
+    let nothing = Named { group: "", kind: "", name: "" };
+    Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &document.to_string(), &why)]))
 }
 
 /// The document after a patch.
@@ -99,7 +116,10 @@ fn merge_strategically(call: &Call<'_>, document: &mut Value, patch: &[u8]) -> R
         other => return Err(ApiError::bad_request(mistyped(&other, "map[string]interface {}"))),
     };
     let Some(schema) = call.kind.schema() else { return Err(ApiError::unknown_patch()) };
-    strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)
+    strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)?;
+    // The type of what is patched is known; here a patch cannot change it, and is not refused for it.
+    set_type(document, &call.kind.api_version(), &call.kind.kind);
+    Ok(())
 }
 
 fn apply_operations(document: &mut Value, patch: &[u8]) -> Result<(), ApiError> {

@@ -17,6 +17,26 @@ use super::fault::{Fault, Faults, GoType, Step};
 use super::model::{Format, Object, Scalar, Schema, Shape, TypeId};
 use super::scalar;
 
+/// The fields that need not be told and are written though they are empty.
+const KEPT_EMPTY: [(&str, &str); 8] = [
+    ("ClusterRole", "rules"),
+    ("Role", "rules"),
+    ("EndpointSlice", "endpoints"),
+    ("EndpointSlice", "ports"),
+    ("DeviceClaim", "requests"),
+    ("HorizontalPodAutoscalerStatus", "currentMetrics"),
+    ("CustomResourceDefinitionStatus", "conditions"),
+    ("CustomResourceDefinitionStatus", "storedVersions"),
+];
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
 /// A body, decoded.
 #[derive(Debug)]
 pub(crate) struct Decoded {
@@ -138,6 +158,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Whether Go leaves this field out because its list or map is empty; a struct is written without any field.
+    fn is_left_out(&self, name: &str, value: &Value) -> bool {
+        let (Shape::Object(object), Some((schema, id))) = (self.shape(), self.schema.zip(self.id)) else {
+            return false;
+        };
+        let Some(slot) = object.fields.get(name).filter(|_| is_empty(value)) else { return false };
+        let is_collection = match &schema.get(slot.id).shape {
+            Shape::List(_) => true,
+            Shape::Object(object) => object.fields.is_empty() && object.others.is_some(),
+            Shape::Any | Shape::Scalar(_) => false,
+        };
+        let kept = schema.name(id).is_some_and(|owner| KEPT_EMPTY.contains(&(owner, name)));
+        is_collection && !kept && !object.required.iter().any(|required| **required == *name)
+    }
+
     fn enter(&self, name: &str, object: &mut Map<String, Value>) -> Option<Self> {
         let mut faults = self.faults.borrow_mut();
         let Some(below) = self.under(name) else {
@@ -248,7 +283,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             object.insert(name, value);
         }
         if self.typed && !matches!(self.shape(), Shape::Any) {
-            object.retain(|_, value| !value.is_null());
+            object.retain(|name, value| !value.is_null() && !self.is_left_out(name, value));
         }
         Ok(Value::Object(object))
     }
