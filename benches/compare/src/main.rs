@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 
 use clients::Subject;
-use run::Plan;
+use run::{Plan, Serving};
 
 mod clients;
 mod drive;
@@ -26,8 +26,10 @@ mod pod;
 mod replay;
 mod run;
 mod server;
+mod stalled;
 mod state;
 mod table;
+mod tick;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
@@ -67,6 +69,21 @@ enum Part {
         #[arg(long, default_value_t = 1_000)]
         settle_ms: u64,
     },
+    /// actix-informer alone: how late a tick on its arbiter becomes while everything is listed.
+    Tick {
+        /// How many pods are listed.
+        #[arg(long, default_value_t = 100_000)]
+        pods: usize,
+    },
+    /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
+    Stalled {
+        /// How many pods there are.
+        #[arg(long, default_value_t = 20_000)]
+        pods: usize,
+        /// How many changes of them are told.
+        #[arg(long, default_value_t = 100_000)]
+        events: u64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -77,6 +94,11 @@ fn main() -> ExitCode {
         Some(Part::Client { server, events, subject, settle_ms }) => {
             drive::client(&server, events, subject, std::time::Duration::from_millis(settle_ms))
         }
+        Some(Part::Tick { pods }) => {
+            let plan = Plan::of(pods, 1);
+            Serving::start(&plan).and_then(|(_serving, server)| tick::run(&server))
+        }
+        Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

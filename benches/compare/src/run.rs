@@ -34,6 +34,13 @@ pub(crate) struct Plan {
     pub(crate) settle_ms: u64,
 }
 
+impl Plan {
+    /// One round of so much.
+    pub(crate) fn of(pods: usize, events: u64) -> Self {
+        Self { pods, events, rounds: 1, settle_ms: 0 }
+    }
+}
+
 /// What every client reported, a report for each round.
 pub(crate) type Reports = BTreeMap<Subject, Vec<Report>>;
 
@@ -82,10 +89,10 @@ fn argument(value: impl ValueEnum) -> String {
 }
 
 /// A server that ends when this is dropped.
-struct Serving(Child);
+pub(crate) struct Serving(Child);
 
 impl Serving {
-    fn start(plan: &Plan) -> anyhow::Result<(Self, Server)> {
+    pub(crate) fn start(plan: &Plan) -> anyhow::Result<(Self, Server)> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["serve", "--pods", &plan.pods.to_string(), "--events", &plan.events.to_string()])
             .stdin(Stdio::piped())

@@ -21,6 +21,25 @@ fn every_client_ends_with_the_servers_state_and_a_row_in_the_table() {
 }
 
 #[test]
+fn the_ticks_of_both_ways_of_listing_are_told() {
+    let output = compare(&["tick", "--pods", "200"]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(table.matches("while 200 pods come by").count(), 2, "{table}");
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "memory is read from /proc")]
+fn nine_subscribers_are_told_everything_beside_one_that_is_stalled_for_ever() {
+    let output = compare(&["stalled", "--pods", "200", "--events", "500"]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    for row in ["all well", "one stalled for ever"] {
+        assert!(table.lines().any(|line| line.starts_with(row)), "no row {row:?} in\n{table}");
+    }
+}
+
+#[test]
 fn a_client_without_a_server_fails_and_says_so() {
     let nowhere = ["--server", "http://127.0.0.1:1", "--events", "1"];
     let output = compare(&[&["client", "--client", "kube", "--by", "list"], &nowhere[..]].concat());

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::{Carry, Frame};
 use crate::client::frames::list::nest::Nest;
 
+mod block;
 mod nest;
 
 /// At most this much of `kind`, `apiVersion` or `metadata` of a list is read: a real one is below 1 KiB.

@@ -1,0 +1,101 @@
+//! How late other work on an informer's arbiter becomes while a large list arrives.
+//!
+//! Answers "may a subscribed actor share the arbiter?": a task there wants to run each millisecond, before, while and
+//! after everything is listed; how late it runs is what an actor in its place would feel. The bar is 10 ms. Invariants:
+//! 1. The ticks run on the arbiter of the reflector itself: the source starts them where it is made.
+//! 2. A tick that is late delays the next and is counted once.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix_informer::client::Config;
+use actix_informer::core::reflector::ReflectorConfig;
+use actix_informer::prelude::*;
+use actix_informer::wiring::SourceSpec;
+use k8s_openapi::api::core::v1::Pod;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::server::Server;
+
+const EVERY: Duration = Duration::from_millis(1);
+/// The bar.
+const BAR: Duration = Duration::from_millis(10);
+/// How long the ticks are watched while nothing else happens.
+const CALM: Duration = Duration::from_secs(2);
+const LONG: Duration = Duration::from_secs(600);
+
+/// How late the ticks since the last look were.
+#[derive(Debug, Clone, Default)]
+struct Ticks(Arc<Mutex<Vec<Duration>>>);
+
+/// Lists everything that the server has, twice, and prints how late the ticks were meanwhile.
+pub(crate) fn run(server: &Server) -> anyhow::Result<()> {
+    let main = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    print!("{}", main.block_on(measured(server))?);
+    Ok(())
+}
+
+async fn measured(server: &Server) -> anyhow::Result<String> {
+    let mut table = format!(
+        "{:<34} {:>8} {:>10} {:>10} {:>10}\n",
+        "a tick each ms on the arbiter", "ticks", "median ms", "99 % ms", "latest ms"
+    );
+    for watch_list in [false, true] {
+        let ticks = Ticks::default();
+        let runtime = Runtime::threads().start()?;
+        let client = Client::new(Config::new(server.url())?)?;
+        let config = ReflectorConfig { watch_list, ..ReflectorConfig::new("pods") };
+        let source = client.resource::<Pod>().source(&runtime, config)?;
+        let pods = Informer::builder(&runtime, "pods").source_with(ticking(source, &ticks)).start()?;
+        pods.synced_within(LONG).await?;
+        let by = if watch_list { "watch-list" } else { "list" };
+        row(&mut table, &format!("while {} pods come by {by}", pods.snapshot().len()), &ticks)?;
+        sleep(CALM).await;
+        row(&mut table, "with nothing to do", &ticks)?;
+        pods.shutdown(LONG).await;
+        runtime.shutdown().await;
+    }
+    Ok(table)
+}
+
+/// The same source, which starts the ticks on the arbiter where it is first made.
+fn ticking(source: SourceSpec<Pod>, ticks: &Ticks) -> SourceSpec<Pod> {
+    let SourceSpec { connect, .. } = &source;
+    let (connect, unstarted) = (Arc::clone(connect), Mutex::new(Some(ticks.clone())));
+    let connect = Arc::new(move || {
+        if let Some(ticks) = unstarted.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            tokio::task::spawn_local(ticks.run());
+        }
+        connect()
+    });
+    SourceSpec { connect, ..source }
+}
+
+impl Ticks {
+    async fn run(self) {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let due = ticks.tick().await;
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(due.elapsed());
+        }
+    }
+
+    fn take(&self) -> Vec<Duration> {
+        let mut late = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        late.sort_unstable();
+        late
+    }
+}
+
+fn row(table: &mut String, what: &str, ticks: &Ticks) -> anyhow::Result<()> {
+    let late = ticks.take();
+    let at = |share: usize| late.get((late.len() * share / 100).min(late.len().saturating_sub(1)));
+    let ms = |late: Option<&Duration>| late.map_or(f64::NAN, |late| late.as_secs_f64() * 1e3);
+    let latest = late.last().copied().unwrap_or_default();
+    let verdict = if latest <= BAR { "" } else { "  above the bar of 10 ms" };
+    let (ticks, median, most) = (late.len(), ms(at(50)), ms(at(99)));
+    writeln!(table, "{what:<34} {ticks:>8} {median:>10.2} {most:>10.2} {:>10.2}{verdict}", ms(late.last()))?;
+    Ok(())
+}
