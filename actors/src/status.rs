@@ -36,6 +36,22 @@ pub struct SourceStatus {
     pub last_frame_at: Option<Duration>,
     /// How often its reflector has been restarted after a panic.
     pub restarts: u64,
+    /// The questions for single objects that could not be read.
+    pub repairs: RepairCounters,
+}
+
+/// What came of asking for set-aside objects one by one, over all lives of a reflector. One question is open at a time,
+/// and at most one a second begins. What was asked and is neither `repaired` nor `in_vain` is open, or was taken back
+/// by a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepairCounters {
+    /// GETs sent.
+    pub asked: u64,
+    /// Answers with an object that could be read: it is handed to the store.
+    pub repaired: u64,
+    /// Answers, or none in time, after which the object is still set aside.
+    pub in_vain: u64,
 }
 
 impl SourceStatus {
@@ -48,6 +64,7 @@ impl SourceStatus {
             version: None,
             last_frame_at: None,
             restarts: 0,
+            repairs: RepairCounters::default(),
         }
     }
 }

@@ -94,6 +94,33 @@ fn ref_41_a_good_answer_is_told_with_cause_watch_and_ends_the_mark() {
     });
 }
 
+#[test]
+fn ref_41_many_set_aside_objects_are_asked_for_one_a_second_and_counted() {
+    run(three, |world| async move {
+        world.synced().await;
+        let names: Vec<String> = (0..200).map(|n| format!("c/{n}")).collect();
+        for name in &names {
+            world.server.poison(name);
+            world.server.apply(name, "unreadable".to_owned());
+        }
+        world.reaches(&world.server.version()).await;
+        let repairs = || world.informer.status().sources[0].repairs;
+        let (mut asked, mut busiest) = (0, 0);
+        while world.runtime.now() < 10 * MINUTE {
+            pass(Duration::from_secs(1)).await;
+            (busiest, asked) = (busiest.max(gets(&world) - asked), gets(&world));
+        }
+        assert_eq!(busiest, 1, "in one second");
+        let counted = repairs();
+        assert_eq!((counted.asked, counted.repaired, counted.in_vain), (asked as u64, 0, asked as u64));
+        assert!(asked >= 400, "each is asked for more than once: {asked}");
+        names.iter().for_each(|name| world.server.heal(name));
+        until_after(&world, 20 * MINUTE, || world.informer.status().set_aside == 0).await;
+        assert_eq!((repairs().repaired, repairs().in_vain), (200, asked as u64));
+        world.agrees().await;
+    });
+}
+
 /// Waits for a condition, for at most this simulated time.
 async fn until_after(world: &World, limit: Duration, condition: impl Fn() -> bool) {
     let before = world.runtime.now();

@@ -5,7 +5,8 @@
 //! 1. A key is asked for only while it is set aside: a good version, a deletion or a list without it ends that.
 //! 2. Its first question comes 1 to 2 min after it was set aside, the next ones at gaps drawn from d to 2d, d doubling
 //!    from 1 to 5 min: never sooner, also when ever newer versions of it cannot be read.
-//! 3. One question is open at a time. An answer older than what the watch has told by then, and one whose question
+//! 3. One question is open at a time, and they begin at least [`SPACING`] apart, however many keys are due: a source
+//!    of which nothing can be read is asked once a second. An answer older than what the watch has told by then, and one whose question
 //!    was taken back by a list, do not count.
 //!
 //! Bounds: one entry for each set-aside key. Read next: `indexer/parts.rs`, what a fetched object changes.
@@ -20,6 +21,9 @@ use crate::reflector::Moment;
 
 /// The waits before each question for one key: 1 to 2 min, then up to 5 to 10 min.
 const GAPS: BackoffPolicy = BackoffPolicy { base: Duration::from_secs(60), cap: Duration::from_secs(300) };
+
+/// At least so long from question to question.
+pub const SPACING: Duration = Duration::from_secs(1);
 
 /// Spreads keys that were set aside in one moment: the part of a gap by which neighbours differ.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
@@ -45,6 +49,8 @@ pub struct RepairSchedule {
     /// The keys in the order in which they are due, but for the one that is being asked for.
     turns: BTreeSet<(Duration, ObjectKey)>,
     asked: Option<ObjectKey>,
+    /// No question before this.
+    pause_until: Duration,
     /// Moves the chance on from key to key.
     draws: u32,
 }
@@ -109,7 +115,7 @@ impl RepairSchedule {
     /// When `handle_timeout` is due; `None` while a question is open or nothing is set aside.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let (due, _) = self.turns.first()?;
-        self.asked.is_none().then_some(*due)
+        self.asked.is_none().then_some((*due).max(self.pause_until))
     }
 
     /// The key to ask for now, if one is due and no question is open.
@@ -117,6 +123,7 @@ impl RepairSchedule {
         self.poll_timeout().filter(|due| *due <= at.now)?;
         let (_, key) = self.turns.pop_first()?;
         self.asked = Some(key.clone());
+        self.pause_until = at.now.saturating_add(SPACING);
         Some(key)
     }
 

@@ -5,7 +5,8 @@
 //! 1. One loop, one `select!`, biased: stop first, data before timers, so that a deadline never beats data that is
 //!    already here.
 //! 2. A delivery is awaited before anything else is read: that is the back-pressure onto the socket.
-//! 3. At most one GET for a set-aside object is open, and a list that is delivered meanwhile ends it.
+//! 3. At most one GET for a set-aside object is open, paced by the schedule and counted in the status, and a list that
+//!    is delivered meanwhile ends it.
 //! 4. A list, and a watch-list up to its end bookmark, holds one permit of the runtime's list budget.
 //!
 //! ```text
@@ -36,6 +37,7 @@ use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use crate::mailbox::{Closed, ask};
 use crate::messages::{Body, Delta, Epoch, Replace};
 use crate::runtime::{Chance, Clock, sleep_until, within};
+use crate::status::RepairCounters;
 
 /// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
 pub(super) async fn run<S: Body>(
@@ -258,11 +260,18 @@ impl<S: Body> Session<S> {
         let now = self.moment();
         match happened {
             Happened::RepairDue => {
-                let due = self.repairs.handle_timeout(now);
-                self.fetch = due.map(|key| self.open_fetch(key));
+                if let Some(key) = self.repairs.handle_timeout(now) {
+                    self.fetch = Some(self.open_fetch(key));
+                    self.count_repair(|repairs| &mut repairs.asked);
+                }
             }
             Happened::Fetched(found) => {
-                if let Some(good) = self.repairs.handle_answer(found, now) {
+                let good = self.repairs.handle_answer(found, now);
+                self.count_repair(|repairs| match good {
+                    Some(_) => &mut repairs.repaired,
+                    None => &mut repairs.in_vain,
+                });
+                if let Some(good) = good {
                     let (epoch, source) = (self.epoch, self.spec.source.clone());
                     let parts = vec![WatchPart::Fetched(good)];
                     return ask(&self.spec.fifo, Delta { epoch, source, parts }).await;
@@ -291,6 +300,13 @@ impl<S: Body> Session<S> {
             }
             Happened::RepairDue | Happened::Fetched(_) => {}
         }
+    }
+
+    fn count_repair(&self, counter: impl FnOnce(&mut RepairCounters) -> &mut u64) {
+        self.spec.shared.board.update_source(&self.spec.source, |status| {
+            *counter(&mut status.repairs) += 1;
+            true
+        });
     }
 
     fn moment(&mut self) -> Moment {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::RepairSchedule;
+use super::{RepairSchedule, SPACING};
 use crate::delta::{Cause, Replacement, SetAside, WatchPart};
 use crate::reflector::Moment;
 use crate::snapshot::fixture::{key, object, version};
@@ -80,6 +80,23 @@ fn one_question_is_open_at_a_time() {
     assert_eq!((due(&schedule), schedule.handle_timeout(at(200, 0.0))), (None, None));
     assert!(schedule.handle_answer::<String>(None, at(201, 0.0)).is_none());
     assert_eq!(schedule.handle_timeout(at(201, 0.0)), Some(key("a/y")));
+}
+
+#[test]
+fn a_thousand_keys_that_are_due_are_asked_for_one_a_second() {
+    let mut schedule = RepairSchedule::new();
+    let parts: Vec<_> = (0..1_000).map(|n| aside(&format!("a/{n}"), n + 1)).collect();
+    schedule.observe_parts(&parts, at(0, 0.3));
+    let mut last: Option<Duration> = None;
+    for _ in 0..3_000 {
+        let now = schedule.poll_timeout().expect("none is ever repaired");
+        assert!(last.is_none_or(|last| now >= last + SPACING), "{last:?}, {now:?}");
+        let moment = Moment { now, chance: 0.3 };
+        assert!(schedule.handle_timeout(moment).is_some());
+        assert!(schedule.handle_answer::<String>(None, moment).is_none());
+        last = Some(now);
+    }
+    assert!(last.is_some_and(|last| last < Duration::from_secs(3_300)), "and they are all busy seconds");
 }
 
 #[test]
