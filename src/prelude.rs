@@ -8,9 +8,9 @@ pub use informer_actors::informer::{Informer, ShutdownReport, StartError, WaitEr
 pub use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 pub use informer_actors::lister::Lister;
 pub use informer_actors::messages::Notify;
-pub use informer_actors::runtime::Runtime;
+pub use informer_actors::runtime::{Runtime, Stuck};
 pub use informer_actors::status::InformerStatus;
-pub use informer_actors::subscription::{SubscribeOptions, Subscription, WhenFull};
+pub use informer_actors::subscription::{Policy, ShutdownError, SubscribeOptions, Subscription, WhenFull};
 pub use informer_core::delta::{Cause, ListPart, WatchPart};
 pub use informer_core::delta_fifo::Discipline;
 pub use informer_core::list_watch_error::ListWatchError;

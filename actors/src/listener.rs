@@ -20,7 +20,7 @@ use actix::dev::OneshotSender;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
 use informer_core::delta::Change;
 use informer_core::initial_tracker::InitialTracker;
-use informer_core::listener::{Ledger, Policy};
+use informer_core::listener::Ledger;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
@@ -56,7 +56,6 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) id: ListenerId,
     pub(crate) seat: Seat,
-    pub(crate) policy: Policy,
     pub(crate) delivery: Delivery<S>,
     pub(crate) processor: Arc<Addr<Processor<S>>>,
     /// Its own address: one for all who have to reach it.
@@ -113,7 +112,7 @@ impl<S: Body> Child for Listener<S> {
     fn build(spec: &Arc<ListenerSpec<S>>) -> Self {
         Self {
             spec: spec.clone(),
-            backlog: Ledger::starting_from(spec.policy, Snapshot::empty()),
+            backlog: Ledger::starting_from(spec.seat.policy(), Snapshot::empty()),
             seen: None,
             opening: Some(Box::new(Opening {
                 sync: SyncTracker::new(spec.shared.sources.iter().cloned()),
@@ -303,7 +302,7 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
         }
         self.attaching = false;
         match self.seen.take() {
-            None => self.backlog = Ledger::starting_from(self.spec.policy, start.snapshot.clone()),
+            None => self.backlog = Ledger::starting_from(self.spec.seat.policy(), start.snapshot.clone()),
             Some(seen) => self.backlog.reattach(seen, start.snapshot.clone()),
         }
         self.has_seen(start.snapshot, ctx);

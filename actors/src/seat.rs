@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use informer_core::listener::Policy;
 use tokio::sync::Notify;
 
 use crate::runtime::Label;
@@ -74,6 +75,10 @@ pub struct Unfinished {
 pub struct SubscriptionStatus {
     /// Its name: the one given, or the kind of its recipient and a number.
     pub name: Arc<str>,
+    /// How it is owed what its subscriber has not taken yet.
+    pub policy: Policy,
+    /// How often every object is told again, if at all.
+    pub resync: Option<Duration>,
     /// Whether the subscriber has handled its last initial event. Latched.
     pub synced: bool,
     /// Events delivered and handled.
@@ -101,6 +106,7 @@ pub(crate) struct Seat(Arc<Place>);
 #[derive(Debug)]
 struct Place {
     label: Arc<Label>,
+    policy: Policy,
     resync: Option<Duration>,
     // Held for as long as a few numbers take to copy, never over an await or another lock: an actor that reports here
     // waits for nobody. A tokio watch channel would do, and weigh three times as much.
@@ -144,8 +150,8 @@ impl Drop for Presence {
 }
 
 impl Seat {
-    pub(crate) fn new(label: Arc<Label>, resync: Option<Duration>) -> Self {
-        Self(Arc::new(Place { label, resync, figures: Mutex::default(), changed: Notify::new() }))
+    pub(crate) fn new(label: Arc<Label>, policy: Policy, resync: Option<Duration>) -> Self {
+        Self(Arc::new(Place { label, policy, resync, figures: Mutex::default(), changed: Notify::new() }))
     }
 
     /// Tells this seat from every other one that lives.
@@ -162,6 +168,10 @@ impl Seat {
         &self.0.label
     }
 
+    pub(crate) fn policy(&self) -> Policy {
+        self.0.policy
+    }
+
     pub(crate) fn resync(&self) -> Option<Duration> {
         self.0.resync
     }
@@ -170,6 +180,8 @@ impl Seat {
         let figures = self.figures();
         SubscriptionStatus {
             name: Arc::clone(self.name()),
+            policy: self.policy(),
+            resync: self.resync(),
             synced: figures.synced,
             delivered: figures.delivered,
             depth: figures.depth,

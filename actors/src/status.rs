@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::delta_fifo::Discipline;
 use informer_core::indexer::Incident;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
@@ -136,6 +137,8 @@ pub struct DataCounters {
 pub struct InformerStatus {
     /// The informer's name.
     pub name: Arc<str>,
+    /// In which order parts leave the queue between reflectors and store.
+    pub discipline: Discipline,
     /// Each source, in the order they were given.
     pub sources: Vec<SourceStatus>,
     /// Objects in the published snapshot.
@@ -157,9 +160,10 @@ pub struct InformerStatus {
 }
 
 impl InformerStatus {
-    pub(crate) fn new(name: Arc<str>, sources: &[SourceId]) -> Self {
+    pub(crate) fn new(name: Arc<str>, discipline: Discipline, sources: &[SourceId]) -> Self {
         Self {
             name,
+            discipline,
             sources: sources.iter().cloned().map(SourceStatus::new).collect(),
             objects: 0,
             set_aside: 0,
@@ -281,7 +285,7 @@ mod tests {
     #[test]
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
-        let mut status = InformerStatus::new("pods".into(), &sources);
+        let mut status = InformerStatus::new("pods".into(), Discipline::InOrder, &sources);
         status.sources[0].state = SourceState::Streaming;
         status.sources[1].state = SourceState::Denied { error: ListWatchError::Denied("no".into()) };
         assert!(matches!(status.state(), SourceState::Denied { .. }));

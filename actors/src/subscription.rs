@@ -16,8 +16,7 @@ use std::time::Duration;
 
 use actix::dev::channel::channel;
 use actix::{Addr, Recipient};
-use informer_core::listener::Policy;
-pub use informer_core::listener::WhenFull;
+pub use informer_core::listener::{Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 
@@ -179,7 +178,8 @@ impl<S: Body> Informer<S> {
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let informer = Arc::clone(&running.family.kin.informer);
-        let seat = Seat::new(Arc::new(Label { informer, kind: "listener ", name }), options.resync);
+        let seat =
+            Seat::new(Arc::new(Label { informer, kind: "listener ", name }), options.policy, options.resync);
         let (sender, inbox) = channel::<Listener<S>>(WINDOW);
         let listener = Arc::new(Addr::new(sender));
         let spec = ListenerSpec {
@@ -187,7 +187,6 @@ impl<S: Body> Informer<S> {
             id,
             delivery: deliver(&seat),
             seat: seat.clone(),
-            policy: options.policy,
             processor: Arc::clone(&running.family.processor),
             address: Arc::clone(&listener),
         };

@@ -262,7 +262,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S
     PipelineShared(Arc::new(Common {
         runtime: runtime.clone(),
         published: Arc::new(Published::new(spec.indices.iter().map(|index| Arc::clone(&index.name)))),
-        board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), &sources)),
+        board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), spec.discipline, &sources)),
         handed: Handed::default(),
         sources,
         indices: IndexRegistry(Mutex::new(spec.indices.clone())),

@@ -13,6 +13,10 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use error::Error;
+
+use crate::core::delta_fifo::Discipline;
+use crate::core::listener::Policy;
+
 use reader::Document;
 
 mod error;
@@ -107,6 +111,10 @@ pub struct InformerConfig {
     pub resync: Option<Duration>,
     /// What is kept of each object.
     pub representation: Kept,
+    /// In which order changes reach the cache.
+    pub discipline: Discipline,
+    /// What is told when the output is slow.
+    pub policy: Policy,
 }
 
 /// What is kept of each object.

@@ -20,7 +20,7 @@ use kube_core::DynamicObject;
 use super::config::{InformerConfig, Kept};
 use super::describe::Describe;
 use super::error::Error;
-use super::lines::{Doing, Style};
+use super::lines::{self, Doing, Style};
 use super::output::Output;
 use super::run::{CauseCounts, EventCounts, InformerReport};
 use crate::client::{Client, ResourceSource};
@@ -31,7 +31,7 @@ use crate::representation::{MetadataOnly, Representation};
 use crate::runtime::Runtime;
 use crate::seat::EndReason;
 use crate::status::InformerStatus;
-use crate::subscription::{SubscribeOptions, Subscription};
+use crate::subscription::{Policy, SubscribeOptions, Subscription};
 
 /// Where lines go and how they look.
 #[derive(Debug, Clone)]
@@ -107,9 +107,12 @@ impl Start<'_> {
             source.informer_of_namespaces(self.runtime, config.namespaces.iter().map(String::as_str))?
         };
         let failed = |source| Error::Informer { kind: self.kind.to_owned(), source };
-        let informer = builder.start().map_err(failed)?;
+        let informer = builder.discipline(config.discipline).start().map_err(failed)?;
         let tally = Arc::new(Tally::default());
         let mut options = SubscribeOptions::new().name("informerd");
+        if let Policy::Every { bytes, when_full } = config.policy {
+            options = options.every(bytes, when_full);
+        }
         if let Some(period) = config.resync {
             options = options.resync_every(period);
         }
@@ -148,7 +151,12 @@ impl<S: Body + Describe> Followed for Following<S> {
     }
 
     fn doing(&self) -> Doing {
-        Doing { status: self.informer.status(), version: self.version(), now: self.informer.runtime().now() }
+        Doing {
+            status: self.informer.status(),
+            subscription: self.subscription.status(),
+            version: self.version(),
+            now: self.informer.runtime().now(),
+        }
     }
 
     fn silent(&self) -> Option<EndReason> {
@@ -178,6 +186,7 @@ impl<S: Body + Describe> Followed for Following<S> {
     fn report(&self) -> InformerReport {
         let status = self.informer.status();
         let snapshot = self.informer.snapshot();
+        let subscription = self.subscription.status();
         InformerReport {
             kind: self.kind.clone(),
             objects: snapshot.len(),
@@ -185,7 +194,10 @@ impl<S: Body + Describe> Followed for Following<S> {
             newest_object: snapshot.iter().map(|object| object.version()).max().map(ToString::to_string),
             events: self.tally.events(),
             causes: self.tally.causes(),
-            coalesced: self.subscription.status().coalesced,
+            discipline: lines::discipline_name(status.discipline),
+            policy: lines::policy_name(subscription.policy),
+            coalesced: subscription.coalesced,
+            dropped: subscription.dropped,
             restarts: status.restarts,
             relists: status.relists(),
             set_aside: status.set_aside,

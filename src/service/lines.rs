@@ -8,9 +8,12 @@
 
 use std::time::Duration;
 
+use crate::core::delta_fifo::Discipline;
+use crate::core::listener::{Policy, WhenFull};
 use crate::core::meta::Object;
 use crate::core::reflector::SourceState;
 use crate::messages::Notify;
+use crate::seat::SubscriptionStatus;
 use crate::status::InformerStatus;
 
 use super::describe::Describe;
@@ -34,6 +37,8 @@ pub(super) enum Style {
 #[derive(Debug, Clone)]
 pub(super) struct Doing {
     pub(super) status: InformerStatus,
+    /// The subscription that prints.
+    pub(super) subscription: SubscriptionStatus,
     /// The version that the cache is at.
     pub(super) version: Option<String>,
     /// Now, since the start of the runtime: what a state's times count from.
@@ -79,6 +84,25 @@ impl Style {
             Self::Text(text) => text.summary(report),
             Self::Json => json::summary(report),
         }
+    }
+}
+
+/// A discipline as the configuration calls it.
+pub(super) fn discipline_name(discipline: Discipline) -> &'static str {
+    match discipline {
+        Discipline::InOrder => "in-order",
+        Discipline::PerKey => "per-key",
+        _ => "unknown",
+    }
+}
+
+/// A policy as the configuration calls it.
+pub(super) fn policy_name(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Coalesce => "coalesce",
+        Policy::Every { when_full: WhenFull::Restate, .. } => "restate",
+        Policy::Every { when_full: WhenFull::Disconnect, .. } => "disconnect",
+        _ => "unknown",
     }
 }
 

@@ -49,6 +49,28 @@ fn a_resync_tells_every_object_again_and_changes_nothing() {
 }
 
 #[test]
+fn the_discipline_and_the_policy_of_the_configuration_are_shown_and_every_change_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("every.toml");
+    let text = "[[informer]]\nkind = \"Pod\"\ndiscipline = \"per-key\"\npolicy = \"restate\"\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let informerd = Informerd::start(&["--output", "json", "--for", "3s", "--list-at-end", "--config", file]);
+    let (status, lines, stderr) = informerd.end();
+    assert!(status.success(), "{stderr}");
+    let replay = Replay::of(&lines);
+    replay.check_against_summary();
+    let summary = &replay.summary.as_ref().unwrap()["informers"][0];
+    for told in [summary, replay.statuses.last().unwrap()] {
+        assert_eq!(
+            (told["discipline"].as_str(), told["policy"].as_str()),
+            (Some("per-key"), Some("restate"))
+        );
+        assert_eq!((told["coalesced"].as_u64(), told["dropped"].as_u64()), (Some(0), Some(0)));
+    }
+}
+
+#[test]
 fn kinds_of_all_representations_replay_together() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kinds.toml");

@@ -15,6 +15,8 @@ use super::reader::{Document, Rule, Section};
 use super::{
     Colour, Config, DemoConfig, Format, InformerConfig, Kept, OutputConfig, ProbesConfig, RunConfig,
 };
+use crate::core::delta_fifo::Discipline;
+use crate::core::listener::{Policy, WhenFull};
 use crate::service::kinds::{self, WatchedKind};
 
 const FORMAT: Rule<Format> =
@@ -90,6 +92,24 @@ const REPRESENTATION: Rule<Option<Kept>> = Rule {
     allowed: r#""auto", "typed", "dynamic" or "metadata""#,
     default: r#""auto""#,
     read: kept,
+};
+const DISCIPLINE: Rule<Discipline> = Rule {
+    key: "discipline",
+    allowed: r#""in-order" or "per-key""#,
+    default: r#""in-order""#,
+    read: discipline,
+};
+const POLICY: Rule<Option<WhenFull>> = Rule {
+    key: "policy",
+    allowed: r#""coalesce", "restate" or "disconnect""#,
+    default: r#""coalesce""#,
+    read: when_full,
+};
+const BACKLOG: Rule<u64> = Rule {
+    key: "backlog_bytes",
+    allowed: "a number of bytes from 65536 to 1073741824",
+    default: "16777216",
+    read: |value| whole(value, 1 << 16, 1 << 30),
 };
 const PODS: Rule<u64> = Rule {
     key: "pods",
@@ -193,7 +213,15 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
         fields: section.read(&FIELDS)?,
         resync: seconds_unless_zero(section.read(&RESYNC)?),
         representation,
+        discipline: section.read(&DISCIPLINE)?,
+        policy: policy(section)?,
     })
+}
+
+fn policy(section: &mut Section<'_>) -> Result<Policy, Error> {
+    let (when_full, bytes) = (section.read(&POLICY)?, section.read(&BACKLOG)?);
+    let bytes = usize::try_from(bytes).expect("the rule says so");
+    Ok(when_full.map_or(Policy::Coalesce, |when_full| Policy::Every { bytes, when_full }))
 }
 
 fn seconds_unless_zero(seconds: u64) -> Option<Duration> {
@@ -237,6 +265,24 @@ fn kept(value: &DeValue<'_>) -> Option<Option<Kept>> {
         "typed" => Some(Some(Kept::Typed)),
         "dynamic" => Some(Some(Kept::Dynamic)),
         "metadata" => Some(Some(Kept::Metadata)),
+        _ => None,
+    }
+}
+
+fn discipline(value: &DeValue<'_>) -> Option<Discipline> {
+    match value.as_str()? {
+        "in-order" => Some(Discipline::InOrder),
+        "per-key" => Some(Discipline::PerKey),
+        _ => None,
+    }
+}
+
+/// What becomes of a backlog of every change that is full; `Some(None)` for one that coalesces.
+fn when_full(value: &DeValue<'_>) -> Option<Option<WhenFull>> {
+    match value.as_str()? {
+        "coalesce" => Some(None),
+        "restate" => Some(Some(WhenFull::Restate)),
+        "disconnect" => Some(Some(WhenFull::Disconnect)),
         _ => None,
     }
 }

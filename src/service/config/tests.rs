@@ -4,6 +4,8 @@
 
 use super::reader::Document;
 use super::{Config, Format, Kept, rules};
+use crate::core::delta_fifo::Discipline;
+use crate::core::listener::{Policy, WhenFull};
 
 const FILE: &str = include_str!("../../../config/informerd.toml");
 
@@ -72,4 +74,21 @@ fn a_kind_without_namespaces_is_in_none() {
 fn what_is_set_is_taken() {
     let config = Config::parse("c.toml", "[output]\nformat = \"json\"\n[probes]\nenabled = false").unwrap();
     assert_eq!((config.output.format, config.probes.listen), (Format::Json, None));
+}
+
+#[test]
+fn the_order_of_changes_and_what_a_slow_output_is_told_can_be_chosen() {
+    let informer = |text: &str| {
+        let text = format!("[[informer]]\nkind = \"Pod\"\n{text}");
+        Config::parse("c.toml", &text).unwrap().informers.remove(0)
+    };
+    let default = informer("");
+    assert_eq!((default.discipline, default.policy), (Discipline::InOrder, Policy::Coalesce));
+    let chosen = informer("discipline = \"per-key\"\npolicy = \"restate\"\nbacklog_bytes = 65536");
+    let every = Policy::Every { bytes: 65_536, when_full: WhenFull::Restate };
+    assert_eq!((chosen.discipline, chosen.policy), (Discipline::PerKey, every));
+    assert_eq!(
+        refusal("[[informer]]\npolicy = \"evry\""),
+        r#"c.toml, line 2: informer.policy is "evry"; allowed: "coalesce", "restate" or "disconnect" (default: "coalesce")"#
+    );
 }

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::{Doing, state_name};
+use super::{Doing, discipline_name, policy_name, state_name};
 use crate::core::meta::Object;
 use crate::messages::Notify;
 use crate::service::run::Report;
@@ -52,6 +52,11 @@ struct Status<'a> {
     relists: u64,
     last_error: Option<String>,
     set_aside: usize,
+    discipline: &'static str,
+    policy: &'static str,
+    waiting: usize,
+    coalesced: u64,
+    dropped: u64,
 }
 
 pub(super) fn event<S>(kind: &str, notify: &Notify<S>) -> String {
@@ -80,6 +85,11 @@ pub(super) fn status(kind: &str, doing: &Doing) -> String {
         relists: status.relists(),
         last_error: error.or_else(|| status.last_error().map(ToString::to_string)),
         set_aside: status.set_aside,
+        discipline: discipline_name(status.discipline),
+        policy: policy_name(doing.subscription.policy),
+        waiting: doing.subscription.depth,
+        coalesced: doing.subscription.coalesced,
+        dropped: doing.subscription.dropped,
     };
     text(&Named::Status(document))
 }

@@ -65,8 +65,14 @@ pub struct InformerReport {
     pub events: EventCounts,
     /// Notifications told, by cause.
     pub causes: CauseCounts,
+    /// In which order changes reached the cache, as the configuration calls it.
+    pub discipline: &'static str,
+    /// What was told while the output was slow, as the configuration calls it.
+    pub policy: &'static str,
     /// Notifications that were merged into later ones because the output was slow.
     pub coalesced: u64,
+    /// Notifications that were dropped because more waited than may.
+    pub dropped: u64,
     /// Restarts after panics.
     pub restarts: u64,
     /// Lists after the first.
