@@ -279,6 +279,7 @@ impl StatusBoard {
 #[cfg(test)]
 mod tests {
     use super::{InformerStatus, SourceState};
+    use informer_core::delta_fifo::Discipline;
     use informer_core::list_watch_error::ListWatchError;
     use informer_core::meta::SourceId;
 
