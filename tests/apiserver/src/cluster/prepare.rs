@@ -107,20 +107,13 @@ pub(crate) fn check_namespace(call: &Call<'_>, body: &mut Value) -> Result<(), A
     Ok(())
 }
 
-/// Checks the name in the metadata.
-pub(crate) fn check_name(kind: &Kind, body: &Value) -> Result<(), ApiError> {
-    let name = member(body, "name");
+/// What is wrong with the name in the metadata.
+pub(crate) fn name_causes(kind: &Kind, name: &str) -> Vec<Cause> {
     if name.is_empty() {
-        let cause = Cause::required("metadata.name", "name or generateName is required");
-        return Err(ApiError::invalid(kind.named_kind(name), &[cause]));
+        return vec![Cause::required("metadata.name", "name or generateName is required")];
     }
-    match names::refuse(name, kind.rules.name) {
-        Some(why) => {
-            let cause = Cause::invalid("metadata.name", name, &why);
-            Err(ApiError::invalid(kind.named_kind(name), &[cause]))
-        }
-        None => Ok(()),
-    }
+    let refused = names::refuse(name, kind.rules.name);
+    refused.map(|why| Cause::invalid("metadata.name", name, &why)).into_iter().collect()
 }
 
 /// Writes what the server sets on a new object.

@@ -63,27 +63,28 @@ impl Cluster {
         }
         self.check_namespace_open(call, member(&body, "name"))?;
         self.generate_name(call, &mut body);
-        prepare::check_name(kind, &body)?;
         let name = member(&body, "name").to_owned();
-        let key = kind.key(call.namespace, &name);
-        if self.find(&kind.storage, &key).is_some() {
-            return Err(ApiError::already_exists(kind.named(&name)));
-        }
-        // Set by the server, but for the client: it owns the label.
+        let mut causes = prepare::name_causes(kind, &name);
+        // Set by the server, but for the client: it owns the label, and the defaults.
         prepare::name_namespace(kind, &mut body);
+        crd::complete(kind, &mut body);
         let owners = owners.unwrap_or_else(|| self.owners_of_new(call, &mut body));
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
-        let custom_definition = crd::is_definition(kind);
-        if custom_definition {
-            crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(&name), &[cause]))?;
+        causes.extend(crd::judge(kind, &mut body, None));
+        if !causes.is_empty() {
+            return Err(ApiError::invalid(kind.named_kind(&name), &causes));
+        }
+        let key = kind.key(call.namespace, &name);
+        if self.find(&kind.storage, &key).is_some() {
+            return Err(ApiError::already_exists(kind.named(&name)));
         }
         owners.write(&mut body);
         if call.dry_run {
             return Ok(Arc::new(Object::encode(kind, body, 0)));
         }
         let event = self.commit(kind, &key, Some(body));
-        if custom_definition {
+        if crd::is_definition(kind) {
             self.establish(call, &key);
         }
         Ok(Arc::clone(event.new.as_ref().expect("a creation has a state after it")))
@@ -155,6 +156,7 @@ impl Cluster {
         let kind = call.kind;
         let mut before = old.decode();
         prepare::name_namespace(kind, &mut body);
+        crd::complete(kind, &mut body);
         let owners = self.owners_after(call, &mut before, &mut body, told);
         if call.status {
             body = prepare::status_update(kind, &before, &body);
@@ -167,8 +169,9 @@ impl Cluster {
                 None => root.remove("status"),
             };
         }
-        if crd::is_definition(kind) {
-            crd::check(&body).map_err(|cause| ApiError::invalid(kind.named_kind(call.name), &[cause]))?;
+        let causes = crd::judge(kind, &mut body, Some(&before));
+        if !causes.is_empty() {
+            return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
         }
         set_version(&mut body, old.revision);
         drop_type(&mut body);

@@ -30,6 +30,21 @@ pub(crate) struct Source {
     pub(crate) all_of: Vec<Self>,
     pub(crate) any_of: Vec<Self>,
     pub(crate) one_of: Vec<Self>,
+    pub(crate) not: Option<Box<Self>>,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) max_length: Option<u64>,
+    pub(crate) min_length: Option<u64>,
+    pub(crate) pattern: Option<String>,
+    pub(crate) max_items: Option<u64>,
+    pub(crate) min_items: Option<u64>,
+    pub(crate) max_properties: Option<u64>,
+    pub(crate) min_properties: Option<u64>,
+    #[serde(rename = "x-kubernetes-validations")]
+    pub(crate) rules: Vec<Rule>,
     #[serde(rename = "x-kubernetes-list-type")]
     pub(crate) list_type: Option<String>,
     #[serde(rename = "x-kubernetes-list-map-keys")]
@@ -48,6 +63,35 @@ pub(crate) struct Source {
     pub(crate) int_or_string: bool,
     #[serde(rename = "x-kubernetes-group-version-kind")]
     pub(crate) kinds: Vec<GroupVersionKind>,
+}
+
+/// One rule of `x-kubernetes-validations`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Rule {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+    pub(crate) message_expression: String,
+    pub(crate) reason: String,
+    pub(crate) field_path: String,
+    pub(crate) optional_old_self: bool,
+}
+
+impl Source {
+    /// Calls `visit` with this schema and all below it.
+    pub(crate) fn each(&self, visit: &mut impl FnMut(&Self)) {
+        visit(self);
+        let others = match &self.additional_properties {
+            Some(Others::Typed(source)) => Some(&**source),
+            _ => None,
+        };
+        let combined = self.all_of.iter().chain(&self.any_of).chain(&self.one_of);
+        let below =
+            self.properties.values().chain(others).chain(self.items.as_deref()).chain(self.not.as_deref());
+        for source in below.chain(combined) {
+            source.each(visit);
+        }
+    }
 }
 
 /// `additionalProperties`: a schema, or whether there may be any.

@@ -5,18 +5,24 @@
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
 //! Next: `delete.rs` takes a definition's objects away with it.
+mod defaults;
+mod definition;
+mod format;
+mod lists;
+mod validate;
+
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kind::{Column, GenerationRule, Kind, NameRule, ResourceId, Rules, Subresource};
-use super::object::member;
+use super::object::{member, set_type};
 use super::prepare;
-use super::schema::{self, Schema, source::Source};
 use super::status::Cause;
 use super::store::{Call, Cluster};
 use super::subresource::ScalePaths;
+
+pub(crate) use definition::Definition;
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
@@ -30,18 +36,6 @@ const RULES: Rules = Rules {
     namespace_field: true,
 };
 
-/// What a definition says of the objects of one version.
-#[derive(Debug)]
-pub(crate) struct Definition {
-    /// The schema's types.
-    pub(crate) schema: Schema,
-    /// The schema with all its checks.
-    #[expect(dead_code, reason = "the checks follow")]
-    pub(crate) source: Source,
-    /// The schema as it was written.
-    pub(crate) written: Value,
-}
-
 /// Whether this is the kind of definitions.
 pub(crate) fn is_definition(kind: &Kind) -> bool {
     *kind.resource.group == *"apiextensions.k8s.io" && *kind.resource.plural == *"customresourcedefinitions"
@@ -54,6 +48,26 @@ fn text<'a>(definition: &'a Value, at: &str) -> &'a str {
 fn texts(definition: &Value, at: &str) -> Vec<String> {
     let list = definition.pointer(at).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Fills in what a client left out of a custom object.
+pub(crate) fn complete(kind: &Kind, body: &mut Value) {
+    if let Some(definition) = &kind.definition {
+        definition.complete(body);
+    }
+}
+
+/// What is wrong with a definition or a custom object that is about to be stored.
+///
+/// `old` is the stored state it replaces; what did not change since is not judged again.
+pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<Cause> {
+    if is_definition(kind) {
+        return check(body).err().into_iter().collect();
+    }
+    let Some(definition) = &kind.definition else { return Vec::new() };
+    // A schema may ask for them, and the stored state has them not.
+    set_type(body, &kind.api_version(), &kind.kind);
+    definition.judge(body, old)
 }
 
 /// Finds the first thing that keeps a definition from being served.
@@ -118,7 +132,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         namespace_field: true,
         zero: String::new(),
         columns: columns(version),
-        definition: schema(version).map(Arc::new),
+        definition: Definition::of_version(version).map(Arc::new),
     }
 }
 
@@ -175,13 +189,6 @@ fn columns(version: &Value) -> Vec<Column> {
         }
     }));
     columns
-}
-
-fn schema(version: &Value) -> Option<Definition> {
-    let written = version.pointer("/schema/openAPIV3Schema")?.clone();
-    let source: Source = Source::deserialize(&written).ok()?;
-    let schema = schema::custom(&source);
-    Some(Definition { source, schema, written })
 }
 
 fn status(definition: &Value, now: i64) -> Value {

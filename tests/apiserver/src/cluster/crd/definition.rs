@@ -1,0 +1,60 @@
+//! What a definition says of the objects of one version, made ready to act: types, checks, patterns.
+//!
+//! Answers: what does this schema add to an object, and what is wrong with the result?
+//! 1. Made once per version of a definition, and shared by all requests.
+//!
+//! Next: `defaults.rs` adds, `validate.rs` and `lists.rs` judge.
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::validate::{Check, Patterns};
+use super::{defaults, lists};
+use crate::cluster::schema::{self, Schema, source::Source};
+use crate::cluster::status::Cause;
+
+/// The schema of one version.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// The schema's types.
+    pub(crate) schema: Schema,
+    /// The schema with all its checks.
+    source: Source,
+    /// The schema as it was written.
+    pub(crate) written: Value,
+    patterns: Patterns,
+}
+
+impl Definition {
+    /// Reads the schema of one of a definition's versions; none if it has none.
+    pub(super) fn of_version(version: &Value) -> Option<Self> {
+        Self::new(version.pointer("/schema/openAPIV3Schema")?)
+    }
+
+    /// None if the text is no schema at all.
+    pub(super) fn new(written: &Value) -> Option<Self> {
+        let source: Source = Source::deserialize(written).ok()?;
+        let mut patterns = Patterns::new();
+        source.each(&mut |source| {
+            if let Some((text, Ok(regex))) = source.pattern.as_ref().map(|text| (text, Regex::new(text))) {
+                patterns.insert(text.clone(), regex);
+            }
+        });
+        let schema = schema::custom(&source);
+        Some(Self { schema, source, written: written.clone(), patterns })
+    }
+
+    /// Fills in the defaults.
+    pub(crate) fn complete(&self, value: &mut Value) {
+        defaults::fill(&self.schema, value);
+    }
+
+    /// What is wrong with an object; what did not change since `old` is not judged.
+    pub(crate) fn judge(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
+        let mut check = Check::new(&self.patterns);
+        check.value(&self.source, value, old);
+        let mut causes = check.causes;
+        lists::check(&self.source, "", value, old, &mut causes);
+        causes
+    }
+}
