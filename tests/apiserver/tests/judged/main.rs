@@ -22,6 +22,7 @@ mod lists;
 mod patches;
 mod representations;
 mod reviews;
+mod schemas;
 mod selectors;
 mod versions;
 mod watches;

@@ -8,8 +8,9 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::rules::{Place, Programs};
 use super::validate::{Check, Patterns};
-use super::{defaults, lists};
+use super::{defaults, lists, rules};
 use crate::cluster::schema::{self, Schema, source::Source};
 use crate::cluster::status::Cause;
 
@@ -23,6 +24,7 @@ pub(crate) struct Definition {
     /// The schema as it was written.
     pub(crate) written: Value,
     patterns: Patterns,
+    programs: Programs,
 }
 
 impl Definition {
@@ -41,7 +43,8 @@ impl Definition {
             }
         });
         let schema = schema::custom(&source);
-        Some(Self { schema, source, written: written.clone(), patterns })
+        let programs = rules::programs(&source);
+        Some(Self { schema, source, written: written.clone(), patterns, programs })
     }
 
     /// Fills in the defaults.
@@ -55,6 +58,13 @@ impl Definition {
         check.value(&self.source, value, old);
         let mut causes = check.causes;
         lists::check(&self.source, "", value, old, &mut causes);
+        if self.programs.is_empty() {
+            return causes;
+        }
+        match rules::unchecked(&causes) {
+            Some(cause) => causes.push(cause),
+            None => rules::check(&self.source, &self.programs, Place { path: "", value, old }, &mut causes),
+        }
         causes
     }
 }

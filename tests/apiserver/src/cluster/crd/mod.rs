@@ -5,10 +5,12 @@
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
 //! Next: `delete.rs` takes a definition's objects away with it.
+mod cel_library;
 mod defaults;
 mod definition;
 mod format;
 mod lists;
+mod rules;
 mod validate;
 
 use std::sync::Arc;

@@ -21,3 +21,4 @@ mod tests;
 
 pub(crate) use load::custom;
 pub(crate) use model::Schema;
+pub(crate) use scalar::is_quantity;

@@ -91,7 +91,8 @@ pub(super) fn refuse_quantity(text: &str) -> Option<String> {
     (!is_quantity(text)).then(|| QUANTITY.to_owned())
 }
 
-fn is_quantity(text: &str) -> bool {
+/// Whether the text is a quantity: a number with a unit or an exponent.
+pub(crate) fn is_quantity(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits =
         unsigned.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(unsigned.len());
