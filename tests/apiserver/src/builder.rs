@@ -51,6 +51,7 @@ pub enum StartError {
 pub struct Builder {
     port: u16,
     access: Plan,
+    compress_watch_lists: bool,
     first_revision: u64,
     event_window: usize,
     watch_queue: usize,
@@ -70,6 +71,7 @@ impl Default for Builder {
         Self {
             port: 0,
             access: Plan::default(),
+            compress_watch_lists: false,
             // Above 1, because a client that takes versions for small numbers should fail in tests.
             first_revision: 1_000,
             // Far above what a real watch cache keeps at first (100), so that only tests that want a 410 see one.
@@ -155,6 +157,13 @@ impl Builder {
         self
     }
 
+    /// Sends watch-lists as gzip to clients that take it, one member for each flush, as servers since 1.37 do. By default
+    /// they are plain, as in 1.36.
+    pub fn compress_watch_lists(mut self, on: bool) -> Self {
+        self.compress_watch_lists = on;
+        self
+    }
+
     /// Fixes uids and generated names; by default they differ from run to run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -236,6 +245,7 @@ impl Builder {
             let refused = |source| StartError::DataDir { directory: directory.clone(), source };
             world.keep(&directory, self.sync).map_err(refused)?;
         }
+        world.compress_watch_lists = self.compress_watch_lists;
         let world = Arc::new(world);
         if let Some(latency) = self.latency {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);

@@ -25,6 +25,7 @@ mod fault_state;
 mod faults;
 mod http;
 mod kubeconfig;
+mod metrics;
 mod outages;
 mod persistence;
 mod protobuf;

@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
+use crate::metrics::Metrics;
 use crate::persistence::{self, Journal};
 use crate::requests::RequestLog;
 
@@ -29,6 +30,7 @@ pub(crate) struct Inner {
     pub(crate) cluster: Cluster,
     pub(crate) faults: FaultState,
     pub(crate) log: RequestLog,
+    pub(crate) metrics: Metrics,
     pub(crate) rng: Rng,
     streams: HashMap<usize, Arc<Notify>>,
 }
@@ -43,6 +45,8 @@ pub(crate) struct World {
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
     journal: Option<Journal>,
+    /// Whether watch-lists are sent as gzip to clients that take it.
+    pub(crate) compress_watch_lists: bool,
 }
 
 impl World {
@@ -55,7 +59,14 @@ impl World {
         let revision = watch::Sender::new(cluster.revision());
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
-        let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: HashMap::new() });
+        let inner = Mutex::new(Inner {
+            cluster,
+            faults,
+            log,
+            metrics: Metrics::default(),
+            rng,
+            streams: HashMap::new(),
+        });
         Self {
             inner,
             revision,
@@ -64,6 +75,7 @@ impl World {
             bookmark_period,
             access,
             journal: None,
+            compress_watch_lists: false,
         }
     }
 

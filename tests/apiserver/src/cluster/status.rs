@@ -260,7 +260,7 @@ impl ApiError {
     }
 
     pub(crate) fn too_large() -> Self {
-        Self::new(413, "RequestEntityTooLarge", "limit is 3145728")
+        Self::new(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
     }
 
     /// A part of a request that is too large, though the body as a whole is not.

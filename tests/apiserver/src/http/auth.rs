@@ -10,8 +10,9 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 
-use super::impersonate;
+use super::handle::Heard;
 use super::route::{Route, Target};
+use super::{impersonate, websocket};
 use crate::access::certificate::PeerCertificate;
 use crate::access::service_account::Claims;
 use crate::access::user::User;
@@ -21,30 +22,21 @@ use crate::cluster::rbac::{Decision, On, Wish};
 use crate::cluster::status::{ApiError, Named};
 use crate::world::World;
 
-/// What a request is, as far as authorization sees it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<'a> {
-    pub(crate) route: &'a Route,
-    pub(crate) verb: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) query: &'a Query,
-}
-
 /// The user of a request who may do what it asks.
 ///
 /// # Errors
 /// 401 or 403.
-pub(crate) fn enter(world: &World, request: &HttpRequest, entry: &Entry<'_>) -> Result<User, ApiError> {
+pub(crate) fn enter(world: &World, request: &HttpRequest, heard: &Heard) -> Result<User, ApiError> {
     let shown = authenticate(world, request)?;
     let acted = impersonate::asked(request.headers())?;
     let open = world.access.authorization == Authorization::Open;
-    if *entry.route == Route::Health || (open && *entry.route == Route::Version) {
+    if heard.route == Route::Health || (open && heard.route == Route::Version) {
         return Ok(acted.unwrap_or(shown));
     }
     let method = request.method().as_str().to_lowercase();
-    let wish = match entry.route {
-        Route::Resource(target) => wish(target, entry.verb, entry.query),
-        _ => Wish { verb: &method, on: On::Path(entry.path) },
+    let wish = match &heard.route {
+        Route::Resource(target) => wish(target, heard.verb, &heard.query),
+        _ => Wish { verb: &method, on: On::Path(&heard.path) },
     };
     let user = match acted {
         Some(acted) => impersonate::permitted(world, &shown, &wish, acted)?,
@@ -57,6 +49,8 @@ pub(crate) fn enter(world: &World, request: &HttpRequest, entry: &Entry<'_>) -> 
 fn authenticate(world: &World, request: &HttpRequest) -> Result<User, ApiError> {
     let certificate = request.conn_data::<Arc<PeerCertificate>>();
     let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let among_protocols = websocket::token(request.headers()).map(|token| format!("Bearer {token}"));
+    let header = among_protocols.as_deref().or(header);
     let user =
         world.access.authenticate(certificate.map(|shown| &**shown), header, &lives(world), world.now());
     user.map_err(|Unauthenticated| ApiError::unauthorized())

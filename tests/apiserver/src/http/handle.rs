@@ -12,15 +12,17 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::connections::Connection;
-use super::route::{Route, Target};
+use super::route::{Route, Target, percent_decoded};
 use super::{
-    auth, discovery as discovery_root, manager, openapi, patch, read, respond, review, subresource, write,
+    auth, compress, discovery as discovery_root, health, manager, openapi, patch, read, respond, review,
+    subresource, websocket, write,
 };
 use crate::access::user::User;
 use crate::cluster::discovery;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Refused, Switch};
+use crate::metrics::{Counted, InFlight};
 use crate::requests::Request;
 use crate::world::World;
 
@@ -49,6 +51,48 @@ fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderNa
     request.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
+/// One request, before its body: what its line says.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) route: Route,
+    /// Empty for what is no resource.
+    pub(crate) verb: &'static str,
+}
+
+impl Heard {
+    fn of(request: &HttpRequest) -> Self {
+        let path = percent_decoded(request.path());
+        let query = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
+        let query = query.map(web::Query::into_inner).unwrap_or_default();
+        let route = Route::parse(&path);
+        let method = request.method().as_str().to_owned();
+        let verb = match &route {
+            Route::Resource(target) => target.verb(&method, &query),
+            _ => "",
+        };
+        Self { method, path, query, route, verb }
+    }
+
+    /// As the log keeps it.
+    fn logged(&self) -> Request {
+        let resource = match &self.route {
+            Route::Resource(target) => target.resource(),
+            _ => String::new(),
+        };
+        Request {
+            number: 0,
+            method: self.method.clone(),
+            path: self.path.clone(),
+            query: self.query.clone(),
+            verb: self.verb.to_owned(),
+            resource,
+        }
+    }
+}
+
 /// The handler of every request.
 pub(crate) async fn handle(
     request: HttpRequest,
@@ -56,29 +100,35 @@ pub(crate) async fn handle(
     world: web::Data<World>,
 ) -> HttpResponse {
     let world = world.into_inner();
-    let path = percent_decoded(request.path());
-    let query = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
-    let query = query.map(web::Query::into_inner).unwrap_or_default();
-    let route = Route::parse(&path);
-    let method = request.method().as_str();
-    let (verb, resource) = match &route {
-        Route::Resource(target) => (target.verb(method, &query), target.resource()),
-        _ => ("", String::new()),
+    let heard = Heard::of(&request);
+    let _in_flight = InFlight::arrived(&world, &heard.method);
+    let counted = Counted::of(&heard.route, &heard.path, heard.verb, &heard.method);
+    let plain = arrive(&world, &heard).await;
+    let answer = match auth::enter(&world, &request, &heard) {
+        Err(error) => respond::barred(&error, plain),
+        Ok(user) => {
+            let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
+            let answer = answered(&request, payload, &world, user, heard).await;
+            if changes {
+                world.settled().await;
+            }
+            answer.unwrap_or_else(|error| respond::refusal(&error, plain))
+        }
     };
-    let logged = Request {
-        number: 0,
-        method: method.to_owned(),
-        path: path.clone(),
-        query: query.clone(),
-        verb: verb.to_owned(),
-        resource,
-    };
-    let about = match &route {
+    let code = answer.status().as_u16();
+    let counted = if code == 404 { counted.unknown() } else { counted };
+    world.with(|inner| inner.metrics.request(counted, code));
+    if takes_gzip(&request) { compress::large(answer) } else { answer }
+}
+
+/// Takes note of a request and holds it up while a fault switch wants that. Whether refusals are plain text.
+async fn arrive(world: &World, heard: &Heard) -> bool {
+    let about = match &heard.route {
         Route::Resource(target) => ResourceId::new(&target.group, &target.plural),
         _ => ResourceId::new("", ""),
     };
     let (plain, frozen, latency) = world.with(|inner| {
-        inner.log.push(logged);
+        inner.log.push(heard.logged());
         let holds = |switch| inner.faults.holds_everywhere(switch);
         (
             holds(Switch::PlainTextErrors),
@@ -92,44 +142,40 @@ pub(crate) async fn handle(
     if let Some(milliseconds) = latency {
         tokio::time::sleep(Duration::from_millis(milliseconds)).await;
     }
-    let entry = auth::Entry { route: &route, verb, path: &path, query: &query };
-    let user = match auth::enter(&world, &request, &entry) {
-        Ok(user) => user,
-        Err(error) => return respond::barred(&error, plain),
-    };
-    let answer = match route {
-        Route::Resource(target) => resource_request(&request, payload, &world, (user, target, query)).await,
-        Route::CoreVersions | Route::Groups if method == "GET" => {
-            let core = route == Route::CoreVersions;
-            let plain = || meta(&world, &route, method, request.connection_info().host());
-            discovery_root::root(&world, request.headers(), core).and_then(|root| root.map_or_else(plain, Ok))
-        }
-        Route::OpenApi(name) if method == "GET" => Ok(openapi::v3(&request, &world, &name, &query)),
-        Route::OpenApiV2 if method == "GET" => Ok(openapi::v2(&request, &world)),
-        other => meta(&world, &other, method, request.connection_info().host()),
-    };
-    if !matches!(method, "GET" | "HEAD") {
-        world.settled().await;
-    }
-    answer.unwrap_or_else(|error| respond::refusal(&error, plain))
+    plain
 }
 
-fn percent_decoded(path: &str) -> String {
-    let mut out = Vec::with_capacity(path.len());
-    let mut bytes = path.as_bytes();
-    while let Some((first, rest)) = bytes.split_first() {
-        let hex = rest.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let code = hex.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        out.push(code.unwrap_or(*first));
-        bytes = if code.is_some() { &rest[2..] } else { rest };
+/// The answer to a request that may be asked.
+async fn answered(
+    request: &HttpRequest,
+    payload: web::Payload,
+    world: &Arc<World>,
+    user: User,
+    heard: Heard,
+) -> Result<HttpResponse, ApiError> {
+    let Heard { method, path, query, route, .. } = heard;
+    match route {
+        Route::Resource(target) => resource_request(request, payload, world, (user, target, query)).await,
+        Route::Health => health::answer(&path, &query),
+        Route::Metrics if matches!(method.as_str(), "GET" | "HEAD") => Ok(respond::metrics(world)),
+        Route::CoreVersions | Route::Groups if method == "GET" => {
+            let core = route == Route::CoreVersions;
+            let plain = || meta(world, &route, &method, request.connection_info().host());
+            discovery_root::root(world, request.headers(), core).and_then(|root| root.map_or_else(plain, Ok))
+        }
+        Route::OpenApi(name) if method == "GET" => Ok(openapi::v3(request, world, &name, &query)),
+        Route::OpenApiV2 if method == "GET" => Ok(openapi::v2(request, world)),
+        other => meta(world, &other, &method, request.connection_info().host()),
     }
-    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn takes_gzip(request: &HttpRequest) -> bool {
+    header(request, &ACCEPT_ENCODING).is_some_and(|value| value.contains("gzip"))
 }
 
 /// Everything that is not a resource.
 fn meta(world: &World, route: &Route, method: &str, host: &str) -> Result<HttpResponse, ApiError> {
     match (route, method) {
-        (Route::Health, "GET" | "HEAD") => return Ok(respond::text(200, "ok".to_owned())),
         (Route::Unknown, _) => return Err(ApiError::no_such_path()),
         (_, "GET") => {}
         _ => return Err(ApiError::method_not_allowed()),
@@ -142,9 +188,12 @@ fn meta(world: &World, route: &Route, method: &str, host: &str) -> Result<HttpRe
             Route::Group(name) => discovery::group(registry, name),
             Route::Resources { group, version } => discovery::resources(registry, group, version),
             Route::Version => Some(version()),
-            Route::Health | Route::OpenApi(_) | Route::OpenApiV2 | Route::Unknown | Route::Resource(_) => {
-                None
-            }
+            Route::Health
+            | Route::Metrics
+            | Route::OpenApi(_)
+            | Route::OpenApiV2
+            | Route::Unknown
+            | Route::Resource(_) => None,
         }
     });
     let builtin = |group: &str| world.with(|inner| inner.cluster.registry.is_builtin_group(group));
@@ -178,10 +227,9 @@ async fn resource_request(
         None => {}
     }
     let kind = served_kind(world, &target, verb)?;
-    let body = match payload.to_bytes_limited(BODY_LIMIT).await {
-        Ok(body) => body.map_err(|error| ApiError::bad_request(error.to_string()))?,
-        Err(_) => return Err(ApiError::too_large()),
-    };
+    let upgrade = verb == "watch" && websocket::is_asked(request.headers());
+    let (body, rest) =
+        if upgrade { (Bytes::new(), Some(payload)) } else { (read_body(payload).await?, None) };
     let ask = Ask {
         world: Arc::clone(world),
         user,
@@ -192,7 +240,7 @@ async fn resource_request(
         query,
         accept: header(request, &ACCEPT).map(str::to_owned),
         content_type: header(request, &CONTENT_TYPE).unwrap_or_default().to_owned(),
-        gzip: header(request, &ACCEPT_ENCODING).is_some_and(|value| value.contains("gzip")),
+        gzip: takes_gzip(request),
         body,
         connection: request.conn_data::<Arc<Connection>>().cloned(),
     };
@@ -207,7 +255,12 @@ async fn resource_request(
     }
     match ask.verb {
         "list" => read::list(ask).await,
-        "watch" => read::watch(ask).await,
+        "watch" => match rest {
+            Some(payload) => {
+                websocket::answer(request.headers(), payload, read::watched(ask).await?.chunks())
+            }
+            None => read::watch(ask).await,
+        },
         "get" => read::get(&ask).await,
         "create" => write::create(&ask),
         "update" => write::update(&ask),
@@ -215,6 +268,13 @@ async fn resource_request(
         "delete" => write::delete(&ask),
         "deletecollection" => write::delete_collection(&ask),
         _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+async fn read_body(payload: web::Payload) -> Result<Bytes, ApiError> {
+    match payload.to_bytes_limited(BODY_LIMIT).await {
+        Ok(body) => body.map_err(|error| ApiError::bad_request(error.to_string())),
+        Err(_) => Err(ApiError::too_large()),
     }
 }
 

@@ -24,7 +24,7 @@ use crate::fault_state::{Dial, Switch};
 use crate::world::{Inner, World};
 
 /// From this size on an answer is compressed, if the client takes it.
-const COMPRESS_FROM: usize = 128 * 1024;
+pub(crate) const COMPRESS_FROM: usize = 128 * 1024;
 const PIECE: usize = 64 * 1024;
 /// A slowed list sends one piece in this time.
 const SLOW_STEP: Duration = Duration::from_millis(50);

@@ -8,9 +8,11 @@
 pub(crate) mod accept;
 pub(crate) mod auth;
 pub(crate) mod body;
+pub(crate) mod compress;
 pub(crate) mod connections;
 pub(crate) mod discovery;
 pub(crate) mod handle;
+pub(crate) mod health;
 pub(crate) mod impersonate;
 pub(crate) mod list_body;
 pub(crate) mod manager;
@@ -22,4 +24,5 @@ pub(crate) mod review;
 pub(crate) mod route;
 pub(crate) mod subresource;
 pub(crate) mod watch_body;
+pub(crate) mod websocket;
 pub(crate) mod write;

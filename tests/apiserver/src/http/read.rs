@@ -6,13 +6,16 @@
 use std::time::Duration;
 
 use actix_web::HttpResponse;
+use actix_web::http::header::{CONTENT_ENCODING, VARY};
+use bytes::Bytes;
+use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 
 use super::accept::Answer;
 use super::handle::Ask;
 use super::list_body::{self, ListBytes};
-use super::respond;
 use super::watch_body::WatchStream;
-use crate::cluster::options::{ListOptions, Version, WatchOptions, get_version};
+use super::{compress, respond};
+use crate::cluster::options::{self, ListOptions, Version, WatchOptions, get_version};
 use crate::cluster::representation::error_line;
 use crate::cluster::status::ApiError;
 use crate::cluster::watch::Start;
@@ -54,7 +57,39 @@ pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
     list_body::answer(&ask.world, bytes, ask.gzip)
 }
 
+/// A watch that was let in: a stream, or the one line that it ends with at once.
+#[derive(Debug)]
+pub(crate) enum Watched {
+    Stream(Box<WatchStream>),
+    Line(Bytes),
+}
+
+impl Watched {
+    pub(crate) fn chunks(self) -> impl Stream<Item = std::io::Result<Bytes>> {
+        match self {
+            Self::Stream(stream) => unfold(*stream, WatchStream::next).left_stream(),
+            Self::Line(line) => iter([Ok(line)]).right_stream(),
+        }
+    }
+}
+
 pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
+    let watch_list = options::flag(&ask.query, "sendInitialEvents");
+    let compressed = watch_list && ask.gzip && ask.world.compress_watch_lists;
+    let chunks = watched(ask).await?.chunks();
+    let mut head = respond::head(200);
+    if !compressed {
+        return Ok(head.streaming(chunks));
+    }
+    head.insert_header((CONTENT_ENCODING, "gzip")).insert_header((VARY, "Accept-Encoding"));
+    Ok(head.streaming(chunks.map(|chunk| chunk.and_then(|chunk| compress::member(&chunk)))))
+}
+
+/// Opens a watch.
+///
+/// # Errors
+/// Those of its options, and 504 for a watch-list from a version that does not come.
+pub(crate) async fn watched(ask: Ask) -> Result<Watched, ApiError> {
     let form = ask.form(Answer::Watch)?;
     let mut query = ask.query.clone();
     if let Some(name) = &ask.target.name {
@@ -76,8 +111,7 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
         Start::Open(opened) => opened,
         Start::TooOld(error) => {
             let line = error_line(&error.to_status());
-            let only = futures_util::stream::iter([Ok::<_, std::io::Error>(line)]);
-            return Ok(respond::head(200).streaming(only));
+            return Ok(Watched::Line(line));
         }
     };
     let timeout = Duration::from_secs(seconds);
@@ -85,5 +119,5 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
     stream.form = form;
     stream.bookmarks = options.bookmarks;
     stream.connection = ask.connection;
-    Ok(respond::head(200).streaming(futures_util::stream::unfold(stream, WatchStream::next)))
+    Ok(Watched::Stream(Box::new(stream)))
 }

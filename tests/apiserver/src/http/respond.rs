@@ -12,6 +12,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::cluster::status::ApiError;
+use crate::world::World;
 
 /// The head of a JSON answer.
 pub(crate) fn head(code: u16) -> HttpResponseBuilder {
@@ -51,6 +52,13 @@ pub(crate) fn text(code: u16, body: String) -> HttpResponse {
     head.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
     head.insert_header(("X-Content-Type-Options", "nosniff"));
     head.body(body)
+}
+
+/// What the server counts, for Prometheus.
+pub(crate) fn metrics(world: &World) -> HttpResponse {
+    let mut head = head(200);
+    head.insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"));
+    head.body(world.with(|inner| inner.metrics.text(&inner.cluster)))
 }
 
 /// A refusal at the door: a real server's authorization forbids sniffing, all its other refusals do not.

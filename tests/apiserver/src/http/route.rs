@@ -11,6 +11,7 @@ use crate::cluster::options::{self, Query};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Health,
+    Metrics,
     Version,
     /// What follows `/openapi/v3`, empty for the index.
     OpenApi(String),
@@ -45,6 +46,7 @@ impl Route {
     pub(crate) fn parse(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {
+            ["metrics"] => Self::Metrics,
             ["healthz" | "livez" | "readyz", ..] => Self::Health,
             ["version"] => Self::Version,
             ["openapi", "v3", name @ ..] => Self::OpenApi(name.join("/")),
@@ -111,6 +113,19 @@ impl Target {
     pub(crate) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
+}
+
+/// The path with its escapes resolved; what is not UTF-8 then becomes the replacement character.
+pub(crate) fn percent_decoded(path: &str) -> String {
+    let mut out = Vec::with_capacity(path.len());
+    let mut bytes = path.as_bytes();
+    while let Some((first, rest)) = bytes.split_first() {
+        let hex = rest.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let code = hex.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(code.unwrap_or(*first));
+        bytes = if code.is_some() { &rest[2..] } else { rest };
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -171,7 +171,10 @@ impl WatchStream {
             return Look::Idle { bookmark: None };
         }
         match inner.cluster.drain(self.watch, BATCH) {
-            Drained::Some(deliveries) => Look::Owed(disturbed(deliveries, twice, pairs)),
+            Drained::Some(deliveries) => {
+                inner.metrics.events(&self.kind.resource, &self.kind.version, deliveries.len());
+                Look::Owed(disturbed(deliveries, twice, pairs))
+            }
             Drained::Ended(end) => Look::Ended(end),
             Drained::Nothing(revision) => Look::Idle { bookmark: revision.filter(|_| bookmarks) },
         }

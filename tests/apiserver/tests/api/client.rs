@@ -212,6 +212,28 @@ impl Incoming {
         (text("/type"), text("/object/metadata/name"), version)
     }
 
+    /// The next frame of a websocket, as (first byte, content).
+    pub(crate) fn frame(&mut self) -> (u8, Vec<u8>) {
+        let mut head = [0; 2];
+        self.reader.read_exact(&mut head).unwrap();
+        let mut len = [0; 2];
+        let len = match head[1] {
+            126 => {
+                self.reader.read_exact(&mut len).unwrap();
+                usize::from(u16::from_be_bytes(len))
+            }
+            short => usize::from(short),
+        };
+        let mut content = vec![0; len];
+        self.reader.read_exact(&mut content).unwrap();
+        (head[0], content)
+    }
+
+    /// Sends more on the same connection.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.reader.get_mut().write_all(bytes).unwrap();
+    }
+
     /// What has arrived of a line that is not complete.
     pub(crate) fn pending(&self) -> &[u8] {
         &self.pending

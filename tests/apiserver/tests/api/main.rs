@@ -20,4 +20,5 @@ mod subresources;
 mod tables;
 mod tls;
 mod watches;
+mod wire;
 mod writes;
