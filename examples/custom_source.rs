@@ -134,6 +134,6 @@ async fn main() -> anyhow::Result<()> {
     let report = rates.shutdown(Duration::from_secs(5)).await;
     println!("stopped, everything delivered: {}", report.is_clean());
     drop((subscription, lister, rates));
-    runtime.shutdown().await;
+    runtime.shutdown(Duration::from_secs(5)).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ pub use informer_actors::informer::{Informer, ShutdownReport, StartError, WaitEr
 pub use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 pub use informer_actors::lister::Lister;
 pub use informer_actors::messages::Notify;
-pub use informer_actors::runtime::{Runtime, Stuck};
+pub use informer_actors::runtime::{Runtime, StillRunning, Stuck};
 pub use informer_actors::status::InformerStatus;
 pub use informer_actors::subscription::{Policy, ShutdownError, SubscribeOptions, Subscription, WhenFull};
 pub use informer_core::delta::{Cause, ListPart, WatchPart};

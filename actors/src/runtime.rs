@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
 pub use arbiter::ArbiterHealth;
@@ -79,6 +80,30 @@ pub enum RuntimeError {
     Pool(#[source] rayon::ThreadPoolBuildError),
 }
 
+/// Threads of a runtime had not ended at its shutdown's limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the runtime has not ended at the limit: {}", self.holders())]
+#[non_exhaustive]
+pub struct StillRunning {
+    /// The arbiters that something blocks, and what.
+    pub stuck: Vec<Stuck>,
+    /// Every arbiter has ended, and an object is still being decoded or transformed.
+    pub decoding: bool,
+}
+
+impl StillRunning {
+    fn holders(&self) -> String {
+        if self.decoding {
+            return "an object is still being decoded".to_owned();
+        }
+        let holder = |stuck: &Stuck| {
+            let actor = stuck.actor.as_deref().unwrap_or("something");
+            format!("{actor} blocks {}", stuck.arbiter)
+        };
+        self.stuck.iter().map(holder).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// How many threads a [`Runtime`] has and how many lists it allows.
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `start`"]
@@ -131,17 +156,29 @@ impl Runtime {
     }
 
     /// Stops every arbiter and waits until its thread has ended; what still runs there is dropped. Blocks no thread
-    /// of the caller. Callbacks that block on the callback pool are not waited for. Informers should be shut down first: their listeners are not drained here.
-    pub async fn shutdown(self) {
+    /// of the caller. Callbacks that block on the callback pool are not waited for. Informers should be shut down
+    /// first: their listeners are not drained here.
+    ///
+    /// # Errors
+    /// At the limit, with what blocks a thread. Such a thread ends by itself once that returns, and nothing further
+    /// begins on it.
+    pub async fn shutdown(self, limit: Duration) -> Result<(), StillRunning> {
         for arbiter in self.0.arbiters() {
             arbiter.stop();
         }
-        for arbiter in self.0.arbiters() {
-            arbiter.ended().await;
+        let ended = async {
+            join_all(self.0.arbiters().map(ArbiterHandle::ended)).await;
+            self.0.pool.close().await;
+        };
+        if within(limit, ended).await.is_some() {
+            self.0.blocking.close();
+            self.0.watchdog.close();
+            return Ok(());
         }
-        self.0.pool.close();
-        self.0.blocking.close();
-        self.0.watchdog.close();
+        self.0.end();
+        let running = self.0.arbiters().filter(|arbiter| !arbiter.is_over());
+        let stuck: Vec<Stuck> = running.map(ArbiterHandle::blocked).collect();
+        Err(StillRunning { decoding: stuck.is_empty(), stuck })
     }
 
     /// The arbiter for the next pipeline, in turn.
@@ -173,13 +210,20 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
+impl Inner {
+    /// Ends everything, and waits for nothing.
+    fn end(&self) {
         for arbiter in self.arbiters() {
             arbiter.stop();
         }
         self.blocking.end();
         self.watchdog.end();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -187,8 +187,10 @@ impl Running {
         if let Some(probes) = self.probes.take() {
             probes.stop(false).await;
         }
-        // Nothing waits for a thread that a callback still blocks: it ends with the process.
-        drop(tokio::time::timeout(config.run.drain, self.vitals.runtime.clone().shutdown()).await);
+        if let Err(error) = self.vitals.runtime.clone().shutdown(config.run.drain).await {
+            // It ends with the process.
+            tracing::warn!(%error, "a thread is left behind");
+        }
         report.clean &= ended.is_ok();
         match ended {
             Ok(Ended::Failed(error)) => Err(Error::Output(std::io::Error::new(error.kind(), error))),

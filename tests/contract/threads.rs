@@ -29,7 +29,7 @@ async fn lives() {
     stopped.synced_within(LIMIT).await.expect("it syncs");
     assert!(stopped.shutdown(LIMIT).await.is_clean());
     drop(stopped);
-    second.shutdown().await;
+    second.shutdown(LIMIT).await.expect("nothing blocks it");
     let version = server.apply("a/two", "2".to_owned());
     kept.lister().wait_for(&version, LIMIT).await.expect("the other runtime runs on");
     let pulse = first.arbiters().iter().all(|arbiter| arbiter.since_pulse < LIMIT);
@@ -70,7 +70,7 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
         assert!((0..1_000).any(|_| there()), "they are there");
         informer.shutdown(LIMIT).await;
         drop(informer);
-        runtime.shutdown().await;
+        runtime.shutdown(LIMIT).await.expect("nothing blocks it");
         assert!(threads().map_or(true, |count| count == 0), "they are gone");
     });
 }

@@ -1,11 +1,16 @@
 //! INF-47: what blocks a thread of ours is named, in the status, while it does. On real threads, without a sleep.
 
+use std::time::Duration;
+
 use informer_actors::informer::Informer;
 use informer_actors::subscription::SubscribeOptions;
 use informer_actors::testing::Server;
 
 use crate::blocking::{Gate, on_threads};
 use crate::threads::{LIMIT, informer, start};
+
+/// How long a shutdown is given that cannot succeed.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// Waits until something blocks a thread of the informer, and gives arbiter and actor.
 async fn stuck_by(informer: &Informer<String>) -> (String, Option<String>) {
@@ -76,5 +81,54 @@ fn inf_47_an_async_closure_that_blocks_its_thread_is_named_in_the_status() {
         drop(gate);
         turns_again(&informer).await;
         drop(subscription);
+    });
+}
+
+#[test]
+fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_who_blocks_which_thread() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let (entered, inside) = tokio::sync::oneshot::channel::<()>();
+        let mut entered = Some(entered);
+        let named = SubscribeOptions::new().name("careless");
+        let subscription = informer.for_each_with(named, move |_| {
+            drop(entered.take());
+            held.wait();
+            std::future::ready(())
+        });
+        drop(inside.await);
+        let error = runtime.clone().shutdown(SHORT).await.expect_err("a callback blocks");
+        let stuck: Vec<_> = error.stuck.iter().map(|one| (&*one.arbiter, one.actor.as_deref())).collect();
+        assert_eq!(stuck, [("informer-calls", Some("texts/careless"))]);
+        assert!(error.to_string().contains("texts/careless blocks informer-calls"), "{error}");
+        drop(gate);
+        assert_eq!(runtime.shutdown(LIMIT).await, Ok(()), "now it ends");
+        drop((subscription, informer));
+    });
+}
+
+#[test]
+fn a_shutdown_of_the_runtime_ends_at_its_limit_while_an_object_is_being_decoded() {
+    on_threads(async {
+        let runtime = start();
+        let (gate, held) = Gate::new();
+        let (entered, inside) = tokio::sync::oneshot::channel::<()>();
+        let pool = runtime.decode_pool();
+        let decoding = tokio::spawn(async move {
+            let job = move || {
+                drop(entered);
+                held.wait();
+            };
+            pool.run(job).await
+        });
+        drop(inside.await);
+        let error = runtime.clone().shutdown(SHORT).await.expect_err("a decode blocks");
+        assert!(error.decoding && error.stuck.is_empty(), "{error:?}");
+        drop(gate);
+        decoding.await.expect("it ends").expect("it has been decoded");
+        assert_eq!(runtime.shutdown(LIMIT).await, Ok(()));
     });
 }

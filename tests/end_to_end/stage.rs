@@ -109,12 +109,13 @@ fn play(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String> {
         let stage = Stage::set(server, scenario.name).await;
         let (runtime, seed) = (stage.runtime.clone(), stage.seed);
         let played = actix_rt::spawn(timeout(SCENARIO, (scenario.play)(stage))).await;
-        runtime.shutdown().await;
+        let stopped = runtime.shutdown(SCENARIO).await;
         let result = match played {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(format!("not at its end after {SCENARIO:?}")),
             Err(error) => Err(panic_text(error)),
         };
+        let result = result.and_then(|()| stopped.map_err(|error| error.to_string()));
         let result = result.map_err(|why| format!("{why} ({SEED}={seed} draws the same again)"));
         let verdict = if result.is_ok() { "ok" } else { "FAILED" };
         eprintln!("{}: {} {verdict} after {:.1?}", server.name(), scenario.name, began.elapsed());

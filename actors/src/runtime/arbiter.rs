@@ -17,7 +17,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Clock, RuntimeError};
+use super::{Clock, RuntimeError, Stuck};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -174,6 +174,12 @@ impl ArbiterHandle {
     /// Whether nothing is to be expected of it any more.
     pub(super) fn is_over(&self) -> bool {
         self.0.ended.is_cancelled()
+    }
+
+    /// What it is busy with now, as what blocks it.
+    pub(super) fn blocked(&self) -> Stuck {
+        let health = self.health();
+        Stuck { arbiter: health.name.into(), actor: health.running.map(Into::into), since: self.last_pulse() }
     }
 
     pub(super) fn health(&self) -> ArbiterHealth {

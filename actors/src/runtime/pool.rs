@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
 
 use super::RuntimeError;
 
@@ -27,6 +28,8 @@ struct Threads {
     pool: ArcSwapOption<rayon::ThreadPool>,
     width: usize,
     handles: Mutex<Vec<JoinHandle<()>>>,
+    /// One token a thread that runs.
+    running: TaskTracker,
 }
 
 /// The job panicked, or the pool has gone; its payload's text where there is one.
@@ -36,7 +39,7 @@ pub struct JobPanicked(pub String);
 
 impl DecodePool {
     pub(crate) fn threads(name: &str, width: usize) -> Result<Self, RuntimeError> {
-        let mut handles = Vec::with_capacity(width);
+        let (mut handles, running) = (Vec::with_capacity(width), TaskTracker::new());
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(width)
             .thread_name({
@@ -45,13 +48,18 @@ impl DecodePool {
             })
             .spawn_handler(|thread| {
                 let named = std::thread::Builder::new().name(thread.name().unwrap_or("decode").to_owned());
-                handles.push(named.spawn(|| thread.run())?);
+                let token = running.token();
+                handles.push(named.spawn(move || {
+                    thread.run();
+                    drop(token);
+                })?);
                 Ok(())
             })
             .build()
             .map_err(RuntimeError::Pool)?;
         let pool = ArcSwapOption::from_pointee(pool);
-        Ok(Self(Some(Arc::new(Threads { pool, width, handles: Mutex::new(handles) }))))
+        running.close();
+        Ok(Self(Some(Arc::new(Threads { pool, width, handles: Mutex::new(handles), running }))))
     }
 
     /// Every job runs in the caller.
@@ -91,14 +99,15 @@ impl DecodePool {
         }
     }
 
-    /// Lets the threads finish what they have and joins them; jobs that come later are refused. Blocks for as long
-    /// as the last job takes.
-    pub(crate) fn close(&self) {
+    /// Lets the threads finish what they have and joins them; jobs that come later are refused. Takes as long as the
+    /// last job does, and blocks nobody.
+    pub(crate) async fn close(&self) {
         let Some(threads) = &self.0 else { return };
         drop(threads.pool.swap(None));
+        threads.running.wait().await;
         let handles = std::mem::take(&mut *threads.handles.lock().unwrap_or_else(PoisonError::into_inner));
         for handle in handles {
-            // A panic of a decoder thread was told to its asker already.
+            // Their last act was to give their tokens back. A panic was told to its asker already.
             drop(handle.join());
         }
     }

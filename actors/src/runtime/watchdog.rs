@@ -170,13 +170,8 @@ fn is_due(logged_at: Option<Duration>, now: Duration) -> bool {
 
 /// What blocks an arbiter, if something does.
 fn stuck(arbiter: &ArbiterHandle) -> Option<Stuck> {
-    let health = arbiter.health();
-    let is_stuck = health.since_pulse >= STUCK_AFTER && !arbiter.is_over();
-    is_stuck.then(|| Stuck {
-        arbiter: health.name.into(),
-        actor: health.running.map(Into::into),
-        since: arbiter.last_pulse(),
-    })
+    let is_stuck = arbiter.health().since_pulse >= STUCK_AFTER && !arbiter.is_over();
+    is_stuck.then(|| arbiter.blocked())
 }
 
 impl fmt::Debug for Watchdog {

@@ -73,7 +73,7 @@ async fn measured(server: &Server, plan: &Plan, stalled: usize) -> anyhow::Resul
     let told = well.iter().map(|told| told.count.load(Ordering::Relaxed)).sum();
     drop((well, stuck));
     pods.shutdown(Duration::from_secs(1)).await;
-    runtime.shutdown().await;
+    runtime.shutdown(Duration::from_secs(1)).await?;
     Ok(Case { events, told, grown_kib })
 }
 

@@ -54,7 +54,7 @@ async fn measured(server: &Server) -> anyhow::Result<String> {
         sleep(CALM).await;
         row(&mut table, "with nothing to do", &ticks)?;
         pods.shutdown(LONG).await;
-        runtime.shutdown().await;
+        runtime.shutdown(LONG).await?;
     }
     Ok(table)
 }
