@@ -16,6 +16,7 @@ mod extras;
 mod fields;
 mod go_clients;
 mod histories;
+mod kube_rs;
 mod kubectl;
 mod kubectl_writes;
 mod lists;

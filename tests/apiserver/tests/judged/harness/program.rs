@@ -1,4 +1,4 @@
-//! Programs as steps of a script: kubectl and Go's own clients, run against the server of the session.
+//! Programs and libraries as steps of a script: kubectl, Go's own clients and kube-rs, run against the server of the session.
 //!
 //! Answers: what did the program say, line by line, and how did it end?
 //! 1. Ages, widths of columns and versions in texts are taken out here: they differ between two runs on one server.
@@ -10,6 +10,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use informer_control_plane::Binaries;
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::{Client, Config};
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
@@ -128,6 +130,30 @@ impl Session {
             output.stderr.clear();
         }
         let content = self.said(&output);
+        self.transcript.push(Step { label, content });
+    }
+
+    /// Runs a script that speaks through kube-rs; what it tells, or how it failed, becomes a step.
+    pub(crate) fn kube<S, F, E>(&mut self, what: &str, script: S)
+    where
+        S: Fn(Client, String) -> F,
+        F: Future<Output = Result<Vec<String>, E>>,
+        E: std::fmt::Display,
+    {
+        let label = self.transcript.label("kube-rs", what);
+        let kubeconfig = Kubeconfig::from_yaml(self.kubeconfig()).expect("a kubeconfig is one to kube-rs");
+        let namespace = self.namespace().to_owned();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let told = runtime.block_on(async {
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+            let client = Client::try_from(config.expect("a configuration")).expect("a client");
+            script(client, namespace).await
+        });
+        let content = match told {
+            Ok(lines) => json!({"told": lines}),
+            Err(error) => json!({"failed": error.to_string()}),
+        };
         self.transcript.push(Step { label, content });
     }
 

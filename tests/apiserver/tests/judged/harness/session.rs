@@ -122,6 +122,10 @@ impl Session {
         session
     }
 
+    pub(crate) fn kubeconfig(&self) -> &str {
+        &self.subject.kubeconfig
+    }
+
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
