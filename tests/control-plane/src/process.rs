@@ -154,9 +154,11 @@ impl Drop for Process {
 /// `child` and removes the directory that nobody else will.
 ///
 /// Each process has a guard, and both remove: what one cannot yet because the other's process still writes, it tries
-/// again, a few times.
+/// again, a few times. It ignores what a terminal or a `timeout` sends to us and all our children at once: a process
+/// that hangs in its orderly end would be left to nobody.
 fn guard(child: &Child, leftovers: &Path) -> io::Result<Child> {
-    const SCRIPT: &str = r#"read -r _ && exit
+    const SCRIPT: &str = r#"trap '' HUP INT TERM
+        read -r _ && exit
         kill -KILL "$0"
         for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$1" && exit; sleep 0.2; done"#;
     Command::new("/bin/sh")

@@ -1,7 +1,7 @@
 //! A test process that is killed leaves no control plane behind, neither processes nor files.
 //!
 //! Question: what if nothing is dropped? The test runs itself as a second process, which starts a control
-//! plane, says which processes those are, and aborts.
+//! plane, says which processes those are, and meets its end.
 //! 1. The wait ends with the processes; it has no limit of its own.
 //!
 //! Read next: `src/process.rs`.
@@ -9,31 +9,53 @@
 
 use std::{
     env, fs,
+    os::unix::process::CommandExt,
     path::Path,
     process::{Command, abort},
     thread,
 };
 
 use informer_control_plane::{Binaries, ControlPlane};
+use rustix::process::{Signal, kill_current_process_group};
 
-const NAME: &str = "an_aborted_test_leaves_no_process_behind";
 const DOOMED: &str = "INFORMER_TEST_DOOMED";
 
 #[test]
 fn an_aborted_test_leaves_no_process_behind() {
+    leaves_nothing_behind("an_aborted_test_leaves_no_process_behind", |_| abort());
+}
+
+#[test]
+fn a_test_that_is_interrupted_with_all_its_children_leaves_no_process_behind() {
+    leaves_nothing_behind(
+        "a_test_that_is_interrupted_with_all_its_children_leaves_no_process_behind",
+        |plane| {
+            // It would not end by the signal that the others get.
+            plane.freeze_apiserver().unwrap();
+            kill_current_process_group(Signal::TERM).unwrap();
+            loop {
+                thread::park();
+            }
+        },
+    );
+}
+
+/// Runs the test of this name a second time, where `doom` ends it.
+fn leaves_nothing_behind(name: &str, doom: fn(&ControlPlane)) {
     let Some(binaries) = Binaries::find_or_skip() else { return };
     if let Some(report) = env::var_os(DOOMED) {
         let plane = ControlPlane::builder(binaries).start().unwrap();
         let ids = [plane.apiserver_id().unwrap(), plane.etcd_id().unwrap()];
         fs::write(report, ids.map(|id| id.to_string()).join(" ")).unwrap();
-        abort();
+        return doom(&plane);
     }
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("ids");
     let doomed = Command::new(env::current_exe().unwrap())
-        .args(["--exact", NAME, "--nocapture"])
+        .args(["--exact", name, "--nocapture"])
         .env(DOOMED, &report)
         .env("TMPDIR", directory.path())
+        .process_group(0)
         .status();
     assert!(!doomed.unwrap().success());
     let ids = fs::read_to_string(&report).expect("the doomed process started a control plane");
