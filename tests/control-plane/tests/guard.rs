@@ -44,27 +44,27 @@ fn a_test_that_is_interrupted_with_all_its_children_leaves_no_process_behind() {
 fn leaves_nothing_behind(name: &str, doom: fn(&ControlPlane)) {
     let Some(binaries) = Binaries::find_or_skip() else { return };
     if let Some(report) = env::var_os(DOOMED) {
-        let plane = ControlPlane::builder(binaries).start().unwrap();
-        let ids = [plane.apiserver_id().unwrap(), plane.etcd_id().unwrap()];
-        fs::write(report, ids.map(|id| id.to_string()).join(" ")).unwrap();
+        let plane = ControlPlane::builder(binaries).start().expect("it starts");
+        let ids = [plane.apiserver_id(), plane.etcd_id()].map(|id| id.expect("both run"));
+        fs::write(report, ids.map(|id| id.to_string()).join(" ")).expect("a writable directory");
         return doom(&plane);
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory");
     let report = directory.path().join("ids");
-    let doomed = Command::new(env::current_exe().unwrap())
+    let doomed = Command::new(env::current_exe().expect("this program has a path"))
         .args(["--exact", name, "--nocapture"])
         .env(DOOMED, &report)
         .env("TMPDIR", directory.path())
         .process_group(0)
         .status();
-    assert!(!doomed.unwrap().success());
+    assert!(!doomed.expect("it can be run").success());
     let ids = fs::read_to_string(&report).expect("the doomed process started a control plane");
     for id in ids.split(' ') {
         while runs_a_program(id) {
             thread::yield_now();
         }
     }
-    while fs::read_dir(directory.path()).unwrap().count() > 1 {
+    while fs::read_dir(directory.path()).expect("it is there still").count() > 1 {
         thread::yield_now();
     }
 }
