@@ -2,7 +2,8 @@
 //!
 //! Answers "how long does a get, a namespace, an index value, the whole store take on 100,000 objects, while a pipeline
 //! applies batches of 64 as fast as it can, and while it is idle?" through a `Lister`, and "what does one update cost
-//! the store itself?", by batch size, with and without an index. Wall time.
+//! the store itself?", by batch size, with and without an index. Wall time. And IDX-19: what 80 readers, each with a
+//! kept snapshot, cost the writer; two lines are printed for it, since a median of a pipeline is no criterion figure.
 //!
 //! ```sh
 //! cargo bench --bench snapshot
@@ -16,7 +17,8 @@ mod support {
 
 use std::cell::Cell;
 use std::hint::black_box;
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use actix_informer::core::delta::{Cause, Replacement};
 use actix_informer::core::index::IndexSpec;
@@ -36,6 +38,10 @@ use support::setup::criterion;
 /// Results that a timed stretch keeps, to be freed after it, as the Indexer has them freed elsewhere.
 const KEPT: u64 = 32;
 
+/// Those of IDX-19, and how many batches are timed beside them.
+const READERS: usize = 80;
+const BATCHES: usize = 4_000;
+
 /// Values of the index `node`: 50 objects each.
 const NODES: usize = 2_000;
 
@@ -52,6 +58,7 @@ fn main() {
         reads(&mut criterion, writer);
     }
     writes(&mut criterion);
+    idx_19_eighty_readers_cost_the_writer_little();
     criterion.final_summary();
 }
 
@@ -100,6 +107,69 @@ fn filled(keys: usize, writer: Writer) -> (Runtime, Informer<Body>) {
     let main = actix_rt::Runtime::new().expect("the system gives a runtime");
     main.block_on(informer.synced()).expect("it lists");
     (runtime, informer)
+}
+
+/// IDX-19: the writer's median time for a batch of 64, alone and beside readers.
+fn idx_19_eighty_readers_cost_the_writer_little() {
+    let keys = scaled(160_000);
+    for readers in [0, READERS] {
+        let median = written_beside(keys, readers);
+        println!(
+            "snapshot/idx_19/{readers}_readers  median {median:?} for a batch of {BATCH} into {keys} objects"
+        );
+    }
+}
+
+/// The median time from batch to batch of a pipeline that is never short of them, while so many readers read.
+fn written_beside(keys: usize, readers: usize) -> Duration {
+    let mut population = Population::new(keys);
+    let (objects, version) = (population.everything(), population.version());
+    let (asked, asks) = mpsc::channel();
+    let live = stream::repeat_with(move || {
+        // Nobody listens any more at the end.
+        let _heard = asked.send(now());
+        population.batch(BATCH)
+    });
+    let runtime = Runtime::threads().decoders(1).start_jitter(Duration::ZERO).start();
+    let runtime = runtime.expect("the system gives three threads");
+    let source = feed(&objects, version, live.boxed());
+    let informer = Informer::builder(&runtime, "written").source_with(source).start();
+    let informer = informer.expect("its name is free and it has a source");
+    let main = actix_rt::Runtime::new().expect("the system gives a runtime");
+    main.block_on(informer.synced()).expect("it lists");
+    std::thread::scope(|scope| {
+        let ends: Vec<_> = (0..readers)
+            .map(|number| {
+                let (end, ended) = mpsc::channel();
+                let lister = informer.lister();
+                scope.spawn(move || read_now_and_then(&lister, number, keys, &ended));
+                end
+            })
+            .collect();
+        asks.try_iter().for_each(drop);
+        let times: Vec<Instant> = asks.iter().take(BATCHES).collect();
+        drop(ends);
+        let mut gaps: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        gaps.sort_unstable();
+        gaps[gaps.len() / 2]
+    })
+}
+
+/// Gets, lists and keeps a snapshot, a hundred times a second, until it is told to end.
+fn read_now_and_then(lister: &Lister<Body>, number: usize, keys: usize, ended: &mpsc::Receiver<()>) {
+    let mut kept = lister.snapshot();
+    let mut at = number;
+    while ended.recv_timeout(Duration::from_millis(10)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        at = (at + 75_577) % keys;
+        black_box(lister.get(&key(at)).is_some());
+        black_box(kept.namespace(&namespace(at)).count());
+        kept = lister.snapshot();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// What the store's own work costs, nobody reading; per update.

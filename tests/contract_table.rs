@@ -1,7 +1,8 @@
 //! Which scenario is proved by which test: makes `tests/CONTRACT.md` and fails when it is stale.
 //!
 //! Answers "is sentence REF-38 kept, and where is that shown?" by reading the names of all test functions. A scenario
-//! counts as proved when a test of its number exists anywhere in the workspace. `INFORMER_WRITE_CONTRACT=1 cargo test
+//! counts as proved when a test of its number exists anywhere in the workspace, and as measured when only a benchmark
+//! of its number does. `INFORMER_WRITE_CONTRACT=1 cargo test
 //! --test contract_table` writes the table anew.
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const SECTIONS: [&str; 9] = ["ref", "wl", "fifo", "rf", "idx", "inf", "lis", "lst", "rest"];
+
+const BENCHES: &str = "benches";
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -42,7 +45,7 @@ fn numbers(name: &str) -> Vec<String> {
 /// Every test of the workspace that is named after a scenario, by number.
 fn proofs() -> BTreeMap<String, Vec<String>> {
     let mut files = Vec::new();
-    for folder in ["src", "actors", "tests"] {
+    for folder in ["src", "actors", "tests", BENCHES] {
         rust_files(&Path::new(ROOT).join(folder), &mut files);
     }
     files.sort();
@@ -62,23 +65,34 @@ fn proofs() -> BTreeMap<String, Vec<String>> {
     proofs
 }
 
+/// Whether only benchmarks speak for a scenario.
+fn is_measured(tests: &[String]) -> bool {
+    tests.iter().all(|test| test.contains(&format!("({BENCHES}/")))
+}
+
 fn table() -> String {
     let scenarios =
         std::fs::read_to_string(Path::new(ROOT).join("tests/contract/scenarios.md")).expect("scenarios");
     let proofs = proofs();
     let lines: Vec<(&str, &str)> =
         scenarios.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' ')).collect();
-    let proved = lines.iter().filter(|(number, _)| proofs.contains_key(*number)).count();
+    let shown: Vec<_> = lines.iter().filter_map(|(number, _)| proofs.get(*number)).collect();
+    let measured = shown.iter().filter(|tests| is_measured(tests)).count();
+    let proved = shown.len() - measured;
     let mut table = format!(
         "# The contract, and its proofs\n\nMade by `tests/contract_table.rs` from `tests/contract/scenarios.md` and \
-         the names of all tests; do not edit.\n\n{proved} of {} scenarios are proved by a test of their number.\n\n\
+         the names of all tests; do not edit.\n\n{proved} of {} scenarios are proved by a test of their number, {measured} by a benchmark.\n\n\
          | number | sentence | tests | state |\n|---|---|---|---|\n",
         lines.len()
     );
     for (number, sentence) in lines {
         let sentence = sentence.replace('|', "\\|");
         let tests = proofs.get(number);
-        let state = if tests.is_some() { "proved" } else { "open" };
+        let state = match tests {
+            None => "open",
+            Some(tests) if is_measured(tests) => "benchmark",
+            Some(_) => "proved",
+        };
         let tests = tests.map(|tests| tests.join("<br>")).unwrap_or_default();
         writeln!(table, "| {number} | {sentence} | {tests} | {state} |").expect("a string takes all");
     }

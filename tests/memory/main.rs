@@ -10,10 +10,15 @@ use futures_util::{FutureExt, StreamExt};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
+use informer_core::delta_fifo::Bounds;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+mod streaming;
+
+use streaming::{BODY_BYTES, OBJECT_BYTES, OBJECTS, PART, Streaming};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -109,6 +114,30 @@ async fn a_survivor_pins_no_page(runtime: &Runtime) {
     assert_eq!(informer.snapshot().len(), 2);
 }
 
+/// WL-20: while a watch-list streams, no more is held than the store in the end, the queue's bound, one part of the
+/// stream and one pointer an object.
+async fn a_streamed_list_is_held_once(runtime: &Runtime) {
+    const BOUND: usize = 64 << 10;
+    let before = held();
+    let (source, peak) = Streaming::new();
+    let (bounds, seen) = (Bounds { bytes: BOUND, ..Bounds::default() }, peak.clone());
+    let informer = Informer::builder(runtime, "streamed").source(move || source.clone()).bounds(bounds);
+    // An index that files nothing: it is called for each object while the store is built.
+    let informer = informer.index("peak", move |_| {
+        seen.look();
+        None::<String>
+    });
+    let informer = informer.start().expect("the spec is sound");
+    informer.synced_within(LONG).await.expect("it syncs");
+    assert_eq!(informer.snapshot().len(), OBJECTS);
+    settle().await;
+    let in_the_end = held() - before;
+    let peak = peak.highest() - before;
+    let allowed = in_the_end + BOUND + PART * OBJECT_BYTES + OBJECTS * size_of::<usize>();
+    assert!(in_the_end > OBJECTS * BODY_BYTES, "it is all there");
+    assert!(peak <= allowed, "{peak} bytes at the peak, {in_the_end} in the end, {allowed} allowed");
+}
+
 /// LST-02: iterating a snapshot allocates nothing per object.
 async fn iterating_allocates_nothing_per_object(runtime: &Runtime) {
     let server = Server::new();
@@ -123,11 +152,12 @@ async fn iterating_allocates_nothing_per_object(runtime: &Runtime) {
 }
 
 #[test]
-fn lis_10_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract() {
+fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract() {
     Runtime::simulated(1).run(|runtime| async move {
         an_idle_subscription_is_small(&runtime).await;
         stalled_late_joiners_hold_a_cursor_each(&runtime).await;
         a_survivor_pins_no_page(&runtime).await;
+        a_streamed_list_is_held_once(&runtime).await;
         iterating_allocates_nothing_per_object(&runtime).await;
     });
 }
