@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::apply::{Applied, Conflict, Managed, Path, Refused};
+use super::apply::{Applied, Conflict, Managed, Path, Refused, Writer};
 use super::field_validation::{self, Validation};
 use super::object::{Object, member, set_type};
 use super::owners::{self, Owners, carries_entries, take_entries};
@@ -56,8 +56,12 @@ impl Cluster {
         let entries = take_entries(&mut live);
         let managed = Managed::decode(entries.as_ref())
             .map_err(|error| ApiError::untyped(format!("failed to decode managed fields: {error}")))?;
-        let apply = |writer: super::apply::Writer<'_>| {
-            writer.apply((&zero, &live), config, managed.clone(), force || !self.keeps_owners())
+        let force = force || !self.keeps_owners();
+        let apply = |writer: Writer<'_>| {
+            let mut applied = writer.apply_after_client((&zero, &live), config, &managed, force)?;
+            let mut object = applied.object.take().unwrap_or_else(|| live.clone());
+            writer.renew_annotation(&mut object, config);
+            Ok(Applied { object: Some(object), ..applied })
         };
         self.as_writer(call, &managed, apply).map_err(|refused| match refused {
             Refused::Conflicts(conflicts) => refuse_conflicts(&conflicts),
@@ -155,6 +159,7 @@ fn refuse_conflicts(conflicts: &[Conflict]) -> ApiError {
         many => {
             let mut lines: Vec<String> = Vec::new();
             let mut owners: Vec<String> = many.iter().map(told).collect();
+            owners.sort();
             owners.dedup();
             for owner in owners {
                 lines.push(format!("conflicts with {owner}:"));

@@ -22,7 +22,7 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.name.is_none() {
         return Err(ApiError::method_not_allowed());
     }
-    if ask.media_type() == APPLY {
+    if is_apply(ask) {
         return apply(ask);
     }
     let kind = patch_kind(ask)?;
@@ -33,10 +33,23 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
 }
 
 fn apply(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let (form, force, config) = (ask.form(Answer::Object)?, check_apply(ask)?, applied(ask)?);
+    let (form, (force, config)) = (ask.form(Answer::Object)?, applied(ask)?);
     let written = ask.world.with(|inner| inner.cluster.apply(&ask.call(), config, force))?;
     let code = if written.created { 201 } else { 200 };
     Ok(respond::object(code, form.object(&ask.kind, &written.object)))
+}
+
+/// Whether the patch is an apply, which has another body than the other patches.
+pub(crate) fn is_apply(ask: &Ask) -> bool {
+    ask.media_type() == APPLY
+}
+
+/// Whether an apply is forced, and its body.
+///
+/// # Errors
+/// 422 if no manager is named, 400 if the body cannot be read.
+pub(crate) fn applied(ask: &Ask) -> Result<(bool, Value), ApiError> {
+    Ok((check_apply(ask)?, config(ask)?))
 }
 
 /// Checks the options of an apply; gives whether it is forced.
@@ -56,7 +69,7 @@ fn check_apply(ask: &Ask) -> Result<bool, ApiError> {
 ///
 /// # Errors
 /// 400 if it is neither.
-fn applied(ask: &Ask) -> Result<Value, ApiError> {
+fn config(ask: &Ask) -> Result<Value, ApiError> {
     let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
     let config = match serde_json::from_slice(&ask.body) {
         Ok(config) => config,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::accept::Answer;
 use super::handle::Ask;
-use super::patch::patch_kind;
+use super::patch::{self, patch_kind};
 use super::respond;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
@@ -70,6 +70,10 @@ fn scale(ask: &Ask) -> Result<HttpResponse, ApiError> {
         "update" => {
             let body = ask.json()?;
             ask.world.with(|inner| inner.cluster.update_scale(&call, &body))?
+        }
+        _ if patch::is_apply(ask) => {
+            let (force, config) = patch::applied(ask)?;
+            ask.world.with(|inner| inner.cluster.apply_scale(&call, &config, force))?
         }
         _ => {
             let kind = patch_kind(ask)?;

@@ -4,6 +4,7 @@
 //! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
 mod access;
 mod admin;
+mod apply;
 mod bodies;
 mod chaos;
 mod client;

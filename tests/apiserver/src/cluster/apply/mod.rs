@@ -4,7 +4,7 @@
 //! make of it? Pure: objects are JSON values, the time is an argument.
 //!
 //! Reading order: `element` → `set` → `fields_v1` → `shape` → `extract`, `compare`, `merge`, `prune`, `check` → `managed` →
-//! `ownership`.
+//! `ownership` → `last_applied`.
 //!
 //! 1. The schema alone divides an object; no kind is known here by name.
 //! 2. What is owned is told in sets of paths (`FieldSet`), never in values.
@@ -13,6 +13,7 @@ mod compare;
 mod element;
 mod extract;
 mod fields_v1;
+mod last_applied;
 mod managed;
 mod merge;
 mod ownership;

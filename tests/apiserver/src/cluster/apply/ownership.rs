@@ -93,8 +93,13 @@ impl Writer<'_> {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(super) fn place(&self) -> Place<'_> {
         (self.places)(self.version).unwrap_or(Place::Free)
+    }
+
+    /// The time of an entry that is written now. A real server loses that of a scale on the way to the object.
+    fn stamp(&self, before: Option<i64>) -> Option<i64> {
+        if self.subresource == "scale" { before } else { Some(self.now) }
     }
 
     /// The owners after an update that made `new` of `old` (the zero value, for a creation).
@@ -108,10 +113,12 @@ impl Writer<'_> {
         let Comparison { added, modified, .. } = changes;
         let mut fields = added.union(modified).difference(&STRIPPED);
         if !fields.is_empty() {
-            if let Some(before) = managed.take(&owner) {
+            let before = managed.take(&owner);
+            let time = self.stamp(before.as_ref().and_then(|before| before.time));
+            if let Some(before) = before {
                 fields = before.fields.union(fields);
             }
-            managed.put(Entry { owner, time: Some(self.now), fields });
+            managed.put(Entry { owner, time, fields });
         }
         managed.cap();
         managed
@@ -184,7 +191,7 @@ impl Writer<'_> {
         let unchanged = same(live, &object);
         if let Some(mut entry) = managed.take(&owner) {
             entry.fields = entry.fields.difference(&STRIPPED);
-            entry.time = if unchanged { time } else { Some(self.now) };
+            entry.time = if unchanged { time } else { self.stamp(time) };
             managed.put(entry);
         }
         Ok(Applied { object: (!unchanged).then_some(object), managed })

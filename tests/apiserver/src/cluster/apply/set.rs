@@ -91,7 +91,6 @@ impl FieldSet {
         self.position(element).ok().map(|at| &self.nodes[at])
     }
 
-    #[cfg(test)]
     pub(crate) fn contains(&self, path: &[Element]) -> bool {
         match path {
             [] => false,

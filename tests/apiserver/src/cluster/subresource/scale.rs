@@ -71,6 +71,39 @@ impl Cluster {
         scale_of(call.kind, &object)
     }
 
+    /// Applies a scale: its manager owns the replicas of the object.
+    ///
+    /// # Errors
+    /// 400 for another type, 404, and those of an apply.
+    pub(crate) fn apply_scale(
+        &mut self,
+        call: &Call<'_>,
+        config: &Value,
+        force: bool,
+    ) -> Result<Value, ApiError> {
+        let paths = paths(call.kind)?;
+        let old = self.get(call.kind, call.namespace, call.name)?;
+        let text = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        if (version, kind) != ("autoscaling/v1", "Scale") {
+            let slash = if version.contains('/') { "" } else { "/" };
+            let message = format!("invalid object type: {slash}{version}, Kind={kind}");
+            return Err(ApiError::bad_request(message));
+        }
+        let mut whole = json!({"apiVersion": call.kind.api_version(), "kind": call.kind.kind,
+            "metadata": {"name": &*old.name}});
+        for name in ["resourceVersion", "uid"] {
+            if !member(config, name).is_empty() {
+                put_at(&mut whole, &format!("/metadata/{name}"), json!(member(config, name)));
+            }
+        }
+        if let Some(replicas) = config.pointer("/spec/replicas") {
+            put_at(&mut whole, &paths.spec, replicas.clone());
+        }
+        let Written { object, .. } = self.apply(call, whole, force)?;
+        scale_of(call.kind, &object)
+    }
+
     /// Patches a scale as if it were an object.
     ///
     /// # Errors
