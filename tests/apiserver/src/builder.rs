@@ -58,6 +58,7 @@ pub struct Builder {
     bookmark_period: Duration,
     tls: bool,
     seed: Option<u64>,
+    validation: bool,
     workers: usize,
     admin_port: Option<u16>,
     latency: Option<Duration>,
@@ -82,6 +83,7 @@ impl Default for Builder {
             bookmark_period: Duration::from_secs(60),
             tls: false,
             seed: None,
+            validation: true,
             // One thread serves 1,000 watchers, and keeps requests in order.
             workers: 1,
             admin_port: None,
@@ -170,6 +172,14 @@ impl Builder {
         self
     }
 
+    /// Whether built-in objects that a real server would refuse (a pod without containers) are refused; by default they are.
+    ///
+    /// Turned off, tests may store fragments. Names, versions and conflicts are judged in any case.
+    pub fn validation(mut self, validation: bool) -> Self {
+        self.validation = validation;
+        self
+    }
+
     /// How many threads serve requests; by default 1.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
@@ -231,6 +241,7 @@ impl Builder {
     pub fn start_blocking(self) -> Result<ApiServer, StartError> {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
         let settings = Settings {
+            validation: self.validation,
             first_revision: self.first_revision,
             event_window: self.event_window,
             watch_queue: self.watch_queue,

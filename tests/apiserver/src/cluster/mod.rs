@@ -10,6 +10,7 @@
 pub(crate) mod apply;
 pub(crate) mod builtin;
 pub(crate) mod crd;
+mod defaults;
 pub(crate) mod delete;
 pub(crate) mod discovery;
 pub(crate) mod field_validation;
@@ -41,6 +42,7 @@ pub(crate) mod store;
 pub(crate) mod strategic;
 pub(crate) mod subresource;
 pub(crate) mod table;
+mod validation;
 pub(crate) mod watch;
 pub(crate) mod write;
 

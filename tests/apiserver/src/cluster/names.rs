@@ -14,6 +14,7 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 /// Why `name` is not sound, if it is not.
 pub(crate) fn refuse(name: &str, rule: NameRule) -> Option<String> {
     match rule {
+        NameRule::Label if name.contains('.') => Some("must not contain dots".to_owned()),
         NameRule::Label => bounded(name, 63).or_else(|| (!is_label(name)).then(|| LABEL.to_owned())),
         NameRule::Subdomain => {
             let sound = name.split('.').all(is_label);

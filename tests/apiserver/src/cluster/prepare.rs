@@ -132,6 +132,9 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     }
     match (&*kind.resource.group, &*kind.resource.plural) {
         ("", "pods") => body["status"] = json!({"phase": "Pending"}),
+        ("", "persistentvolumes") => {
+            body["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": timestamp(call.now)});
+        }
         ("", "namespaces") => {
             let asked = body.pointer("/spec/finalizers").and_then(Value::as_array);
             let mut finalizers = asked.cloned().unwrap_or_default();

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     /// Whether `metadata.managedFields` are kept.
     pub(crate) managed_fields: bool,
+    /// Whether objects that are not sound are refused.
+    pub(crate) validation: bool,
 }
 
 /// The whole state of the server.
@@ -138,6 +140,10 @@ impl Cluster {
     /// Whether it is noted who owns which fields.
     pub(super) fn keeps_owners(&self) -> bool {
         self.settings.managed_fields
+    }
+
+    pub(super) fn validates(&self) -> bool {
+        self.settings.validation
     }
 
     pub(super) fn queue_bound(&self) -> usize {

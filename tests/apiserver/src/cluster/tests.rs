@@ -23,8 +23,14 @@ use super::status::ApiError;
 use super::store::{Call, Cluster, Settings};
 use super::watch::{Drained, Opened, Start};
 
-const SETTINGS: Settings =
-    Settings { first_revision: 1_000, event_window: 100, watch_queue: 50, seed: 1, managed_fields: true };
+const SETTINGS: Settings = Settings {
+    first_revision: 1_000,
+    event_window: 100,
+    watch_queue: 50,
+    seed: 1,
+    managed_fields: true,
+    validation: false,
+};
 
 /// A store with the calls tests make of it.
 struct Bench {

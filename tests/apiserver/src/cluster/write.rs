@@ -66,11 +66,14 @@ impl Cluster {
         let name = member(&body, "name").to_owned();
         let mut causes = prepare::name_causes(kind, &name);
         // Set by the server, but for the client: it owns the label, and the defaults.
+        self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
         crd::complete(kind, &mut body);
         let owners = owners.unwrap_or_else(|| self.owners_of_new(call, &mut body));
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
+        self.admit(kind, &mut body, None);
+        causes.extend(self.faults_of(kind, &body, None));
         causes.extend(crd::judge(kind, &mut body, None));
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(&name), &causes));
@@ -155,12 +158,14 @@ impl Cluster {
     ) -> Result<Written, ApiError> {
         let kind = call.kind;
         let mut before = old.decode();
+        self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
         crd::complete(kind, &mut body);
         let owners = self.owners_after(call, &mut before, &mut body, told);
         if call.status {
             body = prepare::status_update(kind, &before, &body);
         }
+        self.admit(kind, &mut body, Some(&before));
         let status = call.status.then(|| body.get("status").cloned()).flatten();
         prepare::complete_update(call, &before, &mut body)?;
         if let (true, Some(root)) = (call.status, body.as_object_mut()) {
@@ -169,7 +174,8 @@ impl Cluster {
                 None => root.remove("status"),
             };
         }
-        let causes = crd::judge(kind, &mut body, Some(&before));
+        let mut causes = if call.status { Vec::new() } else { self.faults_of(kind, &body, Some(&before)) };
+        causes.extend(crd::judge(kind, &mut body, Some(&before)));
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
         }

@@ -14,7 +14,14 @@ use crate::cluster::store::{Call, Cluster, Settings};
 type View = BTreeMap<String, Vec<u8>>;
 
 fn settings() -> Settings {
-    Settings { first_revision: 1_000, event_window: 100, watch_queue: 50, seed: 1, managed_fields: false }
+    Settings {
+        first_revision: 1_000,
+        event_window: 100,
+        watch_queue: 50,
+        seed: 1,
+        managed_fields: false,
+        validation: true,
+    }
 }
 
 fn view(cluster: &Cluster) -> View {

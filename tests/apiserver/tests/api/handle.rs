@@ -84,7 +84,8 @@ fn equal_seeds_give_equal_uids_and_names() {
     let make = || {
         let server = server();
         let made = server
-            .create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}}))
+            .create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"},
+                "spec": {"containers": [{"name": "c", "image": "i"}]}}))
             .unwrap();
         (made["metadata"]["uid"].clone(), made["metadata"]["name"].clone())
     };
@@ -135,7 +136,7 @@ fn all_direct_calls_go_through_the_rules_of_the_api() {
     stale["metadata"]["resourceVersion"] = json!("1");
     assert_eq!(server.update(stale).unwrap_err().code(), 409);
     assert_eq!(server.update(made.clone()).unwrap(), made, "nothing changed, the old version");
-    server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}})).unwrap();
+    server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})).unwrap();
     let running =
         server.merge_patch("pods/status", "default", "p", &json!({"status": {"phase": "Running"}})).unwrap();
     assert_eq!(running["status"]["phase"], "Running");

@@ -6,6 +6,7 @@ mod access;
 mod admin;
 mod apply;
 mod bodies;
+mod built_in;
 mod chaos;
 mod client;
 mod command;

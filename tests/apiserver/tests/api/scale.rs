@@ -13,7 +13,7 @@ fn ten_thousand_pods_are_listed_whole_and_in_pages() {
     for number in 0..10_000 {
         let name = format!("pod-{number:05}");
         server
-            .create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {}}))
+            .create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}))
             .unwrap();
     }
     let whole = get(&server, "/api/v1/pods").json();

@@ -13,7 +13,11 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 #[test]
 fn api_22_a_created_object_has_what_the_server_sets() {
     let server = server();
-    let made = post(&server, PODS, &json!({"metadata": {"name": "a"}, "spec": {"containers": []}}));
+    let made = post(
+        &server,
+        PODS,
+        &json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}),
+    );
     let pod = made.json();
     assert_eq!((made.code, &pod["kind"], &pod["apiVersion"]), (201, &json!("Pod"), &json!("v1")));
     let metadata = &pod["metadata"];
@@ -21,7 +25,11 @@ fn api_22_a_created_object_has_what_the_server_sets() {
     assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
     assert_eq!(metadata["creationTimestamp"].as_str().unwrap().len(), "2026-01-01T00:00:00Z".len());
     assert_eq!(metadata["resourceVersion"], server.revision().to_string());
-    let again = post(&server, PODS, &json!({"metadata": {"name": "a"}}));
+    let again = post(
+        &server,
+        PODS,
+        &json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}),
+    );
     assert_eq!((again.code, &again.json()["reason"]), (409, &json!("AlreadyExists")));
 }
 
@@ -52,7 +60,7 @@ fn api_23_an_update_must_know_the_current_version() {
 #[test]
 fn api_24_a_status_has_an_endpoint_of_its_own() {
     let server = server();
-    server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}})).unwrap();
+    server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})).unwrap();
     let patched =
         merge_patch(&server, &format!("{PODS}/a/status"), &json!({"status": {"phase": "Running"}})).json();
     assert_eq!(
@@ -90,7 +98,7 @@ fn api_25_a_patch_says_in_which_language_it_is() {
 fn api_26_a_delete_answers_what_its_kind_answers() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
-    server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}})).unwrap();
+    server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})).unwrap();
     let map = delete(&server, &format!("{MAPS}/a"));
     let status = map.json();
     assert_eq!((map.code, &status["kind"], &status["status"]), (200, &json!("Status"), &json!("Success")));

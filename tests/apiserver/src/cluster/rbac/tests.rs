@@ -7,7 +7,14 @@ use crate::cluster::store::{Call, Cluster, Settings};
 
 fn cluster() -> Cluster {
     Cluster::new(
-        Settings { first_revision: 10, event_window: 10, watch_queue: 10, seed: 1, managed_fields: true },
+        Settings {
+            first_revision: 10,
+            event_window: 10,
+            watch_queue: 10,
+            seed: 1,
+            managed_fields: true,
+            validation: true,
+        },
         0,
     )
 }

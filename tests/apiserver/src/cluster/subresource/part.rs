@@ -120,10 +120,33 @@ impl Cluster {
         if part == Part::Finalize {
             return self.finalize_namespace(call, &old, merged);
         }
-        // The conditions of an approval are status; the rest is spec.
-        let call = Call { status: part == Part::Approval, ..call.clone() };
-        let Written { object, .. } = self.store_update(&call, &old, merged, None)?;
-        Ok(object)
+        if part == Part::Approval {
+            // The conditions of an approval are status.
+            let call = Call { status: true, ..call.clone() };
+            let Written { object, .. } = self.store_update(&call, &old, merged, None)?;
+            return Ok(object);
+        }
+        Ok(self.store_part(call, &old, merged))
+    }
+
+    /// Stores a part of a pod: what an update may not change, its own endpoint may.
+    fn store_part(&mut self, call: &Call<'_>, old: &Arc<Object>, mut merged: Value) -> Arc<Object> {
+        let mut before = old.decode();
+        self.complete(call.kind, &mut merged);
+        let owners = self.owners_after(call, &mut before, &mut merged, None);
+        if before == merged {
+            return Arc::clone(old);
+        }
+        if before["spec"] != merged["spec"] {
+            prepare::raise_generation(&mut merged);
+        }
+        owners.write(&mut merged);
+        if call.dry_run {
+            return Arc::new(Object::encode(call.kind, merged, old.revision));
+        }
+        let key = call.kind.key(call.namespace, call.name);
+        let event = self.commit(call.kind, &key, Some(merged));
+        Arc::clone(event.new.as_ref().expect("a change has a state after it"))
     }
 
     /// Patches an object and writes one part of the result.

@@ -1,0 +1,133 @@
+//! Defaults of services: their type, addresses and ports.
+//!
+//! Answers: which cluster address and node ports does this service get? Nothing is ever sent to them.
+//! 1. Addresses and ports are handed out in order, past those in use, so that a run is repeatable.
+//! 2. What a service has once it keeps, unless its author changes it.
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::path::put_missing;
+
+/// The network of cluster addresses, 10.0.0.0/24, as the real server of our tests is started with.
+const NETWORK: &str = "10.0.0.";
+const FIRST_HOST: u32 = 10;
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
+
+/// The services there are, looked at only when an address is needed.
+pub(super) struct Addresses<'a>(pub(super) &'a mut dyn FnMut() -> Vec<Value>);
+
+/// Writes the defaults of a service.
+pub(super) fn complete(service: &mut Value) {
+    let Some(spec) = service.get_mut("spec").filter(|spec| spec.is_object()) else { return };
+    put_missing(spec, "/sessionAffinity", "\"None\"");
+    put_missing(spec, "/type", "\"ClusterIP\"");
+    put_missing(spec, "/ports/*/protocol", "\"TCP\"");
+    if spec["sessionAffinity"] == "ClientIP" {
+        put_missing(spec, "/sessionAffinityConfig", r#"{"clientIP":{"timeoutSeconds":10800}}"#);
+    }
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if port.get("targetPort").is_none() {
+            port["targetPort"] = port["port"].clone();
+        }
+    }
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if kind == "ExternalName" {
+        return;
+    }
+    put_missing(spec, "/internalTrafficPolicy", "\"Cluster\"");
+    if kind == "LoadBalancer" {
+        put_missing(spec, "/allocateLoadBalancerNodePorts", "true");
+    }
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        put_missing(spec, "/externalTrafficPolicy", "\"Cluster\"");
+    }
+}
+
+/// Gives a service its addresses and ports.
+pub(super) fn admit(service: &mut Value, old: Option<&Value>, addresses: &mut Addresses<'_>) {
+    let Some(spec) = service.get_mut("spec").filter(|spec| spec.is_object()) else { return };
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if kind == "ExternalName" {
+        return;
+    }
+    if let Some(old) = old {
+        keep(spec, &old["spec"]);
+    }
+    put_missing(spec, "/ipFamilies", r#"["IPv4"]"#);
+    put_missing(spec, "/ipFamilyPolicy", "\"SingleStack\"");
+    allocate(spec, &kind, addresses);
+}
+
+/// Takes over what was allocated for the stored service, port by port.
+fn keep(spec: &mut Value, old: &Value) {
+    if old["type"] == "ExternalName" {
+        return;
+    }
+    for name in ["clusterIP", "clusterIPs"] {
+        if spec.get(name).is_none()
+            && old.get(name).is_some()
+            && spec.get("clusterIP").is_none_or(|ip| *ip == old["clusterIP"])
+        {
+            spec[name] = old[name].clone();
+        }
+    }
+    if old["clusterIP"] != spec["clusterIP"] && spec["clusterIPs"] == old["clusterIPs"] {
+        spec["clusterIPs"] = json!([spec["clusterIP"]]);
+    }
+    if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+        return;
+    }
+    let known = old["ports"].as_array().cloned().unwrap_or_default();
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        let same =
+            known.iter().find(|known| known["port"] == port["port"] && known["protocol"] == port["protocol"]);
+        if let (None, Some(node)) = (port.get("nodePort"), same.and_then(|same| same.get("nodePort"))) {
+            port["nodePort"] = node.clone();
+        }
+    }
+}
+
+fn allocate(spec: &mut Value, kind: &str, addresses: &mut Addresses<'_>) {
+    let unset = |spec: &Value| spec["clusterIP"].as_str().is_none_or(str::is_empty);
+    let wants_ports = matches!(kind, "NodePort") || spec["allocateLoadBalancerNodePorts"] == true;
+    let portless =
+        spec["ports"].as_array().is_some_and(|ports| ports.iter().any(|port| port.get("nodePort").is_none()));
+    if unset(spec) || (wants_ports && portless) {
+        let others = (addresses.0)();
+        if unset(spec) {
+            let used: BTreeSet<&str> =
+                others.iter().filter_map(|other| other["spec"]["clusterIP"].as_str()).collect();
+            let free = (FIRST_HOST..).map(address).find(|address| !used.contains(address.as_str()));
+            spec["clusterIP"] = json!(free.unwrap_or_default());
+        }
+        if wants_ports {
+            hand_out_ports(spec, &others);
+        }
+    }
+    if spec.get("clusterIPs").is_none() {
+        spec["clusterIPs"] = json!([spec["clusterIP"]]);
+    }
+}
+
+/// The address of a host; past the first network the next ones follow.
+fn address(host: u32) -> String {
+    match host / 256 {
+        0 => format!("{NETWORK}{host}"),
+        net => format!("10.0.{net}.{}", host % 256),
+    }
+}
+
+fn hand_out_ports(spec: &mut Value, others: &[Value]) {
+    let ports = |value: &Value| value["ports"].as_array().cloned().unwrap_or_default();
+    let all = others.iter().flat_map(|other| ports(&other["spec"])).chain(ports(spec));
+    let mut used: BTreeSet<i64> = all.filter_map(|port| port["nodePort"].as_i64()).collect();
+    for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if port["nodePort"].as_i64().is_none_or(|port| port == 0)
+            && let Some(free) = NODE_PORTS.clone().find(|port| !used.contains(port))
+        {
+            used.insert(free);
+            port["nodePort"] = json!(free);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The table of defaults that are always the same.
+//!
+//! Answers: which paths of which kind get which value? A row is a path (see `path.rs`) and a JSON text.
+//! 1. Rows of a kind are written in their order, so a row may build on one before it.
+//! 2. Rows of a pod's spec are relative to it, and hold for pods and for every template of them.
+type Rows = &'static [(&'static str, &'static str)];
+
+pub(super) const POD_SPEC: Rows = &[
+    ("/restartPolicy", "\"Always\""),
+    ("/terminationGracePeriodSeconds", "30"),
+    ("/dnsPolicy", "\"ClusterFirst\""),
+    ("/securityContext", "{}"),
+    ("/schedulerName", "\"default-scheduler\""),
+    ("/volumes/*/configMap/defaultMode", "420"),
+    ("/volumes/*/secret/defaultMode", "420"),
+    ("/volumes/*/downwardAPI/defaultMode", "420"),
+    ("/volumes/*/downwardAPI/items/*/fieldRef/apiVersion", "\"v1\""),
+    ("/volumes/*/projected/defaultMode", "420"),
+    ("/volumes/*/projected/sources/*/serviceAccountToken/expirationSeconds", "3600"),
+    ("/volumes/*/projected/sources/*/downwardAPI/items/*/fieldRef/apiVersion", "\"v1\""),
+    ("/volumes/*/hostPath/type", "\"\""),
+    ("/volumes/*/iscsi/iscsiInterface", "\"default\""),
+    ("/volumes/*/azureDisk/cachingMode", "\"ReadWrite\""),
+];
+/// Relative to one container.
+pub(super) const CONTAINER: Rows = &[
+    ("/resources", "{}"),
+    ("/terminationMessagePath", "\"/dev/termination-log\""),
+    ("/terminationMessagePolicy", "\"File\""),
+    ("/ports/*/protocol", "\"TCP\""),
+    ("/env/*/valueFrom/fieldRef/apiVersion", "\"v1\""),
+    ("/lifecycle/*/httpGet/path", "\"/\""),
+    ("/lifecycle/*/httpGet/scheme", "\"HTTP\""),
+];
+/// Relative to one probe.
+pub(super) const PROBE: Rows = &[
+    ("/httpGet/path", "\"/\""),
+    ("/httpGet/scheme", "\"HTTP\""),
+    ("/grpc/service", "\"\""),
+    ("/timeoutSeconds", "1"),
+    ("/periodSeconds", "10"),
+    ("/successThreshold", "1"),
+    ("/failureThreshold", "3"),
+];
+
+const REPLICAS: (&str, &str) = ("/spec/replicas", "1");
+const DEPLOYMENT: Rows = &[
+    REPLICAS,
+    ("/spec/strategy", r#"{"type":"RollingUpdate"}"#),
+    ("/spec/strategy/type", "\"RollingUpdate\""),
+    ("/spec/revisionHistoryLimit", "10"),
+    ("/spec/progressDeadlineSeconds", "600"),
+];
+const STATEFUL_SET: Rows = &[
+    REPLICAS,
+    ("/spec/podManagementPolicy", "\"OrderedReady\""),
+    ("/spec/updateStrategy", "{}"),
+    ("/spec/updateStrategy/type", "\"RollingUpdate\""),
+    ("/spec/revisionHistoryLimit", "10"),
+    ("/spec/persistentVolumeClaimRetentionPolicy", "{}"),
+    ("/spec/persistentVolumeClaimRetentionPolicy/whenDeleted", "\"Retain\""),
+    ("/spec/persistentVolumeClaimRetentionPolicy/whenScaled", "\"Retain\""),
+    ("/spec/volumeClaimTemplates/*/kind", "\"PersistentVolumeClaim\""),
+    ("/spec/volumeClaimTemplates/*/apiVersion", "\"v1\""),
+    ("/spec/volumeClaimTemplates/*/spec/volumeMode", "\"Filesystem\""),
+    ("/spec/volumeClaimTemplates/*/status", r#"{"phase":"Pending"}"#),
+];
+const DAEMON_SET: Rows = &[
+    ("/spec/updateStrategy", "{}"),
+    ("/spec/updateStrategy/type", "\"RollingUpdate\""),
+    ("/spec/revisionHistoryLimit", "10"),
+];
+const JOB: Rows = &[
+    ("/spec/backoffLimit", "6"),
+    ("/spec/manualSelector", "false"),
+    ("/spec/completionMode", "\"NonIndexed\""),
+    ("/spec/suspend", "false"),
+    ("/spec/podReplacementPolicy", "\"TerminatingOrFailed\""),
+];
+const CRON_JOB: Rows = &[
+    ("/spec/concurrencyPolicy", "\"Allow\""),
+    ("/spec/suspend", "false"),
+    ("/spec/jobTemplate/metadata", "{}"),
+    ("/spec/jobTemplate/spec/template/metadata", "{}"),
+    ("/spec/successfulJobsHistoryLimit", "3"),
+    ("/spec/failedJobsHistoryLimit", "1"),
+];
+const AUTOSCALER: Rows = &[
+    ("/spec/minReplicas", "1"),
+    (
+        "/spec/metrics",
+        r#"[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":80}}}]"#,
+    ),
+    ("/spec/behavior/scaleUp", "{}"),
+    ("/spec/behavior/scaleUp/stabilizationWindowSeconds", "0"),
+    ("/spec/behavior/scaleUp/selectPolicy", "\"Max\""),
+    (
+        "/spec/behavior/scaleUp/policies",
+        r#"[{"type":"Pods","value":4,"periodSeconds":15},{"type":"Percent","value":100,"periodSeconds":15}]"#,
+    ),
+    ("/spec/behavior/scaleDown", "{}"),
+    ("/spec/behavior/scaleDown/selectPolicy", "\"Max\""),
+    ("/spec/behavior/scaleDown/policies", r#"[{"type":"Percent","value":100,"periodSeconds":15}]"#),
+];
+const CSI_DRIVER: Rows = &[
+    ("/spec", "{}"),
+    ("/spec/attachRequired", "true"),
+    ("/spec/podInfoOnMount", "false"),
+    ("/spec/volumeLifecycleModes", r#"["Persistent"]"#),
+    ("/spec/storageCapacity", "false"),
+    ("/spec/fsGroupPolicy", "\"ReadWriteOnceWithFSType\""),
+    ("/spec/requiresRepublish", "false"),
+    ("/spec/seLinuxMount", "false"),
+];
+const WEBHOOKS: Rows = &[
+    ("/webhooks/*/rules/*/scope", "\"*\""),
+    ("/webhooks/*/clientConfig/service/port", "443"),
+    ("/webhooks/*/failurePolicy", "\"Fail\""),
+    ("/webhooks/*/matchPolicy", "\"Equivalent\""),
+    ("/webhooks/*/namespaceSelector", "{}"),
+    ("/webhooks/*/objectSelector", "{}"),
+    ("/webhooks/*/timeoutSeconds", "10"),
+];
+const MUTATING_WEBHOOKS: Rows = &[
+    ("/webhooks/*/rules/*/scope", "\"*\""),
+    ("/webhooks/*/clientConfig/service/port", "443"),
+    ("/webhooks/*/failurePolicy", "\"Fail\""),
+    ("/webhooks/*/matchPolicy", "\"Equivalent\""),
+    ("/webhooks/*/namespaceSelector", "{}"),
+    ("/webhooks/*/objectSelector", "{}"),
+    ("/webhooks/*/timeoutSeconds", "10"),
+    ("/webhooks/*/reinvocationPolicy", "\"Never\""),
+];
+const NETWORK_POLICY: Rows =
+    &[("/spec/ingress/*/ports/*/protocol", "\"TCP\""), ("/spec/egress/*/ports/*/protocol", "\"TCP\"")];
+const VOLUME: Rows = &[
+    ("/spec/hostPath/type", "\"\""),
+    ("/spec/persistentVolumeReclaimPolicy", "\"Retain\""),
+    ("/spec/volumeMode", "\"Filesystem\""),
+];
+const SLICE: Rows =
+    &[("/endpoints/*/conditions", "{}"), ("/ports/*/name", "\"\""), ("/ports/*/protocol", "\"TCP\"")];
+const STORAGE_CLASS: Rows = &[("/reclaimPolicy", "\"Delete\""), ("/volumeBindingMode", "\"Immediate\"")];
+
+/// The rows of a kind, except those of pods inside it.
+pub(super) fn rows(group: &str, plural: &str) -> Rows {
+    match (group, plural) {
+        ("apps", "deployments") => DEPLOYMENT,
+        ("apps", "replicasets") | ("", "replicationcontrollers") => &[REPLICAS],
+        ("apps", "statefulsets") => STATEFUL_SET,
+        ("apps", "daemonsets") => DAEMON_SET,
+        ("batch", "jobs") => JOB,
+        ("batch", "cronjobs") => CRON_JOB,
+        ("autoscaling", "horizontalpodautoscalers") => AUTOSCALER,
+        ("", "secrets") => &[("/type", "\"Opaque\"")],
+        ("", "endpoints") => &[("/subsets/*/ports/*/protocol", "\"TCP\"")],
+        ("", "persistentvolumes") => VOLUME,
+        ("", "persistentvolumeclaims") => &[("/spec/volumeMode", "\"Filesystem\"")],
+        ("storage.k8s.io", "storageclasses") => STORAGE_CLASS,
+        ("storage.k8s.io", "csidrivers") => CSI_DRIVER,
+        ("scheduling.k8s.io", "priorityclasses") => &[("/preemptionPolicy", "\"PreemptLowerPriority\"")],
+        ("networking.k8s.io", "networkpolicies") => NETWORK_POLICY,
+        ("networking.k8s.io", "ingressclasses") => &[("/spec/parameters/scope", "\"Cluster\"")],
+        ("discovery.k8s.io", "endpointslices") => SLICE,
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => WEBHOOKS,
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => MUTATING_WEBHOOKS,
+        _ => &[],
+    }
+}
+
+/// Where a kind has the spec of its pods.
+pub(super) fn pod_spec(group: &str, plural: &str) -> Option<&'static str> {
+    match (group, plural) {
+        ("", "pods") => Some("/spec"),
+        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets")
+        | ("", "replicationcontrollers")
+        | ("batch", "jobs") => Some("/spec/template/spec"),
+        ("batch", "cronjobs") => Some("/spec/jobTemplate/spec/template/spec"),
+        ("", "podtemplates") => Some("/template/spec"),
+        _ => None,
+    }
+}

@@ -1,0 +1,96 @@
+//! What checks write to: a list of causes, each about one field.
+//!
+//! Answers: how is it told that a value is missing, wrong, not among those known, or there twice?
+//! 1. Values stand in a message as JSON: texts in quotes, everything else as it is.
+use serde_json::Value;
+
+use crate::cluster::status::Cause;
+
+pub(super) const NO_CHANGE: &str = "field is immutable";
+
+/// The causes found so far.
+#[derive(Debug, Default)]
+pub(super) struct Causes(Vec<Cause>);
+
+impl Causes {
+    pub(super) fn into_list(self) -> Vec<Cause> {
+        self.0
+    }
+
+    fn add(&mut self, reason: &'static str, field: &str, message: String) {
+        self.0.push(Cause { reason, message, field: field.to_owned() });
+    }
+
+    pub(super) fn required(&mut self, field: &str, why: &str) {
+        let message =
+            if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
+        self.add("FieldValueRequired", field, message);
+    }
+
+    pub(super) fn invalid(&mut self, field: &str, value: &Value, why: &str) {
+        self.add("FieldValueInvalid", field, format!("Invalid value: {value}: {why}"));
+    }
+
+    /// The same, with a value that is not written as this crate writes JSON.
+    pub(super) fn invalid_text(&mut self, field: &str, value: &str, why: &str) {
+        self.add("FieldValueInvalid", field, format!("Invalid value: {value}: {why}"));
+    }
+
+    pub(super) fn forbidden(&mut self, field: &str, why: &str) {
+        self.add("FieldValueForbidden", field, format!("Forbidden: {why}"));
+    }
+
+    pub(super) fn duplicate(&mut self, field: &str, value: &str) {
+        self.add("FieldValueDuplicate", field, format!("Duplicate value: {value:?}"));
+    }
+
+    pub(super) fn not_found(&mut self, field: &str, value: &str) {
+        self.add("FieldValueNotFound", field, format!("Not found: {value:?}"));
+    }
+
+    pub(super) fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
+        let known: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
+        let message = format!("Unsupported value: {value}: supported values: {}", known.join(", "));
+        self.add("FieldValueNotSupported", field, message);
+    }
+
+    /// A text that must be one of some; what is missing is left alone.
+    pub(super) fn one_of(&mut self, field: &str, value: Option<&Value>, known: &[&str]) {
+        if let Some(value) = value
+            && !value.as_str().is_some_and(|text| known.contains(&text))
+        {
+            self.unsupported(field, value, known);
+        }
+    }
+
+    pub(super) fn not_negative(&mut self, field: &str, value: Option<&Value>) {
+        if let Some(value) = value
+            && value.as_i64().is_some_and(|number| number < 0)
+        {
+            self.invalid(field, value, "must be greater than or equal to 0");
+        }
+    }
+
+    pub(super) fn port(&mut self, field: &str, value: &Value) {
+        if !value.as_i64().is_some_and(|port| (1..=65_535).contains(&port)) {
+            self.invalid(field, value, "must be between 1 and 65535, inclusive");
+        }
+    }
+
+    /// A member that may not change.
+    pub(super) fn unchanged(&mut self, field: &str, old: Option<&Value>, new: Option<&Value>) {
+        if old != new {
+            self.invalid(field, new.unwrap_or(&Value::Null), NO_CHANGE);
+        }
+    }
+}
+
+/// The elements of a list member.
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A text member, empty if it is missing.
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}

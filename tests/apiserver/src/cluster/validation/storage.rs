@@ -1,0 +1,149 @@
+//! Config maps, secrets, claims, volumes and their classes.
+//!
+//! Answers: is the data what the type promises, and what of it may still change?
+//! 1. Data marked immutable stays, and so does the mark.
+use serde_json::{Value, json};
+
+use super::causes::{Causes, list, text};
+
+const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const FROZEN: &str = "field is immutable when `immutable` is set";
+const CLAIM_FIXED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
+    match plural {
+        "configmaps" => {
+            for name in ["data", "binaryData"] {
+                keys(name, &body[name], causes);
+            }
+            for name in body["data"].as_object().into_iter().flat_map(|data| data.keys()) {
+                if body["binaryData"].get(name).is_some() {
+                    causes.invalid(
+                        &format!("data[{name}]"),
+                        &json!(name),
+                        "duplicate of key present in binaryData",
+                    );
+                }
+            }
+        }
+        "secrets" => secret(body, causes),
+        "persistentvolumeclaims" => claim(&body["spec"], causes),
+        "persistentvolumes" => volume(&body["spec"], causes),
+        "storageclasses" if text(body, "provisioner").is_empty() => causes.required("provisioner", ""),
+        "events" => event(body, causes),
+        _ => {}
+    }
+}
+
+fn keys(field: &str, data: &Value, causes: &mut Causes) {
+    for name in data.as_object().into_iter().flat_map(|data| data.keys()) {
+        let sound = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if !sound {
+            causes.invalid(&format!("{field}[{name}]"), &json!(name), KEY);
+        }
+    }
+}
+
+fn secret(body: &Value, causes: &mut Causes) {
+    keys("data", &body["data"], causes);
+    let has = |name: &str| body["data"].get(name).is_some();
+    match text(body, "type") {
+        "kubernetes.io/tls" => {
+            for name in ["tls.crt", "tls.key"].into_iter().filter(|name| !has(name)) {
+                causes.required(&format!("data[{name}]"), "");
+            }
+        }
+        "kubernetes.io/dockerconfigjson" if !has(".dockerconfigjson") => {
+            causes.required("data[.dockerconfigjson]", "")
+        }
+        "kubernetes.io/dockercfg" if !has(".dockercfg") => causes.required("data[.dockercfg]", ""),
+        "kubernetes.io/ssh-auth" if !has("ssh-privatekey") => causes.required("data[ssh-privatekey]", ""),
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            causes.required("data[username]", "");
+            causes.required("data[password]", "");
+        }
+        _ => {}
+    }
+}
+
+fn access_modes(spec: &Value, why: &str, causes: &mut Causes) {
+    if list(spec, "accessModes").is_empty() {
+        causes.required("spec.accessModes", why);
+    }
+    for mode in list(spec, "accessModes") {
+        causes.one_of("spec.accessModes", Some(mode), &MODES);
+    }
+}
+
+fn claim(spec: &Value, causes: &mut Causes) {
+    access_modes(spec, "at least 1 access mode is required", causes);
+    if spec.pointer("/resources/requests/storage").is_none() {
+        causes.required("spec.resources[storage]", "");
+    }
+}
+
+fn volume(spec: &Value, causes: &mut Causes) {
+    access_modes(spec, "", causes);
+    let capacity = spec.get("capacity").and_then(Value::as_object);
+    if capacity.is_none_or(serde_json::Map::is_empty) {
+        causes.required("spec.capacity", "");
+    }
+    if capacity.is_none_or(|capacity| !capacity.contains_key("storage")) {
+        causes.unsupported("spec.capacity", spec.get("capacity").unwrap_or(&Value::Null), &["storage"]);
+    }
+    let plain = [
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+    ];
+    let others = ["storageClassName", "volumeAttributesClassName", "volumeMode"];
+    let source = |name: &String| !plain.contains(&name.as_str()) && !others.contains(&name.as_str());
+    if !spec.as_object().is_some_and(|spec| spec.keys().any(source)) {
+        causes.required("spec", "must specify a volume type");
+    }
+}
+
+fn event(body: &Value, causes: &mut Causes) {
+    let about = text(&body["involvedObject"], "namespace");
+    let own = text(&body["metadata"], "namespace");
+    if !about.is_empty() && about != own {
+        causes.invalid("involvedObject.namespace", &json!(about), "does not match event.namespace");
+    }
+}
+
+pub(super) fn change(plural: &str, old: &Value, new: &Value, causes: &mut Causes) {
+    match plural {
+        "configmaps" | "secrets" => {
+            if plural == "secrets" {
+                causes.unchanged("type", old.get("type"), new.get("type"));
+            }
+            if old["immutable"] == true {
+                for name in ["immutable", "data", "binaryData"] {
+                    if old.get(name) != new.get(name) {
+                        causes.forbidden(name, FROZEN);
+                    }
+                }
+            }
+        }
+        "persistentvolumeclaims" => {
+            let fixed = |claim: &Value| {
+                let mut spec = claim["spec"].as_object().cloned().unwrap_or_default();
+                let free = ["resources", "volumeAttributesClassName"];
+                spec.retain(|name, _| !free.contains(&name.as_str()));
+                spec
+            };
+            let binds = old["spec"].get("volumeName").is_none() && new["spec"].get("volumeName").is_some();
+            if !binds && fixed(old) != fixed(new) {
+                causes.forbidden("spec", CLAIM_FIXED);
+            }
+            causes.unchanged("volumeMode", old["spec"].get("volumeMode"), new["spec"].get("volumeMode"));
+        }
+        _ => {}
+    }
+}
