@@ -3,7 +3,7 @@
 //! They answer: does it say where it is, can another shell break it, and does it end cleanly when it is asked to?
 #![cfg(all(unix, feature = "cli"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -65,6 +65,49 @@ fn the_command_says_where_it_is_and_writes_a_kubeconfig() {
     assert!(std::fs::read_to_string(&file).unwrap().contains(&running.addr.to_string()));
     assert!(running.ended_by("-INT"), "Ctrl-C is a clean end");
     std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// One request; the answer, as far as it came.
+fn ask(addr: SocketAddr, line: &str, body: &str) -> std::io::Result<String> {
+    let mut socket = TcpStream::connect(addr)?;
+    let length = body.len();
+    let head = format!(
+        "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {length}"
+    );
+    socket.write_all(format!("{head}\r\n\r\n{body}").as_bytes())?;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_kill_9_in_the_middle_of_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["--data-dir", directory.path().to_str().unwrap()];
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let running = Running::start(&arguments);
+    let addr = running.addr;
+    let writer = std::thread::spawn(move || {
+        let mut acknowledged = Vec::new();
+        for number in 0.. {
+            let name = format!("m{number}");
+            let body = format!(r#"{{"metadata": {{"name": "{name}"}}}}"#);
+            match ask(addr, &format!("POST {maps}"), &body) {
+                Ok(answer) if answer.starts_with("HTTP/1.1 201") => acknowledged.push(name),
+                _ => break,
+            }
+        }
+        acknowledged
+    });
+    while !ask(addr, &format!("GET {maps}/m20"), "").unwrap().starts_with("HTTP/1.1 200") {}
+    assert!(!running.ended_by("-KILL"));
+    let acknowledged = writer.join().unwrap();
+    let again = Running::start(&arguments);
+    let list = ask(again.addr, &format!("GET {maps}"), "").unwrap();
+    for name in acknowledged {
+        assert!(list.contains(&format!(r#""name":"{name}""#)), "{name} was acknowledged");
+    }
+    assert!(again.ended_by("-TERM"));
 }
 
 #[test]
