@@ -13,6 +13,9 @@ use super::object::{member, metadata_mut};
 use super::status::{ApiError, Cause, Named};
 use super::store::Call;
 
+/// Where a real server keeps its built-in types, as its refusals tell it.
+pub(crate) const SCHEME: &str = " in scheme \"pkg/runtime/scheme.go:111\"";
+
 /// The API's time stamp of this second.
 pub(crate) fn timestamp(now: i64) -> String {
     jiff::Timestamp::from_second(now).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
@@ -39,7 +42,7 @@ pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError>
     }
     if !given_version.is_empty() && given_version != kind.api_version() {
         let message = format!(
-            "{given_kind} in version {given_version:?} cannot be handled as a {}: no kind {given_kind:?} is registered for version {given_version:?}",
+            "{given_kind} in version {given_version:?} cannot be handled as a {}: no kind {given_kind:?} is registered for version {given_version:?}{SCHEME}",
             kind.kind
         );
         return Err(ApiError::bad_request(message));

@@ -229,6 +229,11 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
+    /// As `not_acceptable`, in the words for custom resources.
+    pub(crate) fn only_accepted(offered: &str) -> Self {
+        Self::new(406, "NotAcceptable", format!("only the following media types are accepted: {offered}"))
+    }
+
     /// A list was asked for in a form for one object.
     pub(crate) fn not_for_a_list() -> Self {
         let message = "you requested PartialObjectMetadata, but the requested object is a list";

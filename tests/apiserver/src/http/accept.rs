@@ -11,7 +11,9 @@ use crate::cluster::status::ApiError;
 
 use super::handle::Ask;
 
-const OFFERED: &str = "application/json, application/json;stream=watch";
+/// What a real server offers, for the words of a refusal.
+const OFFERED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const STREAMS: &str = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
 /// What kind of answer the form is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +27,14 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// 406 if the header allows nothing this server can write.
-fn form(header: Option<&str>, answer: Answer) -> Result<Form, ApiError> {
+fn form(header: Option<&str>, answer: Answer, custom: bool) -> Result<Form, ApiError> {
     let Some(header) = header.filter(|header| !header.trim().is_empty()) else { return Ok(Form::Full) };
     let chosen = header.split(',').find_map(|range| one(range, answer));
     chosen.ok_or_else(|| match answer {
         Answer::List if header.contains("as=PartialObjectMetadata;") => ApiError::not_for_a_list(),
-        _ => ApiError::not_acceptable(OFFERED),
+        _ if custom => ApiError::only_accepted(OFFERED),
+        Answer::Object => ApiError::not_acceptable(OFFERED),
+        Answer::List | Answer::Watch => ApiError::not_acceptable(&format!("{OFFERED}{STREAMS}")),
     })
 }
 
@@ -66,8 +70,8 @@ impl Ask {
     /// # Errors
     /// 406 if the header allows nothing this server can write, 400 for an unknown `includeObject`.
     pub(crate) fn form(&self, answer: Answer) -> Result<Form, ApiError> {
-        let Form::Table(table) = form(self.accept.as_deref(), answer)? else {
-            return form(self.accept.as_deref(), answer);
+        let Form::Table(table) = form(self.accept.as_deref(), answer, self.kind.custom)? else {
+            return form(self.accept.as_deref(), answer, self.kind.custom);
         };
         let include = match value(&self.query, "includeObject") {
             "" | "Metadata" => Include::Metadata,
@@ -108,7 +112,7 @@ mod tests {
             ),
             (Some("application/json;as=Table;v=v1;g=other"), Answer::List, None),
         ] {
-            assert_eq!(super::form(header, answer).ok(), form, "{header:?} {answer:?}");
+            assert_eq!(super::form(header, answer, false).ok(), form, "{header:?} {answer:?}");
         }
     }
 }

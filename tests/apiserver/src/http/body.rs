@@ -3,8 +3,8 @@
 //! Answers: what does this body say, or with which words is it refused? What it means is decided in the core.
 //! 1. Built-in kinds are read from JSON, YAML and protobuf, custom ones from JSON and YAML; other types are 415.
 //! 2. No content type means JSON, as for a real server.
-use serde_json::Value;
 use serde_json::error::Category;
+use serde_json::{Map, Value};
 
 use super::handle::Ask;
 use crate::cluster::field_validation::{self, Validation};
@@ -12,6 +12,9 @@ use crate::cluster::status::ApiError;
 use crate::protobuf::{self, Expected, Refused};
 use crate::yaml;
 
+/// The Go type that a real server reads a body's type with; it is in its refusals.
+const TYPE_OF_A_BODY: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 /// How many bytes of a body that is not understood its refusal quotes.
 const QUOTED: usize = 1_024;
 
@@ -28,8 +31,10 @@ impl Ask {
     pub(crate) fn object(&self) -> Result<(Value, Vec<String>), ApiError> {
         let validation = self.validation()?;
         match self.media_type() {
-            "" | "application/json" => field_validation::take_text(&self.kind, &self.body, validation)
-                .map_err(|error| unrecognized(&self.kind.kind, &json_words(&error), &self.body))?,
+            "" | "application/json" if is_object(&self.body) => {
+                field_validation::take_text(&self.kind, &self.body, validation)
+                    .map_err(|error| unrecognized(&self.kind.kind, &json_words(&error), &self.body))?
+            }
             _ => field_validation::take_value(&self.kind, self.json()?, validation),
         }
     }
@@ -52,8 +57,7 @@ impl Ask {
     pub(crate) fn json(&self) -> Result<Value, ApiError> {
         let kind = self.kind.kind.as_str();
         match self.media_type() {
-            "" | "application/json" => serde_json::from_slice(&self.body)
-                .map_err(|error| unrecognized(kind, &json_words(&error), &self.body)),
+            "" | "application/json" => json(&self.body).map_err(|why| unrecognized(kind, &why, &self.body)),
             "application/yaml" => {
                 yaml::decode(&self.body).map_err(|error| unrecognized(kind, &error, &self.body))
             }
@@ -89,6 +93,11 @@ fn unknown() -> ApiError {
     ))
 }
 
+/// Whether a JSON text can only be an object.
+fn is_object(body: &[u8]) -> bool {
+    body.trim_ascii_start().first() == Some(&b'{')
+}
+
 fn json_words(error: &serde_json::Error) -> String {
     let words = match error.classify() {
         Category::Eof => "unexpected end of JSON input".to_owned(),
@@ -97,10 +106,29 @@ fn json_words(error: &serde_json::Error) -> String {
     format!("couldn't get version/kind; json parse error: {words}")
 }
 
+/// A JSON object, or why it is none in the words of the decoder that looks for its type.
+fn json(body: &[u8]) -> Result<Value, String> {
+    let what = match serde_json::from_slice(body).map_err(|error| json_words(&error))? {
+        Value::Null => return Ok(Value::Object(Map::new())),
+        value @ Value::Object(_) => return Ok(value),
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+    };
+    let words = format!("json: cannot unmarshal {what} into Go value of type {TYPE_OF_A_BODY}");
+    Err(format!("couldn't get version/kind; json parse error: {words}"))
+}
+
 fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
-    let quoted: String = body.iter().take(QUOTED).map(|byte| format!("{byte:02x}")).collect();
-    let quoted = if quoted.is_empty() { "<empty>".to_owned() } else { quoted };
+    let start = &body[..body.len().min(QUOTED)];
+    let more = if body.len() > QUOTED { " ..." } else { "" };
+    let quoted = match start.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
     ApiError::bad_request(format!(
-        "the object provided is unrecognized (must be of type {kind}): {why} ({quoted})"
+        "the object provided is unrecognized (must be of type {kind}): {why} ({quoted}{more})"
     ))
 }

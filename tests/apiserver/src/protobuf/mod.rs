@@ -42,7 +42,7 @@ pub(crate) enum ProtobufError {
     TooDeep,
     #[error("proto: too many values")]
     TooMany,
-    #[error("no kind {kind:?} is registered for version {api_version:?}")]
+    #[error("no kind {kind:?} is registered for version {api_version:?}{}", crate::cluster::prepare::SCHEME)]
     UnknownKind { api_version: String, kind: String },
 }
 
