@@ -266,6 +266,13 @@ impl StatusBoard {
         !self.0.borrow().stopped
     }
 
+    /// What a source has counted so far.
+    pub(crate) fn counters(&self, source: &SourceId) -> SourceCounters {
+        let status = self.0.borrow();
+        let entry = status.sources.iter().find(|entry| entry.source == *source);
+        entry.map(|entry| entry.counters.clone()).unwrap_or_default()
+    }
+
     /// Changes one source's status; wakes the waiters only if `change` says that it matters to them.
     pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
         self.0.send_if_modified(|status| {

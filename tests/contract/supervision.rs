@@ -226,3 +226,17 @@ fn inf_10_after_a_shutdown_nothing_of_the_informer_asks_or_tells_any_more() {
         assert_eq!(watched.told.len(), 3);
     });
 }
+
+#[test]
+fn ref_29_a_sources_counters_go_on_where_a_dead_reflector_left_them() {
+    run_with(kill_at(Site::ReflectorReceived, 4), three, |world| async move {
+        live(&world).await;
+        world.streaming().await;
+        let source = world.informer.status().sources[0].clone();
+        assert_eq!(source.restarts, 1, "it died once");
+        assert_eq!(source.counters.relists_by.resumed, 1, "{:?}", source.counters);
+        let requests = world.server.requests();
+        let watches = requests.iter().filter(|request| request.starts_with("WATCH")).count();
+        assert_eq!(source.counters.watches, watches as u64, "{requests:?}");
+    });
+}

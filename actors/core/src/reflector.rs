@@ -162,6 +162,12 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
+    /// The same, which counts on from what another has counted: the life before, of the same source.
+    #[must_use]
+    pub fn counting_from(self, counters: SourceCounters) -> Self {
+        Self { counters, ..self }
+    }
+
     /// Begins with the first request; a second call does nothing. Spreading starts over time, and waiting for the
     /// list budget, is the caller's: it calls this late.
     pub fn start(&mut self, at: Moment) {

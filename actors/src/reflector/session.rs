@@ -93,7 +93,8 @@ impl<S: Body> Session<S> {
     fn new(spec: ReflectorSpec<S>, epoch: Epoch, resume: Option<ResourceVersion>) -> Self {
         Self {
             epoch,
-            machine: ListWatchMachine::new(spec.config.clone(), resume),
+            machine: ListWatchMachine::new(spec.config.clone(), resume)
+                .counting_from(spec.shared.board.counters(&spec.source)),
             source: Rc::from((spec.connect)()),
             chance: spec.shared.runtime.chance(),
             list: None,
