@@ -249,5 +249,6 @@ fn steady(line: &str) -> String {
     let text = replace(&text, r#"(resourceVersion"?: ?)"[0-9]+""#, "$1<version>");
     let text = replace(&text, r"^[EWI][0-9]{4} [0-9:.]+ +[0-9]+ [a-z_]+\.go:[0-9]+\]", "<klog>");
     let text = replace(&text, r"/tmp/[^ ]+", "<file>");
+    let text = replace(&text, r"[0-9:]{8}\.[0-9]{9} \+0000", "<time>");
     format!("{}{text}", " ".repeat(indent))
 }
