@@ -68,6 +68,8 @@ impl Row<'_> {
             namespace_field: rules.namespace_field,
             zero: zero.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
             columns: self.columns.iter().map(column).collect(),
+            deprecation: None,
+            terminating: false,
             definition: None,
         }
     }

@@ -66,6 +66,9 @@ impl Cluster {
         if call.dry_run {
             return Ok(Deleted { object: old, removed: true });
         }
+        if crd::is_definition(kind) {
+            return self.end_definition(call, &old);
+        }
         let before = old.decode();
         let grace = grace_of(kind, &before, options);
         let key = kind.key(call.namespace, call.name);
@@ -102,6 +105,9 @@ impl Cluster {
         let event = self.commit(kind, key, None);
         if kind.namespaced {
             self.finish_namespace(call.namespace, call.now);
+        }
+        if kind.custom {
+            self.finish_definition(kind, call.now);
         }
         event.revision
     }

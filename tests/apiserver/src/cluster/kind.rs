@@ -140,6 +140,10 @@ pub(crate) struct Kind {
     pub(crate) zero: String,
     /// The columns of its Table.
     pub(crate) columns: Vec<Column>,
+    /// What every client of this kind is warned of.
+    pub(crate) deprecation: Option<String>,
+    /// Whether its definition is going: nothing may be created.
+    pub(crate) terminating: bool,
     /// What the definition of a custom kind says of this version, if it has a schema.
     pub(crate) definition: Option<Arc<Definition>>,
 }

@@ -52,9 +52,14 @@ impl Cluster {
         owners: Option<Owners>,
     ) -> Result<Arc<Object>, ApiError> {
         let kind = call.kind;
-        if kind.custom && self.registry.preferred(&kind.resource).is_none() {
+        match self.registry.stored(&kind.storage) {
             // The definition went while this request was on its way.
-            return Err(ApiError::no_such_path());
+            None => return Err(ApiError::no_such_path()),
+            Some(current) if current.terminating => {
+                let why = "create not allowed while custom resource definition is terminating";
+                return Err(ApiError::forbidden(kind.named(member(&body, "name")), why));
+            }
+            Some(_) => {}
         }
         prepare::check_shape(kind, &mut body)?;
         prepare::check_namespace(call, &mut body)?;

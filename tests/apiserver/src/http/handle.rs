@@ -108,11 +108,13 @@ pub(crate) async fn handle(
         Err(error) => respond::barred(&error, plain),
         Ok(user) => {
             let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
+            let deprecated = deprecation(&world, &heard.route);
             let answer = answered(&request, payload, &world, user, heard).await;
             if changes {
                 world.settled().await;
             }
-            answer.unwrap_or_else(|error| respond::refusal(&error, plain))
+            let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain));
+            respond::warned(answer, &deprecated)
         }
     };
     let code = answer.status().as_u16();
@@ -208,6 +210,15 @@ fn version() -> serde_json::Value {
         "major": "1", "minor": "36", "gitVersion": "v1.36.2", "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "2026-06-09T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
         "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+    })
+}
+
+/// What a client of a deprecated version is warned of, be it answered or refused.
+fn deprecation(world: &World, route: &Route) -> Vec<String> {
+    let Route::Resource(target) = route else { return Vec::new() };
+    world.with(|inner| {
+        let kind = inner.cluster.registry.find(&target.group, &target.version, &target.plural);
+        kind.and_then(|kind| kind.deprecation.clone()).into_iter().collect()
     })
 }
 

@@ -116,14 +116,15 @@ fn api_09_items_of_built_ins_carry_no_type_and_those_of_custom_kinds_do() {
 }
 
 pub(crate) fn widgets() -> Value {
+    let any = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
         "spec": {
             "group": "example.com", "scope": "Namespaced",
             "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}},
-                         {"name": "v1beta1", "served": true, "storage": false}],
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}, "schema": any},
+                         {"name": "v1beta1", "served": true, "storage": false, "schema": any}],
         },
     })
 }

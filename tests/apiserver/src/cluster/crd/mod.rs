@@ -1,16 +1,19 @@
 //! Custom kinds: what a CustomResourceDefinition makes the server serve.
 //!
-//! Answers: which kinds does this definition add, and is it sound enough to be served? Schemas are not enforced.
+//! Answers: which kinds does this definition add, what does it add to their objects, and what is wrong with either?
 //! 1. A sound definition is served from the moment it is stored, one `Kind` per served version.
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
-//! Next: `delete.rs` takes a definition's objects away with it.
+//! Next: `check.rs` and `structural.rs` judge definitions, `definition.rs` acts for one version, `ending.rs` for its end.
 mod cel_library;
+mod check;
 mod defaults;
 mod definition;
+mod ending;
 mod format;
 mod lists;
 mod rules;
+mod structural;
 mod validate;
 
 use std::sync::Arc;
@@ -18,8 +21,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kind::{Column, GenerationRule, Kind, NameRule, ResourceId, Rules, Subresource};
-use super::object::{member, set_type};
+use super::object::set_type;
 use super::prepare;
+use super::registry::priority;
 use super::status::Cause;
 use super::store::{Call, Cluster};
 use super::subresource::ScalePaths;
@@ -52,8 +56,11 @@ fn texts(definition: &Value, at: &str) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Fills in what a client left out of a custom object.
+/// Fills in what a client left out of a definition or a custom object.
 pub(crate) fn complete(kind: &Kind, body: &mut Value) {
+    if is_definition(kind) {
+        check::complete(body);
+    }
     if let Some(definition) = &kind.definition {
         definition.complete(body);
     }
@@ -64,37 +71,15 @@ pub(crate) fn complete(kind: &Kind, body: &mut Value) {
 /// `old` is the stored state it replaces; what did not change since is not judged again.
 pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<Cause> {
     if is_definition(kind) {
-        return check(body).err().into_iter().collect();
+        if old.is_none() {
+            body["status"] = first_status(body);
+        }
+        return check::causes(body);
     }
     let Some(definition) = &kind.definition else { return Vec::new() };
     // A schema may ask for them, and the stored state has them not.
     set_type(body, &kind.api_version(), &kind.kind);
     definition.judge(body, old)
-}
-
-/// Finds the first thing that keeps a definition from being served.
-pub(crate) fn check(definition: &Value) -> Result<(), Cause> {
-    for at in ["group", "names/plural", "names/kind", "scope"] {
-        if text(definition, &format!("/spec/{at}")).is_empty() {
-            return Err(Cause::required(&format!("spec.{}", at.replace('/', ".")), ""));
-        }
-    }
-    let expected = format!("{}.{}", text(definition, "/spec/names/plural"), text(definition, "/spec/group"));
-    if member(definition, "name") != expected {
-        let why = "must be spec.names.plural+\".\"+spec.group";
-        return Err(Cause::invalid("metadata.name", member(definition, "name"), why));
-    }
-    if !matches!(text(definition, "/spec/scope"), "Namespaced" | "Cluster") {
-        let message = "Unsupported value: supported values: \"Cluster\", \"Namespaced\"".to_owned();
-        return Err(Cause { reason: "FieldValueNotSupported", message, field: "spec.scope".into() });
-    }
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let stored = versions.into_iter().flatten().filter(|version| version["storage"] == json!(true)).count();
-    if stored != 1 {
-        let why = "must have exactly one version marked as storage version";
-        return Err(Cause::invalid("spec.versions", "", why));
-    }
-    Ok(())
 }
 
 /// The kinds a sound definition adds, the stored version first.
@@ -134,6 +119,8 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         namespace_field: true,
         zero: String::new(),
         columns: columns(version),
+        deprecation: deprecation(definition, version),
+        terminating: definition.pointer("/metadata/deletionTimestamp").is_some(),
         definition: Definition::of_version(version).map(Arc::new),
     }
 }
@@ -193,20 +180,49 @@ fn columns(version: &Value) -> Vec<Column> {
     columns
 }
 
-fn status(definition: &Value, now: i64) -> Value {
-    let condition = |name: &str, reason: &str, message: &str| {
-        json!({"type": name, "status": "True", "reason": reason, "message": message,
-            "lastTransitionTime": prepare::timestamp(now)})
+/// What clients of a deprecated version are warned of.
+fn deprecation(definition: &Value, version: &Value) -> Option<String> {
+    if version["deprecated"] != json!(true) {
+        return None;
+    }
+    let name = |version: &Value| version["name"].as_str().unwrap_or_default().to_owned();
+    if let Some(warning) = version["deprecationWarning"].as_str() {
+        return Some(warning.to_owned());
+    }
+    let (group, kind) = (text(definition, "/spec/group"), text(definition, "/spec/names/kind"));
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let current = |other: &&Value| {
+        let better = priority(&name(other)) < priority(&name(version));
+        better && other["served"] == json!(true) && other["deprecated"] != json!(true)
     };
-    let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
+    let best = versions.into_iter().flatten().filter(current).min_by_key(|other| priority(&name(other)));
+    let instead = best.map_or_else(String::new, |best| format!("; use {group}/{} {kind}", name(best)));
+    Some(format!("{group}/{} {kind} is deprecated{instead}", name(version)))
+}
+
+fn stored_versions(definition: &Value) -> Vec<&Value> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let stored = versions.into_iter().flatten().filter(|version| version["storage"] == json!(true));
-    let stored: Vec<&Value> = stored.map(|version| &version["name"]).collect();
+    stored.map(|version| &version["name"]).collect()
+}
+
+/// The status of a definition before its names are accepted.
+fn first_status(definition: &Value) -> Value {
+    json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored_versions(definition)})
+}
+
+fn condition(name: &str, reason: &str, message: &str, now: i64) -> Value {
+    json!({"type": name, "status": "True", "reason": reason, "message": message,
+        "lastTransitionTime": prepare::timestamp(now)})
+}
+
+fn status(definition: &Value, now: i64) -> Value {
+    let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
     json!({
-        "acceptedNames": names, "storedVersions": stored,
+        "acceptedNames": names, "storedVersions": stored_versions(definition),
         "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+            condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
         ],
     })
 }
@@ -220,12 +236,11 @@ impl Cluster {
         let (group, plural) = (text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));
         let resource = ResourceId::new(group, plural);
         self.registry.replace(&resource, kinds);
-        if definition.pointer("/status/conditions").is_none() {
+        if definition.pointer("/status/conditions").is_none_or(Value::is_null) {
             let mut before = definition.clone();
             definition["status"] = status(&definition, call.now);
             // The versions that are stored are noted at the creation, and by nobody.
-            before["status"] = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""},
-                "storedVersions": definition["status"]["storedVersions"]});
+            before["status"] = first_status(&definition);
             self.own_status(call, before, &mut definition);
             self.commit(call.kind, key, Some(definition));
         }

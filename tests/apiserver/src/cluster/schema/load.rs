@@ -118,7 +118,7 @@ impl Loader {
             _ if !source.properties.is_empty() => Shape::Object(self.object(source)),
             _ => Shape::Any,
         };
-        Type { shape, nullable: source.nullable, values: source.values.clone() }
+        Type { shape, nullable: source.nullable }
     }
 
     fn object(&mut self, source: &Source) -> Object {

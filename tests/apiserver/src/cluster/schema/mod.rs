@@ -7,7 +7,6 @@
 //! 3. Built-in types are unpacked once per process, at the first question, not when a server starts.
 //!
 //! Next: `model.rs` is the arena, `source.rs` reads JSON schema text, `load.rs` makes types of it, `builtin.rs` has ours.
-#![allow(dead_code, reason = "the checks, defaults and merges that read these types land one by one")]
 pub(crate) mod builtin;
 pub(crate) mod decode;
 pub(crate) mod fault;

@@ -42,8 +42,6 @@ pub(crate) struct Type {
     pub(crate) shape: Shape,
     /// Whether null is a value of this type (custom kinds; a null of a built-in means absent).
     pub(crate) nullable: bool,
-    /// The values allowed, if they are counted.
-    pub(crate) values: Vec<Value>,
 }
 
 /// The four shapes of values.
@@ -195,6 +193,7 @@ impl Type {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn list(&self) -> Option<&List> {
         match &self.shape {
             Shape::List(list) => Some(list),
