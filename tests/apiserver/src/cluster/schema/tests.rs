@@ -1,3 +1,7 @@
+//! The schema model against documents small enough to read, and against the data of the real server.
+//!
+//! Answers: is a type found where a document says it is, with its lists, keys and defaults? Decoding and validation by
+//! these types are tested beside `decode.rs` and in `crd/`.
 use serde_json::json;
 
 use super::builtin;
