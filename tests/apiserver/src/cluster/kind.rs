@@ -175,14 +175,14 @@ impl Kind {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
-    /// The plural resource with a name, for refusals.
+    /// The plural resource with a name, for refusals; they name the group things are stored in, as a real server's.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> Named<'a> {
-        Named { group: &self.resource.group, kind: &self.resource.plural, name }
+        Named { group: &self.storage.group, kind: &self.resource.plural, name }
     }
 
     /// The Kind with a name, for 422.
     pub(crate) fn named_kind<'a>(&'a self, name: &'a str) -> Named<'a> {
-        Named { group: &self.resource.group, kind: &self.kind, name }
+        Named { group: &self.storage.group, kind: &self.kind, name }
     }
 
     /// The store's key: its byte order is the order of lists.

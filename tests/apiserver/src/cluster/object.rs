@@ -1,9 +1,9 @@
 //! One stored object: its JSON encoded once, and the few values that are asked for without decoding it.
 //!
 //! Answers: what are the bytes of this object, and what do selectors see of it? It is never changed: a write makes a new one.
-//! 1. `body` is a JSON object without `kind` and `apiVersion` (lists of built-ins want it so; the rest put a prefix before it).
+//! 1. `body` is a JSON object in the stored shape (`convert.rs`), without `kind` and `apiVersion` (lists of built-ins want it so; the rest put a prefix before it).
 //! 2. `metadata.resourceVersion` in `body` equals `revision`.
-//! 3. `fields` stand in the order of `Kind::fields`.
+//! 3. `fields` stand in the order of `Kind::fields` of the kind it is stored as.
 //!
 //! Next: `history.rs`, where objects become events.
 use std::sync::OnceLock;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::convert;
 use super::kind::Kind;
 
 /// An immutable object with its encoding.
@@ -39,6 +40,7 @@ impl Object {
     pub(crate) fn encode(kind: &Kind, mut value: Value, revision: u64) -> Self {
         set_version(&mut value, revision);
         drop_type(&mut value);
+        convert::into_stored(kind, &mut value);
         let labels = match value.pointer("/metadata/labels") {
             Some(Value::Object(map)) => {
                 map.iter().map(|(name, value)| (name.as_str().into(), text(value))).collect()
@@ -51,24 +53,30 @@ impl Object {
             uid: member(&value, "uid").into(),
             revision,
             labels,
-            fields: kind
-                .fields
-                .iter()
-                .map(|(_, at)| value.pointer(at).map(text).unwrap_or_default())
+            fields: convert::stored_fields(kind)
+                .into_iter()
+                .map(|at| value.pointer(at).map(text).unwrap_or_default())
                 .collect(),
             body: exact(serde_json::to_vec(&Stored(&value)).expect("a JSON value always encodes")),
             metadata_only: OnceLock::new(),
         }
     }
 
-    /// The object as a JSON value, without `kind` and `apiVersion`. Costs a parse.
+    /// The object in its stored shape as a JSON value, without `kind` and `apiVersion`. Costs a parse.
     pub(crate) fn decode(&self) -> Value {
         serde_json::from_slice(&self.body).expect("the body was encoded by this crate")
     }
 
+    /// The object in the shape of this kind, without `kind` and `apiVersion`.
+    pub(crate) fn decode_in(&self, kind: &Kind) -> Value {
+        let mut value = self.decode();
+        convert::from_stored(kind, &mut value);
+        value
+    }
+
     /// The object as a JSON value with its `kind` and `apiVersion`.
     pub(crate) fn decode_as(&self, kind: &Kind) -> Value {
-        let mut value = self.decode();
+        let mut value = self.decode_in(kind);
         set_type(&mut value, &kind.api_version(), &kind.kind);
         value
     }

@@ -1,14 +1,17 @@
 //! The forms in which an object leaves the server: whole, its metadata only, or as the row of a Table.
 //!
 //! Answers: which bytes stand for this object in a list, a watch line, an answer? It does not know HTTP.
-//! 1. An object's own bytes are copied, never encoded again.
+//! 1. An object's own bytes are copied; only a kind stored in another shape is encoded again (`convert.rs`).
 //! 2. `Form::Metadata` is `PartialObjectMetadata` of meta.k8s.io/v1, in lists, watches and bookmarks alike.
 //! 3. A Table has its columns before its rows; one object alone is a Table of one row.
 //!
 //! Next: `http/accept.rs` reads the form from the Accept header.
+use std::borrow::Cow;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
+use super::convert;
 use super::kind::Kind;
 use super::object::Object;
 use super::printer::TableForm;
@@ -22,10 +25,10 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    fn body(self, object: &Object) -> &Bytes {
+    fn body<'a>(self, kind: &Kind, object: &'a Object) -> Cow<'a, [u8]> {
         match self {
-            Self::Full => &object.body,
-            Self::Metadata | Self::Table(_) => object.metadata_only(),
+            Self::Full => convert::body(kind, object),
+            Self::Metadata | Self::Table(_) => Cow::Borrowed(object.metadata_only()),
         }
     }
 
@@ -53,12 +56,12 @@ impl Form {
     pub(crate) fn put_item(self, out: &mut BytesMut, kind: &Kind, prefix: &str, object: &Object) {
         match self {
             Self::Table(table) => out.put_slice(table.row(kind, object).as_bytes()),
-            _ => put_with_prefix(out, prefix, self.body(object)),
+            _ => put_with_prefix(out, prefix, &self.body(kind, object)),
         }
     }
 
-    pub(crate) fn item_len(self, prefix: &str, object: &Object) -> usize {
-        self.body(object).len() + prefix.len()
+    pub(crate) fn item_len(self, kind: &Kind, prefix: &str, object: &Object) -> usize {
+        self.body(kind, object).len() + prefix.len()
     }
 
     /// One whole object, as GET answers it.
@@ -67,9 +70,9 @@ impl Form {
             let metadata = json!({"resourceVersion": object.revision.to_string()});
             return Bytes::from(self.table(kind, &metadata, &table.row(kind, object)));
         }
-        let prefix = self.type_prefix(kind);
-        let mut out = BytesMut::with_capacity(prefix.len() + self.body(object).len());
-        put_with_prefix(&mut out, &prefix, self.body(object));
+        let (prefix, body) = (self.type_prefix(kind), self.body(kind, object));
+        let mut out = BytesMut::with_capacity(prefix.len() + body.len());
+        put_with_prefix(&mut out, &prefix, &body);
         out.freeze()
     }
 
@@ -110,12 +113,12 @@ pub(crate) fn watch_line(event_type: &str, kind: &Kind, object: &Object, form: F
             [format!("{{\"type\":\"{event_type}\",\"object\":").as_bytes(), &table, b"}\n"].concat(),
         );
     }
-    let (prefix, body) = (form.type_prefix(kind), form.body(object));
+    let (prefix, body) = (form.type_prefix(kind), form.body(kind, object));
     let mut out = BytesMut::with_capacity(body.len() + prefix.len() + 40);
     out.put_slice(b"{\"type\":\"");
     out.put_slice(event_type.as_bytes());
     out.put_slice(b"\",\"object\":");
-    put_with_prefix(&mut out, &prefix, body);
+    put_with_prefix(&mut out, &prefix, &body);
     out.put_slice(b"}\n");
     out.freeze()
 }

@@ -37,7 +37,7 @@ impl Cluster {
             let (object, _) = field_validation::take_value(kind, config, Validation::Ignore)?;
             return self.create_applied(call, object, applied.managed);
         };
-        let mut object = applied.object.unwrap_or_else(|| old.decode());
+        let mut object = applied.object.unwrap_or_else(|| old.decode_in(kind));
         set_type(&mut object, &kind.api_version(), &kind.kind);
         let (mut object, _) = field_validation::take_value(kind, object, Validation::Ignore)?;
         self.check_patched(call, &old, &mut object)?;

@@ -162,7 +162,7 @@ impl Cluster {
         told: Option<Managed>,
     ) -> Result<Written, ApiError> {
         let kind = call.kind;
-        let mut before = old.decode();
+        let mut before = old.decode_in(kind);
         self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
         crd::complete(kind, &mut body);

@@ -64,8 +64,12 @@ impl ListBytes {
     }
 
     fn len(&self) -> usize {
-        let items: usize =
-            self.page.objects.iter().map(|object| self.form.item_len(&self.prefix, object) + 1).sum();
+        let items: usize = self
+            .page
+            .objects
+            .iter()
+            .map(|object| self.form.item_len(&self.kind, &self.prefix, object) + 1)
+            .sum();
         items + self.head.as_ref().map_or(0, String::len) + self.padding + 3
     }
 

@@ -75,8 +75,8 @@ pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     let mut details =
         json!({"name": call.name, "kind": &*ask.kind.resource.plural, "uid": &*deleted.object.uid});
-    if !ask.kind.resource.group.is_empty() {
-        details["group"] = json!(&*ask.kind.resource.group);
+    if !ask.kind.storage.group.is_empty() {
+        details["group"] = json!(&*ask.kind.storage.group);
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
     Ok(respond::document(&status))

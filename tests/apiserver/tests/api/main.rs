@@ -11,6 +11,7 @@ mod chaos;
 mod client;
 mod command;
 mod discovery;
+mod events;
 mod faults;
 mod handle;
 mod openapi;

@@ -58,7 +58,7 @@ pub(super) fn cells(group: &str, plural: &str, view: &View<'_>) -> Option<Vec<Va
             cells.extend([names, images, view.labels("/template/metadata/labels")]);
         }
         ("autoscaling", "horizontalpodautoscalers") => cells.extend(autoscaler(view)),
-        ("", "events") => return Some(event(view)),
+        ("" | "events.k8s.io", "events") => return Some(event(view)),
         _ => return None,
     }
     Some(cells)

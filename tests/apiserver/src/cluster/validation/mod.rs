@@ -37,6 +37,9 @@ fn of_new(kind: &Kind, body: &Value) -> Vec<Cause> {
     metadata::check(body, &mut causes);
     if !kind.custom && !crd::is_definition(kind) {
         spec(kind, body, &mut causes);
+        if kind.resource.is("events.k8s.io", "events") {
+            storage::new_event(body, &mut causes);
+        }
     }
     causes.into_list()
 }

@@ -117,6 +117,27 @@ fn event(body: &Value, causes: &mut Causes) {
     }
 }
 
+/// What is asked of an event made in events.k8s.io; the causes name members as core does, and as a real server does.
+pub(super) fn new_event(body: &Value, causes: &mut Causes) {
+    let about = text(&body["regarding"], "namespace");
+    let own = text(&body["metadata"], "namespace");
+    if about != own && !(about.is_empty() && own == "default") {
+        causes.invalid("involvedObject.namespace", &json!(about), "does not match event.namespace");
+    }
+    if body["eventTime"].is_null() {
+        causes.required("eventTime", "");
+    } else {
+        let asked = ["reportingController", "reportingInstance", "action", "reason"];
+        for name in asked.into_iter().filter(|name| text(body, name).is_empty()) {
+            causes.required(name, "");
+        }
+    }
+    let how = text(body, "type");
+    if !matches!(how, "Normal" | "Warning") {
+        causes.invalid("type", &json!(how), &format!("has invalid value: {how}"));
+    }
+}
+
 pub(super) fn change(plural: &str, old: &Value, new: &Value, causes: &mut Causes) {
     match plural {
         "configmaps" | "secrets" => {

@@ -1,0 +1,132 @@
+//! The two shapes of an event: core's, in which all of them are stored, and that of events.k8s.io.
+//!
+//! Answers: what does this object look like in the version it is asked for, and in the one it is stored in? It is pure:
+//! members are renamed, nothing is judged and nothing is lost.
+//! 1. `into_stored` leaves an object that has the stored shape already as it is.
+//! 2. An object that went through both directions is the one it was.
+//! 3. `managedFields` keep the version they were written in, as every entry says which one that is.
+//!
+//! Next: `object.rs` and `representation.rs`, where objects enter and leave.
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+use super::object::Object;
+use super::rules;
+
+/// What a member is called in events.k8s.io, and in core.
+const EVENT: [(&str, &str); 7] = [
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("reportingController", "reportingComponent"),
+];
+/// What core tells even where it is empty, and events.k8s.io does not.
+const TOLD_EMPTY: [&str; 2] = ["reportingComponent", "reportingInstance"];
+
+/// Whether objects of this kind are stored in another shape than they are told in.
+pub(crate) fn is_converted(kind: &Kind) -> bool {
+    !kind.custom && kind.resource != kind.storage
+}
+
+/// Where the values of field selectors stand in the stored shape, in the order they are remembered in.
+pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
+    if is_converted(kind) {
+        return rules::fields(&kind.storage).iter().map(|(_, at)| *at).collect();
+    }
+    kind.fields.iter().map(|(_, at)| at.as_str()).collect()
+}
+
+/// Gives a value of this kind the stored shape.
+pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
+    if !is_converted(kind) {
+        return;
+    }
+    let Value::Object(root) = value else { return };
+    for (told, stored) in EVENT {
+        rename(root, told, stored);
+    }
+    for name in TOLD_EMPTY {
+        root.entry(name).or_insert_with(|| json!(""));
+    }
+}
+
+/// Gives a value of the stored shape that of this kind.
+pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
+    if !is_converted(kind) {
+        return;
+    }
+    let Value::Object(root) = value else { return };
+    for name in TOLD_EMPTY {
+        if root.get(name).is_some_and(|value| value == "") {
+            root.remove(name);
+        }
+    }
+    for (told, stored) in EVENT {
+        rename(root, stored, told);
+    }
+}
+
+fn rename(root: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = root.remove(from) {
+        root.insert(to.to_owned(), value);
+    }
+}
+
+/// The bytes of an object as this kind tells it: its own, or, where it is stored in another shape, new ones.
+pub(super) fn body<'a>(kind: &Kind, object: &'a Object) -> Cow<'a, [u8]> {
+    if !is_converted(kind) {
+        return Cow::Borrowed(&object.body);
+    }
+    let value = object.decode_in(kind);
+    Cow::Owned(serde_json::to_vec(&value).expect("a JSON value always encodes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::builtin;
+
+    fn kind(group: &str) -> std::sync::Arc<Kind> {
+        builtin::kinds().find(|kind| kind.resource.is(group, "events")).unwrap()
+    }
+
+    #[test]
+    fn e16_an_event_is_renamed_into_the_stored_shape_and_back() {
+        let told = json!({"metadata": {"name": "a"}, "regarding": {"name": "b"}, "note": "text", "deprecatedSource": {},
+            "deprecatedFirstTimestamp": null, "deprecatedLastTimestamp": null, "deprecatedCount": 2,
+            "reportingController": "c", "reportingInstance": "d", "series": {"count": 3}, "eventTime": null});
+        let mut value = told.clone();
+        into_stored(&kind("events.k8s.io"), &mut value);
+        let stored = json!({"metadata": {"name": "a"}, "involvedObject": {"name": "b"}, "message": "text", "source": {},
+            "firstTimestamp": null, "lastTimestamp": null, "count": 2,
+            "reportingComponent": "c", "reportingInstance": "d", "series": {"count": 3}, "eventTime": null});
+        assert_eq!(value, stored);
+        into_stored(&kind("events.k8s.io"), &mut value);
+        assert_eq!(value, stored, "what has the stored shape is left as it is");
+        from_stored(&kind("events.k8s.io"), &mut value);
+        assert_eq!(value, told);
+    }
+
+    #[test]
+    fn e16_an_event_of_the_core_group_is_told_as_it_is_stored() {
+        let event = json!({"metadata": {}, "message": "text", "reportingComponent": ""});
+        let mut value = event.clone();
+        from_stored(&kind(""), &mut value);
+        into_stored(&kind(""), &mut value);
+        assert_eq!(value, event);
+    }
+
+    #[test]
+    fn e16_an_empty_reporter_is_told_by_core_only() {
+        let mut value = json!({"metadata": {}, "reportingComponent": "", "reportingInstance": ""});
+        from_stored(&kind("events.k8s.io"), &mut value);
+        assert_eq!(value, json!({"metadata": {}}));
+        into_stored(&kind("events.k8s.io"), &mut value);
+        assert_eq!(value, json!({"metadata": {}, "reportingComponent": "", "reportingInstance": ""}));
+    }
+}

@@ -1,0 +1,49 @@
+//! Events over HTTP, in both groups that tell them: behaviour E16.
+//!
+//! They answer: does a client of either group see every event, in the shape of its group, with one version?
+use serde_json::json;
+
+use crate::client::{get, post, server, watch};
+
+const CORE: &str = "/api/v1/namespaces/default/events";
+const GROUP: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+
+#[test]
+fn e16_an_event_of_one_group_is_read_listed_and_watched_in_the_other() {
+    let server = server();
+    let from = server.revision();
+    let event = json!({"metadata": {"name": "a"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "Tested", "message": "text", "type": "Normal", "count": 3, "source": {"component": "c"}});
+    let made = post(&server, CORE, &event).json();
+
+    let told = get(&server, &format!("{GROUP}/a")).json();
+    assert_eq!(told["apiVersion"], "events.k8s.io/v1");
+    assert_eq!(told["metadata"], made["metadata"], "one object, one version");
+    assert_eq!((&told["note"], &told["deprecatedCount"]), (&json!("text"), &json!(3)));
+    assert_eq!((&told["regarding"], &told["deprecatedSource"]), (&made["involvedObject"], &made["source"]));
+    assert!(told.get("message").is_none() && told.get("reportingController").is_none());
+
+    let listed = get(&server, &format!("{GROUP}?fieldSelector=regarding.name%3Dp")).json();
+    assert_eq!(listed["items"][0]["note"], "text");
+    for _ in 0..2 {
+        // The lines of one group must not reach those who watch the other.
+        let line = |path: &str| {
+            let mut stream = watch(&server, &format!("{path}?watch=1&resourceVersion={from}"));
+            stream.event().unwrap().unwrap()["object"].clone()
+        };
+        assert_eq!(line(GROUP), told);
+        assert_eq!(line(CORE), made);
+    }
+}
+
+#[test]
+fn e16_a_selector_of_core_finds_what_was_made_in_the_other_group() {
+    let server = server();
+    let event = json!({"metadata": {"name": "a"}, "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "Tested", "note": "text", "type": "Normal", "action": "Test", "reportingController": "example.com/c",
+        "reportingInstance": "c-1", "eventTime": "2020-01-02T03:04:05.000006Z", "deprecatedSource": {"component": "c"}});
+    assert_eq!(post(&server, GROUP, &event).code, 201);
+    let listed = get(&server, &format!("{CORE}?fieldSelector=involvedObject.name%3Dp,source%3Dc")).json();
+    assert_eq!(listed["items"][0]["message"], "text");
+    assert_eq!(listed["items"][0]["reportingComponent"], "example.com/c");
+}
