@@ -14,10 +14,12 @@ use serde_json::Value;
 
 mod decode;
 mod frames;
+mod requests;
 pub mod seeds;
 
 pub use decode::{decode_list, decode_watch};
 pub use frames::{frames_list, frames_watch};
+pub use requests::{request_body, request_line};
 
 /// A refusal is typed and bounded whatever its body, and alike as an answer and as an ERROR frame.
 pub fn status(data: &[u8]) {
@@ -124,6 +126,16 @@ mod tests {
     #[test]
     fn a_scan_agrees_with_a_parser() {
         survives(Target::MetaScan, 40_000);
+    }
+
+    #[test]
+    fn a_body_in_any_bytes_is_a_value_or_a_refusal() {
+        survives(Target::RequestBody, 20_000);
+    }
+
+    #[test]
+    fn a_request_line_in_any_text_is_a_resource_or_none() {
+        survives(Target::RequestLine, 20_000);
     }
 
     #[test]

@@ -19,11 +19,13 @@ pub enum Target {
     Status,
     MetaScan,
     Kubeconfig,
+    RequestBody,
+    RequestLine,
 }
 
 impl Target {
     /// All of them, with the names of their binaries.
-    pub const ALL: [(Self, &str); 7] = [
+    pub const ALL: [(Self, &str); 9] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
@@ -31,6 +33,8 @@ impl Target {
         (Self::Status, "status"),
         (Self::MetaScan, "meta_scan"),
         (Self::Kubeconfig, "kubeconfig"),
+        (Self::RequestBody, "request_body"),
+        (Self::RequestLine, "request_line"),
     ];
 
     /// Runs it once.
@@ -43,6 +47,8 @@ impl Target {
             Self::Status => crate::status(data),
             Self::MetaScan => crate::meta_scan(data),
             Self::Kubeconfig => crate::kubeconfig(data),
+            Self::RequestBody => crate::request_body(data),
+            Self::RequestLine => crate::request_line(data),
         }
     }
 
@@ -61,6 +67,8 @@ impl Target {
             Self::Status => statuses(),
             Self::MetaScan => vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()],
             Self::Kubeconfig => kubeconfigs(),
+            Self::RequestBody => bodies(),
+            Self::RequestLine => lines(),
         }
     }
 }
@@ -135,6 +143,34 @@ fn kubeconfigs() -> Vec<Vec<u8>> {
     );
     let insecure = whole.replace("certificate-authority-data: LS0tLS0=", "insecure-skip-tls-verify: true");
     vec![whole.into(), insecure.into(), b"{}".to_vec(), b"clusters: [{name: k}]".to_vec()]
+}
+
+/// Bodies of writes, after a byte that chooses how they are read.
+fn bodies() -> Vec<Vec<u8>> {
+    // A config map as kubectl sends it: envelope, type, metadata with a name, one entry.
+    let config_map = b"\0k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12\x1d\n\r\n\x01a\x12\0\x1a\0\x38\0\x1a\x02xx\x12\x0c\n\x03key\x12\x05value";
+    // The same envelope without a type, read as what the first byte says.
+    let untyped: [&[u8]; 3] =
+        [b"\x02k8s\0\x12\x04\x12\x02\x12\0", b"\x04k8s\0\x12\x06\n\x04\x12\x02\x08\x01", b"\x06k8s\0\x12\0"];
+    let yaml: [&[u8]; 3] = [
+        b"\x01metadata:\n  name: a\ndata:\n  k: \"yes\"\n  0644: ~\n",
+        b"\x01a: &x [1, 2.5, {b: off}]\nc: *x\n<<: {d: |\n  text\n}\n",
+        b"\x01a: 1\n---\nb: 2\n",
+    ];
+    let all = [&config_map[..]].into_iter().chain(untyped).chain(yaml);
+    all.map(<[u8]>::to_vec).collect()
+}
+
+fn lines() -> Vec<Vec<u8>> {
+    [
+        "/api/v1/namespaces/a/pods/b/status?watch=1&resourceVersion=7",
+        "/apis/apps/v1/deployments?labelSelector=a%20in%20(b,c),!d&fieldSelector=metadata.name%3Dx&limit=5",
+        "/api/v1/watch/namespaces/a/pods?sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        "/apis/example.com/v1/widgets/%77?timeoutSeconds=3&continue=e30",
+        "/api/v1/namespaces/a/finalize//?dryRun=All",
+    ]
+    .map(|line| line.as_bytes().to_vec())
+    .into()
 }
 
 /// A seed, or two joined, with up to eight changes.

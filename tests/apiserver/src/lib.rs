@@ -78,6 +78,8 @@ mod door;
 mod fault;
 mod fault_state;
 mod faults;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod http;
 mod kubeconfig;
 mod metrics;
