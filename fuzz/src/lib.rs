@@ -19,7 +19,7 @@ pub mod seeds;
 
 pub use decode::{decode_list, decode_watch};
 pub use frames::{frames_list, frames_watch};
-pub use requests::{request_body, request_line};
+pub use requests::{definition, patch_body, request_body, request_line};
 
 /// A refusal is typed and bounded whatever its body, and alike as an answer and as an ERROR frame.
 pub fn status(data: &[u8]) {
@@ -131,6 +131,16 @@ mod tests {
     #[test]
     fn a_body_in_any_bytes_is_a_value_or_a_refusal() {
         survives(Target::RequestBody, 20_000);
+    }
+
+    #[test]
+    fn a_patch_of_any_bytes_is_applied_or_refused_and_then_changes_nothing() {
+        survives(Target::PatchBody, 4_000);
+    }
+
+    #[test]
+    fn a_definition_of_any_schema_takes_again_what_it_has_stored() {
+        survives(Target::Definition, 4_000);
     }
 
     #[test]

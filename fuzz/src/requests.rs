@@ -1,12 +1,12 @@
 //! What a client can send to the in-memory API server: bodies, and the lines of requests.
 //!
 //! Answers "what must hold for every request?" A body is a JSON value or a refusal, bounded by its own length where it
-//! is not by the server's limits; a line names a resource in parts that are parts, or none.
+//! is not by the server's limits; a patch or a definition does what it says or nothing; a line names a resource in parts that are parts, or none.
 //! 1. A reading is the same the second time.
 //!
 //! Read next: `tests/apiserver/src/fuzzing.rs`, the readers.
 
-use informer_apiserver::fuzzing::{protobuf, request_line as read_line, yaml};
+use informer_apiserver::fuzzing::{Language, custom, patch, protobuf, request_line as read_line, yaml};
 use serde_json::Value;
 
 /// The kinds that a body without a type is read as.
@@ -34,6 +34,44 @@ pub fn request_body(data: &[u8]) {
     if first % 2 == 0 {
         assert!(value["kind"].is_string() && value["apiVersion"].is_string(), "{value}");
     }
+}
+
+/// The first byte chooses the language. A refused patch is a client's or a server's error and changes nothing; one that
+/// is taken keeps who the object is.
+pub fn patch_body(data: &[u8]) {
+    let Some((first, body)) = data.split_first() else { return };
+    let language = match first % 4 {
+        0 => Language::Json,
+        1 => Language::Merge,
+        2 => Language::Strategic,
+        _ => Language::Apply,
+    };
+    let (stored, refused) = patch(language, body);
+    assert_eq!(stored["metadata"]["name"], "a", "{stored}");
+    assert!(stored["metadata"]["uid"].is_string(), "{stored}");
+    if let Some(code) = refused {
+        assert!((400..=500).contains(&code), "{code}");
+        assert_eq!(
+            stored["spec"]["template"]["spec"]["containers"][0]["image"], "i",
+            "a refusal changes nothing"
+        );
+    }
+    assert_eq!(patch(language, body), (stored, refused), "the same patch does the same");
+}
+
+/// A schema and an object, with a zero byte between them: what has been taken is taken again as it was stored.
+pub fn definition(data: &[u8]) {
+    let Some(middle) = data.iter().position(|byte| *byte == 0) else { return };
+    let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+    let (Some(schema), Some(body)) = (read(&data[..middle]), read(&data[middle + 1..])) else { return };
+    let Some(stored) = custom(&schema, &body) else { return };
+    let again = custom(&schema, &stored).unwrap_or_else(|| panic!("{schema} took {body} and not {stored}"));
+    let content = |value: &Value| {
+        let mut content = value.clone();
+        content.as_object_mut().map(|members| members.remove("metadata"));
+        content
+    };
+    assert_eq!(content(&again), content(&stored), "{schema}");
 }
 
 /// Any text is a resource or none, and no part of a resource is empty or holds a slash.

@@ -21,11 +21,13 @@ pub enum Target {
     Kubeconfig,
     RequestBody,
     RequestLine,
+    PatchBody,
+    Definition,
 }
 
 impl Target {
     /// All of them, with the names of their binaries.
-    pub const ALL: [(Self, &str); 9] = [
+    pub const ALL: [(Self, &str); 11] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
@@ -35,6 +37,8 @@ impl Target {
         (Self::Kubeconfig, "kubeconfig"),
         (Self::RequestBody, "request_body"),
         (Self::RequestLine, "request_line"),
+        (Self::PatchBody, "patch_body"),
+        (Self::Definition, "definition"),
     ];
 
     /// Runs it once.
@@ -49,6 +53,8 @@ impl Target {
             Self::Kubeconfig => crate::kubeconfig(data),
             Self::RequestBody => crate::request_body(data),
             Self::RequestLine => crate::request_line(data),
+            Self::PatchBody => crate::patch_body(data),
+            Self::Definition => crate::definition(data),
         }
     }
 
@@ -69,6 +75,8 @@ impl Target {
             Self::Kubeconfig => kubeconfigs(),
             Self::RequestBody => bodies(),
             Self::RequestLine => lines(),
+            Self::PatchBody => patches(),
+            Self::Definition => definitions(),
         }
     }
 }
@@ -170,6 +178,32 @@ fn lines() -> Vec<Vec<u8>> {
         "/api/v1/namespaces/a/finalize//?dryRun=All",
     ]
     .map(|line| line.as_bytes().to_vec())
+    .into()
+}
+
+/// Patches of a deployment, after a byte that chooses their language.
+fn patches() -> Vec<Vec<u8>> {
+    [
+        "\0[{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":3},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/0\"}]",
+        "\0[{\"op\":\"test\",\"path\":\"/spec/paused\",\"value\":null},{\"op\":\"move\",\"from\":\"/spec\",\"path\":\"/spec/a~1b\"}]",
+        "\u{1}{\"metadata\":{\"labels\":{\"a\":\"b\"},\"uid\":null},\"spec\":{\"replicas\":2,\"template\":null}}",
+        "\u{2}{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"main\",\"env\":[{\"name\":\"A\",\"$patch\":\"delete\"}]}],\"$setElementOrder/containers\":[{\"name\":\"main\"}]}}}}",
+        "\u{2}{\"spec\":{\"strategy\":{\"$retainKeys\":[\"type\"],\"type\":\"Recreate\"}},\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"x.y/z\"]}}",
+        "\u{3}apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, labels: {a: b}}\nspec:\n  replicas: 2\n  template:\n    spec:\n      containers:\n      - {name: side, image: i}\n",
+    ]
+    .map(|patch| patch.as_bytes().to_vec())
+    .into()
+}
+
+/// Schemas with objects, a zero byte between them.
+fn definitions() -> Vec<Vec<u8>> {
+    [
+        "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{\"n\":{\"type\":\"integer\",\"minimum\":1,\"default\":2},\"s\":{\"type\":\"string\",\"pattern\":\"^a+$\",\"nullable\":true}}}}}\0{\"spec\":{\"n\":3,\"s\":\"aa\",\"x\":1}}",
+        "{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"k\"],\"items\":{\"type\":\"object\",\"required\":[\"k\"],\"properties\":{\"k\":{\"type\":\"string\"}}}}}}\0{\"l\":[{\"k\":\"a\"},{\"k\":\"b\"}]}",
+        "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,\"properties\":{\"p\":{\"x-kubernetes-int-or-string\":true,\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]}}}\0{\"p\":\"80\",\"free\":[1,{\"a\":null}]}",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},\"x-kubernetes-validations\":[{\"rule\":\"self.a < self.b\",\"message\":\"m\"}]}\0{\"a\":1,\"b\":2}",
+    ]
+    .map(|seed| seed.as_bytes().to_vec())
     .into()
 }
 

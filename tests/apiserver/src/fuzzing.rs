@@ -3,10 +3,13 @@
 //! Answers: how does a fuzzer reach the readers of bodies and request lines, which are private? Only the feature
 //! `fuzzing` makes this public; nothing else uses it.
 //! 1. Each function is one of bytes alone: no server, no clock.
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cluster::builtin;
 use crate::cluster::options::{ListOptions, WatchOptions};
+use crate::cluster::patch::PatchKind;
+use crate::cluster::status::ApiError;
+use crate::cluster::store::{Call, Cluster, Settings};
 use crate::http::route::{Route, percent_decoded};
 use crate::protobuf::{Expected, decode};
 
@@ -49,4 +52,85 @@ pub fn request_line(path: &str, query: &str) -> Option<Line> {
     let named = [target.namespace, target.name, target.sub].into_iter().flatten();
     let parts = [target.group, target.version, target.plural].into_iter().chain(named).collect();
     Some(Line { parts, verb, options })
+}
+
+/// In which language a patch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Language {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    /// Of built-in kinds, by their schemas.
+    Strategic,
+    /// Server-side apply, in YAML, forced.
+    Apply,
+}
+
+/// Patches a small deployment: what is stored afterwards, or what is stored and the code of the refusal.
+///
+/// # Panics
+/// If the deployment cannot be created.
+#[must_use]
+pub fn patch(language: Language, body: &[u8]) -> (Value, Option<u16>) {
+    let mut cluster = cluster();
+    let kind = cluster.registry.find("apps", "v1", "deployments").expect("the table has deployments").clone();
+    let call = Call::plain(&kind, "default", "a", NOW);
+    let container = json!({"name": "main", "image": "i", "env": [{"name": "A", "value": "1"}]});
+    let template = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container]}});
+    let spec = json!({"selector": {"matchLabels": {"app": "a"}}, "template": template});
+    let made =
+        cluster.create(&call, json!({"metadata": {"name": "a", "finalizers": ["x.y/z"]}, "spec": spec}));
+    made.expect("the deployment is sound");
+    let call = Call { manager: "fuzzer", ..call };
+    let written = match language {
+        Language::Json => cluster.patch(&call, PatchKind::Json, body),
+        Language::Merge => cluster.patch(&call, PatchKind::Merge, body),
+        Language::Strategic => cluster.patch(&call, PatchKind::Strategic, body),
+        Language::Apply => match crate::yaml::decode(body) {
+            Ok(config) => cluster.apply(&call, config, true),
+            Err(why) => Err(ApiError::bad_request(why)),
+        },
+    };
+    let stored = cluster.get(&kind, "default", "a").expect("no patch deletes").decode_as(&kind);
+    (stored, written.err().map(|refusal| refusal.code()))
+}
+
+/// Defines a kind with this schema and creates an object of it with this body: the object, if both were taken.
+#[must_use]
+pub fn custom(schema: &Value, body: &Value) -> Option<Value> {
+    let mut cluster = cluster();
+    let kind = cluster.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")?.clone();
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let names =
+        json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
+    let spec = json!({"group": "fuzz.io", "scope": "Namespaced", "names": names, "versions": [version]});
+    let name = "widgets.fuzz.io";
+    let call = Call::plain(&kind, "", name, NOW);
+    cluster.create(&call, json!({"metadata": {"name": name}, "spec": spec})).ok()?;
+    let widgets = cluster.registry.find("fuzz.io", "v1", "widgets")?.clone();
+    let mut widget = body.clone();
+    let members = widget.as_object_mut()?;
+    members.insert("apiVersion".to_owned(), json!("fuzz.io/v1"));
+    members.insert("kind".to_owned(), json!("Widget"));
+    members.insert("metadata".to_owned(), json!({"name": "a"}));
+    cluster.create(&Call::plain(&widgets, "default", "a", NOW), widget).ok()?;
+    Some(cluster.get(&widgets, "default", "a").ok()?.decode_as(&widgets))
+}
+
+const NOW: i64 = 1_700_000_000;
+
+fn cluster() -> Cluster {
+    let (managed_fields, validation) = (true, true);
+    let bounds = Settings {
+        first_revision: 1,
+        event_window: 10,
+        watch_queue: 10,
+        seed: 1,
+        managed_fields,
+        validation,
+    };
+    Cluster::new(bounds, NOW)
 }
