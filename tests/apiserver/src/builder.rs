@@ -65,6 +65,7 @@ pub struct Builder {
     data_dir: Option<PathBuf>,
     sync: bool,
     managed_fields: bool,
+    garbage_collection: bool,
 }
 
 impl Default for Builder {
@@ -92,6 +93,8 @@ impl Default for Builder {
             // Only who asks for a directory pays for it; then a power cut should not surprise.
             sync: true,
             managed_fields: true,
+            // A kube-apiserver alone has none.
+            garbage_collection: false,
         }
     }
 }
@@ -208,6 +211,16 @@ impl Builder {
         self
     }
 
+    /// Whether objects go when their owners have gone, as the controller manager of a cluster sees to; by default they stay.
+    ///
+    /// With it, a deletion in the foreground ends once the dependants that block it have gone, and one that orphans once
+    /// no one refers to the object; without it, both wait for their finalizers. What follows of a write is done before the
+    /// write is answered, a few objects at a time.
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.garbage_collection = on;
+        self
+    }
+
     /// Keeps the store in this directory over the end of the process, also over `kill -9` at any moment; it is made if
     /// it is not there, and one process has it at a time. By default nothing is kept.
     ///
@@ -255,6 +268,11 @@ impl Builder {
         if let Some(directory) = self.data_dir {
             let refused = |source| StartError::DataDir { directory: directory.clone(), source };
             world.keep(&directory, self.sync).map_err(refused)?;
+        }
+        if self.garbage_collection {
+            world.garbage_collection = true;
+            world.with(|inner| inner.cluster.collect_garbage());
+            world.settle();
         }
         world.compress_watch_lists = self.compress_watch_lists;
         let world = Arc::new(world);

@@ -47,6 +47,8 @@ pub(crate) struct World {
     journal: Option<Journal>,
     /// Whether watch-lists are sent as gzip to clients that take it.
     pub(crate) compress_watch_lists: bool,
+    /// Whether objects follow their owners.
+    pub(crate) garbage_collection: bool,
 }
 
 impl World {
@@ -76,6 +78,7 @@ impl World {
             access,
             journal: None,
             compress_watch_lists: false,
+            garbage_collection: false,
         }
     }
 
@@ -94,8 +97,18 @@ impl World {
         Ok(())
     }
 
-    /// Waits until every change made so far is kept, if changes are kept at all.
+    /// Lets a few objects follow their owners, if that is wanted. Gives whether there may be more.
+    fn swept(&self) -> bool {
+        let now = self.now();
+        self.garbage_collection && self.with(|inner| inner.cluster.sweep(now))
+    }
+
+    /// Waits until what follows of the changes made so far has been done, and until all of it is kept, if changes are
+    /// kept at all.
     pub(crate) async fn settled(&self) {
+        while self.swept() {
+            tokio::task::yield_now().await;
+        }
         if let Some(journal) = &self.journal {
             journal.settled().await;
         }
@@ -103,6 +116,7 @@ impl World {
 
     /// As `settled`, blocking.
     pub(crate) fn settle(&self) {
+        while self.swept() {}
         if let Some(journal) = &self.journal {
             journal.settle();
         }

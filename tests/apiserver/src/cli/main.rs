@@ -85,6 +85,9 @@ struct Serve {
     /// Keep no metadata.managedFields: cheaper writes, smaller objects
     #[arg(long)]
     no_managed_fields: bool,
+    /// Delete objects when their owners have gone, as the controller manager of a cluster does
+    #[arg(long)]
+    garbage_collection: bool,
     /// Fix uids and generated names
     #[arg(long)]
     seed: Option<u64>,
@@ -171,7 +174,8 @@ impl Serve {
             .watch_queue(self.watch_queue)
             .bookmark_period(Duration::from_secs(self.bookmark_period.max(1)))
             .workers(self.workers)
-            .managed_fields(!self.no_managed_fields);
+            .managed_fields(!self.no_managed_fields)
+            .garbage_collection(self.garbage_collection);
         if let Some(token) = &self.token {
             builder = builder.token(token);
         }

@@ -1,6 +1,6 @@
 //! The end of an object: at once, after its grace, after its finalizers, or with its namespace or definition.
 //!
-//! Answers: is this object removed now, and who goes with it? There is no garbage collector by owner here.
+//! Answers: is this object removed now, and who goes with it? Those it owns are left to `garbage.rs`.
 //! 1. A DELETED event carries the last stored state with the version of the removal.
 //! 2. An object with finalizers only gets marked; the update that takes the last one away removes it.
 //! 3. A namespace goes when its last object has gone; a definition takes its objects and its endpoints along.
@@ -13,6 +13,7 @@ use super::kind::{Kind, ResourceId};
 use super::list::scope_of;
 use super::object::{Object, has_finalizers, metadata_mut};
 use super::prepare;
+use super::propagation::Propagation;
 use super::selector::Selector;
 use super::status::{ApiError, Named};
 use super::store::{Call, Cluster};
@@ -28,6 +29,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) grace: Option<i64>,
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
+    pub(crate) propagation: Option<Propagation>,
 }
 
 /// What a DELETE did.
@@ -39,13 +41,14 @@ pub(crate) struct Deleted {
 }
 
 impl DeleteOptions {
-    /// Reads a `DeleteOptions` body; null means none.
+    /// Reads a `DeleteOptions` body; null means none. The policy is left to `Propagation::read`.
     pub(crate) fn parse(body: &Value) -> Self {
         let text = |at: &str| body.pointer(at).and_then(Value::as_str).map(str::to_owned);
         Self {
             grace: body.get("gracePeriodSeconds").and_then(Value::as_i64),
             uid: text("/preconditions/uid"),
             version: text("/preconditions/resourceVersion"),
+            propagation: None,
         }
     }
 }
@@ -69,7 +72,10 @@ impl Cluster {
         if crd::is_definition(kind) {
             return self.end_definition(call, &old);
         }
-        let before = old.decode();
+        let mut before = old.decode();
+        if let Some(propagation) = options.propagation {
+            propagation.write(&mut before);
+        }
         let grace = grace_of(kind, &before, options);
         let key = kind.key(call.namespace, call.name);
         if grace.is_none() && !has_finalizers(&before) && !is_namespace {

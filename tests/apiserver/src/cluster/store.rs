@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use slab::Slab;
 
 use super::field_validation::Validation;
+use super::garbage::Garbage;
 use super::history::{Event, History};
 use super::kind::{Kind, ResourceId};
 use super::object::Object;
@@ -59,6 +60,8 @@ pub(crate) struct Cluster {
     pub(super) token_epoch: u64,
     /// What the stored roles and bindings allow; none until asked for after a change.
     pub(super) policy: Option<Arc<rbac::Policy>>,
+    /// Who depends on whom, if somebody looks after that.
+    pub(super) garbage: Option<Garbage>,
 }
 
 /// The stored state at one moment.
@@ -115,6 +118,7 @@ impl Cluster {
             rng: Rng::new(settings.seed),
             token_epoch: 0,
             policy: None,
+            garbage: None,
         };
         let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
         for name in ["default", "kube-system", "kube-public"] {
@@ -205,6 +209,9 @@ impl Cluster {
         if let Some(committed) = &mut self.committed {
             committed.push(Committed::Change(kind.storage.clone(), Arc::clone(&event)));
         }
+        if let Some(garbage) = &mut self.garbage {
+            garbage.note(&kind.storage, &event);
+        }
         self.fan_out(&kind.storage, &event);
         if *kind.storage.group == *rbac::GROUP {
             self.policy = None;
@@ -271,5 +278,8 @@ impl Cluster {
             self.committed = Some(all.collect());
         }
         self.policy = None;
+        if self.garbage.is_some() {
+            self.collect_garbage();
+        }
     }
 }

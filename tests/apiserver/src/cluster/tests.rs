@@ -2,6 +2,7 @@
 //!
 //! They answer whether the rules of versions, lists, watches and writes hold without a socket in between.
 //! `model` holds the property test against a naive store.
+mod garbage;
 mod histories;
 mod model;
 mod writes;

@@ -4,7 +4,7 @@
 //! 1. `body.rs` reads bodies; `patch.rs` has PATCH.
 //! 2. DELETE answers the object where the kind does so or where it stays, else a Status of success.
 use actix_web::HttpResponse;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::accept::Answer;
 use super::handle::Ask;
@@ -14,6 +14,7 @@ use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation::Validation;
 use crate::cluster::list::Page;
 use crate::cluster::options::{ListOptions, value};
+use crate::cluster::propagation::Propagation;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 
@@ -33,8 +34,9 @@ impl Ask {
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
-        let mut options =
-            if self.body.is_empty() { DeleteOptions::default() } else { DeleteOptions::parse(&self.json()?) };
+        let body = if self.body.is_empty() { Value::Null } else { self.json()? };
+        let propagation = Propagation::read(&body, &self.query)?;
+        let mut options = DeleteOptions { propagation, ..DeleteOptions::parse(&body) };
         if let Ok(grace) = value(&self.query, "gracePeriodSeconds").parse() {
             options.grace = Some(grace);
         }

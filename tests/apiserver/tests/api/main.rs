@@ -13,6 +13,7 @@ mod command;
 mod discovery;
 mod events;
 mod faults;
+mod garbage;
 mod handle;
 mod openapi;
 mod outages;

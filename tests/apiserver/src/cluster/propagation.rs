@@ -1,0 +1,84 @@
+//! What a DELETE leaves to the garbage collector: the policy it names, as finalizers of the object.
+//!
+//! Answers: which finalizers does an object get by being deleted like this? Nobody is deleted here.
+//! 1. Of the two finalizers an object has at most one, by the latest DELETE that named a policy.
+//! 2. Background is neither: the object goes at once, and what depended on it is found to have lost its owner.
+//!
+//! Next: `garbage.rs` acts on what is written here; without it, as without a controller manager, the object stays.
+use serde_json::{Value, json};
+
+use super::object::metadata_mut;
+use super::options::{Query, value};
+use super::status::{ApiError, Cause, Named};
+
+/// Holds an owner until nobody refers to it.
+pub(super) const ORPHAN: &str = "orphan";
+/// Holds an owner until the dependants that block it have gone.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+
+/// What becomes of those who depend on a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They stay, and refer to it no more.
+    Orphan,
+    /// They go after it.
+    Background,
+    /// They go before it.
+    Foreground,
+}
+
+impl Propagation {
+    /// Reads the policy out of a `DeleteOptions` body and the query.
+    ///
+    /// # Errors
+    /// 422 for a policy that does not exist, and for one told in both of its forms.
+    pub(crate) fn read(body: &Value, query: &Query) -> Result<Option<Self>, ApiError> {
+        let text = |name: &str| match body.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Bool(on)) => on.to_string(),
+            _ => value(query, name).to_owned(),
+        };
+        let (policy, orphans) = (text("propagationPolicy"), text("orphanDependents"));
+        if !policy.is_empty() && !orphans.is_empty() {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            return Err(refused(Cause::invalid("propagationPolicy", &policy, why)));
+        }
+        match (policy.as_str(), orphans.as_str()) {
+            ("", "") => Ok(None),
+            ("Orphan", _) | ("", "true") => Ok(Some(Self::Orphan)),
+            ("Background", _) | ("", _) => Ok(Some(Self::Background)),
+            ("Foreground", _) => Ok(Some(Self::Foreground)),
+            _ => {
+                let offered = "\"Foreground\", \"Background\", \"Orphan\", \"nil\"";
+                let message = format!("Unsupported value: {policy:?}: supported values: {offered}");
+                let field = "propagationPolicy".to_owned();
+                Err(refused(Cause { reason: "FieldValueNotSupported", message, field }))
+            }
+        }
+    }
+
+    /// Writes the finalizer of this policy, and takes away that of another.
+    pub(super) fn write(self, object: &mut Value) {
+        let metadata = metadata_mut(object);
+        let mut held = metadata.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
+        let wanted = match self {
+            Self::Orphan => Some(ORPHAN),
+            Self::Foreground => Some(FOREGROUND),
+            Self::Background => None,
+        };
+        held.retain(|name| {
+            wanted.is_some_and(|wanted| name == wanted) || (name != ORPHAN && name != FOREGROUND)
+        });
+        if let Some(wanted) = wanted.filter(|wanted| !held.iter().any(|name| name == wanted)) {
+            held.push(json!(wanted));
+        }
+        match held.is_empty() {
+            true => metadata.remove("finalizers"),
+            false => metadata.insert("finalizers".into(), Value::Array(held)),
+        };
+    }
+}
+
+fn refused(cause: Cause) -> ApiError {
+    ApiError::invalid(Named { group: "meta.k8s.io", kind: "DeleteOptions", name: "" }, &[cause])
+}
