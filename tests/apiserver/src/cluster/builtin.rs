@@ -50,6 +50,8 @@ impl Row<'_> {
         let zero = self.zero.map_or("", RawValue::get);
         Kind {
             storage: rules::storage(&resource),
+            stored_version: rules::stored_version(&resource, self.version).to_owned(),
+            deprecation: rules::deprecation(&resource).map(str::to_owned),
             resource,
             version: self.version.to_owned(),
             kind: self.kind.to_owned(),
@@ -68,7 +70,6 @@ impl Row<'_> {
             namespace_field: rules.namespace_field,
             zero: zero.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
             columns: self.columns.iter().map(column).collect(),
-            deprecation: None,
             terminating: false,
             definition: None,
         }

@@ -6,6 +6,8 @@
 //! 2. Subresources stand behind their resource, in the order of the table.
 //!
 //! Next: `http/discovery.rs` chooses between the two forms of a root.
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::kind::{Kind, Subresource};
@@ -73,7 +75,18 @@ fn resource(kind: &Kind) -> Value {
         "kind": kind.kind, "verbs": kind.verbs,
     });
     put_names(&mut resource, kind);
+    // What is stored can be watched; what is only asked or answered cannot.
+    if kind.verbs.iter().any(|verb| verb == "watch") {
+        resource["storageVersionHash"] = json!(stored_hash(kind));
+    }
     resource
+}
+
+/// By this clients see that the stored version of a resource has changed.
+fn stored_hash(kind: &Kind) -> String {
+    let stored = format!("{}/{}/{}", kind.storage.group, kind.stored_version, kind.kind);
+    let hash = ring::digest::digest(&ring::digest::SHA256, stored.as_bytes());
+    STANDARD.encode(&hash.as_ref()[..8])
 }
 
 fn put_names(resource: &mut Value, kind: &Kind) {

@@ -119,6 +119,8 @@ pub(crate) struct Kind {
     /// Where its objects lie; shared by all its versions, and by the two groups of events.
     pub(crate) storage: ResourceId,
     pub(crate) version: String,
+    /// The version its objects are written in, which discovery tells a hash of.
+    pub(crate) stored_version: String,
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) singular: String,
@@ -160,6 +162,17 @@ impl Kind {
     /// Whether this name means the kind, or the table it is stored in.
     pub(crate) fn is(&self, resource: &ResourceId) -> bool {
         self.resource == *resource || self.storage == *resource
+    }
+
+    /// The Go package of a built-in kind, as refusals tell it.
+    pub(crate) fn go_package(&self) -> &str {
+        let package = self.resource.group.split('.').next();
+        package.filter(|package| !package.is_empty()).unwrap_or("core")
+    }
+
+    /// Whether a real server reads it from a cache: events it does not.
+    pub(crate) fn is_cached(&self) -> bool {
+        !self.storage.is("", "events")
     }
 
     pub(crate) fn api_version(&self) -> String {

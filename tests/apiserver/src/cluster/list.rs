@@ -172,7 +172,7 @@ impl Cluster {
             ));
         }
         if let Some(version) = self.awaited(options.version) {
-            return Err(ApiError::too_large_version(version, self.revision()));
+            return Err(ApiError::too_large_version(version, self.revision(), kind.is_cached()));
         }
         let revision = match (&token, options.version, options.exact) {
             (Some(token), _, _) => token.rv.unwrap_or_else(|| self.revision()),
@@ -192,7 +192,7 @@ impl Cluster {
         let floor = self.floor(&kind.storage);
         let stale = token.is_some_and(|token| token.rv.is_some() && token.epoch < self.token_epoch);
         if revision > self.revision() {
-            return Err(ApiError::too_large_version(revision, self.revision()));
+            return Err(ApiError::too_large_version(revision, self.revision(), kind.is_cached()));
         }
         if stale || (revision < floor && revision != self.revision()) {
             let refusal = ApiError::expired(if token.is_some() { INCONSISTENT } else { TOO_OLD });

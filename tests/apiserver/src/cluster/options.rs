@@ -23,6 +23,21 @@ pub(crate) fn flag(query: &Query, name: &str) -> bool {
     found.is_some_and(|(_, value)| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
 }
 
+/// Checks what a write says of a dry run; `options` is the kind of its options.
+///
+/// # Errors
+/// 422 for anything but `All`.
+pub(crate) fn check_dry_run(query: &Query, options: &'static str) -> Result<(), ApiError> {
+    let asked: Vec<&str> =
+        query.iter().filter(|(key, _)| key == "dryRun").map(|(_, value)| value.as_str()).collect();
+    if asked.iter().all(|value| *value == "All") {
+        return Ok(());
+    }
+    let message = format!("Unsupported value: {asked:?}: supported values: \"All\"");
+    let cause = Cause { reason: "FieldValueNotSupported", message, field: "dryRun".into() };
+    Err(ApiError::invalid(Named { group: "meta.k8s.io", kind: options, name: "" }, &[cause]))
+}
+
 /// The resourceVersion a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {

@@ -40,6 +40,13 @@ pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError>
         );
         return Err(ApiError::bad_request(message));
     }
+    if kind.custom && given_version != kind.api_version() {
+        let message = format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({})",
+            kind.api_version()
+        );
+        return Err(ApiError::bad_request(message));
+    }
     if !given_version.is_empty() && given_version != kind.api_version() {
         let message = format!(
             "{given_kind} in version {given_version:?} cannot be handled as a {}: no kind {given_kind:?} is registered for version {given_version:?}{SCHEME}",
@@ -48,8 +55,7 @@ pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError>
         return Err(ApiError::bad_request(message));
     }
     if !given_kind.is_empty() && given_kind != kind.kind {
-        let package =
-            kind.resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+        let package = kind.go_package();
         let message = format!(
             "{given_kind} in version {given_version:?} cannot be handled as a {}: converting ({}.{given_kind}) to ({package}.{}): unknown conversion",
             kind.kind, kind.version, kind.kind

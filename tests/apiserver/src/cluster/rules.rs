@@ -157,6 +157,28 @@ pub(super) fn fields(resource: &ResourceId) -> Fields {
     }
 }
 
+/// The version the objects of a resource are written in, where it is not the one asked for.
+pub(super) fn stored_version<'a>(resource: &ResourceId, version: &'a str) -> &'a str {
+    match &*resource.plural {
+        "customresourcedefinitions" | "mutatingadmissionpolicies" | "mutatingadmissionpolicybindings" => {
+            "v1beta1"
+        }
+        "horizontalpodautoscalers" => "v2",
+        _ => version,
+    }
+}
+
+/// What every client of a resource is warned of.
+pub(super) fn deprecation(resource: &ResourceId) -> Option<&'static str> {
+    match (&*resource.group, &*resource.plural) {
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
+    }
+}
+
 /// Where the objects of a resource lie: both event groups are one storage, everything else has its own.
 pub(super) fn storage(resource: &ResourceId) -> ResourceId {
     match (&*resource.group, &*resource.plural) {

@@ -235,8 +235,17 @@ impl ApiError {
     }
 
     /// A list was asked for in a form for one object.
-    pub(crate) fn not_for_a_list() -> Self {
-        let message = "you requested PartialObjectMetadata, but the requested object is a list";
+    pub(crate) fn not_for_a_list(go_type: &str) -> Self {
+        let message =
+            format!("you requested PartialObjectMetadata, but the requested object is a list (*{go_type})");
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// One object was asked for in a form for a list.
+    pub(crate) fn not_a_list(go_type: &str) -> Self {
+        let message = format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{go_type})"
+        );
         Self::new(406, "NotAcceptable", message)
     }
 
@@ -315,10 +324,12 @@ impl ApiError {
         Self::new(500, "", message)
     }
 
-    pub(crate) fn too_large_version(asked: u64, current: u64) -> Self {
+    /// A version nobody has seen yet. A client may retry where a cache answers, which may catch up.
+    pub(crate) fn too_large_version(asked: u64, current: u64, cached: bool) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let cause = json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]);
-        Self::new(504, "Timeout", message).details(json!({ "causes": cause })).with_retry_after(1)
+        let refusal = Self::new(504, "Timeout", message).details(json!({ "causes": cause }));
+        if cached { refusal.with_retry_after(1) } else { refusal }
     }
 
     /// The refusals a fault switch asks for by code.

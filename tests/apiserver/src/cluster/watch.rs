@@ -189,7 +189,7 @@ impl Cluster {
         };
         let initial = options.initial_events.unwrap_or_else(|| asked.is_none());
         if let (true, Some(version)) = (initial, self.awaited(options.version)) {
-            return Err(ApiError::too_large_version(version, revision));
+            return Err(ApiError::too_large_version(version, revision, kind.is_cached()));
         }
         let after = if initial { revision } else { asked.unwrap_or(revision) };
         let queue_bound = self.queue_bound();

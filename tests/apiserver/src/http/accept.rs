@@ -2,7 +2,8 @@
 //!
 //! Answers with a `Form`, or with 406 where no offered media type fits. JSON is all this server writes.
 //! 1. The first acceptable range wins, as clients list their preferences in order.
-//! 2. A list must be asked for as `PartialObjectMetadataList`, one object as either; a watch takes both.
+//! 2. A list must be asked for as `PartialObjectMetadataList`, one object as `PartialObjectMetadata`; a watch takes both.
+//!    The wrong one of them is chosen and then refused: no later range is tried.
 //! 3. A Table is made of anything; the query says what each row carries.
 use crate::cluster::options::value;
 use crate::cluster::printer::{Include, TableForm};
@@ -29,16 +30,15 @@ pub(crate) enum Answer {
 /// 406 if the header allows nothing this server can write.
 fn form(header: Option<&str>, answer: Answer, custom: bool) -> Result<Form, ApiError> {
     let Some(header) = header.filter(|header| !header.trim().is_empty()) else { return Ok(Form::Full) };
-    let chosen = header.split(',').find_map(|range| one(range, answer));
+    let chosen = header.split(',').find_map(one);
     chosen.ok_or_else(|| match answer {
-        Answer::List if header.contains("as=PartialObjectMetadata;") => ApiError::not_for_a_list(),
         _ if custom => ApiError::only_accepted(OFFERED),
         Answer::Object => ApiError::not_acceptable(OFFERED),
         Answer::List | Answer::Watch => ApiError::not_acceptable(&format!("{OFFERED}{STREAMS}")),
     })
 }
 
-fn one(range: &str, answer: Answer) -> Option<Form> {
+fn one(range: &str) -> Option<Form> {
     let mut parts = range.split(';').map(str::trim);
     let media = parts.next().unwrap_or_default();
     if !matches!(media, "application/json" | "*/*") {
@@ -46,13 +46,12 @@ fn one(range: &str, answer: Answer) -> Option<Form> {
     }
     let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
     let parameter = |name: &str| parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    match (parameter("as"), answer) {
-        (None, _) => Some(Form::Full),
-        (Some("PartialObjectMetadataList"), _)
-        | (Some("PartialObjectMetadata"), Answer::Object | Answer::Watch) => {
+    match parameter("as") {
+        None => Some(Form::Full),
+        Some("PartialObjectMetadataList" | "PartialObjectMetadata") => {
             (parameter("g") == Some("meta.k8s.io") && parameter("v") == Some("v1")).then_some(Form::Metadata)
         }
-        (Some("Table"), _) if parameter("g") == Some("meta.k8s.io") => {
+        Some("Table") if parameter("g") == Some("meta.k8s.io") => {
             let beta = match parameter("v") {
                 Some("v1") => false,
                 Some("v1beta1") => true,
@@ -70,8 +69,12 @@ impl Ask {
     /// # Errors
     /// 406 if the header allows nothing this server can write, 400 for an unknown `includeObject`.
     pub(crate) fn form(&self, answer: Answer) -> Result<Form, ApiError> {
-        let Form::Table(table) = form(self.accept.as_deref(), answer, self.kind.custom)? else {
-            return form(self.accept.as_deref(), answer, self.kind.custom);
+        let table = match form(self.accept.as_deref(), answer, self.kind.custom)? {
+            Form::Table(table) => table,
+            Form::Metadata => {
+                return self.metadata_of(answer).map_or(Ok(Form::Metadata), Err);
+            }
+            Form::Full => return Ok(Form::Full),
         };
         let include = match value(&self.query, "includeObject") {
             "" | "Metadata" => Include::Metadata,
@@ -84,6 +87,27 @@ impl Ask {
             }
         };
         Ok(Form::Table(TableForm { include, now: self.world.now(), ..table }))
+    }
+
+    /// Why metadata cannot be answered: a list was asked for as one object, or one object as a list.
+    fn metadata_of(&self, answer: Answer) -> Option<ApiError> {
+        let header = self.accept.as_deref().unwrap_or_default();
+        let asked_list =
+            header.split(',').find_map(|range| one(range).map(|_| range.contains("MetadataList")));
+        let (kind, package) = (&self.kind.kind, self.kind.go_package());
+        match (answer, asked_list?) {
+            (Answer::Object, true) => Some(ApiError::not_a_list(&if self.kind.custom {
+                "unstructured.Unstructured".to_owned()
+            } else {
+                format!("{package}.{kind}")
+            })),
+            (Answer::List, false) => Some(ApiError::not_for_a_list(&if self.kind.custom {
+                "unstructured.UnstructuredList".to_owned()
+            } else {
+                format!("{package}.{kind}List")
+            })),
+            _ => None,
+        }
     }
 }
 
@@ -104,7 +128,6 @@ mod tests {
             (Some(metadata), Answer::List, Some(Form::Metadata)),
             (Some(metadata), Answer::Watch, Some(Form::Metadata)),
             (Some(single), Answer::Watch, Some(Form::Metadata)),
-            (Some(single), Answer::List, None),
             (
                 Some("application/json;as=Table;v=v2;g=meta.k8s.io,application/json"),
                 Answer::List,

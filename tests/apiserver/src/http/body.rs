@@ -30,6 +30,9 @@ impl Ask {
     /// Those of `json`, and 400 for wrong types and, if the client asks for it, unknown and duplicate fields.
     pub(crate) fn object(&self) -> Result<(Value, Vec<String>), ApiError> {
         let validation = self.validation()?;
+        if let (true, Some(error)) = (self.kind.custom, self.untyped()) {
+            return Err(error);
+        }
         match self.media_type() {
             "" | "application/json" if is_object(&self.body) => {
                 field_validation::take_text(&self.kind, &self.body, validation)
@@ -37,6 +40,20 @@ impl Ask {
             }
             _ => field_validation::take_value(&self.kind, self.json()?, validation),
         }
+    }
+
+    /// The refusal of an object that does not say what it is; a body that is no object is refused elsewhere.
+    fn untyped(&self) -> Option<ApiError> {
+        let body = self.json().ok()?;
+        let says = |name: &str| body.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        let missing = match (says("kind"), says("apiVersion")) {
+            (false, _) => "Kind",
+            (true, false) => "apiVersion",
+            (true, true) => return None,
+        };
+        let json = if is_object(&self.body) { self.body.clone() } else { body.to_string().into() };
+        let why = format!("Object '{missing}' is missing in '{}'", String::from_utf8_lossy(&json));
+        Some(unrecognized(&self.kind.kind, &why, &self.body))
     }
 
     /// What the client wants of unknown and duplicate fields.

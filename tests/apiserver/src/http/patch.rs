@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::accept::Answer;
 use super::handle::Ask;
 use super::{manager, respond};
-use crate::cluster::options::{self, value};
+use crate::cluster::options::{self, check_dry_run, value};
 use crate::cluster::patch::PatchKind;
 use crate::cluster::status::{ApiError, Cause};
 use crate::cluster::store::Call;
@@ -62,6 +62,7 @@ fn check_apply(ask: &Ask) -> Result<bool, ApiError> {
         return Err(manager::refuse(OPTIONS, cause));
     }
     manager::check(ask, OPTIONS)?;
+    check_dry_run(&ask.query, OPTIONS)?;
     Ok(options::flag(&ask.query, "force"))
 }
 
@@ -108,6 +109,7 @@ pub(crate) fn patch_kind(ask: &Ask) -> Result<PatchKind, ApiError> {
         _ => return Err(ApiError::unknown_patch()),
     };
     manager::check(ask, OPTIONS)?;
+    check_dry_run(&ask.query, OPTIONS)?;
     if !value(&ask.query, "force").is_empty() {
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
         return Err(manager::refuse(OPTIONS, cause));

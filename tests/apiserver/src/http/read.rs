@@ -42,7 +42,9 @@ pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
     ask.fresh(version).await;
     let name = ask.target.name.as_deref().unwrap_or_default();
     let object = ask.world.with(|inner| match inner.cluster.awaited(version) {
-        Some(version) => Err(ApiError::too_large_version(version, inner.cluster.revision())),
+        Some(version) => {
+            Err(ApiError::too_large_version(version, inner.cluster.revision(), ask.kind.is_cached()))
+        }
         None => inner.cluster.get(&ask.kind, ask.namespace().unwrap_or_default(), name),
     })?;
     Ok(respond::object(200, form.object(&ask.kind, &object)))

@@ -13,7 +13,7 @@ use super::{manager, respond};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation::Validation;
 use crate::cluster::list::Page;
-use crate::cluster::options::{ListOptions, value};
+use crate::cluster::options::{ListOptions, check_dry_run, value};
 use crate::cluster::propagation::Propagation;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
@@ -34,6 +34,7 @@ impl Ask {
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
+        check_dry_run(&self.query, "DeleteOptions")?;
         let body = if self.body.is_empty() { Value::Null } else { self.json()? };
         let propagation = Propagation::read(&body, &self.query)?;
         let mut options = DeleteOptions { propagation, ..DeleteOptions::parse(&body) };
@@ -49,6 +50,7 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     manager::check(ask, "CreateOptions")?;
+    check_dry_run(&ask.query, "CreateOptions")?;
     let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
     let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
     Ok(respond::warned(respond::object(201, form.object(&ask.kind, &object)), &warnings))
@@ -59,6 +61,7 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     manager::check(ask, "UpdateOptions")?;
+    check_dry_run(&ask.query, "UpdateOptions")?;
     let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
     let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
     let code = if written.created { 201 } else { 200 };

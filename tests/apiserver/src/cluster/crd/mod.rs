@@ -84,10 +84,9 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<C
 
 /// The kinds a sound definition adds, the stored version first.
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
-    let mut versions: Vec<&Value> = match definition.pointer("/spec/versions").and_then(Value::as_array) {
-        Some(versions) => versions.iter().filter(|version| version["served"] == json!(true)).collect(),
-        None => Vec::new(),
-    };
+    let all = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let mut versions: Vec<&Value> =
+        all.into_iter().flatten().filter(|version| version["served"] == json!(true)).collect();
     versions.sort_by_key(|version| version["storage"] != json!(true));
     versions.into_iter().map(|version| kind(definition, version)).collect()
 }
@@ -103,6 +102,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         storage: resource.clone(),
         resource,
         version: version["name"].as_str().unwrap_or_default().to_owned(),
+        stored_version: stored_version(definition).to_owned(),
         kind: name.to_owned(),
         list_kind: or(text(definition, "/spec/names/listKind"), format!("{name}List")),
         singular: or(text(definition, "/spec/names/singular"), name.to_lowercase()),
@@ -123,6 +123,12 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         terminating: definition.pointer("/metadata/deletionTimestamp").is_some(),
         definition: Definition::of_version(version).map(Arc::new),
     }
+}
+
+fn stored_version(definition: &Value) -> &str {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let stored = versions.into_iter().flatten().find(|version| version["storage"] == json!(true));
+    stored.and_then(|version| version["name"].as_str()).unwrap_or_default()
 }
 
 fn scale(version: &Value) -> Option<ScalePaths> {

@@ -36,6 +36,10 @@ impl Causes {
         self.add("FieldValueInvalid", field, format!("Invalid value: {value}: {why}"));
     }
 
+    pub(super) fn too_long(&mut self, field: &str, most: usize) {
+        self.add("FieldValueTooLong", field, format!("Too long: may not be more than {most} bytes"));
+    }
+
     pub(super) fn forbidden(&mut self, field: &str, why: &str) {
         self.add("FieldValueForbidden", field, format!("Forbidden: {why}"));
     }

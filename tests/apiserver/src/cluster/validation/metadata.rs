@@ -74,14 +74,7 @@ fn annotations(metadata: &Value, causes: &mut Causes) {
         size += name.len() + value.as_str().map_or(0, str::len);
     }
     if size > MOST_ANNOTATIONS {
-        let cause = format!("may not be more than {MOST_ANNOTATIONS} bytes");
-        causes.too_long("metadata.annotations", &cause);
-    }
-}
-
-impl Causes {
-    fn too_long(&mut self, field: &str, why: &str) {
-        self.invalid_text(field, "<value omitted>", why);
+        causes.too_long("metadata.annotations", MOST_ANNOTATIONS);
     }
 }
 

@@ -10,6 +10,8 @@ const KEY: &str = "a valid config key must consist of alphanumeric characters, '
 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const FROZEN: &str = "field is immutable when `immutable` is set";
 const CLAIM_FIXED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+/// How many bytes the data of one config map or secret may have.
+const MOST_DATA: usize = 1024 * 1024;
 const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
@@ -26,6 +28,10 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
                         "duplicate of key present in binaryData",
                     );
                 }
+            }
+            if texts_size(&body["data"]) + decoded_size(&body["binaryData"]) > MOST_DATA {
+                // The limit is that of no field: so a real server writes it.
+                causes.too_long("[]", MOST_DATA);
             }
         }
         "secrets" => secret(body, causes),
@@ -47,8 +53,24 @@ fn keys(field: &str, data: &Value, causes: &mut Causes) {
     }
 }
 
+fn texts_size(data: &Value) -> usize {
+    values(data).map(str::len).sum()
+}
+
+/// The size of what is written as base64.
+fn decoded_size(data: &Value) -> usize {
+    values(data).map(|text| text.trim_end_matches('=').len() * 3 / 4).sum()
+}
+
+fn values(data: &Value) -> impl Iterator<Item = &str> {
+    data.as_object().into_iter().flat_map(|data| data.values()).filter_map(Value::as_str)
+}
+
 fn secret(body: &Value, causes: &mut Causes) {
     keys("data", &body["data"], causes);
+    if decoded_size(&body["data"]) > MOST_DATA {
+        causes.too_long("data", MOST_DATA);
+    }
     let has = |name: &str| body["data"].get(name).is_some();
     match text(body, "type") {
         "kubernetes.io/tls" => {
