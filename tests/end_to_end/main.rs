@@ -19,6 +19,7 @@ mod trial;
 mod workload;
 
 mod access;
+mod chaos;
 mod disasters;
 mod live;
 mod network;
@@ -137,6 +138,15 @@ mod memory {
         let scenario =
             crate::stage::scenario!(streaming::a_list_is_decoded_before_its_last_byte_and_published_after_it);
         crate::stage::on_memory(&scenario);
+    }
+
+    #[test]
+    fn its_chaos() {
+        crate::stage::at_once_on_memory(&[
+            crate::stage::scenario!(chaos::one_fault_after_another),
+            crate::stage::scenario!(chaos::one_fault_after_another),
+            crate::stage::scenario!(chaos::one_fault_after_another),
+        ]);
     }
 
     #[test]

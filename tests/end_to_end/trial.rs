@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use actix_informer::core::backoff::BackoffPolicy;
 use actix_informer::core::reflector::ReflectorConfig;
 use actix_informer::prelude::*;
 use actix_informer::testing::Recorder;
@@ -31,6 +32,8 @@ const REPAIR: Duration = Duration::from_secs(80);
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// How long the slow subscriber takes for each event.
 const SLOWNESS: Duration = Duration::from_millis(30);
+/// The longest lower end of a wait of informers in a hurry.
+const SOON: Duration = Duration::from_secs(1);
 /// How many bytes may wait for who is told every event.
 const EVERY_BYTES: usize = 32 << 20;
 /// The same for one who then is told the difference instead: some twenty events.
@@ -68,6 +71,25 @@ impl Trial {
 
     /// The same with so many writes a second, and wires of some kind from the beginning.
     pub(crate) async fn begin_with(stage: Stage, writes_per_second: u32, wire: impl Fn(&Relay)) -> Self {
+        Self::begin_as(stage, writes_per_second, wire, |config| config).await
+    }
+
+    /// The same as at first, with informers that wait for two seconds where others wait for a minute.
+    pub(crate) async fn begin_hurried(stage: Stage) -> Self {
+        let hurry = |config| ReflectorConfig {
+            backoff: BackoffPolicy { cap: SOON, ..BackoffPolicy::default() },
+            refused_wait: SOON,
+            ..config
+        };
+        Self::begin_as(stage, BUSY, |_| {}, hurry).await
+    }
+
+    async fn begin_as(
+        stage: Stage,
+        writes_per_second: u32,
+        wire: impl Fn(&Relay),
+        configure: fn(ReflectorConfig) -> ReflectorConfig,
+    ) -> Self {
         let mut namespaces = vec![stage.namespace.clone()];
         for more in ["b", "c"] {
             let namespace = format!("{}-{more}", stage.namespace);
@@ -78,8 +100,11 @@ impl Trial {
         let workload = Workload::start(&stage.api, &plan);
         workload.goes_on(30).await;
         let mut trial = Self { stage, observers: Vec::new(), workload, marks: AtomicU64::new(0) };
-        trial.observe("streamed", |config| config, &wire).await;
-        let listed = |config| ReflectorConfig { watch_list: false, page_size: Some(PAGE), ..config };
+        trial.observe("streamed", configure, &wire).await;
+        let listed = |config| {
+            let config = configure(config);
+            ReflectorConfig { watch_list: false, page_size: Some(PAGE), ..config }
+        };
         trial.observe("listed", listed, &wire).await;
         for observer in &trial.observers {
             observer.pods.informer.synced_within(REPAIR).await.expect("it syncs");
