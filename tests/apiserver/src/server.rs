@@ -106,10 +106,10 @@ impl ApiServer {
     }
 
     /// A client certificate of the server's own authority: the user's name is its common name, each group an
-    /// organization (at most two). Costs a key pair.
+    /// organization. Costs a key pair.
     ///
     /// # Errors
-    /// If the server has no TLS, the user has more groups, or the certificate cannot be made.
+    /// If the server has no TLS, or the certificate cannot be made.
     pub fn issue_certificate(&self, user: &User) -> Result<Credential, StartError> {
         let tls = self.door.setup.tls.as_ref().ok_or_else(|| "the server was built without TLS".into());
         let issued = tls.and_then(|tls| tls.issue(user)).map_err(StartError::Certificates)?;

@@ -2,8 +2,12 @@
 //!
 //! Answers: what does the server show, and what must a client trust? Made afresh for each server, kept in memory.
 //! 1. The certificate names localhost and the loopback addresses, nothing else.
+mod subject;
+
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
@@ -69,18 +73,18 @@ impl Tls {
         let issuer = Issuer::new(params.clone(), KeyPair::from_pem(key_pem)?);
         let mut leaf = CertificateParams::default();
         leaf.distinguished_name = DistinguishedName::new();
-        leaf.distinguished_name.push(DnType::CommonName, user.name.as_str());
-        // rcgen keeps one value for each type of name, and knows organizations under two of them.
-        let places = [DnType::OrganizationName, DnType::CustomDnType(vec![2, 5, 4, 10])];
-        if user.groups.len() > places.len() {
-            return Err("a client certificate of this server carries at most two groups".into());
-        }
-        for (place, group) in places.into_iter().zip(&user.groups) {
-            leaf.distinguished_name.push(place, group.as_str());
-        }
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate()?;
-        let certificate = leaf.signed_by(&key, &issuer)?;
-        Ok((certificate.pem(), key.serialize_pem()))
+        let unnamed = leaf.signed_by(&key, &issuer)?;
+        let certificate = subject::renamed(unnamed.der(), user, issuer.key())?;
+        Ok((pem(&certificate), key.serialize_pem()))
     }
+}
+
+/// A certificate as text.
+fn pem(certificate: &[u8]) -> String {
+    let text = STANDARD.encode(certificate);
+    let lines = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("base64 is ASCII"));
+    let body: String = lines.flat_map(|line| [line, "\n"]).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n")
 }

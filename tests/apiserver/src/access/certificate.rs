@@ -39,9 +39,16 @@ impl PeerCertificate {
         authority.verify_client_cert(leaf, rest, now).ok()?;
         let certificate = webpki::EndEntityCert::try_from(leaf).ok()?;
         let (names, organizations) = subject(certificate.subject())?;
-        let user = User::new(names.into_iter().next_back()?);
+        let mut user = User::new(names.into_iter().next_back()?);
+        let credential = format!("X509SHA256={}", fingerprint(leaf));
+        user.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![credential]);
         Some(organizations.into_iter().fold(user, User::group))
     }
+}
+
+fn fingerprint(certificate: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const COMMON_NAME: &[u8] = &[0x55, 4, 3];

@@ -50,9 +50,10 @@ fn who(server: &ApiServer, shown: &Credential) -> String {
 #[test]
 fn a_client_certificate_names_its_user_and_groups() {
     let server = ApiServer::builder().tls().rbac().start_blocking().unwrap();
-    let jane = server.issue_certificate(&User::new("jane").group("dev").group("ops")).unwrap();
+    let jane =
+        server.issue_certificate(&User::new("jane").group("dev").group("ops").group("a b, ü")).unwrap();
     let answer = who(&server, &jane);
-    let user = r#""userInfo":{"groups":["dev","ops","system:authenticated"],"username":"jane"}"#;
+    let user = r#""groups":["dev","ops","a b, ü","system:authenticated"],"username":"jane"}"#;
     assert!(answer.contains(user), "{answer}");
     let nobody = who(&server, &Credential::None);
     assert!(nobody.starts_with("HTTP/1.1 403"), "{nobody}");

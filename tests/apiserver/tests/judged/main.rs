@@ -8,6 +8,7 @@
 
 mod harness;
 
+mod certificates;
 mod definitions;
 mod deletions;
 mod discovery;

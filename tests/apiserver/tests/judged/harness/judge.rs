@@ -25,10 +25,18 @@ const SHOWN: usize = 12;
 
 /// Judges our server by a script; to be called from the test that carries its name.
 pub(crate) fn judge<S: Fn(&mut Session)>(script: S) {
+    judge_on(&servers::ours().subject, servers::real, script);
+}
+
+/// The same on servers that were started for this script.
+pub(crate) fn judge_on<S: Fn(&mut Session)>(
+    ours: &Subject,
+    real: impl FnOnce() -> Option<Subject>,
+    script: S,
+) {
     let name = name_of::<S>();
-    let ours = servers::ours();
-    let ours = run(&ours.subject, &name, &script);
-    let Some(real) = servers::real() else { return };
+    let ours = run(ours, &name, &script);
+    let Some(real) = real() else { return };
     let real = run(&real, &name, &script);
     dump(&name, &ours, &real);
     decide(&name, &compare(&ours, &real));

@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use informer_apiserver::{ApiServer, User};
 use informer_control_plane::{Binaries, ControlPlane};
-use rustls::pki_types::{CertificateDer, pem::PemObject as _};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::client::WantsClientCert;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 
 use super::wire::Endpoint;
 
@@ -52,23 +53,37 @@ pub(crate) fn control_plane() -> Option<&'static ControlPlane> {
 
 /// The real server, if there are binaries for it.
 pub(crate) fn real() -> Option<Subject> {
-    let plane = control_plane()?;
+    control_plane().map(subject)
+}
+
+/// A running control plane as the subject of a script.
+pub(crate) fn subject(plane: &ControlPlane) -> Subject {
     let address: SocketAddr =
         plane.url().trim_start_matches("https://").parse().expect("the address is a socket's");
     let endpoint = Endpoint { address, tls: Some(trusting(plane.ca_pem())) };
     let (admin, powerless) = (plane.admin_token().to_owned(), plane.powerless_token().to_owned());
-    Some(Subject { endpoint, admin, powerless, kubeconfig: plane.kubeconfig() })
+    Subject { endpoint, admin, powerless, kubeconfig: plane.kubeconfig() }
 }
 
 fn trusting(ca_pem: &str) -> Arc<ClientConfig> {
+    Arc::new(trusting_builder(ca_pem).with_no_client_auth())
+}
+
+/// The same for a client that shows a certificate.
+pub(crate) fn showing(ca_pem: &str, certificate_pem: &str, key_pem: &str) -> Arc<ClientConfig> {
+    let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes()).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).expect("a key");
+    let config = trusting_builder(ca_pem).with_client_auth_cert(vec![certificate], key);
+    Arc::new(config.expect("the key is that of the certificate"))
+}
+
+fn trusting_builder(ca_pem: &str) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes()).expect("the authority is PEM");
     let mut roots = RootCertStore::empty();
     roots.add(authority).expect("the authority is a certificate");
     let provider = rustls::crypto::ring::default_provider();
-    let config = ClientConfig::builder_with_provider(provider.into())
+    ClientConfig::builder_with_provider(provider.into())
         .with_safe_default_protocol_versions()
         .expect("ring speaks the default versions")
         .with_root_certificates(roots)
-        .with_no_client_auth();
-    Arc::new(config)
 }
