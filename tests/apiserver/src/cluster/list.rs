@@ -9,10 +9,6 @@
 //! Next: `http/list_body.rs` writes a page as bytes.
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
-use serde::{Deserialize, Serialize};
-
 use super::kind::Kind;
 use super::object::Object;
 use super::options::{ListOptions, Version};
@@ -20,14 +16,12 @@ use super::selector::Selector;
 use super::status::ApiError;
 use super::store::Cluster;
 use super::table::{Objects, Scope};
+use super::token::Token;
 
-const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 const INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. \
 You can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
 remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
 created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
-const UNREADABLE_TOKEN: &str =
-    "invalid continue token: continue key is not valid: illegal base64 data at input byte 0";
 const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 
 /// A frozen view of the objects a request is about.
@@ -58,30 +52,6 @@ pub(crate) struct Listing {
     epoch: u64,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Token {
-    v: String,
-    /// The version of the list; none means "whatever is latest".
-    rv: Option<u64>,
-    start: String,
-    /// How many objects lie after `start`, if that is known.
-    left: Option<u64>,
-    epoch: u64,
-}
-
-impl Token {
-    fn write(&self) -> String {
-        STANDARD_NO_PAD.encode(serde_json::to_vec(self).expect("a token always encodes"))
-    }
-
-    fn read(text: &str) -> Result<Self, ApiError> {
-        let refused = || ApiError::bad_request(UNREADABLE_TOKEN);
-        let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| refused())?;
-        let token: Self = serde_json::from_slice(&bytes).map_err(|_| refused())?;
-        if token.v == TOKEN_VERSION { Ok(token) } else { Err(refused()) }
-    }
-}
-
 impl Snapshot {
     pub(crate) fn new(revision: u64, objects: Objects, scope: Scope, selector: Selector) -> Self {
         Self { revision, objects, scope, selector }
@@ -97,10 +67,10 @@ impl Snapshot {
             .filter(|(_, object)| self.selector.is_empty() || self.selector.matches(object))
     }
 
-    fn count(&self) -> u64 {
-        match self.scope {
-            Scope::All => self.objects.len() as u64,
-            _ => self.objects.range(self.scope.range(None)).count() as u64,
+    fn count(&self, start: Option<&str>) -> u64 {
+        match (&self.scope, start) {
+            (Scope::All, None) => self.objects.len() as u64,
+            _ => self.after(start).count() as u64,
         }
     }
 }
@@ -121,13 +91,13 @@ impl Listing {
             objects.push(Arc::clone(object));
         }
         let more = found.next().is_some();
-        let left = self.left.or_else(|| {
-            (more && self.start.is_none() && self.snapshot.selector.is_empty()).then(|| self.snapshot.count())
-        });
+        // A fresh token in place of an expired one does not know how much is left: it is counted once.
+        let count = || self.snapshot.count(self.start.as_deref());
+        let left = self.left.or_else(|| (more && self.snapshot.selector.is_empty()).then(count));
         let remaining = left.map(|left| left.saturating_sub(objects.len() as u64)).filter(|_| more);
         let continue_token = last.filter(|_| more).map(|key| {
-            let (v, rv) = (TOKEN_VERSION.to_owned(), Some(self.snapshot.revision));
-            Token { v, rv, start: key.to_string(), left: remaining, epoch: self.epoch }.write()
+            let revision = Some(self.snapshot.revision);
+            Token { revision, start: key.to_string(), left: remaining, epoch: self.epoch }.write()
         });
         Page { revision: self.snapshot.revision, objects, continue_token, remaining }
     }
@@ -175,7 +145,7 @@ impl Cluster {
             return Err(ApiError::too_large_version(version, self.revision(), kind.is_cached()));
         }
         let revision = match (&token, options.version, options.exact) {
-            (Some(token), _, _) => token.rv.unwrap_or_else(|| self.revision()),
+            (Some(token), _, _) => token.revision.unwrap_or_else(|| self.revision()),
             (None, Version::At(version), true) => version,
             _ => self.revision(),
         };
@@ -190,7 +160,7 @@ impl Cluster {
     fn objects_at(&self, kind: &Kind, revision: u64, token: Option<&Token>) -> Result<Objects, ApiError> {
         let table = self.table(&kind.storage);
         let floor = self.floor(&kind.storage);
-        let stale = token.is_some_and(|token| token.rv.is_some() && token.epoch < self.token_epoch);
+        let stale = token.is_some_and(|token| token.revision.is_some() && token.epoch < self.token_epoch);
         if revision > self.revision() {
             return Err(ApiError::too_large_version(revision, self.revision(), kind.is_cached()));
         }
@@ -198,8 +168,8 @@ impl Cluster {
             let refusal = ApiError::expired(if token.is_some() { INCONSISTENT } else { TOO_OLD });
             return Err(match token {
                 Some(token) => {
-                    let (v, start, epoch) = (TOKEN_VERSION.to_owned(), token.start.clone(), self.token_epoch);
-                    refusal.with_continue(Token { v, rv: None, start, left: None, epoch }.write())
+                    let (start, epoch) = (token.start.clone(), self.token_epoch);
+                    refusal.with_continue(Token { revision: None, start, left: None, epoch }.write())
                 }
                 None => refusal,
             });

@@ -8,6 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::field_validation;
+use super::go_json;
 use super::json_patch;
 use super::object::set_type;
 use super::status::{ApiError, Cause, Named};
@@ -149,37 +150,10 @@ fn decoding(why: String) -> ApiError {
 
 /// Reads a patch; the error is in the words of Go's parser.
 fn read(patch: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(patch).map_err(|error| syntax(patch, &error))
+    serde_json::from_slice(patch).map_err(|error| go_json::syntax(patch, &error))
 }
 
 fn mistyped(value: &Value, into: &str) -> String {
-    let what = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+    let what = go_json::type_of(value);
     format!("json: cannot unmarshal {what} into Go value of type {into}")
-}
-
-/// A syntax error in the words of Go's parser.
-fn syntax(text: &[u8], error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let Some(found) = line.get(error.column().saturating_sub(1)) else { return error.to_string() };
-    let message = error.to_string();
-    let after = [
-        ("expected value", "looking for beginning of value"),
-        ("key must be a string", "looking for beginning of object key string"),
-        ("expected `:`", "after object key"),
-        ("expected `,` or `}`", "after object key:value pair"),
-        ("expected `,` or `]`", "after array element"),
-        ("trailing characters", "after top-level value"),
-    ];
-    let context = after.iter().find(|(begin, _)| message.starts_with(begin)).map(|(_, context)| *context);
-    context.map_or(message, |context| format!("invalid character '{}' {context}", char::from(*found)))
 }

@@ -196,7 +196,11 @@ impl Cluster {
         let table = self.table_mut(&kind.storage);
         let floor = table.history.floor();
         if after < floor {
-            let message = format!("too old resource version: {after} ({floor})");
+            let message = if kind.is_cached() {
+                format!("too old resource version: {after} ({floor})")
+            } else {
+                "The resourceVersion for the provided watch is too old.".to_owned()
+            };
             return Ok(Start::TooOld(ApiError::expired(message)));
         }
         let snapshot = initial

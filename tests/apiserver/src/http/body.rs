@@ -3,11 +3,11 @@
 //! Answers: what does this body say, or with which words is it refused? What it means is decided in the core.
 //! 1. Built-in kinds are read from JSON, YAML and protobuf, custom ones from JSON and YAML; other types are 415.
 //! 2. No content type means JSON, as for a real server.
-use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 use super::handle::Ask;
 use crate::cluster::field_validation::{self, Validation};
+use crate::cluster::go_json;
 use crate::cluster::status::ApiError;
 use crate::protobuf::{self, Expected, Refused};
 use crate::yaml;
@@ -35,8 +35,9 @@ impl Ask {
         }
         match self.media_type() {
             "" | "application/json" if is_object(&self.body) => {
-                field_validation::take_text(&self.kind, &self.body, validation)
-                    .map_err(|error| unrecognized(&self.kind.kind, &json_words(&error), &self.body))?
+                field_validation::take_text(&self.kind, &self.body, validation).map_err(|error| {
+                    unrecognized(&self.kind.kind, &json_words(&self.body, &error), &self.body)
+                })?
             }
             _ => field_validation::take_value(&self.kind, self.json()?, validation),
         }
@@ -115,23 +116,16 @@ fn is_object(body: &[u8]) -> bool {
     body.trim_ascii_start().first() == Some(&b'{')
 }
 
-fn json_words(error: &serde_json::Error) -> String {
-    let words = match error.classify() {
-        Category::Eof => "unexpected end of JSON input".to_owned(),
-        _ => error.to_string(),
-    };
-    format!("couldn't get version/kind; json parse error: {words}")
+fn json_words(body: &[u8], error: &serde_json::Error) -> String {
+    format!("couldn't get version/kind; json parse error: {}", go_json::syntax(body, error))
 }
 
 /// A JSON object, or why it is none in the words of the decoder that looks for its type.
 fn json(body: &[u8]) -> Result<Value, String> {
-    let what = match serde_json::from_slice(body).map_err(|error| json_words(&error))? {
+    let what = match serde_json::from_slice(body).map_err(|error| json_words(body, &error))? {
         Value::Null => return Ok(Value::Object(Map::new())),
         value @ Value::Object(_) => return Ok(value),
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) => "bool",
+        other => go_json::type_of(&other),
     };
     let words = format!("json: cannot unmarshal {what} into Go value of type {TYPE_OF_A_BODY}");
     Err(format!("couldn't get version/kind; json parse error: {words}"))

@@ -8,7 +8,7 @@ use informer_apiserver::{ApiServer, Credential, User};
 use informer_control_plane::{Binaries, ControlPlane};
 use serde_json::json;
 
-use crate::harness::servers::{self, Subject};
+use crate::harness::servers::{self, Lever, Subject};
 use crate::harness::wire::Endpoint;
 use crate::harness::{Request, judge_on};
 
@@ -31,7 +31,7 @@ fn a_certificate_names_as_many_groups_as_its_user_has() {
     let jane = ours.issue_certificate(&jane).expect("a certificate");
     let endpoint = Endpoint { address: ours.addr(), tls: None };
     let (admin, powerless) = ("admin".to_owned(), "powerless".to_owned());
-    let subject = Subject { endpoint, admin, powerless, kubeconfig: ours.kubeconfig() };
+    let subject = Subject { endpoint, admin, powerless, kubeconfig: ours.kubeconfig(), lever: Lever::None };
     let mut trusted = tempfile::NamedTempFile::new().expect("a temporary file");
     trusted.write_all(authority.as_bytes()).expect("the authority is written");
     let plane = Binaries::find_or_skip().map(|binaries| {

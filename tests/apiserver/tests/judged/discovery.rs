@@ -1,7 +1,7 @@
 //! Discovery, versions, health, OpenAPI: behaviours 32, 33, 35, 40 and 43.
 //!
 //! They answer: what does a server say of itself?
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Request, Session, judge};
 
@@ -142,5 +142,33 @@ fn api_43_health_for_scripts() {
         ] {
             s.note(name, text.contains(&format!("# TYPE {name} ")));
         }
+    });
+}
+
+#[test]
+fn api_35_versions_are_preferred_by_their_maturity() {
+    judge(|s| {
+        let mut made = crate::definitions::definition();
+        let first = made["spec"]["versions"][0].clone();
+        let names =
+            ["v1alpha1", "v2beta1", "v1", "v10", "v2", "v1beta2", "foo", "v2alpha3", "bar1", "v3beta"];
+        let version = |(at, name): (usize, &&str)| {
+            let mut version = first.clone();
+            version["name"] = json!(name);
+            version["storage"] = json!(at == 0);
+            version["served"] = json!(*name != "v10");
+            version
+        };
+        made["spec"]["versions"] = names.iter().enumerate().map(version).collect();
+        crate::definitions::define(s, &made);
+        s.until(&Request::new("GET", "/apis/{group}/v3beta"), |answer| answer.code() == 200);
+        s.get("/apis/{group}");
+        let group = s.filled("{group}");
+        let groups = aggregated(s, "/apis", AGGREGATED);
+        let own = groups["items"]
+            .as_array()
+            .and_then(|all| all.iter().find(|item| item["metadata"]["name"] == group.as_str()).cloned());
+        s.note("the group", own.unwrap_or_default());
+        s.kubectl("get widgets");
     });
 }

@@ -16,7 +16,7 @@ fn go_informers_see_it_in_protobuf_too() {
 }
 
 #[test]
-fn go_http2_carries_the_answers() {
+fn e18_go_http2_carries_the_answers() {
     judge(|s| s.go("http2", "json"));
 }
 

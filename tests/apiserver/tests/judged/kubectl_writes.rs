@@ -88,7 +88,7 @@ fn kubectl_creates_and_replaces_from_files() {
 }
 
 #[test]
-fn kubectl_applies_on_the_clients_side() {
+fn api_41_kubectl_applies_on_the_clients_side() {
     judge(|s| {
         s.kubectl_reading("apply -f -", MANIFEST);
         s.kubectl_reading("apply -f -", MANIFEST);
@@ -109,7 +109,7 @@ fn kubectl_applies_on_the_clients_side() {
 }
 
 #[test]
-fn kubectl_applies_on_the_servers_side() {
+fn api_41_kubectl_applies_on_the_servers_side() {
     judge(|s| {
         s.kubectl_reading("apply --server-side -f -", MANIFEST);
         s.kubectl_reading("apply --server-side -f -", MANIFEST);
@@ -179,7 +179,7 @@ fn kubectl_edits() {
 }
 
 #[test]
-fn kubectl_deletes_and_waits_for_it() {
+fn api_41_kubectl_deletes_and_waits_for_it() {
     judge(|s| {
         for name in ["a", "b", "c"] {
             s.kubectl_prepare(&format!("create configmap {name}"));

@@ -21,6 +21,7 @@ mod kube_rs;
 mod kubectl;
 mod kubectl_writes;
 mod lists;
+mod lost_history;
 mod patches;
 mod representations;
 mod reviews;

@@ -47,6 +47,47 @@ fn api_13_a_watch_ends_cleanly_at_its_timeout() {
 }
 
 #[test]
+fn api_14_bookmarks_come_before_the_end_of_a_watch() {
+    judge(|s| {
+        maps(s, &["a"]);
+        let from = s.post(MAPS, &map("b", "x")).version();
+        let watch = format!("{MAPS}?watch=1&resourceVersion={from}&timeoutSeconds=5");
+        let mut bookmarked = s.watch(format!("{watch}&allowWatchBookmarks=true"));
+        let plain = s.watch(watch);
+        s.post(MAPS, &map("c", "x"));
+        let told = bookmarked.events_until(s, "BOOKMARK");
+        s.note("after what they cover", told.len());
+        bookmarked.end(s);
+        plain.end(s);
+    });
+}
+
+#[test]
+fn api_17_a_watcher_that_does_not_read_misses_nothing_up_to_the_end_of_its_stream() {
+    judge(|s| {
+        let from = s.post(MAPS, &map("big", "x")).version();
+        let mut watch = s.watch_unrecorded(format!("{MAPS}?watch=1&resourceVersion={from}"));
+        // 100 events of 400 KB: more than a connection holds back. How far behind a watcher may be is each server's own
+        // choice (a real one closes this stream), that nothing is left out is not.
+        let mut versions = Vec::new();
+        for round in 0..100 {
+            let body = json!({"data": {"k": "x".repeat(400_000), "round": round.to_string()}});
+            let patch = Request::new("PATCH", format!("{MAPS}/big"))
+                .body("application/merge-patch+json", body.to_string());
+            versions.push(s.prepare(patch).version());
+        }
+        let told = watch.versions_to_the_end();
+        s.note("something was told", !told.is_empty());
+        s.note("what was told has no gap", versions.starts_with(&told));
+        let last = told.last().cloned().unwrap_or_default();
+        let mut resumed =
+            s.watch_unrecorded(format!("{MAPS}?watch=1&resourceVersion={last}&timeoutSeconds=5"));
+        let rest = resumed.versions_to_the_end();
+        s.note("a new watch goes on where it ended", [told, rest].concat() == versions);
+    });
+}
+
+#[test]
 fn api_15_a_watch_list_marks_the_end_of_its_first_part() {
     judge(|s| {
         maps(s, &["a", "b"]);

@@ -28,6 +28,11 @@ pub(crate) fn judge<S: Fn(&mut Session)>(script: S) {
     judge_on(&servers::ours().subject, servers::real, script);
 }
 
+/// The same with a real server that nobody else uses, started with these flags.
+pub(crate) fn judge_alone<S: Fn(&mut Session)>(flags: &[&str], script: S) {
+    judge_on(&servers::ours().subject, || servers::alone(flags), script);
+}
+
 /// The same on servers that were started for this script.
 pub(crate) fn judge_on<S: Fn(&mut Session)>(
     ours: &Subject,

@@ -18,5 +18,5 @@ pub(crate) mod session;
 pub(crate) mod transcript;
 pub(crate) mod wire;
 
-pub(crate) use judge::{judge, judge_on};
+pub(crate) use judge::{judge, judge_alone, judge_on};
 pub(crate) use session::{Answer, Request, Session};

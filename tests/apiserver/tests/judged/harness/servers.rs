@@ -4,10 +4,11 @@
 //! 1. The real one is started when the first script needs it and ends with this process, however that ends: a
 //!    guard process of the control plane sees to it.
 //! 2. Without binaries there is only ours (`INFORMER_REQUIRE_CONTROL_PLANE=1` makes that a failure).
+//! 3. A script that breaks its server for others (`Session::compact`) gets a real one of its own: `alone`.
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use informer_apiserver::{ApiServer, User};
+use informer_apiserver::{ApiServer, Faults, User};
 use informer_control_plane::{Binaries, ControlPlane};
 use rustls::client::WantsClientCert;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
@@ -25,6 +26,36 @@ pub(crate) struct Subject {
     pub(crate) powerless: String,
     /// For programs; the user is the admin.
     pub(crate) kubeconfig: String,
+    pub(crate) lever: Lever,
+}
+
+/// What a script may do to a server besides asking it.
+#[derive(Debug, Clone)]
+pub(crate) enum Lever {
+    Ours(Faults),
+    Real(Arc<ControlPlane>),
+    /// Others use this server.
+    None,
+}
+
+impl Lever {
+    /// Makes the server forget what was before this version.
+    pub(crate) fn compact(&self, version: u64) {
+        match self {
+            Self::Ours(faults) => faults.compact(),
+            Self::Real(plane) => plane.compact_etcd(version).expect("etcd compacts"),
+            Self::None => panic!("others use this server"),
+        }
+    }
+
+    /// Makes the server forget what watches were told.
+    pub(crate) fn forget_events(&self) {
+        match self {
+            Self::Ours(faults) => faults.compact(),
+            Self::Real(plane) => plane.restart_apiserver().expect("the server starts again"),
+            Self::None => panic!("others use this server"),
+        }
+    }
 }
 
 /// Our server for one script; ends when dropped.
@@ -40,7 +71,8 @@ pub(crate) fn ours() -> Ours {
     let server = builder.start_blocking().expect("our server starts");
     let endpoint = Endpoint { address: server.addr(), tls: server.ca_pem().map(trusting) };
     let (admin, powerless) = ("admin".to_owned(), "powerless".to_owned());
-    let subject = Subject { endpoint, admin, powerless, kubeconfig: server.kubeconfig() };
+    let lever = Lever::Ours(server.faults());
+    let subject = Subject { endpoint, admin, powerless, kubeconfig: server.kubeconfig(), lever };
     Ours { subject, _server: server }
 }
 
@@ -51,9 +83,17 @@ pub(crate) fn control_plane() -> Option<&'static ControlPlane> {
     PLANE.get_or_init(|| Binaries::find_or_skip().map(start)).as_ref()
 }
 
-/// The real server, if there are binaries for it.
+/// The real server that all scripts share, if there are binaries for it.
 pub(crate) fn real() -> Option<Subject> {
     control_plane().map(subject)
+}
+
+/// A real server for one script, with flags of its own; ends when dropped.
+pub(crate) fn alone(flags: &[&str]) -> Option<Subject> {
+    let builder = ControlPlane::builder(Binaries::find_or_skip()?);
+    let builder = flags.iter().fold(builder, |builder, flag| builder.apiserver_flag(*flag));
+    let plane = Arc::new(builder.start().expect("the control plane starts"));
+    Some(Subject { lever: Lever::Real(Arc::clone(&plane)), ..subject(&plane) })
 }
 
 /// A running control plane as the subject of a script.
@@ -62,7 +102,7 @@ pub(crate) fn subject(plane: &ControlPlane) -> Subject {
         plane.url().trim_start_matches("https://").parse().expect("the address is a socket's");
     let endpoint = Endpoint { address, tls: Some(trusting(plane.ca_pem())) };
     let (admin, powerless) = (plane.admin_token().to_owned(), plane.powerless_token().to_owned());
-    Subject { endpoint, admin, powerless, kubeconfig: plane.kubeconfig() }
+    Subject { endpoint, admin, powerless, kubeconfig: plane.kubeconfig(), lever: Lever::None }
 }
 
 fn trusting(ca_pem: &str) -> Arc<ClientConfig> {

@@ -231,6 +231,12 @@ impl Session {
         self.open(Request::new("GET", path))
     }
 
+    /// Opens a watch whose events are the script's own business.
+    pub(crate) fn watch_unrecorded(&mut self, path: impl Into<String>) -> Unrecorded {
+        let incoming = self.subject.endpoint.open(&self.message(&Request::new("GET", path)));
+        Unrecorded(incoming.expect("a watch that is prepared is answered"))
+    }
+
     /// Opens a stream by a request of any kind.
     pub(crate) fn open(&mut self, request: Request) -> Watch {
         let label = self.transcript.label("WATCH", &request.path);
@@ -250,6 +256,16 @@ impl Session {
                 Watch { step, incoming: None }
             }
         }
+    }
+
+    /// Makes the server forget what was before this version; for scripts of `judge_alone`.
+    pub(crate) fn compact(&self, version: &str) {
+        self.subject.lever.compact(version.parse().expect("a version is a number"));
+    }
+
+    /// Makes the server forget all past events, so that watches cannot go on from before.
+    pub(crate) fn forget_events(&self) {
+        self.subject.lever.forget_events();
     }
 
     /// Asks again, unrecorded, until `enough` says so or a bound is reached: for what servers do in their own time.
@@ -318,5 +334,23 @@ impl Watch {
             self.incoming = None;
         }
         more.then_some(event)
+    }
+}
+
+/// A watch that is no part of what is compared.
+#[derive(Debug)]
+pub(crate) struct Unrecorded(Incoming);
+
+impl Unrecorded {
+    /// Reads to the end, however it comes, and gives the versions of the objects.
+    pub(crate) fn versions_to_the_end(&mut self) -> Vec<String> {
+        let mut versions = Vec::new();
+        while let Ok(Some(line)) = self.0.line(EVENT_LIMIT) {
+            // A line that was cut off is not told.
+            let Ok(event) = serde_json::from_slice::<Value>(&line) else { break };
+            let version = event.pointer("/object/metadata/resourceVersion").and_then(Value::as_str);
+            versions.extend(version.map(str::to_owned));
+        }
+        versions
     }
 }
