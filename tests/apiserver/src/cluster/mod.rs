@@ -20,6 +20,7 @@ pub(crate) mod go_json;
 pub(crate) mod history;
 pub(crate) mod json_patch;
 pub(crate) mod kind;
+pub(crate) mod label_query;
 pub(crate) mod label_selector;
 pub(crate) mod list;
 pub(crate) mod names;

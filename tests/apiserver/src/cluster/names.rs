@@ -1,7 +1,8 @@
-//! What a name may look like.
+//! What a name, a label's key and a label's value may look like.
 //!
-//! Answers: is this text a sound object name, and if not, what does the API say about it? Nothing else is judged here.
-//! 1. The sentences are those of the API machinery, because clients show them.
+//! Answers: is this text sound, and if not, what does the API say about it? Nothing else is judged here.
+//! 1. The sentences are those of the API machinery, because clients show them, and all that apply are told.
+//! 2. Names count characters in their sentences where keys and values of labels count bytes: so does the API.
 use super::kind::NameRule;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
@@ -10,28 +11,75 @@ start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', reg
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
 '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
 '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const KEY: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
+must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation \
+is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// Why `name` is not sound, if it is not.
-pub(crate) fn refuse(name: &str, rule: NameRule) -> Option<String> {
-    match rule {
-        NameRule::Label if name.contains('.') => Some("must not contain dots".to_owned()),
-        NameRule::Label => bounded(name, 63).or_else(|| (!is_label(name)).then(|| LABEL.to_owned())),
-        NameRule::Subdomain => {
-            let sound = name.split('.').all(is_label);
-            bounded(name, 253).or_else(|| (!sound).then(|| SUBDOMAIN.to_owned()))
+/// All that is not sound in `name`.
+pub(crate) fn faults(name: &str, rule: NameRule) -> Vec<String> {
+    let bounded =
+        |most: usize| (name.len() > most).then(|| format!("must be no more than {most} characters"));
+    let faults = match rule {
+        NameRule::Label if !is_label(name) && is_subdomain(name) => {
+            [bounded(63), Some("must not contain dots".to_owned())]
         }
-        NameRule::PathSegment => match name {
-            "." | ".." => Some(format!("may not be '{name}'")),
-            _ => ['/', '%']
-                .into_iter()
-                .find(|letter| name.contains(*letter))
-                .map(|l| format!("may not contain '{l}'")),
-        },
-    }
+        NameRule::Label => [bounded(63), (!is_label(name)).then(|| LABEL.to_owned())],
+        NameRule::Subdomain => [bounded(253), (!is_subdomain(name)).then(|| SUBDOMAIN.to_owned())],
+        NameRule::PathSegment if matches!(name, "." | "..") => [Some(format!("may not be '{name}'")), None],
+        NameRule::PathSegment => {
+            ['/', '%'].map(|letter| name.contains(letter).then(|| format!("may not contain '{letter}'")))
+        }
+    };
+    faults.into_iter().flatten().collect()
 }
 
-fn bounded(name: &str, most: usize) -> Option<String> {
-    (name.len() > most).then(|| format!("must be no more than {most} characters"))
+/// All that is not sound in the key of a label: a name of up to 63 bytes, perhaps behind the DNS name of who owns it.
+pub(crate) fn label_key_faults(key: &str) -> Vec<String> {
+    let parts: Vec<&str> = key.split('/').collect();
+    let (prefix, name) = match *parts.as_slice() {
+        [name] => (None, name),
+        [prefix, name] => (Some(prefix), name),
+        _ => {
+            let prefixed = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![format!("a valid label key {KEY} {prefixed}")];
+        }
+    };
+    let mut faults = Vec::new();
+    if let Some(prefix) = prefix {
+        if prefix.is_empty() {
+            faults.push("prefix part must be non-empty".to_owned());
+        } else {
+            if prefix.len() > 253 {
+                faults.push("prefix part must be no more than 253 bytes".to_owned());
+            }
+            if !is_subdomain(prefix) {
+                faults.push(format!("prefix part {SUBDOMAIN}"));
+            }
+        }
+    }
+    if name.is_empty() {
+        faults.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        faults.push("name part must be no more than 63 bytes".to_owned());
+    }
+    if !is_label_name(name) {
+        faults.push(format!("name part {KEY}"));
+    }
+    faults
+}
+
+/// All that is not sound in the value of a label.
+pub(crate) fn label_value_faults(value: &str) -> Vec<String> {
+    let long = (value.len() > 63).then(|| "must be no more than 63 bytes".to_owned());
+    let odd = (!value.is_empty() && !is_label_name(value)).then(|| VALUE.to_owned());
+    long.into_iter().chain(odd).collect()
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_label)
 }
 
 fn is_label(text: &str) -> bool {
@@ -39,6 +87,12 @@ fn is_label(text: &str) -> bool {
     let ends = text.as_bytes().first().zip(text.as_bytes().last());
     ends.is_some_and(|(first, last)| inner(*first) && inner(*last))
         && text.bytes().all(|byte| inner(byte) || byte == b'-')
+}
+
+fn is_label_name(text: &str) -> bool {
+    let ends = text.as_bytes().first().zip(text.as_bytes().last());
+    ends.is_some_and(|(first, last)| first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 #[cfg(test)]
@@ -59,9 +113,19 @@ mod tests {
             ("a/b", NameRule::PathSegment, false),
             ("", NameRule::Label, false),
         ] {
-            assert_eq!(refuse(name, rule).is_none(), sound, "{name}");
+            assert_eq!(faults(name, rule).is_empty(), sound, "{name}");
         }
-        assert!(refuse(&"a".repeat(64), NameRule::Label).is_some());
-        assert!(refuse(&"a.".repeat(127), NameRule::Subdomain).is_some());
+        assert_eq!(faults(&"a".repeat(64), NameRule::Label), ["must be no more than 63 characters"]);
+        assert!(!faults(&"a.".repeat(127), NameRule::Subdomain).is_empty());
+        assert_eq!(faults("a.b", NameRule::Label), ["must not contain dots"]);
+        assert_eq!(faults(&"A".repeat(64), NameRule::Label).len(), 2);
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_a_label_is_told() {
+        let count = |key: &str| label_key_faults(key).len();
+        assert_eq!([count("a"), count("a.b/c_D"), count("a/b/c"), count("/"), count("A/-")], [0, 0, 1, 3, 2]);
+        assert_eq!(label_value_faults(""), [""; 0]);
+        assert_eq!(label_value_faults(&"-".repeat(64)).len(), 2);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Next: `list.rs` and `watch.rs` act on the result.
 use super::kind::Kind;
-use super::selector::Selector;
+use super::selector::{Selector, SelectorText};
 use super::status::{ApiError, Cause, Named};
 
 /// The decoded pairs of a query string, in their order.
@@ -99,51 +99,54 @@ impl ListOptions {
     /// # Errors
     /// 400 for unreadable values, 422 for combinations that are forbidden.
     pub(crate) fn parse(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
-        let version = Version::parse(value(query, "resourceVersion"))
-            .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+        let limit = usize::try_from(number(query, "limit")?).ok().filter(|limit| *limit > 0);
+        let text = SelectorText::parse(value(query, "labelSelector"), value(query, "fieldSelector"))?;
         let matching = value(query, "resourceVersionMatch");
         let continue_token = value(query, "continue").to_owned();
-        let causes = list_causes(query, version, matching, !continue_token.is_empty());
+        let causes = list_causes(query, matching, !continue_token.is_empty());
         if !causes.is_empty() {
             return Err(invalid(&causes));
         }
-        let limit = match value(query, "limit") {
-            "" | "0" => None,
-            text => Some(text.parse::<usize>().map_err(|_| {
-                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-            })?),
-        };
-        let selector = Selector::parse(value(query, "labelSelector"), value(query, "fieldSelector"), kind)?;
+        let selector = text.of_kind(kind)?;
+        let version = Version::parse(value(query, "resourceVersion"))
+            .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
         let legacy = matching.is_empty() && limit.is_some() && matches!(version, Version::At(_));
         Ok(Self { version, exact: matching == "Exact" || legacy, limit, continue_token, selector })
     }
 }
 
-fn list_causes(query: &Query, version: Version, matching: &str, continued: bool) -> Vec<Cause> {
-    let field = "resourceVersionMatch";
+/// A whole number of the query; 0 if it is missing.
+fn number(query: &Query, name: &str) -> Result<i64, ApiError> {
+    match value(query, name) {
+        "" => Ok(0),
+        text => text.parse().map_err(|_| {
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        }),
+    }
+}
+
+fn list_causes(query: &Query, matching: &str, continued: bool) -> Vec<Cause> {
+    let (field, version) = ("resourceVersionMatch", value(query, "resourceVersion"));
     let mut causes = Vec::new();
-    if initial_events(query).is_some() {
-        causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-    }
-    if matching.is_empty() {
-        return causes;
-    }
-    if continued {
-        let why = "resourceVersionMatch is forbidden when continue is provided";
-        causes.push(Cause::forbidden(field, why));
-    }
-    if version == Version::Unset {
+    if !matching.is_empty() && version.is_empty() {
         let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
         causes.push(Cause::forbidden(field, why));
     }
-    if !matches!(matching, "Exact" | "NotOlderThan") {
+    if !matching.is_empty() && continued {
+        let why = "resourceVersionMatch is forbidden when continue is provided";
+        causes.push(Cause::forbidden(field, why));
+    }
+    if !matches!(matching, "" | "Exact" | "NotOlderThan") {
         let message =
             format!("Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\"");
         causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
     }
-    if matching == "Exact" && version == Version::Any {
+    if matching == "Exact" && version == "0" {
         let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
         causes.push(Cause::forbidden(field, why));
+    }
+    if initial_events(query).is_some() {
+        causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
     }
     causes
 }
@@ -154,43 +157,46 @@ impl WatchOptions {
     /// # Errors
     /// 400 and 422 as for lists; 500 without a reason for an unreadable version, as a real server does.
     pub(crate) fn parse(query: &Query, kind: &Kind, watch_list: bool) -> Result<Self, ApiError> {
-        let matching = value(query, "resourceVersionMatch");
+        let timeout = number(query, "timeoutSeconds")?;
+        let text = SelectorText::parse(value(query, "labelSelector"), value(query, "fieldSelector"))?;
         let initial_events = initial_events(query);
-        let causes = watch_causes(matching, initial_events, watch_list);
+        let causes = watch_causes(query, initial_events.is_some(), watch_list);
         if !causes.is_empty() {
             return Err(invalid(&causes));
         }
+        let selector = text.of_kind(kind)?;
         let version = Version::parse(value(query, "resourceVersion")).map_err(ApiError::untyped)?;
-        let selector = Selector::parse(value(query, "labelSelector"), value(query, "fieldSelector"), kind)?;
-        let timeout_seconds = match value(query, "timeoutSeconds") {
-            "" | "0" => None,
-            text => Some(text.parse().map_err(|_| {
-                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-            })?),
-        };
+        let timeout_seconds = u64::try_from(timeout).ok().filter(|timeout| *timeout > 0);
         let bookmarks = flag(query, "allowWatchBookmarks");
         Ok(Self { version, selector, bookmarks, initial_events, timeout_seconds })
     }
 }
 
-fn watch_causes(matching: &str, initial_events: Option<bool>, watch_list: bool) -> Vec<Cause> {
-    let field = "resourceVersionMatch";
-    if initial_events.is_none() {
-        let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-        return if matching.is_empty() { Vec::new() } else { vec![Cause::forbidden(field, why)] };
-    }
-    if !watch_list {
-        let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
-        return vec![Cause::forbidden("sendInitialEvents", why)];
-    }
+fn watch_causes(query: &Query, initial_events: bool, watch_list: bool) -> Vec<Cause> {
+    let (field, matching) = ("resourceVersionMatch", value(query, "resourceVersionMatch"));
     let mut causes = Vec::new();
-    if matching != "NotOlderThan" {
+    if initial_events && matching != "NotOlderThan" {
         let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         causes.push(Cause::forbidden(field, why));
     }
-    if !matches!(matching, "" | "NotOlderThan") {
+    if initial_events && !watch_list {
+        let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        causes.push(Cause::forbidden("sendInitialEvents", why));
+    }
+    if matching.is_empty() {
+        return causes;
+    }
+    if !initial_events {
+        let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        causes.push(Cause::forbidden(field, why));
+    }
+    if matching != "NotOlderThan" {
         let message = format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
         causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
+    }
+    if !value(query, "continue").is_empty() {
+        let why = "resourceVersionMatch is forbidden when continue is provided";
+        causes.push(Cause::forbidden(field, why));
     }
     causes
 }

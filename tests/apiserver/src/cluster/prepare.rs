@@ -121,8 +121,8 @@ pub(crate) fn name_causes(kind: &Kind, name: &str) -> Vec<Cause> {
     if name.is_empty() {
         return vec![Cause::required("metadata.name", "name or generateName is required")];
     }
-    let refused = names::refuse(name, kind.rules.name);
-    refused.map(|why| Cause::invalid("metadata.name", name, &why)).into_iter().collect()
+    let faults = names::faults(name, kind.rules.name);
+    faults.iter().map(|why| Cause::invalid("metadata.name", name, why)).collect()
 }
 
 /// Writes what the server sets on a new object.

@@ -6,26 +6,24 @@
 //!
 //! Next: `watch.rs` applies a selector to the state before and after a change.
 use super::kind::Kind;
+use super::label_query::{self, Operator, Requirement, whole_number};
 use super::object::Object;
 use super::status::ApiError;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Requirement {
-    In(String, Vec<String>),
-    NotIn(String, Vec<String>),
-    Exists(String),
-    Missing(String),
-}
-
 impl Requirement {
     fn matches(&self, object: &Object) -> bool {
-        match self {
-            Self::In(label, values) => object.label(label).is_some_and(|has| values.iter().any(|v| v == has)),
-            Self::NotIn(label, values) => {
-                object.label(label).is_none_or(|has| values.iter().all(|v| v != has))
-            }
-            Self::Exists(label) => object.label(label).is_some(),
-            Self::Missing(label) => object.label(label).is_none(),
+        let has = object.label(&self.key);
+        let compares = |with: fn(&i64, &i64) -> bool| {
+            let wanted = self.values.first().and_then(|value| whole_number(value));
+            has.and_then(whole_number).zip(wanted).is_some_and(|(has, wanted)| with(&has, &wanted))
+        };
+        match self.operator {
+            Operator::In => has.is_some_and(|has| self.values.contains(has)),
+            Operator::NotIn => has.is_none_or(|has| !self.values.contains(has)),
+            Operator::Exists => has.is_some(),
+            Operator::Missing => has.is_none(),
+            Operator::Above => compares(i64::gt),
+            Operator::Below => compares(i64::lt),
         }
     }
 }
@@ -45,16 +43,57 @@ pub(crate) struct Selector {
     fields: Vec<(Field, bool, String)>,
 }
 
-impl Selector {
+/// Both selectors of a query, read but not yet held against a kind.
+#[derive(Debug)]
+pub(crate) struct SelectorText {
+    labels: Vec<Requirement>,
+    fields: Vec<(String, bool, String)>,
+}
+
+impl SelectorText {
     /// Reads `labelSelector` and `fieldSelector`.
     ///
     /// # Errors
-    /// 400 if a selector cannot be read or names a field this kind does not offer.
-    pub(crate) fn parse(labels: &str, fields: &str, kind: &Kind) -> Result<Self, ApiError> {
-        let labels = split_outside_parentheses(labels).map(parse_requirement).collect::<Result<_, _>>()?;
-        let fields = fields.split(',').filter(|part| !part.trim().is_empty());
-        let fields = fields.map(|part| parse_field(part, kind)).collect::<Result<_, _>>()?;
+    /// 400 if a selector cannot be read.
+    pub(crate) fn parse(labels: &str, fields: &str) -> Result<Self, ApiError> {
+        let labels = label_query::parse(labels).map_err(ApiError::bad_request)?;
+        let mut terms = terms(fields);
+        // The first in order is the first to be refused.
+        terms.sort_unstable();
+        let terms = terms.into_iter().filter(|term| !term.is_empty());
+        let read = terms.map(|term| field_term(fields, term)).collect::<Result<Vec<_>, _>>();
+        let mut fields = read.map_err(ApiError::bad_request)?;
+        // No field of no value asks for nothing.
+        fields.retain(|(label, _, value)| !(label.is_empty() && value.is_empty()));
         Ok(Self { labels, fields })
+    }
+
+    /// Finds the fields in this kind.
+    ///
+    /// # Errors
+    /// 400 for a field that this kind does not offer.
+    pub(crate) fn of_kind(self, kind: &Kind) -> Result<Selector, ApiError> {
+        let fields = self.fields.into_iter().map(|(label, equal, value)| {
+            let field = field_named(&label, kind).ok_or_else(|| unknown_field(&label, kind))?;
+            Ok((field, equal, value))
+        });
+        Ok(Selector { labels: self.labels, fields: fields.collect::<Result<_, ApiError>>()? })
+    }
+}
+
+impl Selector {
+    /// The same for one object by its name.
+    ///
+    /// # Errors
+    /// 400 if it asks for fields, but not for this name.
+    pub(crate) fn of_name(mut self, name: &str) -> Result<Self, ApiError> {
+        if self.fields.is_empty() {
+            self.fields.push((Field::Name, true, name.to_owned()));
+        }
+        match self.name() {
+            Some(asked) if asked == name => Ok(self),
+            _ => Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name")),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -81,55 +120,6 @@ fn field_of(field: Field, object: &Object) -> &str {
     }
 }
 
-fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_i32;
-    let parts = text.split(move |letter| {
-        depth += i32::from(letter == '(') - i32::from(letter == ')');
-        letter == ',' && depth == 0
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty())
-}
-
-fn unreadable(part: &str) -> ApiError {
-    ApiError::bad_request(format!("unable to parse requirement: {part:?}"))
-}
-
-fn parse_requirement(part: &str) -> Result<Requirement, ApiError> {
-    if let Some(label) = part.strip_prefix('!') {
-        return Ok(Requirement::Missing(checked_label(label.trim(), part)?));
-    }
-    if let Some((label, value)) = part.split_once("!=") {
-        return Ok(Requirement::NotIn(checked_label(label, part)?, vec![checked_value(value, part)?]));
-    }
-    if let Some((label, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Ok(Requirement::In(checked_label(label, part)?, vec![checked_value(value, part)?]));
-    }
-    let Some((head, values)) = part.strip_suffix(')').and_then(|open| open.split_once('(')) else {
-        return Ok(Requirement::Exists(checked_label(part, part)?));
-    };
-    let values = values
-        .split(',')
-        .map(|value| checked_value(value, part))
-        .collect::<Result<Vec<String>, ApiError>>()?;
-    match head.trim().rsplit_once(char::is_whitespace) {
-        Some((label, "in")) => Ok(Requirement::In(checked_label(label, part)?, values)),
-        Some((label, "notin")) => Ok(Requirement::NotIn(checked_label(label, part)?, values)),
-        _ => Err(unreadable(part)),
-    }
-}
-
-fn checked_label(label: &str, part: &str) -> Result<String, ApiError> {
-    let label = label.trim();
-    let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-    if label.is_empty() || !label.bytes().all(fine) { Err(unreadable(part)) } else { Ok(label.to_owned()) }
-}
-
-fn checked_value(value: &str, part: &str) -> Result<String, ApiError> {
-    let value = value.trim();
-    let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if value.len() > 63 || !value.bytes().all(fine) { Err(unreadable(part)) } else { Ok(value.to_owned()) }
-}
-
 /// Kinds without fields of their own say so in other words.
 fn unknown_field(label: &str, kind: &Kind) -> ApiError {
     let message = if kind.fields.is_empty() && !kind.custom && kind.namespace_field {
@@ -140,22 +130,77 @@ fn unknown_field(label: &str, kind: &Kind) -> ApiError {
     ApiError::bad_request(message)
 }
 
-fn parse_field(part: &str, kind: &Kind) -> Result<(Field, bool, String), ApiError> {
-    let (label, equal, value) = if let Some((label, value)) = part.split_once("!=") {
-        (label, false, value)
-    } else if let Some((label, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        (label, true, value)
-    } else {
-        let message = format!("invalid selector: '{part}'; can't understand '{part}'");
-        return Err(ApiError::bad_request(message));
-    };
-    let label = label.trim();
-    let listed = || kind.fields.iter().position(|(offered, _)| offered == label).map(Field::Listed);
-    let field = match label {
+fn field_named(label: &str, kind: &Kind) -> Option<Field> {
+    match label {
         "metadata.name" => Some(Field::Name),
         "metadata.namespace" if kind.namespace_field => Some(Field::Namespace),
-        _ => listed(),
+        _ => kind.fields.iter().position(|(offered, _)| offered == label).map(Field::Listed),
+    }
+}
+
+/// The terms between commas; a comma behind a backslash is part of a value.
+fn terms(text: &str) -> Vec<&str> {
+    let mut escaped = false;
+    let between = |letter: char| {
+        let ends = letter == ',' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        ends
     };
-    let field = field.ok_or_else(|| unknown_field(label, kind))?;
-    Ok((field, equal, value.trim().to_owned()))
+    text.split(between).collect()
+}
+
+fn field_term(selector: &str, term: &str) -> Result<(String, bool, String), String> {
+    let operator = term.char_indices().find_map(|(at, _)| {
+        let found = ["!=", "==", "="].into_iter().find(|operator| term[at..].starts_with(operator))?;
+        Some((at, found))
+    });
+    let Some((at, operator)) = operator else {
+        return Err(format!("invalid selector: '{selector}'; can't understand '{term}'"));
+    };
+    let value = unescaped(&term[at + operator.len()..])?;
+    Ok((term[..at].to_owned(), operator != "!=", value))
+}
+
+/// A value without its backslashes.
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut value = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => value.push(escaped),
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(format!("invalid field selector: invalid escape sequence: {sequence}"));
+                }
+            },
+            ',' | '=' => {
+                let code = u32::from(letter);
+                return Err(format!("invalid field selector: unescaped character in value: {code}"));
+            }
+            other => value.push(other),
+        }
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn api_31_field_terms_may_carry_escaped_values() {
+        let read = |text: &str| SelectorText::parse("", text).map(|read| read.fields);
+        let term = |label: &str, equal, value: &str| (label.to_owned(), equal, value.to_owned());
+        assert_eq!(read(r"b==c\,d,,a!=e\=").unwrap(), [term("a", false, "e="), term("b", true, "c,d")]);
+        assert_eq!(read("a").unwrap_err().message(), "invalid selector: 'a'; can't understand 'a'");
+        assert_eq!(
+            read("a=b=c").unwrap_err().message(),
+            "invalid field selector: unescaped character in value: 61"
+        );
+        assert_eq!(
+            read(r"a=b\c").unwrap_err().message(),
+            r"invalid field selector: invalid escape sequence: \c"
+        );
+    }
 }

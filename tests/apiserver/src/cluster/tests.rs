@@ -19,7 +19,7 @@ use super::object::Object;
 use super::options::{ListOptions, WatchOptions};
 use super::patch::PatchKind;
 use super::representation::Form;
-use super::selector::Selector;
+use super::selector::SelectorText;
 use super::status::ApiError;
 use super::store::{Call, Cluster, Settings};
 use super::watch::{Drained, Opened, Start};

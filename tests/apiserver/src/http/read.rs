@@ -93,12 +93,11 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
 /// Those of its options, and 504 for a watch-list from a version that does not come.
 pub(crate) async fn watched(ask: Ask) -> Result<Watched, ApiError> {
     let form = ask.form(Answer::Watch)?;
-    let mut query = ask.query.clone();
-    if let Some(name) = &ask.target.name {
-        query.push(("fieldSelector".into(), format!("metadata.name={name}")));
-    }
     let watch_list = ask.world.with(|inner| !inner.faults.holds(Switch::RefuseWatchList, &ask.kind.resource));
-    let options = WatchOptions::parse(&query, &ask.kind, watch_list)?;
+    let mut options = WatchOptions::parse(&ask.query, &ask.kind, watch_list)?;
+    if let Some(name) = &ask.target.name {
+        options.selector = options.selector.of_name(name)?;
+    }
     if options.initial_events == Some(true) {
         ask.fresh(options.version).await;
     }
@@ -109,6 +108,7 @@ pub(crate) async fn watched(ask: Ask) -> Result<Watched, ApiError> {
         let start = inner.cluster.watch(&ask.kind, ask.namespace(), &options);
         (start, shared, options.timeout_seconds.unwrap_or(drawn))
     });
+    let unwritable = ask.asks_for_no_events();
     let opened = match start? {
         Start::Open(opened) => opened,
         Start::TooOld(error) => {
@@ -120,6 +120,7 @@ pub(crate) async fn watched(ask: Ask) -> Result<Watched, ApiError> {
     let mut stream = WatchStream::new(&ask.world, &ask.kind, opened, shared, timeout);
     stream.form = form;
     stream.bookmarks = options.bookmarks;
+    stream.unwritable = unwritable;
     stream.connection = ask.connection;
     Ok(Watched::Stream(Box::new(stream)))
 }

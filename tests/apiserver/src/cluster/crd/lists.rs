@@ -79,7 +79,9 @@ fn embedded(path: &str, members: &Map<String, Value>, causes: &mut Vec<Cause>) {
     }
     let name = members.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
     let name = name.unwrap_or_default();
-    if let Some(why) = names::refuse(name, NameRule::Subdomain).filter(|_| !name.is_empty()) {
-        causes.push(Cause::invalid(&format!("{path}.metadata.name"), name, &why));
+    if !name.is_empty() {
+        let faults = names::faults(name, NameRule::Subdomain);
+        let at = format!("{path}.metadata.name");
+        causes.extend(faults.iter().map(|why| Cause::invalid(&at, name, why)));
     }
 }

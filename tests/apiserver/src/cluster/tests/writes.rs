@@ -200,6 +200,7 @@ fn api_31_selectors_read_as_the_api_writes_them() {
 #[test]
 fn api_31_nodes_do_not_know_the_field_namespace() {
     let bench = Bench::new("", "nodes");
-    let refused = Selector::parse("", "metadata.namespace=x", &bench.kind).unwrap_err();
+    let text = SelectorText::parse("", "metadata.namespace=x").unwrap();
+    let refused = text.of_kind(&bench.kind).unwrap_err();
     assert_eq!((refused.code(), refused.message()), (400, "field label not supported: metadata.namespace"));
 }

@@ -31,6 +31,13 @@ impl Causes {
         self.add("FieldValueInvalid", field, format!("Invalid value: {value}: {why}"));
     }
 
+    /// One cause for each of these faults of a value.
+    pub(super) fn invalid_for(&mut self, field: &str, value: &Value, faults: Vec<String>) {
+        for why in faults {
+            self.invalid(field, value, &why);
+        }
+    }
+
     /// The same, with a value that is not written as this crate writes JSON.
     pub(super) fn invalid_text(&mut self, field: &str, value: &str, why: &str) {
         self.add("FieldValueInvalid", field, format!("Invalid value: {value}: {why}"));

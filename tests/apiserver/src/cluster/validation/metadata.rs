@@ -5,15 +5,8 @@
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use crate::cluster::kind::NameRule;
 use crate::cluster::names;
 
-const NAME_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
-must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
-'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 pub(super) fn check(body: &Value, causes: &mut Causes) {
@@ -30,8 +23,9 @@ pub(super) fn check(body: &Value, causes: &mut Causes) {
     for (at, finalizer) in list(metadata, "finalizers").iter().enumerate() {
         let name = finalizer.as_str().unwrap_or_default();
         let field = format!("metadata.finalizers[{at}]");
-        if let Some(why) = refuse_qualified(name) {
-            causes.invalid(&field, finalizer, why);
+        let faults = names::label_key_faults(name);
+        if !faults.is_empty() {
+            causes.invalid_for(&field, finalizer, faults);
         } else if !name.contains('/')
             && !matches!(
                 name,
@@ -50,16 +44,8 @@ pub(super) fn check(body: &Value, causes: &mut Causes) {
 /// Labels: qualified names with short values.
 pub(super) fn labels(field: &str, labels: Option<&Value>, causes: &mut Causes) {
     for (name, value) in labels.and_then(Value::as_object).into_iter().flatten() {
-        if let Some(why) = refuse_qualified(name) {
-            causes.invalid(field, &json!(name), why);
-        }
-        let text = value.as_str().unwrap_or_default();
-        if text.len() > 63 {
-            causes.invalid(field, value, "must be no more than 63 characters");
-        }
-        if !text.is_empty() && !is_name(text) {
-            causes.invalid(field, value, LABEL_VALUE);
-        }
+        causes.invalid_for(field, &json!(name), names::label_key_faults(name));
+        causes.invalid_for(field, value, names::label_value_faults(value.as_str().unwrap_or_default()));
     }
 }
 
@@ -68,36 +54,11 @@ fn annotations(metadata: &Value, causes: &mut Causes) {
     let mut size = 0;
     for (name, value) in annotations {
         // Annotations may be written in capitals.
-        if let Some(why) = refuse_qualified(&name.to_lowercase()) {
-            causes.invalid("metadata.annotations", &json!(name), why);
-        }
+        let faults = names::label_key_faults(&name.to_lowercase());
+        causes.invalid_for("metadata.annotations", &json!(name), faults);
         size += name.len() + value.as_str().map_or(0, str::len);
     }
     if size > MOST_ANNOTATIONS {
         causes.too_long("metadata.annotations", MOST_ANNOTATIONS);
     }
-}
-
-fn refuse_qualified(name: &str) -> Option<&'static str> {
-    let part = match name.split_once('/') {
-        None => name,
-        Some(("", _)) => return Some("prefix part must be non-empty"),
-        Some((prefix, _)) if names::refuse(prefix, NameRule::Subdomain).is_some() => {
-            return Some("prefix part must be a lowercase RFC 1123 subdomain");
-        }
-        Some((_, part)) => part,
-    };
-    if part.is_empty() {
-        return Some("name part must be non-empty");
-    }
-    if part.len() > 63 {
-        return Some("name part must be no more than 63 characters");
-    }
-    (!is_name(part)).then_some(NAME_PART)
-}
-
-fn is_name(text: &str) -> bool {
-    let ends = text.as_bytes().first().zip(text.as_bytes().last());
-    ends.is_some_and(|(first, last)| first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }

@@ -59,8 +59,10 @@ fn volumes<'a>(at: &str, spec: &'a Value, causes: &mut Causes) -> BTreeSet<&'a s
 fn dns_label<'a>(field: &str, name: &'a str, seen: &mut BTreeSet<&'a str>, causes: &mut Causes) {
     if name.is_empty() {
         causes.required(field, "");
-    } else if let Some(why) = names::refuse(name, NameRule::Label) {
-        causes.invalid(field, &json!(name), &why);
+    } else if let faults = names::faults(name, NameRule::Label)
+        && !faults.is_empty()
+    {
+        causes.invalid_for(field, &json!(name), faults);
     } else if !seen.insert(name) {
         causes.duplicate(field, name);
     }
