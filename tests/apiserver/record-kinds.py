@@ -7,7 +7,7 @@
 
 It answers: how are the built-in kinds called, what can be done with them, what are their columns and their zero values?
 What cannot be asked of a running server (name and generation rules, selector fields) stands in src/cluster/rules.rs.
-Rows are in the order of the server's own discovery. Descriptions of columns are left out.
+Rows are in the order of the server's own discovery.
 """
 import json
 import sys
@@ -35,7 +35,15 @@ def zero(path):
 
 def columns(path):
     found = json.loads(read(path + "?limit=1", TABLE))["columnDefinitions"]
-    return [[c["name"], c["type"], c["format"], c["priority"]] for c in found]
+    return [[c["name"], c["type"], c["format"], c["priority"], described(c["description"])] for c in found]
+
+
+def described(text):
+    """Nearly every kind has a column of each of two members of the metadata: `src/cluster/kind.rs` has what is said of them."""
+    for member in ("Name must be unique", "CreationTimestamp is a timestamp"):
+        if text.startswith(member):
+            return member
+    return text
 
 
 def kind_of(owner, group, version):

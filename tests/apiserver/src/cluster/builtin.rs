@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::kind::{Column, Kind, ResourceId, Subresource};
+use super::kind::{CREATED_COLUMN, Column, Kind, NAME_COLUMN, ResourceId, Subresource};
 use super::rules;
 use super::subresource::ScalePaths;
 
@@ -38,7 +38,7 @@ struct Row<'a> {
     #[serde(default)]
     subresources: Vec<(String, String, String, String, Vec<String>)>,
     #[serde(default)]
-    columns: Vec<(String, String, String, i64)>,
+    columns: Vec<(String, String, String, i64, String)>,
     #[serde(borrow, default)]
     zero: Option<&'a RawValue>,
 }
@@ -88,13 +88,18 @@ fn subresource(
     }
 }
 
-fn column((name, value_type, format, priority): &(String, String, String, i64)) -> Column {
+fn column(
+    (name, value_type, format, priority, description): &(String, String, String, i64, String),
+) -> Column {
+    // Two texts that nearly every kind has are recorded by their beginnings.
+    let common = [NAME_COLUMN, CREATED_COLUMN].into_iter().find(|text| text.starts_with(&**description));
+    let common = common.filter(|_| !description.is_empty());
     Column {
         name: name.clone(),
         value_type: value_type.clone(),
         format: format.clone(),
         priority: *priority,
-        description: String::new(),
+        description: common.unwrap_or(description).to_owned(),
         path: String::new(),
     }
 }

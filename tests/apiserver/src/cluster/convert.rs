@@ -1,7 +1,8 @@
-//! The two shapes of an event: core's, in which all of them are stored, and that of events.k8s.io.
+//! Objects that are stored in another shape than they are told in: events of events.k8s.io, which are stored as core's, and
+//! daemon sets, whose count of templates is told as an annotation.
 //!
 //! Answers: what does this object look like in the version it is asked for, and in the one it is stored in? It is pure:
-//! members are renamed, nothing is judged and nothing is lost.
+//! members are moved, nothing is judged and nothing is lost.
 //! 1. `into_stored` leaves an object that has the stored shape already as it is.
 //! 2. An object that went through both directions is the one it was.
 //! 3. `managedFields` keep the version they were written in, as every entry says which one that is.
@@ -12,7 +13,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
-use super::object::Object;
+use super::object::{Object, metadata_mut};
 use super::rules;
 
 /// What a member is called in events.k8s.io, and in core.
@@ -28,14 +29,27 @@ const EVENT: [(&str, &str); 7] = [
 /// What core tells even where it is empty, and events.k8s.io does not.
 const TOLD_EMPTY: [&str; 2] = ["reportingComponent", "reportingInstance"];
 
+/// The annotation that tells how many templates a daemon set has had, and where the number is stored. Who asks for
+/// metadata only is not told of it.
+pub(crate) const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+const STORED_TEMPLATES: &str = "templateGeneration";
+
 /// Whether objects of this kind are stored in another shape than they are told in.
 pub(crate) fn is_converted(kind: &Kind) -> bool {
+    is_renamed(kind) || counts_templates(kind)
+}
+
+fn is_renamed(kind: &Kind) -> bool {
     !kind.custom && kind.resource != kind.storage
+}
+
+pub(super) fn counts_templates(kind: &Kind) -> bool {
+    kind.resource.is("apps", "daemonsets")
 }
 
 /// Where the values of field selectors stand in the stored shape, in the order they are remembered in.
 pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
-    if is_converted(kind) {
+    if is_renamed(kind) {
         return rules::fields(&kind.storage).iter().map(|(_, at)| *at).collect();
     }
     kind.fields.iter().map(|(_, at)| at.as_str()).collect()
@@ -43,7 +57,10 @@ pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
 
 /// Gives a value of this kind the stored shape.
 pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
-    if !is_converted(kind) {
+    if counts_templates(kind) {
+        store_templates(value);
+    }
+    if !is_renamed(kind) {
         return;
     }
     let Value::Object(root) = value else { return };
@@ -57,7 +74,10 @@ pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
 
 /// Gives a value of the stored shape that of this kind.
 pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
-    if !is_converted(kind) {
+    if counts_templates(kind) {
+        tell_templates(value);
+    }
+    if !is_renamed(kind) {
         return;
     }
     let Value::Object(root) = value else { return };
@@ -69,6 +89,35 @@ pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     for (told, stored) in EVENT {
         rename(root, stored, told);
     }
+}
+
+/// How many templates a daemon set says it has had.
+pub(super) fn templates(set: &Value) -> i64 {
+    let told = set["metadata"]["annotations"][TEMPLATES].as_str();
+    told.and_then(|told| told.parse().ok()).unwrap_or(0)
+}
+
+fn store_templates(set: &mut Value) {
+    let count = templates(set);
+    let Some(annotations) = set.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if annotations.remove(TEMPLATES).is_none() {
+        return;
+    }
+    if annotations.is_empty() {
+        metadata_mut(set).remove("annotations");
+    }
+    if set["spec"].is_object() {
+        set["spec"][STORED_TEMPLATES] = json!(count);
+    }
+}
+
+fn tell_templates(set: &mut Value) {
+    let stored = set.get_mut("spec").and_then(Value::as_object_mut);
+    let count = stored.and_then(|spec| spec.remove(STORED_TEMPLATES)).unwrap_or_else(|| json!(0));
+    let annotations = metadata_mut(set).entry("annotations").or_insert_with(|| json!({}));
+    annotations[TEMPLATES] = json!(count.to_string());
 }
 
 fn rename(root: &mut Map<String, Value>, from: &str, to: &str) {
@@ -128,5 +177,17 @@ mod tests {
         assert_eq!(value, json!({"metadata": {}}));
         into_stored(&kind("events.k8s.io"), &mut value);
         assert_eq!(value, json!({"metadata": {}, "reportingComponent": "", "reportingInstance": ""}));
+    }
+
+    #[test]
+    fn e16_a_daemon_set_tells_its_templates_as_an_annotation() {
+        let sets = builtin::kinds().find(|kind| kind.resource.is("apps", "daemonsets")).unwrap();
+        let told = json!({"metadata": {"annotations": {TEMPLATES: "2"}}, "spec": {}});
+        let mut value = told.clone();
+        into_stored(&sets, &mut value);
+        assert_eq!(value, json!({"metadata": {}, "spec": {"templateGeneration": 2}}));
+        into_stored(&sets, &mut value);
+        from_stored(&sets, &mut value);
+        assert_eq!(value, told);
     }
 }

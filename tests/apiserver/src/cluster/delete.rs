@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::crd;
 use super::kind::{Kind, ResourceId};
-use super::list::scope_of;
+use super::list::{Page, scope_of};
 use super::object::{Object, has_finalizers, metadata_mut};
 use super::prepare;
 use super::propagation::Propagation;
@@ -118,7 +118,7 @@ impl Cluster {
         event.revision
     }
 
-    /// Deletes everything a list with this selector would show. Gives what was there.
+    /// Deletes everything a list with this selector would show. Gives what was there, at the version it was found at.
     ///
     /// # Errors
     /// Those of the first delete that is refused.
@@ -127,9 +127,9 @@ impl Cluster {
         call: &Call<'_>,
         selector: &Selector,
         options: &DeleteOptions,
-    ) -> Result<Vec<Arc<Object>>, ApiError> {
+    ) -> Result<Page, ApiError> {
         let namespace = (!call.namespace.is_empty()).then_some(call.namespace);
-        let scope = scope_of(call.kind, namespace, selector);
+        let (scope, revision) = (scope_of(call.kind, namespace, selector), self.revision());
         let objects: Vec<Arc<Object>> = self.table(&call.kind.storage).map_or_else(Vec::new, |table| {
             let found = table.objects.range(scope.range(None)).map(|(_, object)| object);
             found.filter(|object| selector.matches(object)).cloned().collect()
@@ -138,7 +138,7 @@ impl Cluster {
             let one = Call { namespace: &object.namespace, name: &object.name, ..call.clone() };
             self.delete(&one, options)?;
         }
-        Ok(objects)
+        Ok(Page { revision, objects, continue_token: None, remaining: None })
     }
 
     /// Asks everything in a terminating namespace to go.

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::convert;
 use super::kind::Kind;
@@ -130,8 +130,18 @@ pub(crate) fn bookmark_line(kind: &Kind, form: Form, revision: u64, initial_end:
         let table = form.table(kind, &metadata, &table.bookmark_row(kind, revision, initial_end));
         return Bytes::from(format!("{{\"type\":\"BOOKMARK\",\"object\":{table}}}\n"));
     }
-    let annotations =
-        if initial_end { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
+    let mut annotations = Map::new();
+    if form == Form::Full && convert::counts_templates(kind) {
+        annotations.insert(convert::TEMPLATES.into(), json!("0"));
+    }
+    if initial_end {
+        annotations.insert("k8s.io/initial-events-end".into(), json!("true"));
+    }
+    let annotations = if annotations.is_empty() {
+        String::new()
+    } else {
+        format!(",\"annotations\":{}", Value::Object(annotations))
+    };
     let zero = match form {
         Form::Full if !kind.zero.is_empty() => format!(",{}", kind.zero),
         _ => String::new(),

@@ -63,13 +63,15 @@ impl Cluster {
         }
         prepare::check_shape(kind, &mut body)?;
         prepare::check_namespace(call, &mut body)?;
-        if !matches!(member(&body, "resourceVersion"), "" | "0") {
+        // What is no number is not looked at.
+        if member(&body, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(ApiError::untyped("resourceVersion should not be set on objects to be created"));
         }
         self.check_namespace_open(call, member(&body, "name"))?;
         self.generate_name(call, &mut body);
         let name = member(&body, "name").to_owned();
         let mut causes = prepare::name_causes(kind, &name);
+        let unlabelled = body.pointer("/metadata/labels").is_none_or(|labels| *labels == json!({}));
         // Set by the server, but for the client: it owns the label, and the defaults.
         self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
@@ -78,6 +80,9 @@ impl Cluster {
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
         self.admit(kind, &mut body, None);
+        if unlabelled {
+            self.label(kind, &mut body);
+        }
         causes.extend(self.faults_of(kind, &body, None));
         causes.extend(crd::judge(kind, &mut body, None));
         if !causes.is_empty() {
@@ -198,9 +203,10 @@ impl Cluster {
         }
         let key = kind.key(&old.namespace, &old.name);
         if gone {
-            let revision = self.remove(call, &key);
+            self.remove(call, &key);
             return Ok(Written {
-                object: Arc::new(Object::encode(kind, body, revision)),
+                // The answer is the update that was not stored: it has the version it was made of.
+                object: Arc::new(Object::encode(kind, body, old.revision)),
                 created: false,
                 warnings: Vec::new(),
             });

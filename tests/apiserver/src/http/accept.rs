@@ -2,7 +2,8 @@
 //!
 //! Answers with a `Form`, or with 406 where no offered media type fits. JSON is all this server writes.
 //! 1. The first acceptable range wins, as clients list their preferences in order.
-//! 2. A list must be asked for as `PartialObjectMetadataList`, one object as `PartialObjectMetadata`; a watch takes both.
+//! 2. A list must be asked for as `PartialObjectMetadataList`, one object as `PartialObjectMetadata`; a watch takes
+//!    both, and of the list it ends at its first event.
 //!    The wrong one of them is chosen and then refused: no later range is tried.
 //! 3. A Table is made of anything; the query says what each row carries.
 use crate::cluster::options::value;
@@ -89,13 +90,21 @@ impl Ask {
         Ok(Form::Table(TableForm { include, now: self.world.now(), ..table }))
     }
 
+    /// Whether the chosen range asks for metadata in a list; none if no range is chosen.
+    fn asks_for_metadata_list(&self) -> Option<bool> {
+        let header = self.accept.as_deref().unwrap_or_default();
+        header.split(',').find_map(|range| one(range).map(|_| range.contains("MetadataList")))
+    }
+
+    /// Whether no event of a watch can be written in the form that was asked for: a list is no form of an object.
+    pub(crate) fn asks_for_no_events(&self) -> bool {
+        self.asks_for_metadata_list() == Some(true)
+    }
+
     /// Why metadata cannot be answered: a list was asked for as one object, or one object as a list.
     fn metadata_of(&self, answer: Answer) -> Option<ApiError> {
-        let header = self.accept.as_deref().unwrap_or_default();
-        let asked_list =
-            header.split(',').find_map(|range| one(range).map(|_| range.contains("MetadataList")));
         let (kind, package) = (&self.kind.kind, self.kind.go_package());
-        match (answer, asked_list?) {
+        match (answer, self.asks_for_metadata_list()?) {
             (Answer::Object, true) => Some(ApiError::not_a_list(&if self.kind.custom {
                 "unstructured.Unstructured".to_owned()
             } else {

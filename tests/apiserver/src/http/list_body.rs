@@ -18,6 +18,7 @@ use serde_json::{Map, json};
 use super::respond;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::list::Page;
+use crate::cluster::printer::is_printed;
 use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Switch};
@@ -47,7 +48,10 @@ pub(crate) struct ListBytes {
 impl ListBytes {
     pub(crate) fn new(kind: &Arc<Kind>, form: Form, page: Page) -> Self {
         let mut metadata = Map::new();
-        metadata.insert("resourceVersion".into(), json!(page.revision.to_string()));
+        // What is asked afresh each time has no version.
+        if !kind.resource.is("", "componentstatuses") {
+            metadata.insert("resourceVersion".into(), json!(page.revision.to_string()));
+        }
         if let Some(token) = &page.continue_token {
             metadata.insert("continue".into(), json!(token));
         } else if kind.custom && !matches!(form, Form::Table(_)) {
@@ -56,11 +60,16 @@ impl ListBytes {
         if let Some(remaining) = page.remaining {
             metadata.insert("remainingItemCount".into(), json!(remaining));
         }
-        let head = form.list_head(kind, &json!(metadata));
+        let mut head = form.list_head(kind, &json!(metadata));
+        let no_rows = page.objects.is_empty() && matches!(form, Form::Table(_)) && !is_printed(kind);
+        if no_rows {
+            head.truncate(head.len() - 1);
+        }
+        let tail = if no_rows { "null}\n" } else { "]}\n" };
         let prefix = form.item_prefix(kind);
         let resource = kind.resource.clone();
         let kind = Arc::clone(kind);
-        Self { page, kind, form, prefix, head: Some(head), tail: Some("]}\n"), padding: 0, resource, next: 0 }
+        Self { page, kind, form, prefix, head: Some(head), tail: Some(tail), padding: 0, resource, next: 0 }
     }
 
     fn len(&self) -> usize {
@@ -70,7 +79,7 @@ impl ListBytes {
             .iter()
             .map(|object| self.form.item_len(&self.kind, &self.prefix, object) + 1)
             .sum();
-        items + self.head.as_ref().map_or(0, String::len) + self.padding + 3
+        items + self.head.as_ref().map_or(0, String::len) + self.padding + self.tail.map_or(0, str::len)
     }
 
     /// The next piece; none after the last.

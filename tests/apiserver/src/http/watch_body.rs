@@ -34,6 +34,8 @@ pub(crate) struct WatchStream {
     pub(crate) kind: Arc<Kind>,
     pub(crate) form: Form,
     pub(crate) bookmarks: bool,
+    /// Whether no event can be written: the stream ends where the first one would come.
+    pub(crate) unwritable: bool,
     pub(crate) connection: Option<Arc<Connection>>,
     watch: usize,
     notify: Arc<Notify>,
@@ -86,6 +88,7 @@ impl WatchStream {
             kind: Arc::clone(kind),
             form: Form::Full,
             bookmarks: false,
+            unwritable: false,
             connection: None,
             watch: opened.watch,
             notify,
@@ -108,6 +111,7 @@ impl WatchStream {
         }
         loop {
             match self.step() {
+                Step::Send(_) if self.unwritable => return None,
                 Step::Send(bytes) => return Some((Ok(bytes), self)),
                 Step::Wait(until) => self.wait(until).await,
                 Step::End => return None,

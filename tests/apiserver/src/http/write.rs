@@ -12,11 +12,10 @@ use super::list_body::{self, ListBytes};
 use super::{manager, respond};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation::Validation;
-use crate::cluster::list::Page;
 use crate::cluster::options::{ListOptions, check_dry_run, value};
 use crate::cluster::propagation::Propagation;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster};
+use crate::cluster::store::Call;
 
 impl Ask {
     pub(crate) fn call(&self) -> Call<'_> {
@@ -94,10 +93,6 @@ pub(crate) fn delete_collection(ask: &Ask) -> Result<HttpResponse, ApiError> {
     let form = ask.form(Answer::List)?;
     let options = ask.delete_options()?;
     let selector = ListOptions::parse(&ask.query, &ask.kind)?.selector;
-    let delete = |cluster: &mut Cluster| {
-        let objects = cluster.delete_collection(&ask.call(), &selector, &options)?;
-        Ok(Page { revision: cluster.revision(), objects, continue_token: None, remaining: None })
-    };
-    let page = ask.world.with(|inner| delete(&mut inner.cluster))?;
+    let page = ask.world.with(|inner| inner.cluster.delete_collection(&ask.call(), &selector, &options))?;
     list_body::answer(&ask.world, ListBytes::new(&ask.kind, form, page), ask.gzip)
 }

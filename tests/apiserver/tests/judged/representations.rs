@@ -150,6 +150,81 @@ fn api_37_columns_of_other_groups() {
     });
 }
 
+/// The paths of all built-in lists; none of them holds anything of that name.
+fn empty_lists(s: &mut Session) -> Vec<String> {
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let mut paths = Vec::new();
+    for root in ["/api", "/apis"] {
+        let groups = s.prepare(Request::new("GET", root).header("Accept", accept)).json();
+        for group in groups["items"].as_array().into_iter().flatten() {
+            let name = group["metadata"]["name"].as_str().unwrap_or_default();
+            // Other scripts define kinds on the same server.
+            if name.ends_with("example.com") {
+                continue;
+            }
+            for version in group["versions"].as_array().into_iter().flatten() {
+                let base = [root, name, version["version"].as_str().unwrap_or_default()].join("/");
+                let listed = |resource: &&serde_json::Value| {
+                    resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list")))
+                };
+                for resource in version["resources"].as_array().into_iter().flatten().filter(listed) {
+                    let scope = if resource["scope"] == "Namespaced" { "/namespaces/{ns}" } else { "" };
+                    let plural = resource["resource"].as_str().unwrap_or_default();
+                    let path =
+                        format!("{base}{scope}/{plural}?fieldSelector=metadata.name%3Dnone-of-this-name");
+                    paths.push(path.replace("//", "/"));
+                }
+            }
+        }
+    }
+    paths
+}
+
+#[test]
+fn api_37_every_kind_tells_the_columns_of_a_real_server() {
+    judge(|s| {
+        for path in empty_lists(s) {
+            s.send(table(path));
+        }
+    });
+}
+
+#[test]
+fn api_37_columns_of_a_definition_are_described() {
+    judge(|s| {
+        let column =
+            |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
+        let mut told = column("Told", "integer", ".spec.size");
+        told["description"] = json!("How large it is.");
+        told["priority"] = json!(1);
+        told["format"] = json!("int64");
+        let columns = json!([
+            column("Size", "integer", ".spec.size"),
+            told,
+            column("Made", "date", ".metadata.creationTimestamp")
+        ]);
+        let schema =
+            json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema, "additionalPrinterColumns": columns});
+        let names = json!({"plural": "gauges", "kind": "Gauge", "singular": "gauge"});
+        let spec = json!({"group": "{group}", "scope": "Namespaced", "names": names, "versions": [version]});
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gauges.{group}"}, "spec": spec});
+        s.prepare(
+            Request::new("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").json(&definition),
+        );
+        let path = "/apis/{group}/v1/namespaces/{ns}/gauges";
+        s.until(&Request::new("GET", path), |answer| answer.code() == 200);
+        s.send(table(path));
+        made(
+            s,
+            path,
+            &json!({"apiVersion": "{group}/v1", "kind": "Gauge", "metadata": {"name": "a"}, "spec": {"size": 3}}),
+        );
+        s.send(table(format!("{path}/a")));
+    });
+}
+
 #[test]
 fn api_38_protobuf_is_spoken_where_it_was_asked_for() {
     judge(|s| {

@@ -220,3 +220,62 @@ fn e20_causes_come_in_order() {
         s.post("/api/v1/namespaces/{ns}/services", &json!({"metadata": {"name": "a"}, "spec": {}}));
     });
 }
+
+#[test]
+fn api_22_daemon_sets_count_their_templates_in_an_annotation() {
+    judge(|s| {
+        let sets = "/apis/apps/v1/namespaces/{ns}/daemonsets";
+        let container = json!([{"name": "c", "image": "i"}]);
+        let template = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": container}});
+        let spec = json!({"selector": {"matchLabels": {"app": "a"}}, "template": template});
+        s.post(sets, &json!({"metadata": {"name": "a"}, "spec": spec}));
+        let annotations = json!({"own": "1", "deprecated.daemonset.template.generation": "5"});
+        s.post(sets, &json!({"metadata": {"name": "b", "annotations": annotations}, "spec": spec}));
+        s.patch("merge", format!("{sets}/a"), &json!({"metadata": {"labels": {"l": "1"}}}));
+        s.patch(
+            "merge",
+            format!("{sets}/a"),
+            &json!({"spec": {"template": {"metadata": {"annotations": {"x": "y"}}}}}),
+        );
+        s.patch(
+            "merge",
+            format!("{sets}/a"),
+            &json!({"metadata": {"annotations": {"deprecated.daemonset.template.generation": "9"}}}),
+        );
+        s.patch("merge", format!("{sets}/a"), &json!({"metadata": {"annotations": null}}));
+        s.patch("merge", format!("{sets}/a/status"), &json!({"status": {"numberReady": 1}}));
+        for accept in ["PartialObjectMetadata", "Table"] {
+            let accept = format!("application/json;as={accept};g=meta.k8s.io;v=v1");
+            for query in ["", "?includeObject=Object"] {
+                s.send(Request::new("GET", format!("{sets}/b{query}")).header("Accept", &accept));
+            }
+            let path = format!(
+                "{sets}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+            );
+            let mut watch = s.open(Request::new("GET", path).header("Accept", &accept));
+            watch.events_until(s, "BOOKMARK");
+        }
+        s.get(sets);
+    });
+}
+
+#[test]
+fn api_22_jobs_are_labelled_like_their_pods() {
+    judge(|s| {
+        let jobs = "/apis/batch/v1/namespaces/{ns}/jobs";
+        let container = json!([{"name": "c", "image": "i"}]);
+        let pods = json!({"restartPolicy": "Never", "containers": container});
+        let labelled = json!({"metadata": {"labels": {"app": "a"}}, "spec": pods});
+        for (name, labels, template) in [
+            ("neither", json!(null), json!({"spec": pods})),
+            ("pods", json!(null), labelled.clone()),
+            ("empty", json!({}), labelled.clone()),
+            ("same", json!({"app": "a"}), labelled.clone()),
+            ("own", json!({"app": "b"}), json!({"spec": pods})),
+        ] {
+            let metadata = json!({"name": name, "labels": labels});
+            s.post(jobs, &json!({"metadata": metadata, "spec": {"template": template}}));
+            s.get(format!("{jobs}/{name}"));
+        }
+    });
+}

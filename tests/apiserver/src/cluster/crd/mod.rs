@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::kind::{Column, GenerationRule, Kind, NameRule, ResourceId, Rules, Subresource};
+use super::kind::{
+    CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, NameRule, ResourceId, Rules, Subresource,
+};
 use super::object::set_type;
 use super::prepare;
 use super::registry::priority;
@@ -157,18 +159,18 @@ fn subresources(version: &Value, kind: &str) -> Vec<Subresource> {
     served.map(row).collect()
 }
 
-fn column(name: &str, value_type: &str, format: &str) -> Column {
-    let (path, description) = (String::new(), String::new());
+fn column(name: &str, value_type: &str, format: &str, description: &str) -> Column {
+    let (path, description) = (String::new(), description.to_owned());
     let (name, value_type, format) = (name.to_owned(), value_type.to_owned(), format.to_owned());
     Column { name, value_type, format, priority: 0, description, path }
 }
 
 /// The name, then what the definition asks for; the age where it asks for nothing.
 fn columns(version: &Value) -> Vec<Column> {
-    let mut columns = vec![column("Name", "string", "name")];
+    let mut columns = vec![column("Name", "string", "name", NAME_COLUMN)];
     let asked = version.get("additionalPrinterColumns").and_then(Value::as_array);
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
-        let age = column("Age", "date", "");
+        let age = column("Age", "date", "", CREATED_COLUMN);
         columns.push(Column { path: ".metadata.creationTimestamp".to_owned(), ..age });
         return columns;
     };
@@ -179,7 +181,12 @@ fn columns(version: &Value) -> Vec<Column> {
             value_type: text("type"),
             format: text("format"),
             priority: asked.get("priority").and_then(Value::as_i64).unwrap_or(0),
-            description: text("description"),
+            description: match text("description") {
+                none if none.is_empty() => {
+                    format!("Custom resource definition column (in JSONPath format): {}", text("jsonPath"))
+                }
+                description => description,
+            },
             path: text("jsonPath"),
         }
     }));

@@ -28,6 +28,13 @@ impl Cluster {
         }
     }
 
+    /// Gives a new job that came without labels those of its pods.
+    pub(super) fn label(&self, kind: &Kind, body: &mut Value) {
+        if kind.resource.is("batch", "jobs") {
+            workloads::label_like_pods(body);
+        }
+    }
+
     /// Writes what this server adds to an object it takes in: addresses, marks, what admission sets.
     /// `old` is the stored state, if there is one.
     pub(super) fn admit(&self, kind: &Kind, body: &mut Value, old: Option<&Value>) {
@@ -39,6 +46,7 @@ impl Cluster {
             workloads::create(group, plural, body);
         }
         match (group, plural) {
+            ("apps", "daemonsets") => workloads::count_templates(body, old),
             ("", "pods") => pods::admit(body, old.is_none()),
             ("", "services") => {
                 let mut services = || {

@@ -7,17 +7,24 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::path::put_missing;
+use crate::cluster::convert::{TEMPLATES, templates};
 use crate::cluster::object::{member, metadata_mut};
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
+/// The count of the templates of a daemon set, which only the server counts.
+pub(super) fn count_templates(set: &mut Value, old: Option<&Value>) {
+    let count = match old {
+        None => templates(set).max(1),
+        Some(old) => templates(old) + i64::from(old["spec"]["template"] != set["spec"]["template"]),
+    };
+    let annotations = metadata_mut(set).entry("annotations").or_insert_with(|| json!({}));
+    annotations[TEMPLATES] = json!(count.to_string());
+}
+
 /// What is written when the object is made.
 pub(super) fn create(group: &str, plural: &str, body: &mut Value) {
     match (group, plural) {
-        ("apps", "daemonsets") => {
-            let annotations = metadata_mut(body).entry("annotations").or_insert_with(|| json!({}));
-            put_missing(annotations, "/deprecated.daemonset.template.generation", "\"1\"");
-        }
         ("batch", "jobs") => select_own_pods(body),
         ("", "persistentvolumes") => protect(body, "kubernetes.io/pv-protection"),
         ("", "persistentvolumeclaims") => {
@@ -72,15 +79,22 @@ fn select_own_pods(job: &mut Value) {
     for (name, value) in own.as_object().into_iter().flatten() {
         labels[name] = value.clone();
     }
-    let labels = labels.clone();
     job["spec"]["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
-    if job.pointer("/metadata/labels").is_none() {
+}
+
+/// A job without labels of its own has those of its pods, which it is given when it is made.
+pub(super) fn label_like_pods(job: &mut Value) {
+    if let Some(labels) = job.pointer("/spec/template/metadata/labels").cloned() {
         metadata_mut(job).insert("labels".into(), labels);
     }
 }
 
 /// What follows from the rest of the object.
 pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
+    if (group, plural) == ("apps", "daemonsets") {
+        let annotations = metadata_mut(body).entry("annotations").or_insert_with(|| json!({}));
+        put_missing(annotations, &format!("/{TEMPLATES}"), "\"0\"");
+    }
     match (group, plural) {
         ("apps", "deployments") => {
             let kind = body.pointer("/spec/strategy/type").and_then(Value::as_str).unwrap_or("RollingUpdate");

@@ -21,9 +21,15 @@ mod workloads;
 
 use serde_json::{Value, json};
 
+use super::convert;
 use super::kind::{Column, Kind};
 use super::object::{Object, member};
 use view::View;
+
+type Printer = fn(&str, &str, &View<'_>) -> Option<Vec<Value>>;
+
+/// The printers beside that of pods.
+const PRINTERS: [Printer; 4] = [workloads::cells, network::cells, storage::cells, policy::cells];
 
 /// What a row carries beside its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,6 +105,7 @@ impl TableForm {
             Include::Object => {
                 let mut object = zero.clone();
                 object["metadata"] = metadata;
+                convert::from_stored(kind, &mut object);
                 super::object::set_type(&mut object, &kind.api_version(), &kind.kind);
                 object
             }
@@ -110,6 +117,15 @@ impl TableForm {
     }
 }
 
+/// Whether a real server has a printer for this kind: where it has none, a Table without rows has no list of them either.
+pub(crate) fn is_printed(kind: &Kind) -> bool {
+    let (group, plural) = (&*kind.storage.group, &*kind.storage.plural);
+    let nothing = View::new(&Value::Null, 0);
+    kind.custom
+        || (group, plural) == ("", "pods")
+        || PRINTERS.iter().any(|printer| printer(group, plural, &nothing).is_some())
+}
+
 /// The cells of one object.
 fn cells(kind: &Kind, value: &Value, now: i64) -> Vec<Value> {
     if kind.custom {
@@ -117,11 +133,10 @@ fn cells(kind: &Kind, value: &Value, now: i64) -> Vec<Value> {
     }
     let view = View::new(value, now);
     let (group, plural) = (&*kind.storage.group, &*kind.storage.plural);
-    let printers = [workloads::cells, network::cells, storage::cells, policy::cells];
     let own = if (group, plural) == ("", "pods") {
         Some(pods::cells(&view))
     } else {
-        printers.iter().find_map(|printer| printer(group, plural, &view))
+        PRINTERS.iter().find_map(|printer| printer(group, plural, &view))
     };
     own.unwrap_or_else(|| vec![json!(member(value, "name")), view.created()])
 }

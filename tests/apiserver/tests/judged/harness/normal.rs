@@ -8,6 +8,7 @@
 //!    version of an object that it covers: other writes may lie between.
 //! 3. A time keeps its precision. Times before 2024 are a script's own and stay.
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use regex_lite::{Captures, Regex};
 use serde_json::{Map, Value};
@@ -91,10 +92,17 @@ fn members(object: &Map<String, Value>, collection: bool) -> Vec<(&String, &Valu
     members.sort_by_key(|(key, _)| *key);
     let is = |key: &str| match key {
         "metadata" => collection || is_collection(object),
-        "object" => bookmark,
+        "object" => bookmark || collection,
+        // The row of a bookmark, where Tables are asked for.
+        "rows" => collection,
         _ => false,
     };
     members.into_iter().map(|(key, value)| (key, value, is(key))).collect()
+}
+
+/// As much of `generateName` as a server keeps, so that a generated name is a label.
+fn kept_of(base: &str) -> &str {
+    base.get(..58).unwrap_or(base)
 }
 
 fn version(text: &str) -> Option<u64> {
@@ -120,7 +128,7 @@ impl Names {
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.learn(item, &format!("{place}/{index}"), false);
+                    self.learn(item, &format!("{place}/{index}"), collection);
                 }
             }
             Value::String(text) => {
@@ -135,6 +143,7 @@ impl Names {
     fn learn_generated(&mut self, object: &Map<String, Value>) {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         if let (Some(base), Some(name)) = (text("generateName"), text("name"))
+            && let base = kept_of(base)
             && let Some(end) = name.strip_prefix(base)
             && !base.is_empty()
         {
@@ -155,7 +164,8 @@ impl Names {
                 members(object, collection).into_iter().map(told).collect::<Map<_, _>>().into()
             }
             Value::Array(items) => {
-                let mut told: Vec<Value> = items.iter().map(|item| self.told(item, key, false)).collect();
+                let mut told: Vec<Value> =
+                    items.iter().map(|item| self.told(item, key, collection)).collect();
                 // A real server tells the rules of a user in the order of a hash map.
                 if matches!(key, "resourceRules" | "nonResourceRules") {
                     told.sort_by_key(Value::to_string);
@@ -185,6 +195,10 @@ impl Names {
     fn text(&self, text: &str, key: &str) -> String {
         if matches!(key, "continue" | "etag") && !text.is_empty() {
             return format!("<{key}>");
+        }
+        // A server tells the address it was told to advertise.
+        if key == "serverAddress" && text.parse::<SocketAddr>().is_ok() {
+            return "<server>".to_owned();
         }
         if matches!(key, "buildDate" | "compiler" | "gitCommit" | "gitTreeState" | "goVersion") {
             return "<of the build>".to_owned();
