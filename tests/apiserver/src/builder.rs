@@ -4,7 +4,7 @@
 //! 1. Nothing is bound or spawned before `start`.
 //! 2. `start` needs no timer and no particular runtime of its caller; the server brings its own thread.
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +12,14 @@ use crate::access::user::User;
 use crate::access::{Plan, StaticToken};
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
+use crate::persistence::{Directory, Identity, Limits};
 use crate::serve::Setup;
 use crate::server::ApiServer;
 use crate::tls::Tls;
 use crate::world::World;
+
+/// About how many bytes of a snapshot are written before the disk is waited for.
+const SNAPSHOT_STEP: usize = 1 << 20;
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +33,7 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The directory for the store belongs to another process, or cannot be read or written.
+    /// The directory for the store belongs to another server, cannot be read or written, or holds a damaged snapshot.
     #[error("cannot keep the store in {}", directory.display())]
     DataDir {
         /// The directory that was asked for.
@@ -64,6 +68,7 @@ pub struct Builder {
     latency: Option<Duration>,
     data_dir: Option<PathBuf>,
     sync: bool,
+    log_slack: u64,
     managed_fields: bool,
     garbage_collection: bool,
 }
@@ -92,6 +97,8 @@ impl Default for Builder {
             data_dir: None,
             // Only who asks for a directory pays for it; then a power cut should not surprise.
             sync: true,
+            // A few seconds of writes; below it a snapshot is hardly worth its disk.
+            log_slack: 16 << 20,
             managed_fields: true,
             // A kube-apiserver alone has none.
             garbage_collection: false,
@@ -222,12 +229,22 @@ impl Builder {
     }
 
     /// Keeps the store in this directory over the end of the process, also over `kill -9` at any moment; it is made if
-    /// it is not there, and one process has it at a time. By default nothing is kept.
+    /// it is not there, and one server has it at a time. By default nothing is kept.
+    ///
+    /// Keys, generated tokens, the seed and the port (unless one is named) are kept too: tokens of service accounts,
+    /// certificates and kubeconfigs hold over a start.
     ///
     /// A write is answered after it is on the disk. Versions go on from a reserve above all that were issued, so a watch
     /// from before a start gets 410. Past versions, fault switches and the clock are not kept.
     pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(directory.into());
+        self
+    }
+
+    /// How many bytes of the log may hold what is not so any more before the store is written anew; by default 16 MiB.
+    /// Beyond it, the directory stays below about twice the size of what is stored. Without `data_dir` it means nothing.
+    pub fn log_slack(mut self, bytes: u64) -> Self {
+        self.log_slack = bytes;
         self
     }
 
@@ -252,7 +269,11 @@ impl Builder {
     /// # Errors
     /// As `start`.
     pub fn start_blocking(self) -> Result<ApiServer, StartError> {
-        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
+        let mut home = self.data_dir.as_deref().map(Home::enter).transpose()?;
+        let mut fresh = Identity::default();
+        let identity = home.as_mut().map_or(&mut fresh, |home| &mut home.identity);
+        let drawn = || RandomState::new().hash_one("seed");
+        let seed = self.seed.unwrap_or_else(|| *identity.seed.get_or_insert_with(drawn));
         let settings = Settings {
             validation: self.validation,
             first_revision: self.first_revision,
@@ -261,18 +282,22 @@ impl Builder {
             seed,
             managed_fields: self.managed_fields,
         };
-        let tls = self.tls.then(Tls::generate).transpose().map_err(StartError::Certificates)?;
+        let tls = self.tls.then(|| Tls::of(&mut identity.authority)).transpose();
+        let tls = tls.map_err(StartError::Certificates)?;
         let authority = tls.as_ref().map(|tls| Arc::clone(&tls.clients));
-        let access = self.access.build(authority).map_err(StartError::Certificates)?;
+        let access = self.access.build(authority, identity).map_err(StartError::Certificates)?;
+        let known_port = identity.port;
         let mut world = World::new(settings, self.bookmark_period, access);
-        if let Some(directory) = self.data_dir {
-            let refused = |source| StartError::DataDir { directory: directory.clone(), source };
-            world.keep(&directory, self.sync).map_err(refused)?;
+        if let Some(home) = &home {
+            let limits = Limits { sync: self.sync, slack: self.log_slack, step: SNAPSHOT_STEP };
+            home.write()?;
+            world.keep(Arc::clone(&home.directory), limits).map_err(|source| home.refused(source))?;
         }
         if self.garbage_collection {
             world.garbage_collection = true;
             world.with(|inner| inner.cluster.collect_garbage());
-            world.settle();
+            // What could not be kept is told by the first change.
+            let _kept = world.settle();
         }
         world.compress_watch_lists = self.compress_watch_lists;
         let world = Arc::new(world);
@@ -280,7 +305,38 @@ impl Builder {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);
             world.switch(|inner| inner.faults.set_size(Dial::Latency, None, Some(milliseconds)));
         }
-        let setup = Setup { port: self.port, workers: self.workers, tls };
-        ApiServer::serve(world, setup, self.admin_port)
+        let again = known_port.filter(|_| self.port == 0);
+        let setup = Setup { port: self.port, again, workers: self.workers, tls };
+        let server = ApiServer::serve(world, setup, self.admin_port)?;
+        if let Some(home) = &mut home {
+            home.identity.port = Some(server.addr().port());
+            home.write()?;
+        }
+        Ok(server)
+    }
+}
+
+/// The directory of a server, and who the server is.
+#[derive(Debug)]
+struct Home {
+    path: PathBuf,
+    directory: Arc<Directory>,
+    identity: Identity,
+}
+
+impl Home {
+    fn enter(path: &Path) -> Result<Self, StartError> {
+        let refused = |source| StartError::DataDir { directory: path.to_owned(), source };
+        let directory = Directory::take(path).map_err(refused)?;
+        let identity = Identity::read(&directory).map_err(refused)?;
+        Ok(Self { path: path.to_owned(), directory: Arc::new(directory), identity })
+    }
+
+    fn write(&self) -> Result<(), StartError> {
+        self.identity.write(&*self.directory).map_err(|source| self.refused(source))
+    }
+
+    fn refused(&self, source: std::io::Error) -> StartError {
+        StartError::DataDir { directory: self.path.clone(), source }
     }
 }

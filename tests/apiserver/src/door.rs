@@ -30,7 +30,9 @@ enum State {
 impl Door {
     /// Starts to listen.
     pub(crate) fn new(world: &Arc<World>, setup: Setup) -> Result<Self, StartError> {
-        let serving = Serving::start(world, &setup, setup.port)?;
+        // A port that another has meanwhile is not waited for: any free one was asked for.
+        let known = setup.again.and_then(|port| Serving::start(world, &setup, port).ok());
+        let serving = known.map_or_else(|| Serving::start(world, &setup, setup.port), Ok)?;
         let (addr, state) = (serving.addr(), Mutex::new(State::Open(serving)));
         Ok(Self { setup, addr, world: Arc::clone(world), state })
     }

@@ -103,5 +103,6 @@ pub use cluster::status::ApiError;
 pub use fault::Fault;
 pub use faults::{ErrorBody, FaultError, Faults};
 pub use kubeconfig::Credential;
+pub use persistence::PersistenceError;
 pub use requests::Request;
 pub use server::{ApiServer, Backup};

@@ -36,6 +36,8 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) port: u16,
+    /// Where this server listened before, to be tried first.
+    pub(crate) again: Option<u16>,
     pub(crate) workers: usize,
     pub(crate) tls: Option<Tls>,
 }

@@ -27,6 +27,7 @@ use crate::cluster::store::{Call, Cluster, Frozen};
 use crate::door::Door;
 use crate::faults::Faults;
 use crate::kubeconfig::Credential;
+use crate::persistence::PersistenceError;
 use crate::requests::Request;
 use crate::serve::Setup;
 use crate::world::World;
@@ -204,6 +205,7 @@ impl ApiServer {
         patch: &Value,
     ) -> Result<Value, ApiError> {
         let bytes = patch.to_string();
+        self.changing()?;
         self.on(resource, namespace, name, |cluster, call| {
             let written = cluster.patch(call, PatchKind::Merge, bytes.as_bytes())?;
             Ok(written.object.decode_as(call.kind))
@@ -218,6 +220,7 @@ impl ApiServer {
     /// What the API would refuse it with.
     pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
         let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+        self.changing()?;
         self.on(resource, namespace, name, |cluster, call| {
             Ok(cluster.delete(call, &options)?.object.decode_as(call.kind))
         })
@@ -273,6 +276,19 @@ impl ApiServer {
         self.door.open()
     }
 
+    /// Whether what is written is kept, where the builder was given a directory. Once it is not, every change is refused
+    /// with 500, and health checks fail, until the server is started again.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn persistence(&self) -> Result<(), PersistenceError> {
+        self.world.kept()
+    }
+
+    fn changing(&self) -> Result<(), ApiError> {
+        self.world.kept().map_err(|error| ApiError::not_kept(&error))
+    }
+
     fn write(
         &self,
         object: Value,
@@ -289,8 +305,9 @@ impl ApiServer {
         let subresource = if status { "status" } else { "" };
         let call = Call { status, subresource, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
         let (object, _) = field_validation::take_value(&kind, object, call.validation)?;
+        self.changing()?;
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
-        self.world.settle();
+        self.world.settle().map_err(|error| ApiError::not_kept(&error))?;
         Ok(stored.decode_as(&kind))
     }
 
@@ -313,7 +330,7 @@ impl ApiServer {
             let call = Call { status, subresource, ..Call::plain(&kind, namespace, name, now) };
             act(&mut inner.cluster, &call)
         });
-        self.world.settle();
+        self.world.settle().map_err(|error| ApiError::not_kept(&error))?;
         done
     }
 }

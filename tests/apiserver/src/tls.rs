@@ -1,6 +1,7 @@
 //! The server's own certificate authority and certificate.
 //!
-//! Answers: what does the server show, and what must a client trust? Made afresh for each server, kept in memory.
+//! Answers: what does the server show, and what must a client trust? The authority is made for each server, and
+//! kept where the server keeps its store; the certificate is made at each start.
 //! 1. The certificate names localhost and the loopback addresses, nothing else.
 mod subject;
 
@@ -12,13 +13,15 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
 };
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::access::certificate::AnyCertificate;
 use crate::access::user::User;
+use crate::persistence::Pems;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -29,26 +32,21 @@ pub(crate) struct Tls {
     pub(crate) config: ServerConfig,
     /// Judges client certificates.
     pub(crate) clients: Arc<dyn ClientCertVerifier>,
-    authority: Arc<Authority>,
-}
-
-/// What it takes to sign.
-#[derive(Debug)]
-struct Authority {
-    params: CertificateParams,
-    key_pem: String,
+    issuer: Arc<Issuer<'static, KeyPair>>,
 }
 
 impl Tls {
-    pub(crate) fn generate() -> Result<Self, Failure> {
-        let mut authority = CertificateParams::default();
-        authority.distinguished_name.push(DnType::CommonName, "informer-apiserver authority");
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let authority_key = KeyPair::generate()?;
-        let ca = authority.self_signed(&authority_key)?;
-        let signs = Authority { params: authority.clone(), key_pem: authority_key.serialize_pem() };
-        let issuer = Issuer::new(authority, authority_key);
+    /// What a server with this authority shows; the authority is made if there is none.
+    ///
+    /// # Errors
+    /// If it is damaged, or no key can be made.
+    pub(crate) fn of(authority: &mut Option<Pems>) -> Result<Self, Failure> {
+        let authority = match authority {
+            Some(known) => known,
+            None => authority.insert(new_authority()?),
+        };
+        let ca = CertificateDer::from_pem_slice(authority.certificate.as_bytes())?;
+        let issuer = Issuer::new(authority_params(), KeyPair::from_pem(&authority.key)?);
         let names = ["localhost", "127.0.0.1", "::1", "kubernetes.default"].map(str::to_owned);
         let mut leaf = CertificateParams::new(names)?;
         leaf.distinguished_name.push(DnType::CommonName, "informer-apiserver");
@@ -57,28 +55,41 @@ impl Tls {
         let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
-        roots.add(ca.der().clone())?;
+        roots.add(ca)?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
         let clients = clients.allow_unauthenticated().build()?;
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(AnyCertificate(Arc::clone(&clients))))
             .with_single_cert(vec![certificate.der().clone()], private)?;
-        Ok(Self { ca_pem: ca.pem(), config, clients, authority: Arc::new(signs) })
+        let (ca_pem, issuer) = (authority.certificate.clone(), Arc::new(issuer));
+        Ok(Self { ca_pem, config, clients, issuer })
     }
 
     /// A client certificate for a user, with its key: both as PEM.
     pub(crate) fn issue(&self, user: &User) -> Result<(String, String), Failure> {
-        let Authority { params, key_pem } = &*self.authority;
-        let issuer = Issuer::new(params.clone(), KeyPair::from_pem(key_pem)?);
         let mut leaf = CertificateParams::default();
         leaf.distinguished_name = DistinguishedName::new();
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate()?;
-        let unnamed = leaf.signed_by(&key, &issuer)?;
-        let certificate = subject::renamed(unnamed.der(), user, issuer.key())?;
+        let unnamed = leaf.signed_by(&key, &self.issuer)?;
+        let certificate = subject::renamed(unnamed.der(), user, self.issuer.key())?;
         Ok((pem(&certificate), key.serialize_pem()))
     }
+}
+
+fn authority_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "informer-apiserver authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+fn new_authority() -> Result<Pems, Failure> {
+    let key = KeyPair::generate()?;
+    let certificate = authority_params().self_signed(&key)?.pem();
+    Ok(Pems { certificate, key: key.serialize_pem() })
 }
 
 /// A certificate as text.

@@ -6,7 +6,6 @@
 //! 3. Waiting for a version or a fault switch uses the server's own runtime, never the caller's clock.
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
 use crate::metrics::Metrics;
-use crate::persistence::{self, Journal};
+use crate::persistence::{Directory, Journal, Kept, Limits, PersistenceError};
 use crate::requests::RequestLog;
 
 /// How long a list waits for a version that is ahead of the store.
@@ -82,19 +81,32 @@ impl World {
         }
     }
 
-    /// Takes the state kept in this directory, and keeps it there from now on.
+    /// Takes the state kept in this directory, and keeps it there from now on. What was being deleted goes on.
     ///
     /// # Errors
-    /// If another process has the directory, or it cannot be read or written.
-    pub(crate) fn keep(&mut self, directory: &Path, sync: bool) -> io::Result<()> {
-        let (lock, log) = persistence::open(directory)?;
+    /// If it cannot be read or written, or is damaged.
+    pub(crate) fn keep(&mut self, directory: Arc<Directory>, limits: Limits) -> io::Result<()> {
+        let now = self.now();
+        let kept = Kept::read(&*directory)?;
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        inner.cluster.recover(persistence::records(&log));
-        let state = (inner.cluster.revision(), inner.cluster.as_changes());
-        self.journal = Some(Journal::start(directory, lock, state, sync)?);
+        let told = kept.told()?;
+        if told.left_out > 0 {
+            eprintln!("informer-apiserver: {} bytes at the end of the log were never whole", told.left_out);
+        }
+        inner.cluster.recover(told.records.into_iter());
+        inner.cluster.resume_deletions(now);
+        self.journal = Some(Journal::start(directory, kept.next, inner.cluster.freeze(), limits)?);
         inner.cluster.record_changes();
         self.revision.send_replace(inner.cluster.revision());
         Ok(())
+    }
+
+    /// Whether changes are kept, where they should be.
+    ///
+    /// # Errors
+    /// Why no change is taken any more.
+    pub(crate) fn kept(&self) -> Result<(), PersistenceError> {
+        self.journal.as_ref().map_or(Ok(()), Journal::kept)
     }
 
     /// Lets a few objects follow their owners, if that is wanted. Gives whether there may be more.
@@ -105,21 +117,26 @@ impl World {
 
     /// Waits until what follows of the changes made so far has been done, and until all of it is kept, if changes are
     /// kept at all.
-    pub(crate) async fn settled(&self) {
+    ///
+    /// # Errors
+    /// If they are not kept: a start would not find them.
+    pub(crate) async fn settled(&self) -> Result<(), PersistenceError> {
         while self.swept() {
             tokio::task::yield_now().await;
         }
-        if let Some(journal) = &self.journal {
-            journal.settled().await;
+        match &self.journal {
+            Some(journal) => journal.settled().await,
+            None => Ok(()),
         }
     }
 
     /// As `settled`, blocking.
-    pub(crate) fn settle(&self) {
+    ///
+    /// # Errors
+    /// As `settled`.
+    pub(crate) fn settle(&self) -> Result<(), PersistenceError> {
         while self.swept() {}
-        if let Some(journal) = &self.journal {
-            journal.settle();
-        }
+        self.journal.as_ref().map_or(Ok(()), Journal::settle)
     }
 
     /// Seconds since 1970, by the clock of this server.
@@ -136,6 +153,9 @@ impl World {
             if !changes.is_empty() {
                 // Under the lock, so that the log has the order of the store.
                 journal.send(inner.cluster.revision(), changes);
+            }
+            if journal.wants_state() {
+                journal.send_state(inner.cluster.freeze());
             }
         }
         let woken = inner.cluster.take_woken();

@@ -17,6 +17,7 @@ use rustls::server::danger::ClientCertVerifier;
 use self::certificate::PeerCertificate;
 use self::service_account::{Claims, Signer};
 use self::user::{User, nobody};
+use crate::persistence::Identity;
 
 /// Who decides what a user may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,16 +67,24 @@ impl Plan {
         self.tokens.insert(0, StaticToken { token, user });
     }
 
-    /// Makes the keys. An authorization by roles is of no use without someone who may change them, so there it gives
+    /// Makes the keys, or takes those of `identity`. An authorization by roles is of no use without someone who may change them, so there it gives
     /// the administrator a token where none was named.
     ///
     /// # Errors
-    /// If the system has no random numbers.
-    pub(crate) fn build(mut self, authority: Option<Arc<dyn ClientCertVerifier>>) -> Result<Access, Failure> {
-        let signer = Signer::generate()?;
+    /// If the system has no random numbers, or a key is damaged.
+    pub(crate) fn build(
+        mut self,
+        authority: Option<Arc<dyn ClientCertVerifier>>,
+        identity: &mut Identity,
+    ) -> Result<Access, Failure> {
+        let signer = Signer::of(&mut identity.token_key)?;
         let masters = |known: &StaticToken| known.user.groups.iter().any(|group| group == "system:masters");
         if self.rbac && !self.tokens.first().is_some_and(masters) {
-            self.admin(signer.random_token()?);
+            let token = match identity.admin_token.take() {
+                Some(token) => token,
+                None => signer.random_token()?,
+            };
+            self.admin(identity.admin_token.insert(token).clone());
         }
         let authorization = if self.rbac { Authorization::Rbac } else { Authorization::Open };
         Ok(Access { tokens: self.tokens, anonymous: self.anonymous, authorization, signer, authority })

@@ -67,6 +67,9 @@ struct Serve {
     /// With --data-dir: do not wait for the disk (survives a crash of the program, not of the machine)
     #[arg(long)]
     no_sync: bool,
+    /// With --data-dir: rewrite the store when so many bytes of the log are void, and more than half of it
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    log_slack: u64,
     /// resourceVersion before the first write
     #[arg(long, default_value_t = 1000)]
     first_revision: u64,
@@ -192,7 +195,7 @@ impl Serve {
             builder = builder.latency(Duration::from_millis(milliseconds));
         }
         if let Some(directory) = &self.data_dir {
-            builder = builder.data_dir(directory).sync(!self.no_sync);
+            builder = builder.data_dir(directory).sync(!self.no_sync).log_slack(self.log_slack);
         }
         if self.tls {
             builder = builder.tls();

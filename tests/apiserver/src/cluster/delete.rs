@@ -142,7 +142,7 @@ impl Cluster {
     }
 
     /// Asks everything in a terminating namespace to go.
-    fn empty_namespace(&mut self, call: &Call<'_>) {
+    pub(super) fn empty_namespace(&mut self, call: &Call<'_>) {
         let scope = Scope::Namespace(call.name.to_owned());
         for resource in self.registry.namespaced() {
             let Some(kind) = self.registry.preferred(&resource).cloned() else { continue };

@@ -37,6 +37,7 @@ pub(crate) mod rbac;
 pub(crate) mod recover;
 pub(crate) mod registry;
 pub(crate) mod representation;
+mod resume;
 pub(crate) mod rng;
 pub(crate) mod rules;
 pub(crate) mod schema;

@@ -4,6 +4,7 @@
 //! 1. Records are taken in order; each leaves the store in a state it had.
 //! 2. The first version issued afterwards is above every version that was reserved.
 //! 3. An object of a kind that is not served any more is left out: its definition is gone, and so was the object.
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,7 +14,8 @@ use super::history::Event;
 use super::kind::ResourceId;
 use super::object::Object;
 use super::registry::Registry;
-use super::store::Cluster;
+use super::store::{Cluster, Frozen};
+use super::table::Table;
 use crate::persistence::{Committed, Record};
 
 impl Cluster {
@@ -37,6 +39,7 @@ impl Cluster {
             }
             match record {
                 Record::Replaced => self.empty(),
+                Record::Complete | Record::Continued => {}
                 Record::Reserved(revision) => reserved = reserved.max(revision),
                 Record::Put { revision, group, plural, key, body } => {
                     let resource = ResourceId::new(&group, &plural);
@@ -62,16 +65,7 @@ impl Cluster {
 
     /// Every object, as the change that would put it there, definitions first.
     pub(crate) fn as_changes(&self) -> Vec<Committed> {
-        let mut changes = Vec::new();
-        let definitions = |id: &&ResourceId| *id.plural == *"customresourcedefinitions";
-        let (first, rest): (Vec<&ResourceId>, Vec<&ResourceId>) = self.tables.keys().partition(definitions);
-        for resource in first.into_iter().chain(rest) {
-            for (key, object) in &self.tables[resource].objects {
-                let event = Event::new(Arc::clone(key), object.revision, None, Some(Arc::clone(object)));
-                changes.push(Committed::Change(resource.clone(), Arc::new(event)));
-            }
-        }
-        changes
+        changes(&self.tables).collect()
     }
 
     fn empty(&mut self) {
@@ -89,4 +83,23 @@ impl Cluster {
         let object = Arc::new(Object::encode(&kind, value, revision));
         self.table_mut(resource).objects.insert(key.into(), object);
     }
+}
+
+impl Frozen {
+    /// Every object, as the change that would put it there, definitions first.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Committed> {
+        changes(&self.tables)
+    }
+}
+
+fn changes(tables: &BTreeMap<ResourceId, Table>) -> impl Iterator<Item = Committed> {
+    let definitions = |id: &ResourceId| *id.plural == *"customresourcedefinitions";
+    let first = tables.iter().filter(move |(id, _)| definitions(id));
+    let rest = tables.iter().filter(move |(id, _)| !definitions(id));
+    first.chain(rest).flat_map(|(resource, table)| {
+        table.objects.iter().map(|(key, object)| {
+            let event = Event::new(Arc::clone(key), object.revision, None, Some(Arc::clone(object)));
+            Committed::Change(resource.clone(), Arc::new(event))
+        })
+    })
 }

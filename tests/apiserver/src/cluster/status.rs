@@ -6,7 +6,11 @@
 //! 3. An unknown path is the one refusal that is plain text (`is_plain`).
 //!
 //! Next: `http/respond.rs` puts it on the wire.
+use std::error::Error as _;
+
 use serde_json::{Map, Value, json};
+
+use crate::persistence::PersistenceError;
 
 /// A refusal of the API server, as a client would read it from a `Status` object.
 ///
@@ -322,6 +326,12 @@ impl ApiError {
     /// What a real server answers where its own code failed without a typed error: 500 and no reason.
     pub(crate) fn untyped(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
+    }
+
+    /// The store cannot be kept any more: as a real server answers whose etcd cannot be written.
+    pub(crate) fn not_kept(error: &PersistenceError) -> Self {
+        let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
+        Self::untyped(format!("{error}{cause}"))
     }
 
     /// A version nobody has seen yet. A client may retry where a cache answers, which may catch up.

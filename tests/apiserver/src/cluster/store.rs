@@ -69,7 +69,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Frozen {
     revision: u64,
     registry: Registry,
-    tables: BTreeMap<ResourceId, Table>,
+    pub(super) tables: BTreeMap<ResourceId, Table>,
 }
 
 /// Which object a request is about, and how.
@@ -100,6 +100,13 @@ impl<'a> Call<'a> {
     pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
         let (status, dry_run, validation) = (false, false, Validation::Ignore);
         Self { kind, namespace, name, status, dry_run, validation, now, manager: LIBRARY, subresource: "" }
+    }
+}
+
+impl Frozen {
+    /// The version of the last write in it.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
     }
 }
 

@@ -5,6 +5,7 @@
 mod garbage;
 mod histories;
 mod model;
+mod resume;
 mod writes;
 
 use std::sync::Arc;

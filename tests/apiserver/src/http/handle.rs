@@ -109,9 +109,9 @@ pub(crate) async fn handle(
         Ok(user) => {
             let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
             let deprecated = deprecation(&world, &heard.route);
-            let answer = answered(&request, payload, &world, user, heard).await;
-            if changes {
-                world.settled().await;
+            let mut answer = answered(&request, payload, &world, user, heard).await;
+            if changes && let Err(error) = world.settled().await {
+                answer = Err(ApiError::not_kept(&error));
             }
             let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain));
             respond::warned(answer, &deprecated)
@@ -158,7 +158,7 @@ async fn answered(
     let Heard { method, path, query, route, .. } = heard;
     match route {
         Route::Resource(target) => resource_request(request, payload, world, (user, target, query)).await,
-        Route::Health => health::answer(&path, &query),
+        Route::Health => health::answer(world, &path, &query),
         Route::Metrics if matches!(method.as_str(), "GET" | "HEAD") => Ok(respond::metrics(world)),
         Route::CoreVersions | Route::Groups if method == "GET" => {
             let core = route == Route::CoreVersions;
@@ -257,6 +257,9 @@ async fn resource_request(
     };
     if let Some(reviewed) = review::answer(&ask) {
         return reviewed;
+    }
+    if !matches!(verb, "get" | "list" | "watch") {
+        world.kept().map_err(|error| ApiError::not_kept(&error))?;
     }
     if subresource::is_own(ask.target.sub.as_deref()) {
         return subresource::answer(&ask);

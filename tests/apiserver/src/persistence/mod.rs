@@ -1,21 +1,31 @@
-//! Keeping the store over the end of the process: an append-only log of what was committed, in a directory.
+//! Keeping the store over the end of the process: snapshots and append-only logs of what was committed, in a directory.
 //!
 //! Answers: what survives a crash, and what is promised to whom? Off unless the builder is given a directory.
-//! 1. A write is answered only after its record is in the log (and on the disk, unless syncing was switched off).
-//! 2. A log cut off at any byte, or damaged, gives the state after its last whole record: a state the store had.
+//! 1. A write is answered only after its record is in the log (and on the disk, unless syncing was switched off). Once a
+//!    write has failed no change is taken any more: each is refused with 500 until the server is started again.
+//! 2. Files cut off at any byte, at any moment, give a state the store had, with everything that was answered in it.
 //! 3. Versions are reserved ahead in the log and issued only below what is reserved; a start begins at the reserve, so no
 //!    version is ever issued twice, whether its write survived or not. Watches from before a start get 410.
-//! 4. Records that wait are written and synced together.
-//! 5. Each start rewrites the log to the live objects. Between two starts it only grows.
+//! 4. Records that wait are written and synced together; what one visit to the store has changed is kept whole or not.
+//! 5. The files stay below twice what is live in them (or a minimum): then a new snapshot is written beside the writers.
 //!
 //! Not kept: the past (old versions, watches), fault switches, the clock, the request log.
-//! Next: `record.rs` is the format, `journal.rs` the thread that writes.
+//! Next: `generations.rs` says which files there are, `record.rs` is their format, `journal.rs` the thread that writes;
+//! `identity.rs` keeps keys and the port.
+mod disk;
+mod generations;
+mod identity;
 mod journal;
 mod record;
+mod snapshot;
 
-pub(crate) use journal::{Journal, open};
-pub(crate) use record::{Record, records};
+pub(crate) use disk::Directory;
+pub(crate) use generations::Kept;
+pub(crate) use identity::{Identity, Pems};
+pub(crate) use journal::{Journal, Limits};
+pub(crate) use record::Record;
 
+use std::io;
 use std::sync::Arc;
 
 use crate::cluster::history::Event;
@@ -27,6 +37,15 @@ pub(crate) enum Committed {
     Change(ResourceId, Arc<Event>),
     /// The whole store was replaced; all its objects follow as changes.
     Replaced,
+}
+
+/// Why changes are not kept, and so not taken any more.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum PersistenceError {
+    /// The log cannot be written: the disk is full, or broken.
+    #[error("the log cannot be written")]
+    Write(#[source] Arc<io::Error>),
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! The format of the log: records with a length and a checksum before each.
+//! The format of the files: frames of records, with a length and a checksum before each.
 //!
 //! Answers: which bytes stand for a change, and up to where can these bytes be trusted? It reads and writes no files.
-//! 1. A record is `length` and CRC-32 of the payload (4 bytes each, little endian), then the payload, which is JSON.
-//! 2. Reading stops, without an error, at the first record that is not whole or not sound.
+//! 1. A frame is a length (8 bytes) and the CRC-32 (4 bytes) of the payload, little endian, then the payload: a JSON list
+//!    of records.
+//! 2. The records of a frame are read together or not at all: what one visit to the store has changed is one frame.
+//! 3. Reading stops, without an error, at the first frame that is not whole or not sound.
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Committed;
 
-const HEAD: usize = 8;
+const HEAD: usize = 12;
 
 /// One line of history.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,50 +44,75 @@ pub(crate) enum Record<'a> {
         #[serde(borrow)]
         key: Cow<'a, str>,
     },
+    /// A snapshot ends here, and nothing is missing in it.
+    Complete,
+    /// A log ends here, and the next one goes on.
+    Continued,
 }
 
-impl Record<'_> {
-    /// Appends this record.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&[0; HEAD]);
-        serde_json::to_writer(&mut *out, self).expect("a record always encodes");
-        let payload = &out[start + HEAD..];
-        let length = u32::try_from(payload.len()).expect("no body is larger than the limit of requests");
-        let sum = crc32fast::hash(payload);
-        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
-        out[start + 4..start + HEAD].copy_from_slice(&sum.to_le_bytes());
+/// Appends a frame of these records.
+pub(crate) fn frame<'a>(out: &mut Vec<u8>, records: impl IntoIterator<Item = Record<'a>>) {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEAD]);
+    let mut before = b'[';
+    for record in records {
+        out.push(before);
+        serde_json::to_writer(&mut *out, &record).expect("a record always encodes");
+        before = b',';
     }
+    debug_assert!(before == b',', "a frame has a record");
+    out.push(b']');
+    let payload = &out[start + HEAD..];
+    let (length, sum) = (payload.len() as u64, crc32fast::hash(payload));
+    out[start..start + 8].copy_from_slice(&length.to_le_bytes());
+    out[start + 8..start + HEAD].copy_from_slice(&sum.to_le_bytes());
 }
 
 impl Committed {
-    /// Appends the record of this change.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let Self::Change(resource, event) = self else { return Record::Replaced.write(out) };
+    /// The record of this change.
+    pub(crate) fn record(&self) -> Record<'_> {
+        let Self::Change(resource, event) = self else { return Record::Replaced };
         let (group, plural) = (Cow::from(&*resource.group), Cow::from(&*resource.plural));
         let (revision, key) = (event.revision, Cow::from(&*event.key));
         match &event.new {
             Some(object) => {
                 let text = std::str::from_utf8(&object.body).expect("a body is JSON");
                 let body = serde_json::from_str(text).expect("a body is JSON");
-                Record::Put { revision, group, plural, key, body }.write(out);
+                Record::Put { revision, group, plural, key, body }
             }
-            None => Record::Removed { revision, group, plural, key }.write(out),
+            None => Record::Removed { revision, group, plural, key },
         }
     }
 }
 
-/// The records in these bytes, up to the first that is not whole and sound.
-pub(crate) fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
-    std::iter::from_fn(move || {
-        let (length, rest) = bytes.split_first_chunk::<4>()?;
+/// The frames in these bytes, up to the first that is not whole and sound.
+#[derive(Debug)]
+pub(crate) struct Frames<'a>(&'a [u8]);
+
+impl<'a> Frames<'a> {
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// What could not be read, or has not been yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Vec<Record<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (length, rest) = self.0.split_first_chunk::<8>()?;
         let (sum, rest) = rest.split_first_chunk::<4>()?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
         let (payload, rest) = rest.split_at_checked(length)?;
         if crc32fast::hash(payload) != u32::from_le_bytes(*sum) {
             return None;
         }
-        bytes = rest;
-        serde_json::from_slice(payload).ok()
-    })
+        let records = serde_json::from_slice(payload).ok()?;
+        self.0 = rest;
+        Some(records)
+    }
 }

@@ -1,19 +1,21 @@
 //! The log at any length: whatever is cut off or damaged, what is read is a state the store had.
 //!
-//! They answer: is a prefix of the log a prefix of the commits, for every byte?
+//! They answer: is a prefix of the log a prefix of the commits, for every byte? `crashes.rs` asks the same of all files.
+mod crashes;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Record, records};
+use super::record::{Frames, Record, frame};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::patch::PatchKind;
 use crate::cluster::store::{Call, Cluster, Settings};
 
-type View = BTreeMap<String, Vec<u8>>;
+pub(super) type View = BTreeMap<String, Vec<u8>>;
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         first_revision: 1_000,
         event_window: 100,
@@ -24,7 +26,7 @@ fn settings() -> Settings {
     }
 }
 
-fn view(cluster: &Cluster) -> View {
+pub(super) fn view(cluster: &Cluster) -> View {
     let mut view = View::new();
     for change in cluster.as_changes() {
         let super::Committed::Change(resource, event) = change else { continue };
@@ -39,10 +41,8 @@ fn written(writes: &[(u8, u8)]) -> (Vec<u8>, Vec<(usize, View)>) {
     let mut cluster = Cluster::new(settings(), 0);
     cluster.record_changes();
     let mut log = Vec::new();
-    Record::Reserved(cluster.revision() + 50).write(&mut log);
-    for change in cluster.as_changes() {
-        change.write(&mut log);
-    }
+    frame(&mut log, [Record::Reserved(cluster.revision() + 50)]);
+    frame(&mut log, cluster.as_changes().iter().map(super::Committed::record));
     let mut states = vec![(log.len(), view(&cluster))];
     let kind = cluster.registry.find("", "v1", "configmaps").expect("a built-in kind").clone();
     for (name, what) in writes {
@@ -57,8 +57,9 @@ fn written(writes: &[(u8, u8)]) -> (Vec<u8>, Vec<(usize, View)>) {
                 drop(cluster.patch(&call, PatchKind::Merge, patch.as_bytes()));
             }
         }
-        for change in cluster.take_committed() {
-            change.write(&mut log);
+        let changes = cluster.take_committed();
+        if !changes.is_empty() {
+            frame(&mut log, changes.iter().map(super::Committed::record));
             states.push((log.len(), view(&cluster)));
         }
     }
@@ -67,7 +68,7 @@ fn written(writes: &[(u8, u8)]) -> (Vec<u8>, Vec<(usize, View)>) {
 
 fn recovered(log: &[u8]) -> Cluster {
     let mut cluster = Cluster::new(settings(), 0);
-    cluster.recover(records(log));
+    cluster.recover(Frames::of(log).flatten());
     cluster
 }
 
@@ -106,7 +107,7 @@ proptest! {
 
 #[test]
 fn a_log_without_a_whole_record_is_an_empty_store_of_this_version() {
-    for log in [&b""[..], b"\x10", b"\xff\xff\xff\xff\0\0\0\0{}"] {
+    for log in [&b""[..], b"\x10", b"\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0[]"] {
         let cluster = recovered(log);
         assert_eq!(view(&cluster), view(&Cluster::new(settings(), 0)));
     }
@@ -129,13 +130,13 @@ fn custom_objects_come_back_with_their_definition_and_go_with_it() {
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
     cluster.create(&Call::plain(&widgets, "default", "w", 0), widget).expect("a sound object");
     let mut log = Vec::new();
-    cluster.as_changes().iter().for_each(|change| change.write(&mut log));
+    frame(&mut log, cluster.as_changes().iter().map(super::Committed::record));
     let back = recovered(&log);
     assert_eq!(view(&back), view(&cluster));
     assert!(back.registry.find("example.com", "v1", "widgets").is_some());
     cluster.take_committed();
     cluster.withdraw(&call).expect("it is there");
-    cluster.take_committed().iter().for_each(|change| change.write(&mut log));
+    frame(&mut log, cluster.take_committed().iter().map(super::Committed::record));
     let gone = recovered(&log);
     assert_eq!(view(&gone), view(&cluster));
     assert!(gone.registry.find("example.com", "v1", "widgets").is_none());

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_informer-apiserver");
@@ -17,12 +18,11 @@ struct Running {
 
 impl Running {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(PROGRAM)
-            .args(["--admin-port", "0"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::of(Command::new(PROGRAM).args(["--admin-port", "0"]).args(arguments))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let url = lines.next().unwrap();
         let addr = url.rsplit("//").next().unwrap().parse().unwrap();
@@ -108,6 +108,115 @@ fn what_was_acknowledged_is_there_after_kill_9_in_the_middle_of_writes() {
         assert!(list.contains(&format!(r#""name":"{name}""#)), "{name} was acknowledged");
     }
     assert!(again.ended_by("-TERM"));
+}
+
+/// The number that a config map holds; none if it is not there.
+fn number_in(answer: &str) -> Option<u64> {
+    let (_, rest) = answer.split_once(r#""n":""#)?;
+    rest.split('"').next()?.parse().ok()
+}
+
+/// Writes a few config maps again and again until the server is gone; the numbers acknowledged last, and tried last.
+fn rewrite_until_killed(addr: SocketAddr, name: &str, from: u64) -> (u64, u64) {
+    let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+    let mut acknowledged = from;
+    for number in from + 1.. {
+        let padding = "x".repeat(2_000);
+        let body =
+            format!(r#"{{"metadata": {{"name": "{name}"}}, "data": {{"n": "{number}", "p": "{padding}"}}}}"#);
+        let put = ask(addr, &format!("PUT {path}"), &body);
+        let made = match &put {
+            Ok(answer) if answer.starts_with("HTTP/1.1 404") => {
+                ask(addr, "POST /api/v1/namespaces/default/configmaps", &body)
+            }
+            _ => put,
+        };
+        match made {
+            Ok(answer) if answer.starts_with("HTTP/1.1 20") => acknowledged = number,
+            _ => return (acknowledged, number),
+        }
+    }
+    unreachable!("numbers do not end")
+}
+
+#[test]
+fn kill_9_while_the_log_is_rewritten_loses_nothing_and_the_directory_stays_small() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["--data-dir", directory.path().to_str().unwrap(), "--log-slack", "20000"];
+    let mut known = vec![(0, 0); 4];
+    for _ in 0..6 {
+        let running = Running::start(&arguments);
+        for (writer, (acknowledged, tried)) in known.iter().enumerate() {
+            let path = format!("GET /api/v1/namespaces/default/configmaps/m{writer}");
+            let found = number_in(&ask(running.addr, &path, "").unwrap()).unwrap_or(0);
+            assert!((*acknowledged..=*tried).contains(&found), "{acknowledged} <= {found} <= {tried}");
+        }
+        let (addr, begin) = (running.addr, known.clone());
+        let writers: Vec<_> = begin
+            .into_iter()
+            .enumerate()
+            .map(|(writer, (_, tried))| {
+                std::thread::spawn(move || rewrite_until_killed(addr, &format!("m{writer}"), tried))
+            })
+            .collect();
+        let generation = || newest_snapshot(directory.path());
+        let first = generation();
+        while generation() < first + 3 {
+            assert!(size(directory.path()) < 2_000_000, "the directory grows");
+        }
+        assert!(!running.ended_by("-KILL"));
+        known = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+    }
+}
+
+/// The number of the newest snapshot in a directory.
+fn newest_snapshot(directory: &Path) -> u64 {
+    let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("snapshot.")?.parse().ok();
+    names.filter_map(number).max().unwrap_or(0)
+}
+
+/// How many bytes the files of a directory have, those aside that go away meanwhile.
+fn size(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum()
+}
+
+#[test]
+fn a_write_that_the_disk_does_not_take_is_refused_and_nothing_acknowledged_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    // No file may grow beyond 64 KiB; the signal that would end the program is ignored, so that its writes fail.
+    let limited = format!("trap '' XFSZ; ulimit -f 64; exec {PROGRAM} --admin-port 0 --data-dir {path}");
+    let running = Running::of(Command::new("bash").args(["-c", &limited]));
+    let (acknowledged, tried) = rewrite_until_killed(running.addr, "m0", 0);
+    let get = "GET /api/v1/namespaces/default/configmaps/m0";
+    assert!(acknowledged > 3 && tried == acknowledged + 1, "{acknowledged} of {tried}");
+    let refused = ask(running.addr, "POST /api/v1/namespaces", r#"{"metadata": {"name": "a"}}"#).unwrap();
+    assert!(
+        refused.starts_with("HTTP/1.1 500") && refused.contains("the log cannot be written"),
+        "{refused}"
+    );
+    assert!(ask(running.addr, get, "").unwrap().starts_with("HTTP/1.1 200"), "reads go on");
+    let ready = ask(running.addr, "GET /readyz", "").unwrap();
+    assert!(ready.starts_with("HTTP/1.1 500") && ready.contains("[-]etcd failed"), "{ready}");
+    assert!(running.ended_by("-TERM"));
+    let again = Running::start(&["--data-dir", path]);
+    let found = number_in(&ask(again.addr, get, "").unwrap()).unwrap();
+    assert!((acknowledged..=tried).contains(&found), "{found} is not {acknowledged}");
+    assert!(again.ended_by("-TERM"));
+}
+
+#[test]
+fn a_directory_in_use_is_refused_in_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["--data-dir", directory.path().to_str().unwrap()];
+    let running = Running::start(&arguments);
+    let second = Command::new(PROGRAM).args(arguments).output().unwrap();
+    assert!(!second.status.success());
+    let words = String::from_utf8(second.stderr).unwrap();
+    assert!(words.contains("another server has it"), "{words}");
+    assert!(running.ended_by("-TERM"));
 }
 
 #[test]

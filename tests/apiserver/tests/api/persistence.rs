@@ -7,7 +7,7 @@ use std::path::Path;
 use informer_apiserver::{ApiServer, StartError};
 use serde_json::{Value, json};
 
-use crate::client::{config_map, get, post, watch};
+use crate::client::{config_map, get, post, request, watch};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -47,7 +47,7 @@ fn a_log_that_breaks_off_gives_what_was_written_before() {
     server.create(config_map("b", "x")).unwrap();
     let before = server.revision();
     drop(server);
-    let log = directory.path().join("log");
+    let log = directory.path().join("log.1");
     let bytes = std::fs::read(&log).unwrap();
     std::fs::write(&log, &bytes[..bytes.len() - 3]).unwrap();
     let server = kept(directory.path());
@@ -63,6 +63,107 @@ fn a_directory_belongs_to_one_server_at_a_time() {
     assert!(matches!(refused, StartError::DataDir { .. }), "{refused}");
     drop(server);
     kept(directory.path());
+}
+
+#[test]
+fn tokens_certificates_and_kubeconfigs_hold_over_a_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = || ApiServer::builder().data_dir(directory.path()).tls().rbac().start_blocking().unwrap();
+    let server = start();
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    server.create(account).unwrap();
+    let first = (server.kubeconfig(), server.ca_pem().map(str::to_owned));
+    drop(server);
+    let server = start();
+    assert_eq!((server.kubeconfig(), server.ca_pem().map(str::to_owned)), first);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let kept = std::fs::metadata(directory.path().join("identity.json")).unwrap();
+        assert_eq!(kept.permissions().mode() & 0o077, 0, "nobody else reads the keys");
+    }
+}
+
+#[test]
+fn a_token_of_a_service_account_holds_over_a_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = kept(directory.path());
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    server.create(account).unwrap();
+    let path = "/api/v1/namespaces/default/serviceaccounts/robot/token";
+    let issued = post(&server, path, &json!({"spec": {"expirationSeconds": 3600}})).json();
+    let bearer = format!("Bearer {}", issued["status"]["token"].as_str().unwrap());
+    let who = |server: &ApiServer| {
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        request(server, "POST", path, &headers, "{}").json()["status"]["userInfo"]["username"].clone()
+    };
+    assert_eq!(who(&server), "system:serviceaccount:default:robot");
+    let addr = server.addr();
+    drop(server);
+    let server = kept(directory.path());
+    assert_eq!(who(&server), "system:serviceaccount:default:robot");
+    assert_eq!(server.addr(), addr, "it is where it was");
+}
+
+#[test]
+fn a_port_that_another_has_meanwhile_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let port = kept(directory.path()).addr().port();
+    let other = ApiServer::builder().port(port).start_blocking().unwrap();
+    assert_ne!(kept(directory.path()).addr(), other.addr());
+}
+
+#[test]
+fn a_namespace_that_was_going_goes_when_what_held_it_goes_after_a_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = kept(directory.path());
+    server.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})).unwrap();
+    for (name, finalizers) in [("a", json!([])), ("b", json!(["example.com/hold"]))] {
+        let metadata = json!({"name": name, "namespace": "n", "finalizers": finalizers});
+        server.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).unwrap();
+    }
+    server.delete("namespaces", "", "n").unwrap();
+    drop(server);
+    let server = kept(directory.path());
+    assert_eq!(server.get("namespaces", "", "n").unwrap()["status"]["phase"], "Terminating");
+    server.merge_patch("configmaps", "n", "b", &json!({"metadata": {"finalizers": null}})).unwrap();
+    assert_eq!(server.get("namespaces", "", "n").unwrap_err().code(), 404);
+}
+
+#[test]
+fn what_an_owner_left_behind_is_collected_after_a_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = kept(directory.path());
+    let owner = server.create(config_map("owner", "x")).unwrap();
+    let mut owned = config_map("owned", "x");
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"]}]);
+    server.create(owned).unwrap();
+    server.delete("configmaps", "default", "owner").unwrap();
+    drop(server);
+    let builder = ApiServer::builder().garbage_collection(true).data_dir(directory.path());
+    assert_eq!(names(&builder.start_blocking().unwrap()), Vec::<String>::new());
+}
+
+#[test]
+fn the_directory_stays_small_however_long_the_same_objects_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = ApiServer::builder().data_dir(directory.path()).sync(false).log_slack(50_000);
+    let server = builder.start_blocking().unwrap();
+    server.create(config_map("a", "x")).unwrap();
+    let size = || -> u64 {
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum()
+    };
+    for number in 0..2_000 {
+        let data = json!({"data": {"k": format!("{number:01000}")}});
+        server.merge_patch("configmaps", "default", "a", &data).unwrap();
+        assert!(size() < 1_000_000, "after {number} writes");
+    }
+    drop(server);
+    let found = kept(directory.path()).get("configmaps", "default", "a").unwrap();
+    assert_eq!(found["data"]["k"], format!("{:01000}", 1_999));
 }
 
 #[test]
