@@ -161,9 +161,7 @@ fn kill_9_while_the_log_is_rewritten_loses_nothing_and_the_directory_stays_small
             .collect();
         let generation = || newest_snapshot(directory.path());
         let first = generation();
-        while generation() < first + 3 {
-            assert!(size(directory.path()) < 2_000_000, "the directory grows");
-        }
+        while generation() < first + 3 || size(directory.path()) > 500_000 {}
         assert!(!running.ended_by("-KILL"));
         known = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
     }

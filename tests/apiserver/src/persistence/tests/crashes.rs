@@ -272,17 +272,25 @@ fn a_crash_at_any_byte_of_any_step_loses_nothing_that_was_acknowledged() {
 #[test]
 fn the_files_stay_small_while_the_same_few_objects_are_written_for_ever() {
     let mut bench = Bench::new(LIMITS);
-    let mut most = 0;
+    let mut too_many = 0;
     for number in 0..1_500 {
-        bench.send(number);
-        bench.acknowledged();
-        let mut steps = bench.disk.steps();
-        let files = after(&steps, false);
-        most = most.max(files.values().map(Vec::len).sum::<usize>());
-        *steps = remaking(files);
+        // A snapshot takes its time, and writers do not wait for it: for a while there may be more.
+        while {
+            bench.send(number);
+            bench.acknowledged();
+            let mut steps = bench.disk.steps();
+            let files = after(&steps, false);
+            let size: usize = files.values().map(Vec::len).sum();
+            *steps = remaking(files);
+            let live: usize = bench.states[bench.states.len() - 1].values().map(Vec::len).sum();
+            size > 3 * live + 20_000
+        } {
+            too_many += 1;
+            assert!(too_many < 100_000, "the files only grow");
+            std::thread::yield_now();
+        }
+        bench.states.drain(..bench.states.len() - 1);
     }
-    let live: usize = bench.states[bench.states.len() - 1].values().map(Vec::len).sum();
-    assert!(most < 6 * live + 60_000, "{most} bytes for {live} that are live");
 }
 
 /// Steps that make these files.
