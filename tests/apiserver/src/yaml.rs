@@ -1,10 +1,17 @@
-//! YAML text, read into the JSON value that a real server's conversion makes of it.
+//! YAML text, read into the JSON value that a real server's conversion makes of it, and written as a real server does.
 //!
-//! Answers: what does this text say? Used for request bodies and apply patches.
+//! Answers: what does this text say? Used for request bodies and apply patches; `write.rs` writes answers.
 //! 1. Only the first document counts; of a key that comes twice, the last value.
 //! 2. Words mean what YAML 1.1 says (`yes` is true), for Kubernetes' parser reads it so.
 //! 3. Bounded: nesting, aliases and the number of nodes end in an error, not in a full memory.
+mod order;
+mod plain;
+mod scalar;
+mod write;
+
 use serde_json::Value;
+
+pub(crate) use write::encode;
 
 /// # Errors
 /// The parser's words on text that is no YAML, or whose keys cannot be JSON's.

@@ -1,11 +1,12 @@
-// Command tables prints the protobuf messages of the built-in kinds as the table that the in-memory API server decodes
-// request bodies with, and the bodies its tests compare:
+// Command tables prints the protobuf messages of the built-in kinds as the table that the in-memory API server reads
+// bodies and writes answers with, and the bodies its tests compare:
 //
 //	go run ./tables > ../apiserver/src/protobuf/messages.txt
 //	go run ./tables fixtures > ../apiserver/src/protobuf/fixtures.txt
+//	go run ./tables yaml > ../apiserver/src/yaml/fixtures.txt
 //
 // It reads the Go types, because only they hold both halves: the field numbers (tag `protobuf`) and the JSON shape (tag
-// `json`). The table's own header says how a line reads. Lists are left out (no client sends one), and so are alpha and
+// `json`). The table's own header says how a line reads. Lists are left out (all are alike), and so are alpha and
 // beta versions.
 package main
 
@@ -18,6 +19,7 @@ import (
 	"sort"
 	"strings"
 
+	discovery "k8s.io/api/apidiscovery/v2"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,8 +141,14 @@ func (t *tables) fields(out *bufio.Writer, of reflect.Type) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "yaml" {
+		values()
+		return
+	}
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme, discovery.AddToScheme, metav1.AddMetaToScheme,
+	} {
 		if err := add(known); err != nil {
 			panic(err)
 		}
@@ -161,7 +169,7 @@ func main() {
 			continue
 		}
 		version := gvk.GroupVersion().String()
-		if strings.HasSuffix(of.PkgPath(), "apis/meta/v1") {
+		if strings.HasSuffix(of.PkgPath(), "apis/meta/v1") && gvk.Group != metav1.GroupName {
 			version = "*"
 		}
 		key := version + " " + gvk.Kind
@@ -178,7 +186,11 @@ func main() {
 		fixtures(known, order, os.Args[1] == "everything")
 		return
 	}
-	kinds = append(kinds, "k - JSONSchemaProps "+t.message(reflect.TypeFor[apiextensions.JSONSchemaProps]()))
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[apiextensions.JSONSchemaProps](), reflect.TypeFor[metav1.ListMeta](), reflect.TypeFor[metav1.ObjectMeta](),
+	} {
+		kinds = append(kinds, "k - "+of.Name()+" "+t.message(of))
+	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	fmt.Fprint(out, header)

@@ -1,12 +1,17 @@
-//! Protobuf request bodies of built-in kinds, read into the JSON that a Go client would have sent instead.
+//! The protobuf of built-in kinds: bodies read into the JSON a Go client would have sent, answers written from ours.
 //!
-//! Answers: what does this body say? kubectl and typed client-go write their bodies so; answers stay JSON.
+//! Answers: what does this body say, and which bytes does Go write for this object? Who wants which is decided elsewhere.
 //! 1. `messages.txt` holds all knowledge of kinds (generated from the Go types); the code knows only how a line reads.
 //! 2. Whatever the bytes, the answer is a value or an error: no panic, bounded depth, bounded number of values.
 //! 3. Zero values are left out or kept as Go's JSON does, so that a body means the same in both encodings.
+//! 4. What is written reads back as the value it was written from, and has the bytes that Go writes.
 //!
-//! Next: `table.rs` reads the table, `wire.rs` the bytes, `message.rs` puts them together, `values.rs` has the odd types.
+//! Next: `table.rs` reads the table, `wire.rs` the bytes; `message.rs` and `values.rs` (the odd types) read, `encode.rs`
+//! and `odd.rs` write; `answer.rs` wraps objects, lists and events.
+pub(crate) mod answer;
+mod encode;
 mod message;
+mod odd;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -73,6 +78,46 @@ struct Envelope<'a> {
 pub(crate) struct Expected<'a> {
     pub(crate) api_version: &'a str,
     pub(crate) kind: &'a str,
+}
+
+/// Reads an answer, a list too.
+///
+/// # Errors
+/// If it is not one of a built-in kind.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn decode_answer(body: &[u8]) -> Result<Value, Refused> {
+    let Envelope { api_version, kind, raw } = envelope(body).map_err(Refused::Envelope)?;
+    let item = kind.strip_suffix("List").and_then(|item| TABLE.kind(&api_version, item));
+    let Some(item) = item.filter(|_| TABLE.kind(&api_version, &kind).is_none()) else {
+        return decode(body, Expected { api_version: "", kind: "" });
+    };
+    let mut list = serde_json::Map::new();
+    let mut items = Vec::new();
+    let mut read = || {
+        let mut reader = Reader::new(raw);
+        while let Some((number, wire)) = reader.field()? {
+            match (number, wire) {
+                (1, Wire::Bytes(bytes)) => {
+                    let metadata = Decoder::new(&TABLE).message(TABLE.metadata(true), bytes, 0)?;
+                    list.insert("metadata".into(), metadata.into());
+                }
+                (2, Wire::Bytes(bytes)) => {
+                    items.push(Value::Object(Decoder::new(&TABLE).message(item, bytes, 0)?));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    read().map_err(|error| Refused::Message {
+        api_version: api_version.clone(),
+        kind: kind.clone(),
+        error,
+    })?;
+    list.insert("apiVersion".into(), api_version.into());
+    list.insert("kind".into(), kind.into());
+    list.insert("items".into(), items.into());
+    Ok(Value::Object(list))
 }
 
 /// Reads a body: four magic bytes, an envelope (`runtime.Unknown`), and in it the message.

@@ -3,6 +3,7 @@
 //! Answers: which fields has this message, under which numbers and JSON names, and which message is a kind's?
 //! 1. Names are resolved to places in the table when it is read; a name that is not there fails every test.
 //! 2. The table is a part of the program, so reading it cannot fail in use.
+//! 3. The fields of a message stand in the order of their numbers, in which Go writes them.
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -80,6 +81,7 @@ impl Table {
                 _ => unreachable!("the table has no other lines: {line}"),
             }
         }
+        messages.iter_mut().for_each(|message: &mut Vec<Field>| message.sort_by_key(|field| field.number));
         Self { messages, kinds }
     }
 
@@ -90,6 +92,11 @@ impl Table {
     /// The message of a kind; options and statuses belong to every version.
     pub(super) fn kind(&self, api_version: &str, kind: &str) -> Option<usize> {
         self.kinds.get(&(api_version, kind)).or_else(|| self.kinds.get(&("*", kind))).copied()
+    }
+
+    /// The place of the metadata of objects, and of that of lists.
+    pub(super) fn metadata(&self, of_list: bool) -> usize {
+        self.kinds[&("-", if of_list { "ListMeta" } else { "ObjectMeta" })]
     }
 
     /// The place of the message that the schema alternatives hold.

@@ -1,8 +1,9 @@
 //! The protobuf wire format: a row of numbered fields, each in one of four encodings.
 //!
-//! Answers: which field comes next, and which bytes are its own? It knows no message.
+//! Answers: which field comes next, and which bytes are its own; and how is one written? It knows no message.
 //! 1. Every read is checked against what is left; running out is an error, not a panic.
 //! 2. Groups (wire types 3 and 4) have no use in the API and are refused.
+//! 3. A length is written before its bytes though it is known after them: they are moved up by its few bytes.
 use super::ProtobufError;
 
 /// The value of a field, not yet interpreted.
@@ -75,6 +76,48 @@ impl<'a> Reader<'a> {
         }
         Err(ProtobufError::Overflow)
     }
+}
+
+/// How many bytes this number takes.
+pub(super) fn varint_len(value: u64) -> usize {
+    (64 - value.leading_zeros()).max(1).div_ceil(7) as usize
+}
+
+pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value > 0x7f {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A field that is a number.
+pub(super) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
+    put_varint(out, u64::from(number) << 3);
+    put_varint(out, value);
+}
+
+/// A field that is a floating-point number.
+pub(super) fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
+    put_varint(out, u64::from(number) << 3 | 1);
+    out.extend_from_slice(&value.to_bits().to_le_bytes());
+}
+
+/// A field that is bytes, a text or a message that is written already.
+pub(super) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    put_varint(out, u64::from(number) << 3 | 2);
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// A field that is a message, which `write` writes.
+pub(super) fn put_message(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    put_varint(out, u64::from(number) << 3 | 2);
+    let start = out.len();
+    write(out);
+    let len = (out.len() - start) as u64;
+    put_varint(out, len);
+    out[start..].rotate_right(varint_len(len));
 }
 
 /// Text as Go's JSON writes it: what is not UTF-8 becomes the replacement character.
