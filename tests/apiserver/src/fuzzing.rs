@@ -1,7 +1,7 @@
-//! What reads foreign bytes in here, as functions for the fuzz targets of `fuzz/`.
+//! What reads foreign bytes in here, as functions for the fuzz targets of `fuzz/` and for the judge of `tests/judged/`.
 //!
-//! Answers: how does a fuzzer reach the readers of bodies and request lines, which are private? Only the feature
-//! `fuzzing` makes this public; nothing else uses it.
+//! Answers: how do they reach the readers of bodies and request lines, which are private? Only the feature `fuzzing`
+//! makes this public; nothing else uses it.
 //! 1. Each function is one of bytes alone: no server, no clock.
 use serde_json::{Value, json};
 
@@ -11,12 +11,30 @@ use crate::cluster::patch::PatchKind;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster, Settings};
 use crate::http::route::{Route, percent_decoded};
-use crate::protobuf::{Expected, decode};
+use crate::protobuf::{Expected, answer, decode, decode_answer};
 
 /// A protobuf body, read as this kind where it does not name its own.
 #[must_use]
 pub fn protobuf(api_version: &str, kind: &str, body: &[u8]) -> Option<Value> {
     decode(body, Expected { api_version, kind }).ok()
+}
+
+/// A protobuf answer, a list too.
+#[must_use]
+pub fn protobuf_answer(body: &[u8]) -> Option<Value> {
+    decode_answer(body).ok()
+}
+
+/// A value of a built-in kind as protobuf.
+#[must_use]
+pub fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
+    answer::value(value).map(|bytes| bytes.to_vec())
+}
+
+/// A value as YAML.
+#[must_use]
+pub fn to_yaml(value: &Value) -> String {
+    crate::yaml::encode(value)
 }
 
 /// A YAML body.

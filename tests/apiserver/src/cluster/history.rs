@@ -12,9 +12,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
+use super::encoding::{Encoding, Representation};
 use super::kind::Kind;
 use super::object::Object;
-use super::representation::{Form, watch_line};
+use super::representation::Form;
 
 /// What a watch event says happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +43,13 @@ pub(crate) struct Event {
     pub(crate) old: Option<Arc<Object>>,
     pub(crate) new: Option<Arc<Object>>,
     stamped: OnceLock<Arc<Object>>,
-    lines: [OnceLock<Bytes>; 6],
+    lines: Lines,
+    /// The same in protobuf, if anyone watches so.
+    frames: OnceLock<Box<Lines>>,
 }
+
+/// One for each type of event, whole and metadata only.
+type Lines = [OnceLock<Bytes>; 6];
 
 impl Event {
     pub(crate) fn new(
@@ -53,7 +59,15 @@ impl Event {
         new: Option<Arc<Object>>,
     ) -> Self {
         debug_assert!(old.is_some() || new.is_some(), "an event has a state before or after");
-        Self { key, revision, old, new, stamped: OnceLock::new(), lines: Default::default() }
+        Self {
+            key,
+            revision,
+            old,
+            new,
+            stamped: OnceLock::new(),
+            lines: Lines::default(),
+            frames: OnceLock::new(),
+        }
     }
 
     /// The object an event of this type carries; a deletion carries the last state with the new version.
@@ -71,16 +85,26 @@ impl Event {
         self.new.as_ref().or(self.old.as_ref()).map_or(0, |object| object.body.len())
     }
 
-    /// The newline-terminated line of this event, encoded at its first use and shared by all watchers.
+    /// The line or frame of this event, encoded at its first use and shared by all watchers.
     ///
     /// `shared` is false for a version of a custom kind that is not the stored one: its lines are made each time.
-    pub(crate) fn line(&self, event_type: EventType, kind: &Kind, form: Form, shared: bool) -> Bytes {
-        let encode = || watch_line(event_type.as_str(), kind, self.object(event_type, kind), form);
-        if !shared || matches!(form, Form::Table(_)) {
+    pub(crate) fn line(
+        &self,
+        event_type: EventType,
+        kind: &Kind,
+        told: Representation,
+        shared: bool,
+    ) -> Bytes {
+        let encode = || told.event(event_type.as_str(), kind, self.object(event_type, kind));
+        if !shared || matches!(told.form, Form::Table(_)) {
             return encode();
         }
-        let slot = event_type as usize * 2 + usize::from(form == Form::Metadata);
-        self.lines[slot].get_or_init(encode).clone()
+        let slot = event_type as usize * 2 + usize::from(told.form == Form::Metadata);
+        let lines = match told.encoding {
+            Encoding::Protobuf => &**self.frames.get_or_init(Box::default),
+            Encoding::Json | Encoding::Yaml => &self.lines,
+        };
+        lines[slot].get_or_init(encode).clone()
     }
 }
 

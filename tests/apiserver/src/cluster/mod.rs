@@ -14,6 +14,7 @@ pub(crate) mod crd;
 mod defaults;
 pub(crate) mod delete;
 pub(crate) mod discovery;
+pub(crate) mod encoding;
 pub(crate) mod field_validation;
 mod garbage;
 pub(crate) mod go_json;

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::convert;
 use super::kind::Kind;
+use crate::protobuf::answer::{self, Type};
 
 /// An immutable object with its encoding.
 #[derive(Debug)]
@@ -27,6 +28,14 @@ pub(crate) struct Object {
     pub(crate) fields: Box<[Box<str>]>,
     pub(crate) body: Bytes,
     metadata_only: OnceLock<Bytes>,
+    messages: OnceLock<Box<Messages>>,
+}
+
+/// The object in protobuf: whole and its metadata, each made at its first use.
+#[derive(Debug, Default)]
+struct Messages {
+    full: OnceLock<Option<Bytes>>,
+    metadata: OnceLock<Bytes>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +68,7 @@ impl Object {
                 .collect(),
             body: exact(serde_json::to_vec(&Stored(&value)).expect("a JSON value always encodes")),
             metadata_only: OnceLock::new(),
+            messages: OnceLock::new(),
         }
     }
 
@@ -93,6 +103,23 @@ impl Object {
                 serde_json::from_slice(&self.body).expect("every stored object has metadata");
             Bytes::from(format!("{{\"metadata\":{}}}", parsed.metadata.get()))
         })
+    }
+
+    /// The protobuf message of this object as `kind`, or of its metadata only; none for a kind without messages.
+    ///
+    /// Made once for the version it is stored in, else each time.
+    pub(crate) fn message(&self, kind: &Kind, metadata_only: bool) -> Option<Bytes> {
+        let messages = || self.messages.get_or_init(Box::default);
+        if metadata_only {
+            let metadata = || answer::metadata_message(&self.decode()["metadata"]);
+            return Some(messages().metadata.get_or_init(metadata).clone());
+        }
+        let told = Type { api_version: &kind.api_version(), kind: &kind.kind };
+        let full = || answer::message(told, &self.decode_in(kind));
+        if convert::is_converted(kind) || kind.version != kind.stored_version {
+            return full();
+        }
+        messages().full.get_or_init(full).clone()
     }
 
     pub(crate) fn label(&self, name: &str) -> Option<&str> {

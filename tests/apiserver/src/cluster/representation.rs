@@ -1,11 +1,11 @@
-//! The forms in which an object leaves the server: whole, its metadata only, or as the row of a Table.
+//! The forms in which an object leaves the server as JSON: whole, its metadata only, or as the row of a Table.
 //!
-//! Answers: which bytes stand for this object in a list, a watch line, an answer? It does not know HTTP.
+//! Answers: which bytes stand for this object in a list, a watch line, an answer? Other languages are in `encoding.rs`.
 //! 1. An object's own bytes are copied; only a kind stored in another shape is encoded again (`convert.rs`).
 //! 2. `Form::Metadata` is `PartialObjectMetadata` of meta.k8s.io/v1, in lists, watches and bookmarks alike.
 //! 3. A Table has its columns before its rows; one object alone is a Table of one row.
 //!
-//! Next: `http/accept.rs` reads the form from the Accept header.
+//! Next: `encoding.rs`; `http/accept.rs` reads the form from the Accept header.
 use std::borrow::Cow;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -150,6 +150,15 @@ pub(crate) fn bookmark_line(kind: &Kind, form: Form, revision: u64, initial_end:
     Bytes::from(format!(
         "{{\"type\":\"BOOKMARK\",\"object\":{{{prefix}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}{zero}}}}}\n"
     ))
+}
+
+/// The metadata of a bookmark.
+pub(crate) fn bookmark_metadata(revision: u64, initial_end: bool) -> Value {
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if initial_end {
+        metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    }
+    metadata
 }
 
 /// An ERROR event that carries a Status.

@@ -227,13 +227,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message).details(json!({}))
     }
 
-    /// No range of the Accept header fits a root of discovery.
-    pub(crate) fn no_discovery_form() -> Self {
-        let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
-        Self::new(406, "NotAcceptable", message)
-    }
-
-    /// As `not_acceptable`, in the words for custom resources.
+    /// As `not_acceptable`, in the words of what has no such door before it.
     pub(crate) fn only_accepted(offered: &str) -> Self {
         Self::new(406, "NotAcceptable", format!("only the following media types are accepted: {offered}"))
     }

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::delete::DeleteOptions;
+use super::encoding::Representation;
 use super::field_validation::Validation;
 use super::kind::Kind;
 use super::list::Page;
 use super::object::Object;
 use super::options::{ListOptions, WatchOptions};
 use super::patch::PatchKind;
-use super::representation::Form;
 use super::selector::SelectorText;
 use super::status::ApiError;
 use super::store::{Call, Cluster, Settings};
@@ -115,7 +115,7 @@ impl Bench {
         while let Drained::Some(deliveries) = self.cluster.drain(watch, 7) {
             for delivery in deliveries {
                 let line: Value =
-                    serde_json::from_slice(&delivery.line(&self.kind, Form::Full, true)).unwrap();
+                    serde_json::from_slice(&delivery.line(&self.kind, Representation::PLAIN, true)).unwrap();
                 let text = |at: &str| line.pointer(at).and_then(Value::as_str).unwrap().to_owned();
                 let version = text("/object/metadata/resourceVersion").parse().unwrap();
                 told.push((text("/type"), text("/object/metadata/name"), version));
@@ -308,7 +308,9 @@ fn api_16_a_selector_looks_at_the_state_before_and_after() {
     let Drained::Some(deliveries) = bench.cluster.drain(watch, 9) else { panic!("events are owed") };
     let lines: Vec<Value> = deliveries
         .iter()
-        .map(|delivery| serde_json::from_slice(&delivery.line(&bench.kind, Form::Full, true)).unwrap())
+        .map(|delivery| {
+            serde_json::from_slice(&delivery.line(&bench.kind, Representation::PLAIN, true)).unwrap()
+        })
         .collect();
     let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["ADDED", "MODIFIED", "DELETED"]);

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::encoding::Representation;
 use super::history::{Event, EventType};
 use super::kind::{Kind, ResourceId};
 use super::list::{Snapshot, scope_of};
 use super::options::{Version, WatchOptions};
-use super::representation::Form;
 use super::selector::Selector;
 use super::status::ApiError;
 use super::store::Cluster;
@@ -162,9 +162,9 @@ impl Delivery {
     }
 
     /// The bytes of this delivery for a watcher of `kind`.
-    pub(crate) fn line(&self, kind: &Kind, form: Form, shared: bool) -> Bytes {
+    pub(crate) fn line(&self, kind: &Kind, told: Representation, shared: bool) -> Bytes {
         match self {
-            Self::Event(event, event_type) => event.line(*event_type, kind, form, shared),
+            Self::Event(event, event_type) => event.line(*event_type, kind, told, shared),
             Self::Raw(bytes) => bytes.clone(),
         }
     }

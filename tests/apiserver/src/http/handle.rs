@@ -14,11 +14,12 @@ use serde_json::json;
 use super::connections::Connection;
 use super::route::{Route, Target, percent_decoded};
 use super::{
-    auth, compress, discovery as discovery_root, health, manager, openapi, patch, read, respond, review,
-    subresource, websocket, write,
+    accept, auth, compress, discovery as discovery_root, health, manager, openapi, patch, read, respond,
+    review, subresource, websocket, write,
 };
 use crate::access::user::User;
 use crate::cluster::discovery;
+use crate::cluster::encoding::Encoding;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Refused, Switch};
@@ -104,8 +105,9 @@ pub(crate) async fn handle(
     let _in_flight = InFlight::arrived(&world, &heard.method);
     let counted = Counted::of(&heard.route, &heard.path, heard.verb, &heard.method);
     let plain = arrive(&world, &heard).await;
+    let encoding = accept::of_status(header(&request, &ACCEPT));
     let answer = match auth::enter(&world, &request, &heard) {
-        Err(error) => respond::barred(&error, plain),
+        Err(error) => respond::barred(&error, plain, encoding),
         Ok(user) => {
             let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
             let deprecated = deprecation(&world, &heard.route);
@@ -113,7 +115,7 @@ pub(crate) async fn handle(
             if changes && let Err(error) = world.settled().await {
                 answer = Err(ApiError::not_kept(&error));
             }
-            let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain));
+            let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain, encoding));
             respond::warned(answer, &deprecated)
         }
     };
@@ -162,12 +164,14 @@ async fn answered(
         Route::Metrics if matches!(method.as_str(), "GET" | "HEAD") => Ok(respond::metrics(world)),
         Route::CoreVersions | Route::Groups if method == "GET" => {
             let core = route == Route::CoreVersions;
-            let plain = || meta(world, &route, &method, request.connection_info().host());
-            discovery_root::root(world, request.headers(), core).and_then(|root| root.map_or_else(plain, Ok))
+            match discovery_root::root(world, request.headers(), core)? {
+                Some(aggregated) => Ok(aggregated),
+                None => meta(request, world, &route, &method),
+            }
         }
         Route::OpenApi(name) if method == "GET" => Ok(openapi::v3(request, world, &name, &query)),
         Route::OpenApiV2 if method == "GET" => Ok(openapi::v2(request, world)),
-        other => meta(world, &other, &method, request.connection_info().host()),
+        other => meta(request, world, &other, &method),
     }
 }
 
@@ -176,12 +180,14 @@ fn takes_gzip(request: &HttpRequest) -> bool {
 }
 
 /// Everything that is not a resource.
-fn meta(world: &World, route: &Route, method: &str, host: &str) -> Result<HttpResponse, ApiError> {
+fn meta(request: &HttpRequest, world: &World, route: &Route, method: &str) -> Result<HttpResponse, ApiError> {
     match (route, method) {
         (Route::Unknown, _) => return Err(ApiError::no_such_path()),
         (_, "GET") => {}
         _ => return Err(ApiError::method_not_allowed()),
     }
+    let info = request.connection_info();
+    let host = info.host();
     let document = world.with(|inner| {
         let registry = &inner.cluster.registry;
         match route {
@@ -199,10 +205,17 @@ fn meta(world: &World, route: &Route, method: &str, host: &str) -> Result<HttpRe
         }
     });
     let builtin = |group: &str| world.with(|inner| inner.cluster.registry.is_builtin_group(group));
-    document.map(|document| respond::document(&document)).ok_or_else(|| match route {
+    let document = document.ok_or_else(|| match route {
         Route::Resources { group, .. } if builtin(group) => ApiError::no_such_resource(),
         _ => ApiError::no_such_path(),
-    })
+    })?;
+    let wanted = header(request, &ACCEPT);
+    let encoding = match route {
+        Route::Version => accept::json_only(wanted).map(|()| Encoding::Json)?,
+        Route::Resources { group, .. } => accept::of_document(wanted, builtin(group))?,
+        route => accept::of_document(wanted, *route == Route::CoreVersions)?,
+    };
+    Ok(respond::value(200, encoding, &document))
 }
 
 fn version() -> serde_json::Value {
@@ -234,7 +247,10 @@ async fn resource_request(
         Some(Refused::Denied) => {
             return Err(auth::forbidden(&user, &auth::wish(&target, verb, &query), ""));
         }
-        Some(Refused::With(error, plain)) => return Ok(respond::refusal(&error, plain)),
+        Some(Refused::With(error, plain)) => {
+            let encoding = accept::of_status(header(request, &ACCEPT));
+            return Ok(respond::refusal(&error, plain, encoding));
+        }
         None => {}
     }
     let kind = served_kind(world, &target, verb)?;
@@ -271,7 +287,8 @@ async fn resource_request(
         "list" => read::list(ask).await,
         "watch" => match rest {
             Some(payload) => {
-                websocket::answer(request.headers(), payload, read::watched(ask).await?.chunks())
+                let (watched, encoding) = read::watched(ask).await?;
+                websocket::answer(request.headers(), payload, watched.chunks(), encoding)
             }
             None => read::watch(ask).await,
         },

@@ -1,7 +1,7 @@
 //! A list as bytes: head, items, tail, in pieces small enough to be sent while the next is made.
 //!
 //! Answers: what does this page look like on the wire? The page itself comes from the core.
-//! 1. Items are copied from their stored encoding.
+//! 1. Items are copied from their stored encoding, messages from those that are kept with the objects.
 //! 2. A small list is one body with a length; a big one is streamed, as gzip if the client takes it.
 //! 3. Fault switches can slow a list down, refuse or lengthen it, or keep its last byte back until it is released.
 use std::io::Write as _;
@@ -13,15 +13,18 @@ use actix_web::http::header::{CONTENT_ENCODING, VARY};
 use bytes::{BufMut, Bytes, BytesMut};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::{Map, json};
+use serde_json::{Value, json};
 
 use super::respond;
+use crate::cluster::encoding::{Encoding, Representation, yaml_of};
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::list::Page;
+use crate::cluster::object::Object;
 use crate::cluster::printer::is_printed;
 use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Switch};
+use crate::protobuf::answer::{self, Type};
 use crate::world::{Inner, World};
 
 /// From this size on an answer is compressed, if the client takes it.
@@ -33,73 +36,122 @@ const SLOW_STEP: Duration = Duration::from_millis(50);
 /// A page on its way out.
 #[derive(Debug)]
 pub(crate) struct ListBytes {
-    page: Page,
-    kind: Arc<Kind>,
-    form: Form,
-    prefix: String,
-    head: Option<String>,
-    tail: Option<&'static str>,
-    /// Blanks before the tail, as a fault switch asks.
-    padding: usize,
-    resource: ResourceId,
+    told: Representation,
+    head: Option<Bytes>,
+    items: Items,
     next: usize,
+    tail: Option<Bytes>,
+    resource: ResourceId,
+}
+
+/// What stands between head and tail.
+#[derive(Debug)]
+enum Items {
+    /// Texts of JSON, made when they are sent; the prefix stands in each.
+    Texts { objects: Vec<Arc<Object>>, kind: Arc<Kind>, prefix: String },
+    /// Messages: the head tells their length, so they are there.
+    Messages(Vec<Bytes>),
 }
 
 impl ListBytes {
-    pub(crate) fn new(kind: &Arc<Kind>, form: Form, page: Page) -> Self {
-        let mut metadata = Map::new();
-        // What is asked afresh each time has no version.
-        if !kind.resource.is("", "componentstatuses") {
-            metadata.insert("resourceVersion".into(), json!(page.revision.to_string()));
+    pub(crate) fn new(kind: &Arc<Kind>, told: Representation, page: Page) -> Self {
+        let metadata = metadata(kind, told.form, &page);
+        match told.encoding {
+            Encoding::Json => Self::json(kind, told, &metadata, page.objects),
+            Encoding::Yaml => {
+                let text = yaml_of(&Self::json(kind, told, &metadata, page.objects).whole());
+                let items = Items::Messages(Vec::new());
+                Self { told, head: Some(text), items, next: 0, tail: None, resource: kind.resource.clone() }
+            }
+            Encoding::Protobuf => Self::protobuf(kind, told, &metadata, &page.objects),
         }
-        if let Some(token) = &page.continue_token {
-            metadata.insert("continue".into(), json!(token));
-        } else if kind.custom && !matches!(form, Form::Table(_)) {
-            metadata.insert("continue".into(), json!(""));
-        }
-        if let Some(remaining) = page.remaining {
-            metadata.insert("remainingItemCount".into(), json!(remaining));
-        }
-        let mut head = form.list_head(kind, &json!(metadata));
-        let no_rows = page.objects.is_empty() && matches!(form, Form::Table(_)) && !is_printed(kind);
+    }
+
+    fn json(kind: &Arc<Kind>, told: Representation, metadata: &Value, objects: Vec<Arc<Object>>) -> Self {
+        let mut head = told.form.list_head(kind, metadata);
+        let no_rows = objects.is_empty() && matches!(told.form, Form::Table(_)) && !is_printed(kind);
         if no_rows {
             head.truncate(head.len() - 1);
         }
-        let tail = if no_rows { "null}\n" } else { "]}\n" };
-        let prefix = form.item_prefix(kind);
-        let resource = kind.resource.clone();
-        let kind = Arc::clone(kind);
-        Self { page, kind, form, prefix, head: Some(head), tail: Some(tail), padding: 0, resource, next: 0 }
+        let tail = Some(Bytes::from_static(if no_rows { b"null}\n" } else { b"]}\n" }));
+        let prefix = told.form.item_prefix(kind);
+        let (head, items) = (Some(head.into()), Items::Texts { objects, kind: Arc::clone(kind), prefix });
+        Self { told, head, items, next: 0, tail, resource: kind.resource.clone() }
+    }
+
+    fn protobuf(kind: &Arc<Kind>, told: Representation, metadata: &Value, objects: &[Arc<Object>]) -> Self {
+        let messages: Vec<Bytes> = objects.iter().map(|object| told.message(kind, object)).collect();
+        let len = messages.iter().map(|message| answer::item_len(message.len())).sum();
+        let head = match told.form {
+            Form::Metadata => answer::list_head(Type::METADATA_LIST, metadata, len),
+            _ => {
+                let told = Type { api_version: &kind.api_version(), kind: &kind.list_kind };
+                answer::list_head(told, metadata, len)
+            }
+        };
+        let (head, tail) = (Some(head.freeze()), Some(Bytes::from_static(answer::TAIL)));
+        let (items, resource) = (Items::Messages(messages), kind.resource.clone());
+        Self { told, head, items, next: 0, tail, resource }
+    }
+
+    /// Lengthens the list by about this many bytes that mean nothing in its language.
+    fn pad(&mut self, bytes: usize) {
+        match self.told.encoding {
+            Encoding::Json => {
+                let tail = self.tail.take().unwrap_or_default();
+                self.tail = Some([vec![b' '; bytes].as_slice(), &tail].concat().into());
+            }
+            Encoding::Yaml => {
+                let comment = [b"#".as_slice(), &vec![b' '; bytes.saturating_sub(2)], b"\n"].concat();
+                self.tail = Some(comment.into());
+            }
+            Encoding::Protobuf => {
+                self.tail = Some([answer::TAIL, &answer::padding(bytes)].concat().into());
+            }
+        }
     }
 
     fn len(&self) -> usize {
-        let items: usize = self
-            .page
-            .objects
-            .iter()
-            .map(|object| self.form.item_len(&self.kind, &self.prefix, object) + 1)
-            .sum();
-        items + self.head.as_ref().map_or(0, String::len) + self.padding + self.tail.map_or(0, str::len)
+        let items: usize = match &self.items {
+            Items::Texts { objects, kind, prefix } => {
+                objects.iter().map(|object| self.told.form.item_len(kind, prefix, object) + 1).sum()
+            }
+            Items::Messages(messages) => messages.iter().map(|message| answer::item_len(message.len())).sum(),
+        };
+        let around = |part: &Option<Bytes>| part.as_ref().map_or(0, Bytes::len);
+        items + around(&self.head) + around(&self.tail)
+    }
+
+    fn count(&self) -> usize {
+        match &self.items {
+            Items::Texts { objects, .. } => objects.len(),
+            Items::Messages(messages) => messages.len(),
+        }
     }
 
     /// The next piece; none after the last.
     fn piece(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::with_capacity(PIECE + 16 * 1024);
         if let Some(head) = self.head.take() {
-            out.put_slice(head.as_bytes());
+            out.put_slice(&head);
         }
-        while out.len() < PIECE && self.next < self.page.objects.len() {
-            if self.next > 0 {
-                out.put_u8(b',');
+        let count = self.count();
+        while out.len() < PIECE && self.next < count {
+            match &self.items {
+                Items::Texts { objects, kind, prefix } => {
+                    if self.next > 0 {
+                        out.put_u8(b',');
+                    }
+                    self.told.form.put_item(&mut out, kind, prefix, &objects[self.next]);
+                }
+                Items::Messages(messages) => answer::put_item(&mut out, &messages[self.next]),
             }
-            self.form.put_item(&mut out, &self.kind, &self.prefix, &self.page.objects[self.next]);
             self.next += 1;
         }
-        if self.next == self.page.objects.len()
+        if self.next == count
             && let Some(tail) = self.tail.take()
         {
-            out.put_bytes(b' ', self.padding);
-            out.put_slice(tail.as_bytes());
+            out.put_slice(&tail);
         }
         (!out.is_empty()).then(|| out.freeze())
     }
@@ -113,6 +165,23 @@ impl ListBytes {
     }
 }
 
+fn metadata(kind: &Kind, form: Form, page: &Page) -> Value {
+    let mut metadata = json!({});
+    // What is asked afresh each time has no version.
+    if !kind.resource.is("", "componentstatuses") {
+        metadata["resourceVersion"] = json!(page.revision.to_string());
+    }
+    if let Some(token) = &page.continue_token {
+        metadata["continue"] = json!(token);
+    } else if kind.custom && !matches!(form, Form::Table(_)) {
+        metadata["continue"] = json!("");
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = json!(remaining);
+    }
+    metadata
+}
+
 /// Answers a list.
 ///
 /// # Errors
@@ -123,7 +192,9 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
         let held = inner.faults.holds(Switch::HoldListTails, &list.resource);
         (size(inner, Dial::ListRate), held, size(inner, Dial::ListLimit), size(inner, Dial::ListPadding))
     });
-    list.padding = padding.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if let Some(bytes) = padding {
+        list.pad(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
     let len = list.len();
     if let Some(most) = most.filter(|most| len as u64 > *most) {
         let message = format!(
@@ -133,8 +204,9 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
     }
     Ok(if rate.is_some() || held {
         let resource = list.resource.clone();
+        let mut head = respond::head_in(200, list.told.encoding);
         let outgoing = Outgoing { world: Arc::clone(world), resource, rest: list.whole(), rate, at: 0 };
-        respond::head(200).streaming(futures_util::stream::unfold(outgoing, throttled))
+        head.streaming(futures_util::stream::unfold(outgoing, throttled))
     } else {
         faithful(list, len, gzip)
     })
@@ -142,9 +214,9 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
 
 fn faithful(list: ListBytes, len: usize, gzip: bool) -> HttpResponse {
     if len <= COMPRESS_FROM {
-        return respond::object(200, list.whole());
+        return respond::body(200, list.told.encoding, list.whole());
     }
-    let mut head = respond::head(200);
+    let mut head = respond::head_in(200, list.told.encoding);
     if !gzip {
         let pieces = futures_util::stream::unfold(list, |mut list| async {
             tokio::task::yield_now().await;

@@ -18,6 +18,7 @@ pub(crate) mod list_body;
 pub(crate) mod manager;
 pub(crate) mod openapi;
 pub(crate) mod patch;
+pub(crate) mod ranges;
 mod read;
 pub(crate) mod respond;
 pub(crate) mod review;

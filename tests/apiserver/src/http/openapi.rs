@@ -3,7 +3,9 @@
 //! Answers: is this document new to the client, and in which form may it be told? What it says is made in the core.
 //! 1. An address with the current hash may be cached for a year; one with an old hash is sent to the current one.
 //! 2. Only JSON is spoken: a client that takes nothing but protobuf gets 406.
-use actix_web::http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION, VARY};
+use actix_web::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY,
+};
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::respond;
@@ -37,7 +39,7 @@ pub(super) fn v3(request: &HttpRequest, world: &World, name: &str, query: &Query
         return respond::head(404).finish();
     };
     if !accepts_json(request) {
-        return respond::head(406).insert_header((VARY, "Accept")).finish();
+        return refused(&["Accept"]);
     }
     let tag = format!("\"{}\"", document.hash);
     let (asked, known) = (value(query, "hash"), request.headers().get(IF_NONE_MATCH));
@@ -65,10 +67,20 @@ pub(super) fn v3(request: &HttpRequest, world: &World, name: &str, query: &Query
     }
 }
 
+/// 406 without a word.
+fn refused(vary: &[&'static str]) -> HttpResponse {
+    let mut answer = respond::head(406).finish();
+    answer.headers_mut().remove(CONTENT_TYPE);
+    for name in vary {
+        answer.headers_mut().append(VARY, HeaderValue::from_static(name));
+    }
+    answer
+}
+
 /// Answers a GET of `/openapi/v2`.
 pub(super) fn v2(request: &HttpRequest, world: &World) -> HttpResponse {
     if !accepts_json(request) {
-        return respond::head(406).insert_header((VARY, "Accept")).finish();
+        return refused(&["Accept-Encoding", "Accept"]);
     }
     let registry = world.with(|inner| inner.cluster.registry.clone());
     respond::head(200).insert_header((VARY, "Accept")).body(openapi::v2(&registry).to_string())

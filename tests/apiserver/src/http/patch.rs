@@ -26,17 +26,17 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
         return apply(ask);
     }
     let kind = patch_kind(ask)?;
-    let form = ask.form(Answer::Object)?;
+    let told = ask.representation(Answer::Object)?;
     let call = Call { validation: ask.validation()?, ..ask.call() };
     let written = ask.world.with(|inner| inner.cluster.patch(&call, kind, &ask.body))?;
-    Ok(respond::warned(respond::object(200, form.object(&ask.kind, &written.object)), &written.warnings))
+    Ok(respond::warned(ask.answer(200, told, &written.object)?, &written.warnings))
 }
 
 fn apply(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let (form, (force, config)) = (ask.form(Answer::Object)?, applied(ask)?);
+    let (told, (force, config)) = (ask.representation(Answer::Object)?, applied(ask)?);
     let written = ask.world.with(|inner| inner.cluster.apply(&ask.call(), config, force))?;
     let code = if written.created { 201 } else { 200 };
-    Ok(respond::object(code, form.object(&ask.kind, &written.object)))
+    ask.answer(code, told, &written.object)
 }
 
 /// Whether the patch is an apply, which has another body than the other patches.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_ENCODING, VARY};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 
@@ -15,8 +15,8 @@ use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::watch_body::WatchStream;
 use super::{compress, respond};
+use crate::cluster::encoding::Encoding;
 use crate::cluster::options::{self, ListOptions, Version, WatchOptions, get_version};
-use crate::cluster::representation::error_line;
 use crate::cluster::status::ApiError;
 use crate::cluster::watch::Start;
 use crate::fault_state::Switch;
@@ -37,7 +37,7 @@ impl Ask {
 }
 
 pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let form = ask.form(Answer::Object)?;
+    let told = ask.representation(Answer::Object)?;
     let version = get_version(&ask.query)?;
     ask.fresh(version).await;
     let name = ask.target.name.as_deref().unwrap_or_default();
@@ -47,15 +47,16 @@ pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
         }
         None => inner.cluster.get(&ask.kind, ask.namespace().unwrap_or_default(), name),
     })?;
-    Ok(respond::object(200, form.object(&ask.kind, &object)))
+    ask.answer(200, told, &object)
 }
 
 pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
-    let form = ask.form(Answer::List)?;
+    let told = ask.representation(Answer::List)?;
     let options = ListOptions::parse(&ask.query, &ask.kind)?;
     ask.fresh(options.version).await;
     let listing = ask.world.with(|inner| inner.cluster.list(&ask.kind, ask.namespace(), &options))?;
-    let bytes = ListBytes::new(&ask.kind, form, listing.page());
+    ask.check_form(told, Answer::List)?;
+    let bytes = ListBytes::new(&ask.kind, told, listing.page());
     list_body::answer(&ask.world, bytes, ask.gzip)
 }
 
@@ -78,8 +79,12 @@ impl Watched {
 pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
     let watch_list = options::flag(&ask.query, "sendInitialEvents");
     let compressed = watch_list && ask.gzip && ask.world.compress_watch_lists;
-    let chunks = watched(ask).await?.chunks();
-    let mut head = respond::head(200);
+    let (watched, encoding) = watched(ask).await?;
+    let chunks = watched.chunks();
+    let mut head = respond::head_in(200, encoding);
+    if encoding == Encoding::Protobuf {
+        head.insert_header((CONTENT_TYPE, format!("{};stream=watch", encoding.media_type())));
+    }
     if !compressed {
         return Ok(head.streaming(chunks));
     }
@@ -87,12 +92,12 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
     Ok(head.streaming(chunks.map(|chunk| chunk.and_then(|chunk| compress::member(&chunk)))))
 }
 
-/// Opens a watch.
+/// Opens a watch; tells the language of its events.
 ///
 /// # Errors
 /// Those of its options, and 504 for a watch-list from a version that does not come.
-pub(crate) async fn watched(ask: Ask) -> Result<Watched, ApiError> {
-    let form = ask.form(Answer::Watch)?;
+pub(crate) async fn watched(ask: Ask) -> Result<(Watched, Encoding), ApiError> {
+    let told = ask.representation(Answer::Watch)?;
     let watch_list = ask.world.with(|inner| !inner.faults.holds(Switch::RefuseWatchList, &ask.kind.resource));
     let mut options = WatchOptions::parse(&ask.query, &ask.kind, watch_list)?;
     if let Some(name) = &ask.target.name {
@@ -112,15 +117,15 @@ pub(crate) async fn watched(ask: Ask) -> Result<Watched, ApiError> {
     let opened = match start? {
         Start::Open(opened) => opened,
         Start::TooOld(error) => {
-            let line = error_line(&error.to_status());
-            return Ok(Watched::Line(line));
+            let line = told.encoding.error_event(&error.to_status());
+            return Ok((Watched::Line(line), told.encoding));
         }
     };
     let timeout = Duration::from_secs(seconds);
     let mut stream = WatchStream::new(&ask.world, &ask.kind, opened, shared, timeout);
-    stream.form = form;
+    stream.told = told;
     stream.bookmarks = options.bookmarks;
     stream.unwritable = unwritable;
     stream.connection = ask.connection;
-    Ok(Watched::Stream(Box::new(stream)))
+    Ok((Watched::Stream(Box::new(stream)), told.encoding))
 }

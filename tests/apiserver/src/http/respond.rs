@@ -3,6 +3,7 @@
 //! Answers: what does the head of this answer say? Bodies of lists and watches are made elsewhere.
 //! 1. Every API answer says `Cache-Control: no-cache, private`, as a real server does.
 //! 2. A refusal is a `Status` object, unless it is plain by nature or a fault switch wants text.
+//! 3. The content type names the language the body is in, and nothing else.
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS,
@@ -11,20 +12,32 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 use crate::world::World;
 
 /// The head of a JSON answer.
 pub(crate) fn head(code: u16) -> HttpResponseBuilder {
+    head_in(code, Encoding::Json)
+}
+
+/// The head of an answer in a language.
+pub(crate) fn head_in(code: u16, encoding: Encoding) -> HttpResponseBuilder {
     let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut head = HttpResponse::build(code);
     head.insert_header((CACHE_CONTROL, "no-cache, private"));
-    head.insert_header((CONTENT_TYPE, "application/json"));
+    head.insert_header((CONTENT_TYPE, encoding.media_type()));
     head
 }
 
-pub(crate) fn object(code: u16, body: Bytes) -> HttpResponse {
-    head(code).body(body)
+/// A whole body in a language.
+pub(crate) fn body(code: u16, encoding: Encoding, body: Bytes) -> HttpResponse {
+    head_in(code, encoding).body(body)
+}
+
+/// A value that says its own type.
+pub(crate) fn value(code: u16, encoding: Encoding, value: &Value) -> HttpResponse {
+    body(code, encoding, encoding.value(value))
 }
 
 /// The same answer with a `Warning` header for each sentence.
@@ -36,15 +49,6 @@ pub(crate) fn warned(mut answer: HttpResponse, warnings: &[String]) -> HttpRespo
         }
     }
     answer
-}
-
-pub(crate) fn document(value: &Value) -> HttpResponse {
-    head(200).body(value.to_string())
-}
-
-/// The answer to a creation that is not stored.
-pub(crate) fn created(value: &Value) -> HttpResponse {
-    head(201).body(value.to_string())
 }
 
 pub(crate) fn text(code: u16, body: String) -> HttpResponse {
@@ -62,19 +66,19 @@ pub(crate) fn metrics(world: &World) -> HttpResponse {
 }
 
 /// A refusal at the door: a real server's authorization forbids sniffing, all its other refusals do not.
-pub(crate) fn barred(error: &ApiError, plain: bool) -> HttpResponse {
-    let mut answer = refusal(error, plain);
+pub(crate) fn barred(error: &ApiError, plain: bool, encoding: Encoding) -> HttpResponse {
+    let mut answer = refusal(error, plain, encoding);
     if error.code() == 403 {
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     }
     answer
 }
 
-pub(crate) fn refusal(error: &ApiError, plain: bool) -> HttpResponse {
+pub(crate) fn refusal(error: &ApiError, plain: bool, encoding: Encoding) -> HttpResponse {
     let mut answer = if plain || error.is_plain() {
         text(error.code(), format!("{}\n", error.message()))
     } else {
-        head(error.code()).body(error.to_status().to_string())
+        value(error.code(), encoding, &error.to_status())
     };
     if let Some(seconds) = error.retry_after() {
         answer.headers_mut().insert(RETRY_AFTER, seconds.into());

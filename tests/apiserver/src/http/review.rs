@@ -30,7 +30,8 @@ pub(crate) fn answer(ask: &Ask) -> Option<Result<HttpResponse, ApiError>> {
         }
         _ => return None,
     };
-    Some(read(ask).and_then(|body| act(ask, body)).map(|review| respond::created(&review)))
+    let review = ask.encoding().and_then(|encoding| Ok((encoding, act(ask, read(ask)?)?)));
+    Some(review.map(|(encoding, review)| respond::value(201, encoding, &review)))
 }
 
 fn read(ask: &Ask) -> Result<Value, ApiError> {
@@ -194,7 +195,7 @@ fn audiences(ask: &Ask, token: &str) -> Option<(User, Vec<String>)> {
 const LIFETIMES: std::ops::RangeInclusive<i64> = 600..=1 << 32;
 
 fn service_account_token(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let body = ask.json()?;
+    let (encoding, body) = (ask.encoding()?, ask.json()?);
     let spec = body.get("spec").cloned().unwrap_or_default();
     let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(3_600);
     if !LIFETIMES.contains(&seconds) {
@@ -237,12 +238,16 @@ fn service_account_token(ask: &Ask) -> Result<HttpResponse, ApiError> {
     let token = ask.world.access.signer.sign(&claims);
     let token = token.ok_or_else(|| ApiError::untyped("the system has no random numbers"))?;
     let bound = spec.get("boundObjectRef").cloned().unwrap_or(Value::Null);
-    Ok(respond::created(&json!({
-        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"name": name, "namespace": namespace, "uid": &*account.uid, "creationTimestamp": timestamp(now)},
-        "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound},
-        "status": {"token": token, "expirationTimestamp": timestamp(claims.exp)},
-    })))
+    Ok(respond::value(
+        201,
+        encoding,
+        &json!({
+            "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"name": name, "namespace": namespace, "uid": &*account.uid, "creationTimestamp": timestamp(now)},
+            "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound},
+            "status": {"token": token, "expirationTimestamp": timestamp(claims.exp)},
+        }),
+    ))
 }
 
 fn text_of(text: &Option<String>) -> &str {

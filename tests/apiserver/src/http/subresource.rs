@@ -10,6 +10,7 @@ use super::accept::Answer;
 use super::handle::Ask;
 use super::patch::{self, patch_kind};
 use super::respond;
+use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 use crate::cluster::subresource::Part;
@@ -31,10 +32,10 @@ pub(crate) fn answer(ask: &Ask) -> Result<HttpResponse, ApiError> {
     match sub {
         "scale" => scale(ask),
         "binding" | "eviction" => {
-            let body = ask.json()?;
+            let (encoding, body) = (ask.encoding()?, ask.json()?);
             let act = if sub == "binding" { Cluster::bind } else { Cluster::evict };
             ask.world.with(|inner| act(&mut inner.cluster, &ask.call(), &body))?;
-            Ok(success())
+            Ok(success(encoding))
         }
         "log" | "exec" | "attach" | "portforward" => Err(no_agent(ask)),
         "proxy" if *ask.kind.resource.plural == *"pods" => Err(no_agent(ask)),
@@ -47,24 +48,24 @@ pub(crate) fn answer(ask: &Ask) -> Result<HttpResponse, ApiError> {
 /// # Errors
 /// Those of a binding.
 pub(crate) fn bind(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let body = ask.json()?;
+    let (encoding, body) = (ask.encoding()?, ask.json()?);
     let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     ask.world.with(|inner| {
         let pods = inner.cluster.registry.find("", "v1", "pods").cloned().expect("the table has pods");
         let call = Call { kind: &pods, name, ..ask.call() };
         inner.cluster.bind(&call, &body)
     })?;
-    Ok(success())
+    Ok(success(encoding))
 }
 
-fn success() -> HttpResponse {
+fn success(encoding: Encoding) -> HttpResponse {
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    respond::object(201, status.to_string().into())
+    respond::value(201, encoding, &status)
 }
 
 fn scale(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let call = ask.call();
+    let (encoding, call) = (ask.encoding()?, ask.call());
     let scale = match ask.verb {
         "get" => ask.world.with(|inner| inner.cluster.scale(&call))?,
         "update" => {
@@ -80,11 +81,11 @@ fn scale(ask: &Ask) -> Result<HttpResponse, ApiError> {
             ask.world.with(|inner| inner.cluster.patch_scale(&call, kind, &ask.body))?
         }
     };
-    Ok(respond::document(&scale))
+    Ok(respond::value(200, encoding, &scale))
 }
 
 fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
-    let (call, form) = (ask.call(), ask.form(Answer::Object)?);
+    let (call, told) = (ask.call(), ask.representation(Answer::Object)?);
     let object = match ask.verb {
         "get" => ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name))?,
         "update" => {
@@ -96,7 +97,7 @@ fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
             ask.world.with(|inner| inner.cluster.patch_part(&call, part, kind, &ask.body))?
         }
     };
-    Ok(respond::object(200, form.object(&ask.kind, &object)))
+    ask.answer(200, told, &object)
 }
 
 /// What a server says of a pod whose node it cannot reach: none here has an agent.

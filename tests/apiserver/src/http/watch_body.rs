@@ -1,4 +1,4 @@
-//! A watch as a stream of lines: what it begins with, what the core hands over, bookmarks, and its end.
+//! A watch as a stream of lines (frames, in protobuf): what it begins with, what the core hands over, bookmarks, and its end.
 //!
 //! Answers: which bytes go out next, and until when is there nothing to do? The core decides what is owed.
 //! 1. All that is owed is sent before the stream waits; one chunk carries as many lines as are ready.
@@ -13,9 +13,10 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::Notify;
 
 use super::connections::Connection;
+use crate::cluster::encoding::{Encoding, Representation};
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Snapshot;
-use crate::cluster::representation::{Form, bookmark_line, watch_line};
+use crate::cluster::representation::Form;
 use crate::cluster::watch::{Delivery, Drained, Opened, WatchEnd};
 use crate::fault_state::Switch;
 use crate::world::{Inner, World};
@@ -32,7 +33,7 @@ const FAREWELLS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(1)
 pub(crate) struct WatchStream {
     pub(crate) world: Arc<World>,
     pub(crate) kind: Arc<Kind>,
-    pub(crate) form: Form,
+    pub(crate) told: Representation,
     pub(crate) bookmarks: bool,
     /// Whether no event can be written: the stream ends where the first one would come.
     pub(crate) unwritable: bool,
@@ -86,7 +87,7 @@ impl WatchStream {
         let mut stream = Self {
             world: Arc::clone(world),
             kind: Arc::clone(kind),
-            form: Form::Full,
+            told: Representation::PLAIN,
             bookmarks: false,
             unwritable: false,
             connection: None,
@@ -146,8 +147,8 @@ impl WatchStream {
             Look::Owed(deliveries) => {
                 let mut out = BytesMut::new();
                 for delivery in &deliveries {
-                    let form = next_line(&mut self.form, self.world.now());
-                    out.extend_from_slice(&delivery.line(&self.kind, form, self.shared));
+                    let told = next_line(&mut self.told, self.world.now());
+                    out.extend_from_slice(&delivery.line(&self.kind, told, self.shared));
                 }
                 Step::Send(out.freeze())
             }
@@ -191,8 +192,8 @@ impl WatchStream {
         }
         match self.marker.take() {
             Some(revision) if !withhold_end => {
-                let form = next_line(&mut self.form, self.world.now());
-                Step::Send(bookmark_line(&self.kind, form, revision, true))
+                let told = next_line(&mut self.told, self.world.now());
+                Step::Send(told.bookmark(&self.kind, revision, true))
             }
             Some(_) => {
                 self.bookmarks = false;
@@ -214,19 +215,22 @@ impl WatchStream {
         }
         match bookmark.filter(|_| due) {
             Some(revision) => {
-                let form = next_line(&mut self.form, self.world.now());
-                Step::Send(bookmark_line(&self.kind, form, revision, false))
+                let told = next_line(&mut self.told, self.world.now());
+                Step::Send(told.bookmark(&self.kind, revision, false))
             }
             None => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
         }
     }
 
-    /// The first half of a line now, the reset at the next step.
+    /// The first half of a line or frame now, the reset at the next step.
     fn half_line(&mut self) -> Step {
         if std::mem::replace(&mut self.half_sent, true) {
             return Step::Reset;
         }
-        Step::Send(Bytes::from_static(b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":"))
+        Step::Send(Bytes::from_static(match self.told.encoding {
+            Encoding::Protobuf => b"\0\0\x01\0\x0a\x08MODIFIED\x12",
+            Encoding::Json | Encoding::Yaml => b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":",
+        }))
     }
 
     fn initial_chunk(&mut self) -> Option<Bytes> {
@@ -235,7 +239,8 @@ impl WatchStream {
         let mut out = BytesMut::new();
         let mut last = None;
         for (key, object) in snapshot.after(at.as_deref()).take(INITIAL_BATCH) {
-            out.extend_from_slice(&watch_line("ADDED", &self.kind, object, next_line(&mut self.form, now)));
+            let told = next_line(&mut self.told, now);
+            out.extend_from_slice(&told.event("ADDED", &self.kind, object));
             last = Some(Arc::clone(key));
         }
         if last.is_none() {
@@ -268,12 +273,14 @@ fn disturbed(mut deliveries: Vec<Delivery>, twice: bool, pairs: bool) -> Vec<Del
 }
 
 /// The form of the next line: ages count from now, and only the first line tells the columns of a Table.
-fn next_line(form: &mut Form, now: i64) -> Form {
-    let Form::Table(table) = form else { return *form };
+fn next_line(told: &mut Representation, now: i64) -> Representation {
+    let Form::Table(table) = &mut told.form else { return *told };
     table.now = now;
-    let line = *table;
-    table.headers = false;
-    Form::Table(line)
+    let line = *told;
+    if let Form::Table(table) = &mut told.form {
+        table.headers = false;
+    }
+    line
 }
 
 impl Drop for WatchStream {

@@ -1,4 +1,4 @@
-//! A watch over a websocket: the same lines, each in a text frame of its own.
+//! A watch over a websocket: the same lines, each in a text frame of its own; in protobuf the same messages, each binary.
 //!
 //! Answers: how does a client that cannot read chunks as they come (a browser, an old fabric8) watch? Frames and the
 //! handshake are the framework's.
@@ -14,14 +14,17 @@ use actix_web::http::header::{
     SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
 use actix_web::{HttpResponse, web};
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
+use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 
 /// The protocol that carries a bearer token, for browsers, which cannot set the header.
 const BEARER: &str = "base64url.bearer.authorization.k8s.io.";
+/// How many bytes tell the length of a message in a watch.
+const LENGTH: usize = 4;
 /// The longest frame that is read of a client.
 const INBOUND: usize = 64 * 1024;
 
@@ -54,6 +57,7 @@ pub(crate) fn answer<S>(
     headers: &HeaderMap,
     payload: web::Payload,
     chunks: S,
+    encoding: Encoding,
 ) -> Result<HttpResponse, ApiError>
 where
     S: Stream<Item = io::Result<Bytes>> + 'static,
@@ -77,6 +81,7 @@ where
         _ => return Err(ApiError::bad_request("bad websocket protocol").into_plain()),
     }
     let socket = Socket {
+        binary: encoding == Encoding::Protobuf,
         chunks: Box::pin(chunks),
         payload: Some(payload),
         codec: Codec::new().max_size(INBOUND),
@@ -90,6 +95,8 @@ where
 
 /// One open websocket.
 struct Socket {
+    /// Whether the chunks are made of messages that tell their length, not of lines.
+    binary: bool,
     chunks: Pin<Box<dyn Stream<Item = io::Result<Bytes>>>>,
     /// What the client sends, until it sends no more.
     payload: Option<web::Payload>,
@@ -123,6 +130,15 @@ impl Socket {
             self.put(Message::Close(Some(CloseCode::Normal.into())), &mut out)?;
             return Ok(out.freeze());
         };
+        if self.binary {
+            let mut rest = chunk;
+            while rest.len() >= LENGTH {
+                let length = usize::try_from(rest.get_u32()).unwrap_or(usize::MAX);
+                let message = rest.split_to(length.min(rest.len()));
+                self.put(Message::Binary(message), &mut out)?;
+            }
+            return Ok(out.freeze());
+        }
         for line in chunk.split_inclusive(|byte| *byte == b'\n') {
             let text = String::from_utf8_lossy(line).into_owned();
             self.put(Message::Text(text.into()), &mut out)?;

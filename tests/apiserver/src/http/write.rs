@@ -11,7 +11,9 @@ use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::{manager, respond};
 use crate::cluster::delete::DeleteOptions;
+use crate::cluster::encoding::Representation;
 use crate::cluster::field_validation::Validation;
+use crate::cluster::object::Object;
 use crate::cluster::options::{ListOptions, check_dry_run, value};
 use crate::cluster::propagation::Propagation;
 use crate::cluster::status::ApiError;
@@ -32,6 +34,20 @@ impl Ask {
         }
     }
 
+    /// An object as the answer.
+    ///
+    /// # Errors
+    /// 406 if a list was asked for.
+    pub(crate) fn answer(
+        &self,
+        code: u16,
+        told: Representation,
+        object: &Object,
+    ) -> Result<HttpResponse, ApiError> {
+        self.check_form(told, Answer::Object)?;
+        Ok(respond::body(code, told.encoding, told.object(&self.kind, object)))
+    }
+
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
         check_dry_run(&self.query, "DeleteOptions")?;
         let body = if self.body.is_empty() { Value::Null } else { self.json()? };
@@ -50,9 +66,9 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "CreateOptions")?;
     check_dry_run(&ask.query, "CreateOptions")?;
-    let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
+    let (told, (body, warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
     let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
-    Ok(respond::warned(respond::object(201, form.object(&ask.kind, &object)), &warnings))
+    Ok(respond::warned(ask.answer(201, told, &object)?, &warnings))
 }
 
 pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
@@ -61,21 +77,21 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "UpdateOptions")?;
     check_dry_run(&ask.query, "UpdateOptions")?;
-    let (form, (body, warnings)) = (ask.form(Answer::Object)?, ask.object()?);
+    let (told, (body, warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
     let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
     let code = if written.created { 201 } else { 200 };
-    Ok(respond::warned(respond::object(code, form.object(&ask.kind, &written.object)), &warnings))
+    Ok(respond::warned(ask.answer(code, told, &written.object)?, &warnings))
 }
 
 pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.sub.is_some() {
         return Err(ApiError::method_not_allowed());
     }
-    let (form, options) = (ask.form(Answer::Object)?, ask.delete_options()?);
+    let (told, options) = (ask.representation(Answer::Object)?, ask.delete_options()?);
     let call = ask.call();
     let deleted = ask.world.with(|inner| inner.cluster.delete(&call, &options))?;
     if !deleted.removed || ask.kind.rules.delete_answers_object {
-        return Ok(respond::object(200, form.object(&ask.kind, &deleted.object)));
+        return ask.answer(200, told, &deleted.object);
     }
     let mut details =
         json!({"name": call.name, "kind": &*ask.kind.resource.plural, "uid": &*deleted.object.uid});
@@ -83,16 +99,17 @@ pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
         details["group"] = json!(&*ask.kind.storage.group);
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-    Ok(respond::document(&status))
+    Ok(respond::value(200, told.encoding, &status))
 }
 
 pub(crate) fn delete_collection(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if *ask.kind.resource.plural == *"namespaces" {
         return Err(ApiError::method_not_allowed());
     }
-    let form = ask.form(Answer::List)?;
+    let told = ask.representation(Answer::List)?;
     let options = ask.delete_options()?;
     let selector = ListOptions::parse(&ask.query, &ask.kind)?.selector;
     let page = ask.world.with(|inner| inner.cluster.delete_collection(&ask.call(), &selector, &options))?;
-    list_body::answer(&ask.world, ListBytes::new(&ask.kind, form, page), ask.gzip)
+    ask.check_form(told, Answer::List)?;
+    list_body::answer(&ask.world, ListBytes::new(&ask.kind, told, page), ask.gzip)
 }

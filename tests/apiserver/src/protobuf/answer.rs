@@ -5,7 +5,7 @@
 //! 2. A list's length is told before its items, so the messages of all items must be known when its head is written.
 //! 3. An event is a message around an envelope, with its length in four bytes before it.
 use bytes::{BufMut as _, Bytes, BytesMut};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::MAGIC;
 use super::encode::Encoder;
@@ -20,6 +20,13 @@ pub(crate) const TAIL: &[u8] = &[0x1a, 0, 0x22, 0];
 pub(crate) struct Type<'a> {
     pub(crate) api_version: &'a str,
     pub(crate) kind: &'a str,
+}
+
+impl Type<'static> {
+    /// What an object is told as of which only the metadata is.
+    pub(crate) const METADATA: Self = Self { api_version: "meta.k8s.io/v1", kind: "PartialObjectMetadata" };
+    pub(crate) const METADATA_LIST: Self =
+        Self { api_version: "meta.k8s.io/v1", kind: "PartialObjectMetadataList" };
 }
 
 /// The message of an object of this type; none where the type has no message.
@@ -67,9 +74,14 @@ pub(crate) fn value(value: &Value) -> Option<Bytes> {
         return Some(enveloped(told, &message));
     }
     let item = Type { kind: told.kind.strip_suffix("List")?, ..told };
-    let items: Option<Vec<Bytes>> = value.get("items")?.as_array()?.iter().map(|it| message(item, it)).collect();
+    let items: Option<Vec<Bytes>> =
+        value.get("items")?.as_array()?.iter().map(|it| message(item, it)).collect();
     let items = items?;
-    let mut out = list_head(told, value.get("metadata").unwrap_or(&Value::Null), items.iter().map(Bytes::len).map(item_len).sum());
+    let mut out = list_head(
+        told,
+        value.get("metadata").unwrap_or(&Value::Null),
+        items.iter().map(Bytes::len).map(item_len).sum(),
+    );
     items.iter().for_each(|item| put_item(&mut out, item));
     out.put_slice(TAIL);
     Some(out.freeze())
@@ -98,6 +110,13 @@ pub(crate) fn put_item(out: &mut BytesMut, message: &[u8]) {
     out.put_slice(message);
 }
 
+/// About this many bytes after an envelope's `TAIL` that no reader knows.
+pub(crate) fn padding(bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes + 8);
+    put_bytes(&mut out, 15, &vec![b' '; bytes]);
+    out
+}
+
 /// An event of a watch about an object in its envelope.
 pub(crate) fn event(event_type: &str, object: &[u8]) -> Bytes {
     let mut event = Vec::with_capacity(object.len() + 32);
@@ -107,13 +126,4 @@ pub(crate) fn event(event_type: &str, object: &[u8]) -> Bytes {
     out.put_u32(u32::try_from(event.len()).unwrap_or(u32::MAX));
     out.put_slice(&event);
     out.freeze()
-}
-
-/// A bookmark's metadata.
-pub(crate) fn bookmark_metadata(revision: u64, initial_end: bool) -> Value {
-    let mut metadata = json!({"resourceVersion": revision.to_string()});
-    if initial_end {
-        metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-    }
-    metadata
 }

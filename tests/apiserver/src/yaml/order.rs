@@ -27,7 +27,7 @@ fn precedes(a: &str, b: &str) -> bool {
 }
 
 /// Sorts entries by their keys.
-pub(super) fn sorted<'a, T>(entries: Vec<(&'a str, T)>) -> Vec<(&'a str, T)> {
+pub(super) fn sorted<T>(entries: Vec<(&str, T)>) -> Vec<(&str, T)> {
     if entries.len() < 2 {
         return entries;
     }
@@ -47,6 +47,7 @@ pub(super) fn sorted<'a, T>(entries: Vec<(&'a str, T)>) -> Vec<(&'a str, T)> {
 #[test]
 fn keys_are_sorted_as_go_sorts_them() {
     let keys = ["a10", "a2", "b", ".", "f:x", "a", "A", "a02", "-", "10", "9", "k:{}", "a.b", "ab"];
-    let sorted: Vec<&str> = sorted(keys.map(|key| (key, ())).to_vec()).into_iter().map(|(key, ())| key).collect();
+    let sorted: Vec<&str> =
+        sorted(keys.map(|key| (key, ())).to_vec()).into_iter().map(|(key, ())| key).collect();
     assert_eq!(sorted, ["-", ".", "9", "10", "A", "a", "a.b", "a2", "a02", "a10", "ab", "b", "f:x", "k:{}"]);
 }

@@ -46,7 +46,8 @@ pub(super) fn is_multiline(text: &str) -> bool {
 }
 
 fn look(text: &str) -> Found {
-    let mut found = Found { indicators: text.starts_with("---") || text.starts_with("..."), ..Found::default() };
+    let mut found =
+        Found { indicators: text.starts_with("---") || text.starts_with("..."), ..Found::default() };
     let mut before = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -54,7 +55,8 @@ fn look(text: &str) -> Found {
         let after_blank = before.is_none_or(|before| is_blank(before) || is_break(before) || before == '\0');
         found.indicators |= match (c, before) {
             (
-                '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`',
+                '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
+                | '`',
                 None,
             ) => true,
             ('?' | ':' | '-', None) | (':', Some(_)) => open_end,

@@ -95,13 +95,14 @@ impl Writer {
             Value::Null => self.bare("null"),
             Value::Bool(flag) => self.bare(if *flag { "true" } else { "false" }),
             Value::Number(number) => self.bare(&told(number)),
-            Value::String(text) => self.text(text, place.indent.map_or(INDENT, |indent| indent + INDENT), false),
+            Value::String(text) => {
+                self.text(text, place.indent.map_or(INDENT, |indent| indent + INDENT), false)
+            }
             Value::Array(items) if items.is_empty() => self.sign("[]", true, false),
             Value::Object(members) if members.is_empty() => self.sign("{}", true, false),
             Value::Array(items) => {
                 let indentless = place.in_mapping && !self.indented;
-                let indent =
-                    if indentless { place.indent.unwrap_or_default() } else { place.deeper() };
+                let indent = if indentless { place.indent.unwrap_or_default() } else { place.deeper() };
                 for item in items {
                     self.indent(indent);
                     self.sign("-", true, true);
@@ -109,7 +110,8 @@ impl Writer {
                 }
             }
             Value::Object(members) => {
-                let (indent, entries) = (place.deeper(), members.iter().map(|(key, value)| (key.as_str(), value)));
+                let (indent, entries) =
+                    (place.deeper(), members.iter().map(|(key, value)| (key.as_str(), value)));
                 for (key, value) in sorted(entries.collect()) {
                     self.indent(indent);
                     self.key(key, indent);

@@ -15,6 +15,7 @@ mod events;
 mod faults;
 mod garbage;
 mod handle;
+mod languages;
 mod openapi;
 mod outages;
 mod persistence;

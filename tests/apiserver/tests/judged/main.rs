@@ -20,6 +20,7 @@ mod histories;
 mod kube_rs;
 mod kubectl;
 mod kubectl_writes;
+mod languages;
 mod lists;
 mod lost_history;
 mod patches;

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use super::convert;
 use super::kind::{Column, Kind};
 use super::object::{Object, member};
+use super::representation::bookmark_metadata;
 use view::View;
 
 type Printer = fn(&str, &str, &View<'_>) -> Option<Vec<Value>>;
@@ -96,10 +97,7 @@ impl TableForm {
 
     /// The row of a bookmark: blanks, and an object that has a version only.
     pub(crate) fn bookmark_row(self, kind: &Kind, revision: u64, initial_end: bool) -> String {
-        let mut metadata = json!({"resourceVersion": revision.to_string()});
-        if initial_end {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-        }
+        let metadata = bookmark_metadata(revision, initial_end);
         let zero: Value = serde_json::from_str(&format!("{{{}}}", kind.zero)).unwrap_or_default();
         let shown = match self.include {
             Include::Object => {

@@ -35,7 +35,9 @@ impl Choices<'_> {
 
     fn field(&mut self, field: &Field, depth: usize) -> Option<Value> {
         let absent = match field.shape {
-            Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) | Shape::Wrapped(_) | Shape::Bytes => Value::Null,
+            Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) | Shape::Wrapped(_) | Shape::Bytes => {
+                Value::Null
+            }
             Shape::Time | Shape::MicroTime | Shape::Raw => Value::Null,
             _ if !field.omit_empty => return Some(self.value(&field.shape, depth)),
             Shape::Text | Shape::Bool | Shape::Integer | Shape::Double => Value::Null,

@@ -12,7 +12,8 @@ fn api_39_a_value_is_written_as_go_writes_it() {
     let lines = include_str!("../fixtures.txt").lines();
     let (mut wrong, mut count) = (Vec::new(), 0);
     for (value, yaml) in lines.filter_map(|line| line.split_once('\t')) {
-        let (value, go): (Value, String) = (serde_json::from_str(value).unwrap(), serde_json::from_str(yaml).unwrap());
+        let (value, go): (Value, String) =
+            (serde_json::from_str(value).unwrap(), serde_json::from_str(yaml).unwrap());
         let ours = encode(&value);
         if ours != go {
             wrong.push(format!("{value}\nours: {ours:?}\nGo's: {go:?}\n"));
@@ -25,6 +26,8 @@ fn api_39_a_value_is_written_as_go_writes_it() {
 
 fn values() -> impl Strategy<Value = Value> {
     let text = prop_oneof!["[ -~]{0,100}", "[a-z0-9:.#' -]{0,12}", "\\PC{0,8}", "[a \n]{0,8}"];
+    // Go writes the key of a merge bare, so that nobody reads it back.
+    let text = text.prop_filter("is no merge", |text| text != "<<");
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

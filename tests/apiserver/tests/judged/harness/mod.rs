@@ -6,11 +6,12 @@
 //!    `normal.rs` says why two correct servers differ in it.
 //! 2. A difference must be listed, and a listed difference must still be there; either way the test says the line.
 //!
-//! Next: `judge.rs`, `session.rs`, `transcript.rs`, `normal.rs`, `compare.rs`, `known.rs`; `wire.rs` and
+//! Next: `judge.rs`, `session.rs`, `transcript.rs`, `language.rs`, `normal.rs`, `compare.rs`, `known.rs`; `wire.rs` and
 //! `servers.rs` are the plumbing.
 pub(crate) mod compare;
 pub(crate) mod judge;
 pub(crate) mod known;
+pub(crate) mod language;
 pub(crate) mod normal;
 pub(crate) mod program;
 pub(crate) mod servers;

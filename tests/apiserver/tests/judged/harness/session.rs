@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::language;
 use super::servers::Subject;
 use super::transcript::{Step, Transcript};
 use super::wire::{Head, Incoming, Message};
@@ -85,9 +86,9 @@ impl Answer {
         self.head.code
     }
 
-    /// The body as JSON; null if it is none.
+    /// The body as JSON, whatever language it is in; a text if it is none.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
+        language::value(&self.head, &self.body)
     }
 
     /// The text at this pointer of the body; empty if there is none.
@@ -320,7 +321,10 @@ impl Watch {
 
     fn event(&mut self, session: &mut Session, limit: Duration) -> Option<Value> {
         let incoming = self.incoming.as_mut()?;
-        let (event, more) = match incoming.line(limit) {
+        let framed = language::is_protobuf(&incoming.head);
+        let next = if framed { incoming.frame(limit) } else { incoming.line(limit) };
+        let (event, more) = match next {
+            Ok(Some(frame)) if framed => (language::event(&frame), true),
             Ok(Some(line)) => {
                 let text = String::from_utf8_lossy(&line).into_owned();
                 (serde_json::from_slice(&line).unwrap_or(Value::String(text)), true)

@@ -9,6 +9,7 @@ use std::io;
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 
+use super::language;
 use super::session::Answer;
 use super::wire::Head;
 
@@ -70,8 +71,11 @@ impl Transcript {
 
 impl Step {
     pub(crate) fn answered(label: String, answer: &Answer) -> Self {
-        let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| text(&answer.body));
-        let content = json!({"code": answer.head.code, "headers": headers(&answer.head), "body": body});
+        let body = language::value(&answer.head, &answer.body);
+        let mut content = json!({"code": answer.head.code, "headers": headers(&answer.head), "body": body});
+        if let Some(lines) = language::lines(&answer.head, &answer.body) {
+            content["lines"] = lines;
+        }
         Self { label, content }
     }
 
@@ -86,13 +90,6 @@ impl Step {
 
     pub(crate) fn broken(label: String, error: &io::Error) -> Self {
         Self { label, content: json!({"broken": error.kind().to_string()}) }
-    }
-}
-
-fn text(body: &[u8]) -> Value {
-    match std::str::from_utf8(body) {
-        Ok(text) if !text.contains('\0') => text.into(),
-        _ => "(binary)".into(),
     }
 }
 

@@ -155,6 +155,22 @@ impl Incoming {
         Ok(body)
     }
 
+    /// The next message of a stream in which each has its length before it; none at its proper end.
+    pub(crate) fn frame(&mut self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
+        self.control.set_read_timeout(Some(limit))?;
+        loop {
+            if let Some((length, rest)) = self.pending.split_first_chunk() {
+                let length = u32::from_be_bytes(*length) as usize;
+                if rest.len() >= length {
+                    return Ok(Some(self.pending.drain(..length + 4).skip(4).collect()));
+                }
+            }
+            if !self.more()? {
+                return Ok(None);
+            }
+        }
+    }
+
     /// The next line of a stream; none at its proper end. An error of kind `TimedOut` when nothing came in time.
     pub(crate) fn line(&mut self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
         self.control.set_read_timeout(Some(limit))?;
@@ -162,16 +178,21 @@ impl Incoming {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
                 return Ok(Some(self.pending.drain(..=end).collect()));
             }
-            let piece = match self.piece() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                other => other?,
-            };
-            if piece.is_empty() {
+            if !self.more()? {
                 return Ok(None);
             }
-            self.pending.extend_from_slice(&piece);
         }
+    }
+
+    /// Waits for one more piece; false at the end.
+    fn more(&mut self) -> io::Result<bool> {
+        let piece = match self.piece() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            other => other?,
+        };
+        self.pending.extend_from_slice(&piece);
+        Ok(!piece.is_empty())
     }
 }
