@@ -198,7 +198,7 @@ impl<'a> Decoder<'a> {
 
 impl Shape {
     /// Whether Go's `omitempty` can apply: it never does to a struct.
-    fn may_be_empty(&self) -> bool {
+    pub(crate) fn may_be_empty(&self) -> bool {
         matches!(
             self,
             Self::Pointer(_)

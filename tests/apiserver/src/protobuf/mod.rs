@@ -21,7 +21,7 @@ mod wire;
 use serde_json::Value;
 
 use message::Decoder;
-use table::TABLE;
+pub(crate) use table::{Field, Shape, TABLE};
 use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";

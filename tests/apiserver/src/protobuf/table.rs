@@ -7,32 +7,32 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(include_str!("messages.txt")));
+pub(crate) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(include_str!("messages.txt")));
 
 /// All messages, and which of them are kinds.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     messages: Vec<Vec<Field>>,
     kinds: HashMap<(&'static str, &'static str), usize>,
 }
 
 /// One field of a message.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(crate) struct Field {
     pub(super) number: u32,
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Left out of the JSON when empty (`omitempty`).
-    pub(super) omit_empty: bool,
+    pub(crate) omit_empty: bool,
     /// Left out of the JSON when zero (`omitzero`).
-    pub(super) omit_zero: bool,
+    pub(crate) omit_zero: bool,
     /// Its own fields stand in the outer object.
-    pub(super) inline: bool,
-    pub(super) shape: Shape,
+    pub(crate) inline: bool,
+    pub(crate) shape: Shape,
 }
 
 /// What a field holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Pointer(Box<Self>),
     List(Box<Self>),
     Map(Box<Self>),
@@ -56,7 +56,7 @@ pub(super) enum Shape {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alternative {
+pub(crate) enum Alternative {
     Schemas,
     Bool,
     Names,
@@ -85,12 +85,12 @@ impl Table {
         Self { messages, kinds }
     }
 
-    pub(super) fn message(&self, place: usize) -> &[Field] {
+    pub(crate) fn message(&self, place: usize) -> &[Field] {
         &self.messages[place]
     }
 
     /// The message of a kind; options and statuses belong to every version.
-    pub(super) fn kind(&self, api_version: &str, kind: &str) -> Option<usize> {
+    pub(crate) fn kind(&self, api_version: &str, kind: &str) -> Option<usize> {
         self.kinds.get(&(api_version, kind)).or_else(|| self.kinds.get(&("*", kind))).copied()
     }
 

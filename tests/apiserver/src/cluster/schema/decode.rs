@@ -169,7 +169,8 @@ impl<'a> Walk<'a> {
             Shape::Object(object) => object.fields.is_empty() && object.others.is_some(),
             Shape::Any | Shape::Scalar(_) => false,
         };
-        let kept = schema.name(id).is_some_and(|owner| KEPT_EMPTY.contains(&(owner, name)));
+        let owner = schema.name(id).and_then(|owner| owner.rsplit('.').next());
+        let kept = owner.is_some_and(|owner| KEPT_EMPTY.contains(&(owner, name)));
         is_collection && !kept && !object.required.iter().any(|required| **required == *name)
     }
 
@@ -248,6 +249,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let below = match self.shape() {
             Shape::List(list) => Self { id: Some(list.items.id), ..self },
             Shape::Any => self,
+            Shape::Scalar(Scalar::Quantity) => {
+                self.refuse(scalar::refuse_quantity("[]"));
+                Self { id: None, ..self }
+            }
             _ => {
                 self.wrong("array");
                 Self { id: None, ..self }
@@ -267,8 +272,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        if !matches!(self.shape(), Shape::Any | Shape::Object(_)) {
-            self.wrong("object");
+        match self.shape() {
+            Shape::Any | Shape::Object(_) => {}
+            Shape::Scalar(Scalar::Quantity) => self.refuse(scalar::refuse_quantity("{}")),
+            _ => self.wrong("object"),
         }
         let mut object = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
@@ -282,7 +289,8 @@ impl<'de> Visitor<'de> for Walk<'_> {
             let value = if key && value.is_null() && self.typed { below.null_of() } else { value };
             object.insert(name, value);
         }
-        if self.typed && !matches!(self.shape(), Shape::Any) {
+        let free = matches!(self.shape(), Shape::Object(object) if object.open && object.fields.is_empty());
+        if self.typed && !free && !matches!(self.shape(), Shape::Any) {
             object.retain(|name, value| !value.is_null() && !self.is_left_out(name, value));
         }
         Ok(Value::Object(object))

@@ -18,6 +18,7 @@ use super::source::{Others, Source};
 
 const PREFIX: &str = "#/components/schemas/";
 const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
+const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 /// Loads the schemas of a document, by name.
@@ -55,6 +56,11 @@ impl Loader {
             match &**name {
                 QUANTITY => made.shape = Shape::Scalar(Scalar::Quantity),
                 MICRO_TIME => made.shape = Shape::Scalar(Scalar::Text(Format::MicroTime)),
+                RAW => {
+                    if let Shape::Object(object) = &mut made.shape {
+                        object.atomic = true;
+                    }
+                }
                 _ => {}
             }
             self.types.types[id.0 as usize] = made;

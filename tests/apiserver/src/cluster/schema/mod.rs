@@ -12,12 +12,14 @@ pub(crate) mod decode;
 pub(crate) mod fault;
 pub(crate) mod load;
 pub(crate) mod model;
+pub(crate) mod quantity;
 mod scalar;
 pub(crate) mod source;
+pub(crate) mod time;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use load::custom;
 pub(crate) use model::Schema;
-pub(crate) use scalar::is_quantity;
+pub(crate) use quantity::is_quantity;
