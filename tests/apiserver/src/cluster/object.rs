@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::convert;
 use super::kind::Kind;
+use super::rules;
 use crate::protobuf::answer::{self, Type};
 
 /// An immutable object with its encoding.
@@ -64,7 +65,7 @@ impl Object {
             labels,
             fields: convert::stored_fields(kind)
                 .into_iter()
-                .map(|at| value.pointer(at).map(text).unwrap_or_default())
+                .map(|at| value.pointer(at).map_or_else(|| rules::unset(kind, at).into(), text))
                 .collect(),
             body: exact(serde_json::to_vec(&Stored(&value)).expect("a JSON value always encodes")),
             metadata_only: OnceLock::new(),

@@ -10,6 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::apply::{FieldSet, Managed, Place, Writer};
+use super::defaults::GoType;
 use super::kind::Kind;
 use super::object::metadata_mut;
 use super::schema::Schema;
@@ -65,20 +66,17 @@ pub(super) fn zero(kind: &Kind) -> Value {
     if kind.custom {
         return Value::Object(Map::new());
     }
-    let comma = if kind.zero.is_empty() { "" } else { "," };
-    let text = format!("{{\"metadata\":{{}}{comma}{}}}", kind.zero);
-    let mut zero: Value = serde_json::from_str(&text).expect("the table of kinds holds JSON");
-    // A bookmark's zero value has been through a conversion, which counts no replicas as 0.
-    if let Some(Value::Object(spec)) = zero.get_mut("spec") {
-        spec.remove("replicas");
-    }
-    zero
+    GoType::of(kind).map_or_else(|| json!({"metadata": {}}), GoType::zero)
 }
 
 /// The fields that the endpoint of a call does not write.
 fn ignored(call: &Call<'_>) -> FieldSet {
     let kind = call.kind;
+    let signing = kind.resource.is("certificates.k8s.io", "certificatesigningrequests");
     match (call.subresource, kind.custom) {
+        ("", false) if signing => FieldSet::of_fields(&[&["spec"], &["status"]]),
+        ("status", false) if signing => FieldSet::of_fields(&[&["spec"], &["status", "conditions"]]),
+        ("approval", false) => FieldSet::of_fields(&[&["spec"], &["status", "certificate"]]),
         ("status", true) => FieldSet::of_fields(&[&["metadata"], &["spec"]]),
         ("status", false) => {
             let mut set = FieldSet::of_fields(&[&["spec"]]);
@@ -89,7 +87,9 @@ fn ignored(call: &Call<'_>) -> FieldSet {
             }
             set
         }
-        ("", _) if kind.status => FieldSet::of_fields(&[&["status"]]),
+        ("" | "ephemeralcontainers" | "resize" | "finalize", _) if kind.status => {
+            FieldSet::of_fields(&[&["status"]])
+        }
         _ => FieldSet::default(),
     }
 }

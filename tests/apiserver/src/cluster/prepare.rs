@@ -136,11 +136,16 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     if kind.rules.generation != GenerationRule::Absent {
         metadata.insert("generation".into(), json!(1));
     }
+    let quality = body.pointer("/status/qosClass").cloned();
     if kind.status && !kind.rules.status_on_create {
         body.as_object_mut().expect("checked to be an object").remove("status");
     }
     match (&*kind.resource.group, &*kind.resource.plural) {
-        ("", "pods") => body["status"] = json!({"phase": "Pending"}),
+        ("", "pods") => {
+            body["status"] = json!({"phase": "Pending"});
+            // A class that the author told is believed.
+            put_back(body["status"].as_object_mut().expect("made above"), quality.as_ref(), "qosClass");
+        }
         ("", "persistentvolumes") => {
             body["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": timestamp(call.now)});
         }
@@ -199,11 +204,13 @@ pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) ->
     if kind.status {
         put_back(body.as_object_mut().expect("checked to be an object"), old.get("status"), "status");
     }
-    if kind.resource.is("", "namespaces") {
-        // Its finalizers are written through their own endpoint.
+    if kind.resource.is("", "namespaces")
+        || kind.resource.is("certificates.k8s.io", "certificatesigningrequests")
+    {
+        // The finalizers of a namespace are written through their own endpoint; a request for a signature stays as it is.
         put_back(body.as_object_mut().expect("checked to be an object"), old.get("spec"), "spec");
     }
-    if raises_generation(kind, old, body) {
+    if !call.status && raises_generation(kind, old, body) {
         raise_generation(body);
     }
     Ok(())
@@ -250,6 +257,10 @@ fn raises_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
     match kind.rules.generation {
         GenerationRule::Absent => false,
         GenerationRule::Spec => old.get("spec") != new.get("spec"),
+        GenerationRule::SpecAndAnnotations => {
+            let notes = |value: &Value| value.pointer("/metadata/annotations").cloned();
+            old.get("spec") != new.get("spec") || notes(old) != notes(new)
+        }
         GenerationRule::AllButMetadata => {
             let content = |value: &Value| {
                 let mut content = value.as_object().cloned().unwrap_or_default();

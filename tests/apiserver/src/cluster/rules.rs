@@ -5,7 +5,7 @@
 //! 2. Rules belong to a resource, not to one of its versions.
 //!
 //! Next: `prepare.rs` and `write.rs` follow these rules.
-use super::kind::{GenerationRule, NameRule, ResourceId, Rules};
+use super::kind::{GenerationRule, Kind, NameRule, ResourceId, Rules};
 
 type Fields = &'static [(&'static str, &'static str)];
 
@@ -67,7 +67,7 @@ fn core(plural: &str) -> Rules {
 
 fn workload(plural: &str) -> Rules {
     match plural {
-        "deployments" => COUNTED,
+        "deployments" => Rules { generation: GenerationRule::SpecAndAnnotations, ..COUNTED },
         "statefulsets" => Rules { name: NameRule::Label, ..COUNTED_WITH_METADATA },
         "controllerrevisions" => RULES,
         _ => COUNTED_WITH_METADATA,
@@ -145,15 +145,23 @@ pub(super) fn fields(resource: &ResourceId) -> Fields {
         ("", "secrets") => &[("type", "/type")],
         ("", "events") => EVENT_FIELDS,
         ("events.k8s.io", "events") => REGARDING_FIELDS,
-        ("", "replicationcontrollers") | ("apps", "replicasets") => {
-            &[("status.replicas", "/status/replicas")]
-        }
+        ("", "replicationcontrollers") => &[("status.replicas", "/status/replicas")],
         ("batch", "jobs") => &[("status.successful", "/status/succeeded")],
         ("certificates.k8s.io", "certificatesigningrequests") => &[("spec.signerName", "/spec/signerName")],
         ("resource.k8s.io", "resourceslices") => {
             &[("spec.nodeName", "/spec/nodeName"), ("spec.driver", "/spec/driver")]
         }
         _ => &[],
+    }
+}
+
+/// What a selector compares where an object does not have the field: the zero value of its type.
+pub(super) fn unset(kind: &Kind, at: &str) -> &'static str {
+    match at {
+        _ if kind.custom => "",
+        "/spec/hostNetwork" | "/spec/unschedulable" => "false",
+        "/status/replicas" | "/status/succeeded" => "0",
+        _ => "",
     }
 }
 

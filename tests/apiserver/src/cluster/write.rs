@@ -79,7 +79,7 @@ impl Cluster {
         let owners = owners.unwrap_or_else(|| self.owners_of_new(call, &mut body));
         let uid = self.rng.uid();
         prepare::complete_new(call, &mut body, uid);
-        self.admit(kind, &mut body, None);
+        self.admit(call, &mut body, None);
         if unlabelled {
             self.label(kind, &mut body);
         }
@@ -175,7 +175,7 @@ impl Cluster {
         if call.status {
             body = prepare::status_update(kind, &before, &body);
         }
-        self.admit(kind, &mut body, Some(&before));
+        self.admit(call, &mut body, Some(&before));
         let status = call.status.then(|| body.get("status").cloned()).flatten();
         prepare::complete_update(call, &before, &mut body)?;
         if let (true, Some(root)) = (call.status, body.as_object_mut()) {

@@ -10,6 +10,7 @@ use super::accept::Answer;
 use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::{manager, respond};
+use crate::access::user::User;
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::encoding::Representation;
 use crate::cluster::field_validation::Validation;
@@ -66,9 +67,23 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "CreateOptions")?;
     check_dry_run(&ask.query, "CreateOptions")?;
-    let (told, (body, warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
+    let (told, (mut body, warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
+    if ask.kind.resource.is("certificates.k8s.io", "certificatesigningrequests") {
+        name_requester(&ask.user, &mut body);
+    }
     let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
     Ok(respond::warned(ask.answer(201, told, &object)?, &warnings))
+}
+
+/// Whoever asks for a signature is who the server takes him for, whatever he says.
+fn name_requester(user: &User, body: &mut Value) {
+    let Some(spec) = body.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    for name in ["username", "uid", "groups", "extra"] {
+        spec.remove(name);
+    }
+    if let Value::Object(told) = user.to_value() {
+        spec.extend(told);
+    }
 }
 
 pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {

@@ -28,6 +28,7 @@ mod representations;
 mod reviews;
 mod schemas;
 mod selectors;
+mod values;
 mod versions;
 mod watches;
 mod writes;

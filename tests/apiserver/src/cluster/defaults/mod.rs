@@ -2,23 +2,26 @@
 //!
 //! Answers: what does this object look like once everything has its default? It refuses nothing.
 //! 1. What is always the same is data (`table.rs`): a path, and the text that is written where nothing stands.
-//! 2. What depends on something else of the object is code: `pods.rs`, `services.rs`, `workloads.rs`.
+//! 2. What depends on something else of the object is code: `pods.rs`, `services.rs`, `workloads.rs`, `hardware.rs`.
 //! 3. Completing an object that is complete changes nothing, so an update may be completed as well as a creation.
 //!
 //! Next: `path.rs` reads the paths of the table.
+mod golang;
+mod hardware;
 mod path;
 mod pods;
 mod services;
 mod table;
 mod workloads;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub(super) use golang::GoType;
 use services::Addresses;
 
 use super::crd;
 use super::kind::Kind;
-use super::store::Cluster;
+use super::store::{Call, Cluster};
 
 impl Cluster {
     /// Writes the defaults of a built-in object: what every server would make of this body.
@@ -37,17 +40,20 @@ impl Cluster {
 
     /// Writes what this server adds to an object it takes in: addresses, marks, what admission sets.
     /// `old` is the stored state, if there is one.
-    pub(super) fn admit(&self, kind: &Kind, body: &mut Value, old: Option<&Value>) {
+    pub(super) fn admit(&self, call: &Call<'_>, body: &mut Value, old: Option<&Value>) {
+        let kind = call.kind;
         if !is_completed(kind) {
             return;
         }
         let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
         if old.is_none() {
-            workloads::create(group, plural, body);
+            workloads::create(group, plural, body, call.now);
         }
+        hardware::admit(group, plural, body, call.now);
         match (group, plural) {
             ("apps", "daemonsets") => workloads::count_templates(body, old),
-            ("", "pods") => pods::admit(body, old.is_none()),
+            ("apps", "statefulsets") => workloads::drop_unserved(body),
+            ("", "pods") => pods::admit(body, old.is_none(), call.now, &|class| self.priority(class)),
             ("", "services") => {
                 let mut services = || {
                     let table = self.table(&kind.storage);
@@ -59,7 +65,19 @@ impl Cluster {
             }
             _ => {}
         }
-        fill(body, &zero_of(kind), true);
+        if let Some(go) = GoType::of(kind) {
+            go.store(body);
+        }
+    }
+
+    /// The class of this name, if there is one; without a name, the one for all who name none.
+    fn priority(&self, class: &str) -> Option<Value> {
+        let kind = self.registry.find("scheduling.k8s.io", "v1", "priorityclasses")?;
+        let classes = &self.table(&kind.storage)?.objects;
+        if !class.is_empty() {
+            return classes.get(class).map(|class| class.decode());
+        }
+        classes.values().map(|class| class.decode()).find(|class| class["globalDefault"] == true)
     }
 }
 
@@ -68,19 +86,15 @@ fn is_completed(kind: &Kind) -> bool {
     !kind.custom && !crd::is_definition(kind)
 }
 
-fn zero_of(kind: &Kind) -> Value {
-    serde_json::from_str(&format!("{{{}}}", kind.zero)).unwrap_or_default()
-}
-
 fn complete(kind: &Kind, body: &mut Value) {
     let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
-    if !kind.resource.is("apps", "controllerrevisions") {
-        drop_nulls(body);
+    // First what the types make of the text, then the defaults; last what is told even where it is nothing.
+    let go = GoType::of(kind);
+    if let Some(go) = go {
+        go.read(body);
     }
-    // First what is there in every object, empty; then the defaults; last what is told even where it is nothing.
-    let zero = zero_of(kind);
-    fill(body, &zero, false);
     workloads::complete(group, plural, body);
+    hardware::complete(group, plural, body);
     if (group, plural) == ("", "services") {
         services::complete(body);
     }
@@ -95,41 +109,7 @@ fn complete(kind: &Kind, body: &mut Value) {
     for (at, text) in table::rows(group, plural) {
         path::put_missing(body, at, text);
     }
-    fill(body, &zero, true);
-}
-
-/// Drops members that say nothing, as they are when a Go server reads and writes an object.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.retain(|_, value| !value.is_null());
-            map.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(list) => list.iter_mut().for_each(drop_nulls),
-        _ => {}
-    }
-    let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    let empty = |value: &Value| {
-        value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
-    };
-    metadata.retain(|_, value| !empty(value));
-}
-
-/// Writes the members that are told even where they are empty: objects, or `all`.
-fn fill(value: &mut Value, zero: &Value, all: bool) {
-    let (Value::Object(value), Value::Object(zero)) = (value, zero) else { return };
-    for (name, zero) in zero {
-        match value.get_mut(name) {
-            Some(value) => fill(value, zero, all),
-            None if all => {
-                value.insert(name.clone(), zero.clone());
-            }
-            None if zero.is_object() => {
-                let mut part = Value::Object(Map::new());
-                fill(&mut part, zero, false);
-                value.insert(name.clone(), part);
-            }
-            None => {}
-        }
+    if let Some(go) = go {
+        go.write(body);
     }
 }

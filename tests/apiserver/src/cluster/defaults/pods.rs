@@ -6,12 +6,17 @@ use serde_json::{Map, Value, json};
 
 use super::path::put_missing;
 use super::table;
+use crate::cluster::prepare::timestamp;
+use crate::cluster::schema::quantity;
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 /// The two taints of a node in trouble that every pod bears for a while.
 const TROUBLES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const TROUBLE_SECONDS: i64 = 300;
+/// The priorities every cluster has from the start.
+const SYSTEM_CLASSES: [(&str, i64); 2] =
+    [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
 /// The defaults of a pod's spec.
 pub(super) fn spec(spec: &mut Value) {
@@ -19,12 +24,17 @@ pub(super) fn spec(spec: &mut Value) {
         if volume.as_object().is_some_and(|volume| volume.len() == 1 && volume.contains_key("name")) {
             volume["emptyDir"] = json!({});
         }
+        for (at, text) in table::VOLUME_SOURCE {
+            put_missing(volume, at, text);
+        }
+        if let Some(image) = volume.get_mut("image").filter(|image| image.get("pullPolicy").is_none()) {
+            image["pullPolicy"] = json!(pull_policy(image["reference"].as_str().unwrap_or_default()));
+        }
     }
-    let host = spec["hostNetwork"] == true;
     for list in CONTAINER_LISTS {
         for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
             if container.is_object() {
-                complete_container(container, host);
+                complete_container(container);
             }
         }
     }
@@ -40,14 +50,9 @@ pub(super) fn spec(spec: &mut Value) {
     }
 }
 
-fn complete_container(container: &mut Value, host: bool) {
+fn complete_container(container: &mut Value) {
     if container.get("imagePullPolicy").is_none() {
-        let policy = if is_latest(container["image"].as_str().unwrap_or_default()) {
-            "Always"
-        } else {
-            "IfNotPresent"
-        };
-        container["imagePullPolicy"] = json!(policy);
+        container["imagePullPolicy"] = json!(pull_policy(container["image"].as_str().unwrap_or_default()));
     }
     for probe in PROBES {
         if let Some(probe) = container.get_mut(probe).filter(|probe| probe.is_object()) {
@@ -56,16 +61,13 @@ fn complete_container(container: &mut Value, host: bool) {
             }
         }
     }
-    if host {
-        for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
-            if port.get("hostPort").is_none() {
-                port["hostPort"] = port["containerPort"].clone();
-            }
-        }
-    }
     for (at, text) in table::CONTAINER {
         put_missing(container, at, text);
     }
+}
+
+fn pull_policy(image: &str) -> &'static str {
+    if is_latest(image) { "Always" } else { "IfNotPresent" }
 }
 
 /// Whether an image is named without a tag or digest, or by `latest`.
@@ -80,27 +82,63 @@ fn is_latest(image: &str) -> bool {
 /// The defaults of a pod itself.
 pub(super) fn pod(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec").filter(|spec| spec.is_object()) else { return };
+    let host = spec["hostNetwork"] == true;
     for list in ["initContainers", "containers"] {
         for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
             request_limits(container);
+            if host {
+                publish_ports(container);
+            }
         }
     }
+    request_pod_limits(spec);
     put_missing(spec, "/enableServiceLinks", "true");
 }
 
-/// What admission sets when a pod is made.
-pub(super) fn admit(pod: &mut Value, new: bool) {
+/// What admission sets when a pod is made. `class` finds a priority class.
+pub(super) fn admit(pod: &mut Value, new: bool, now: i64, class: &dyn Fn(&str) -> Option<Value>) {
     let Some(spec) = pod.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    if new {
-        if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
-            spec["terminationGracePeriodSeconds"] = json!(1);
+    if !new {
+        return;
+    }
+    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+        spec["terminationGracePeriodSeconds"] = json!(1);
+    }
+    prioritize(spec, class);
+    bear_troubles(spec);
+    let mut status = json!({"phase": "Pending", "qosClass": quality(spec)});
+    if spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+        let message = "Scheduling is blocked due to non-empty scheduling gates";
+        status["conditions"] = json!([{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "message": message, "lastProbeTime": null, "lastTransitionTime": timestamp(now)}]);
+    }
+    for (name, value) in pod["status"].as_object().cloned().into_iter().flatten() {
+        status[name] = value;
+    }
+    pod["status"] = status;
+}
+
+/// A pod has the priority of its class, or of the class for all that name none.
+fn prioritize(spec: &mut Value, class: &dyn Fn(&str) -> Option<Value>) {
+    let name = spec["priorityClassName"].as_str().unwrap_or_default().to_owned();
+    let system = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name);
+    let found = class(&name);
+    let told = |member: &str| found.as_ref().and_then(|class| class.get(member)).cloned();
+    if let (true, Some(default)) = (name.is_empty(), found.as_ref()) {
+        spec["priorityClassName"] = default["metadata"]["name"].clone();
+    }
+    let value = told("value").or_else(|| system.map(|(_, value)| json!(value))).unwrap_or_else(|| json!(0));
+    put_missing(spec, "/priority", &value.to_string());
+    let preemption = told("preemptionPolicy").unwrap_or_else(|| json!("PreemptLowerPriority"));
+    put_missing(spec, "/preemptionPolicy", &preemption.to_string());
+}
+
+/// A container on the network of its node has the ports of the node.
+fn publish_ports(container: &mut Value) {
+    for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if port.get("hostPort").is_none() {
+            port["hostPort"] = port.get("containerPort").cloned().unwrap_or_else(|| json!(0));
         }
-        put_missing(spec, "/priority", "0");
-        put_missing(spec, "/preemptionPolicy", "\"PreemptLowerPriority\"");
-        bear_troubles(spec);
-        let quality = quality(spec);
-        let phase = pod.pointer("/status/phase").cloned().unwrap_or_else(|| json!("Pending"));
-        pod["status"] = json!({"phase": phase, "qosClass": quality});
     }
 }
 
@@ -114,6 +152,32 @@ fn request_limits(container: &mut Value) {
     for (name, limit) in limits {
         if requests.get(&name).is_none() {
             requests[name] = limit;
+        }
+    }
+}
+
+/// A pod that is limited as a whole asks for what its containers ask for together, else for its limits.
+fn request_pod_limits(spec: &mut Value) {
+    let limits = spec.pointer("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
+    if limits.is_empty() {
+        return;
+    }
+    let mut asked: Vec<(&str, Value)> = Vec::new();
+    for name in ["cpu", "memory"] {
+        let lists = spec["containers"].as_array().into_iter().flatten();
+        let amounts = lists.filter_map(|container| container["resources"]["requests"][name].as_str());
+        let sum = amounts.map(str::to_owned).reduce(|sum, amount| quantity::add(&sum, &amount));
+        asked.extend(sum.map(|sum| (name, json!(sum))));
+    }
+    let requests = &mut spec["resources"]["requests"];
+    if !requests.is_object() {
+        *requests = json!({});
+    }
+    let of_pods = |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
+    let limits = limits.iter().map(|(name, limit)| (name.as_str(), limit.clone()));
+    for (name, amount) in asked.into_iter().chain(limits).filter(|(name, _)| of_pods(name)) {
+        if requests.get(name).is_none() {
+            requests[name] = amount;
         }
     }
 }
@@ -137,19 +201,22 @@ fn bear_troubles(spec: &mut Value) {
     }
 }
 
-/// The quality of service: what all containers ask for and are limited to, taken together.
+/// The quality of service: what all containers ask for and are limited to, taken together; a pod that is limited as a
+/// whole is asked itself.
 pub(in super::super) fn quality(spec: &Value) -> &'static str {
+    let whole = [spec];
     let lists =
         ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array()).flatten();
+    let asked: Vec<&Value> = if spec["resources"].is_object() { whole.to_vec() } else { lists.collect() };
     let (mut any, mut guaranteed) = (false, true);
-    for container in lists {
+    for container in asked {
         let of = |name: &str, what: &str| {
             container["resources"][name].get(what).filter(|amount| **amount != json!("0"))
         };
         for what in ["cpu", "memory"] {
             let (request, limit) = (of("requests", what), of("limits", what));
             any |= request.is_some() || limit.is_some();
-            guaranteed &= limit.is_some() && request.is_none_or(|request| Some(request) == limit);
+            guaranteed &= limit.is_some() && request.is_none_or(|request| is_same(request, limit));
         }
     }
     match (any, guaranteed) {
@@ -157,4 +224,10 @@ pub(in super::super) fn quality(spec: &Value) -> &'static str {
         (true, true) => "Guaranteed",
         (true, false) => "Burstable",
     }
+}
+
+/// Whether both are one amount, however they are spelled.
+fn is_same(request: &Value, limit: Option<&Value>) -> bool {
+    let nanos = |amount: Option<&Value>| amount.and_then(Value::as_str).map(quantity::nanos);
+    Some(request) == limit || nanos(Some(request)) == nanos(limit)
 }

@@ -27,8 +27,8 @@ pub(super) fn complete(service: &mut Value) {
         put_missing(spec, "/sessionAffinityConfig", r#"{"clientIP":{"timeoutSeconds":10800}}"#);
     }
     for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
-        if port.get("targetPort").is_none() {
-            port["targetPort"] = port["port"].clone();
+        if port.get("targetPort").is_none_or(|port| port == "") {
+            port["targetPort"] = port.get("port").cloned().unwrap_or_else(|| json!(0));
         }
     }
     let kind = spec["type"].as_str().unwrap_or_default().to_owned();
@@ -39,7 +39,8 @@ pub(super) fn complete(service: &mut Value) {
     if kind == "LoadBalancer" {
         put_missing(spec, "/allocateLoadBalancerNodePorts", "true");
     }
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+    let reached = spec["externalIPs"].as_array().is_some_and(|addresses| !addresses.is_empty());
+    if reached || matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
         put_missing(spec, "/externalTrafficPolicy", "\"Cluster\"");
     }
 }
@@ -53,6 +54,15 @@ pub(super) fn admit(service: &mut Value, old: Option<&Value>, addresses: &mut Ad
     }
     if let Some(old) = old {
         keep(spec, &old["spec"]);
+    }
+    let selects = spec["selector"].as_object().is_some_and(|selector| !selector.is_empty());
+    if spec["clusterIP"] == "None" && !selects {
+        // Nobody knows which endpoints its author will give it.
+        put_missing(spec, "/?ipFamilies/ipFamilyPolicy", "\"SingleStack\"");
+        put_missing(spec, "/ipFamilyPolicy", "\"RequireDualStack\"");
+        let families =
+            if spec["ipFamilyPolicy"] == "SingleStack" { r#"["IPv4"]"# } else { r#"["IPv4","IPv6"]"# };
+        put_missing(spec, "/ipFamilies", families);
     }
     put_missing(spec, "/ipFamilies", r#"["IPv4"]"#);
     put_missing(spec, "/ipFamilyPolicy", "\"SingleStack\"");
@@ -93,7 +103,9 @@ fn allocate(spec: &mut Value, kind: &str, addresses: &mut Addresses<'_>) {
     let wants_ports = matches!(kind, "NodePort") || spec["allocateLoadBalancerNodePorts"] == true;
     let portless =
         spec["ports"].as_array().is_some_and(|ports| ports.iter().any(|port| port.get("nodePort").is_none()));
-    if unset(spec) || (wants_ports && portless) {
+    let checked = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    let unchecked = checked && spec.get("healthCheckNodePort").is_none();
+    if unset(spec) || (wants_ports && portless) || unchecked {
         let others = (addresses.0)();
         if unset(spec) {
             let used: BTreeSet<&str> =
@@ -103,6 +115,10 @@ fn allocate(spec: &mut Value, kind: &str, addresses: &mut Addresses<'_>) {
         }
         if wants_ports {
             hand_out_ports(spec, &others);
+        }
+        if unchecked {
+            let port = free_port(&used_ports(spec, &others));
+            put_missing(spec, "/healthCheckNodePort", &json!(port).to_string());
         }
     }
     if spec.get("clusterIPs").is_none() {
@@ -119,15 +135,27 @@ fn address(host: u32) -> String {
 }
 
 fn hand_out_ports(spec: &mut Value, others: &[Value]) {
-    let ports = |value: &Value| value["ports"].as_array().cloned().unwrap_or_default();
-    let all = others.iter().flat_map(|other| ports(&other["spec"])).chain(ports(spec));
-    let mut used: BTreeSet<i64> = all.filter_map(|port| port["nodePort"].as_i64()).collect();
+    let mut used = used_ports(spec, others);
     for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
         if port["nodePort"].as_i64().is_none_or(|port| port == 0)
-            && let Some(free) = NODE_PORTS.clone().find(|port| !used.contains(port))
+            && let Some(free) = free_port(&used)
         {
             used.insert(free);
             port["nodePort"] = json!(free);
         }
     }
+}
+
+fn used_ports(spec: &Value, others: &[Value]) -> BTreeSet<i64> {
+    let mut used = BTreeSet::new();
+    for spec in others.iter().map(|other| &other["spec"]).chain([spec]) {
+        let ports = spec["ports"].as_array().into_iter().flatten();
+        used.extend(ports.filter_map(|port| port["nodePort"].as_i64()));
+        used.extend(spec["healthCheckNodePort"].as_i64());
+    }
+    used
+}
+
+fn free_port(used: &BTreeSet<i64>) -> Option<i64> {
+    NODE_PORTS.clone().find(|port| !used.contains(port))
 }

@@ -18,9 +18,21 @@ pub(super) const POD_SPEC: Rows = &[
     ("/volumes/*/projected/defaultMode", "420"),
     ("/volumes/*/projected/sources/*/serviceAccountToken/expirationSeconds", "3600"),
     ("/volumes/*/projected/sources/*/downwardAPI/items/*/fieldRef/apiVersion", "\"v1\""),
-    ("/volumes/*/hostPath/type", "\"\""),
-    ("/volumes/*/iscsi/iscsiInterface", "\"default\""),
-    ("/volumes/*/azureDisk/cachingMode", "\"ReadWrite\""),
+    ("/volumes/*/ephemeral/volumeClaimTemplate/spec/volumeMode", "\"Filesystem\""),
+];
+/// Relative to what a volume is made from, in a pod and in a persistent volume alike.
+pub(super) const VOLUME_SOURCE: Rows = &[
+    ("/hostPath/type", "\"\""),
+    ("/iscsi/iscsiInterface", "\"default\""),
+    ("/azureDisk/cachingMode", "\"ReadWrite\""),
+    ("/azureDisk/kind", "\"Shared\""),
+    ("/azureDisk/fsType", "\"ext4\""),
+    ("/azureDisk/readOnly", "false"),
+    ("/scaleIO/storageMode", "\"ThinProvisioned\""),
+    ("/scaleIO/fsType", "\"xfs\""),
+    ("/rbd/pool", "\"rbd\""),
+    ("/rbd/user", "\"admin\""),
+    ("/rbd/keyring", "\"/etc/ceph/keyring\""),
 ];
 /// Relative to one container.
 pub(super) const CONTAINER: Rows = &[
@@ -63,7 +75,7 @@ const STATEFUL_SET: Rows = &[
     ("/spec/volumeClaimTemplates/*/kind", "\"PersistentVolumeClaim\""),
     ("/spec/volumeClaimTemplates/*/apiVersion", "\"v1\""),
     ("/spec/volumeClaimTemplates/*/spec/volumeMode", "\"Filesystem\""),
-    ("/spec/volumeClaimTemplates/*/status", r#"{"phase":"Pending"}"#),
+    ("/spec/volumeClaimTemplates/*/status/phase", "\"Pending\""),
 ];
 const DAEMON_SET: Rows = &[
     ("/spec/updateStrategy", "{}"),
@@ -71,10 +83,13 @@ const DAEMON_SET: Rows = &[
     ("/spec/revisionHistoryLimit", "10"),
 ];
 const JOB: Rows = &[
+    ("/spec/?backoffLimitPerIndex/backoffLimit", "2147483647"),
     ("/spec/backoffLimit", "6"),
     ("/spec/manualSelector", "false"),
     ("/spec/completionMode", "\"NonIndexed\""),
     ("/spec/suspend", "false"),
+    ("/spec/podFailurePolicy/rules/*/onPodConditions/*/status", "\"True\""),
+    ("/spec/?podFailurePolicy/podReplacementPolicy", "\"Failed\""),
     ("/spec/podReplacementPolicy", "\"TerminatingOrFailed\""),
 ];
 const CRON_JOB: Rows = &[
@@ -82,6 +97,7 @@ const CRON_JOB: Rows = &[
     ("/spec/suspend", "false"),
     ("/spec/jobTemplate/metadata", "{}"),
     ("/spec/jobTemplate/spec/template/metadata", "{}"),
+    ("/spec/jobTemplate/spec/podFailurePolicy/rules/*/onPodConditions/*/status", "\"True\""),
     ("/spec/successfulJobsHistoryLimit", "3"),
     ("/spec/failedJobsHistoryLimit", "1"),
 ];
@@ -131,13 +147,37 @@ const MUTATING_WEBHOOKS: Rows = &[
     ("/webhooks/*/timeoutSeconds", "10"),
     ("/webhooks/*/reinvocationPolicy", "\"Never\""),
 ];
+const POLICY: Rows = &[
+    ("/spec/failurePolicy", "\"Fail\""),
+    ("/spec/matchConstraints/matchPolicy", "\"Equivalent\""),
+    ("/spec/matchConstraints/namespaceSelector", "{}"),
+    ("/spec/matchConstraints/objectSelector", "{}"),
+    ("/spec/matchConstraints/resourceRules/*/scope", "\"*\""),
+    ("/spec/matchConstraints/excludeResourceRules/*/scope", "\"*\""),
+];
+const POLICY_BINDING: Rows = &[
+    ("/spec/matchResources/matchPolicy", "\"Equivalent\""),
+    ("/spec/matchResources/namespaceSelector", "{}"),
+    ("/spec/matchResources/objectSelector", "{}"),
+    ("/spec/matchResources/resourceRules/*/scope", "\"*\""),
+    ("/spec/matchResources/excludeResourceRules/*/scope", "\"*\""),
+];
+const PRIORITY_LEVEL: Rows = &[
+    ("/spec/exempt/nominalConcurrencyShares", "0"),
+    ("/spec/exempt/lendablePercent", "0"),
+    ("/spec/limited/nominalConcurrencyShares", "30"),
+    ("/spec/limited/lendablePercent", "0"),
+    ("/spec/limited/limitResponse/queuing/queues", "64"),
+    ("/spec/limited/limitResponse/queuing/handSize", "8"),
+    ("/spec/limited/limitResponse/queuing/queueLengthLimit", "50"),
+];
+/// Relative to one exact request for devices.
+pub(super) const DEVICE_REQUEST: Rows =
+    &[("/allocationMode", "\"ExactCount\""), ("/tolerations/*/operator", "\"Equal\"")];
 const NETWORK_POLICY: Rows =
     &[("/spec/ingress/*/ports/*/protocol", "\"TCP\""), ("/spec/egress/*/ports/*/protocol", "\"TCP\"")];
-const VOLUME: Rows = &[
-    ("/spec/hostPath/type", "\"\""),
-    ("/spec/persistentVolumeReclaimPolicy", "\"Retain\""),
-    ("/spec/volumeMode", "\"Filesystem\""),
-];
+const VOLUME: Rows =
+    &[("/spec/persistentVolumeReclaimPolicy", "\"Retain\""), ("/spec/volumeMode", "\"Filesystem\"")];
 const SLICE: Rows =
     &[("/endpoints/*/conditions", "{}"), ("/ports/*/name", "\"\""), ("/ports/*/protocol", "\"TCP\"")];
 const STORAGE_CLASS: Rows = &[("/reclaimPolicy", "\"Delete\""), ("/volumeBindingMode", "\"Immediate\"")];
@@ -157,12 +197,25 @@ pub(super) fn rows(group: &str, plural: &str) -> Rows {
         ("", "persistentvolumes") => VOLUME,
         ("", "persistentvolumeclaims") => &[("/spec/volumeMode", "\"Filesystem\"")],
         ("storage.k8s.io", "storageclasses") => STORAGE_CLASS,
+        ("apiregistration.k8s.io", "apiservices") => &[("/spec/service/port", "443")],
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => &[("/spec/matchingPrecedence", "1000")],
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => PRIORITY_LEVEL,
+        ("resource.k8s.io", "resourceslices") => {
+            &[("/spec/devices/*/nodeAllocatableResourceMappings/*/allocationMultiplier", "\"1\"")]
+        }
         ("storage.k8s.io", "csidrivers") => CSI_DRIVER,
         ("scheduling.k8s.io", "priorityclasses") => &[("/preemptionPolicy", "\"PreemptLowerPriority\"")],
         ("networking.k8s.io", "networkpolicies") => NETWORK_POLICY,
         ("networking.k8s.io", "ingressclasses") => &[("/spec/parameters/scope", "\"Cluster\"")],
         ("discovery.k8s.io", "endpointslices") => SLICE,
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => WEBHOOKS,
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies" | "mutatingadmissionpolicies") => {
+            POLICY
+        }
+        (
+            "admissionregistration.k8s.io",
+            "validatingadmissionpolicybindings" | "mutatingadmissionpolicybindings",
+        ) => POLICY_BINDING,
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => MUTATING_WEBHOOKS,
         _ => &[],
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::path::put_missing;
 use crate::cluster::convert::{TEMPLATES, templates};
 use crate::cluster::object::{member, metadata_mut};
+use crate::cluster::prepare::timestamp;
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -23,8 +24,14 @@ pub(super) fn count_templates(set: &mut Value, old: Option<&Value>) {
 }
 
 /// What is written when the object is made.
-pub(super) fn create(group: &str, plural: &str, body: &mut Value) {
+pub(super) fn create(group: &str, plural: &str, body: &mut Value, now: i64) {
     match (group, plural) {
+        ("apiregistration.k8s.io", "apiservices") if body.pointer("/spec/service").is_none() => {
+            body["status"] = json!({"conditions": [{"type": "Available", "status": "True", "reason": "Local",
+                "message": "Local APIServices are always available", "lastTransitionTime": timestamp(now)}]});
+        }
+        ("discovery.k8s.io", "endpointslices") => drop_topology(body),
+        ("storage.k8s.io", "volumeattributesclasses") => protect(body, "kubernetes.io/vac-protection"),
         ("batch", "jobs") => select_own_pods(body),
         ("", "persistentvolumes") => protect(body, "kubernetes.io/pv-protection"),
         ("", "persistentvolumeclaims") => {
@@ -33,6 +40,24 @@ pub(super) fn create(group: &str, plural: &str, body: &mut Value) {
         }
         ("", "nodes") => taint(body),
         _ => {}
+    }
+}
+
+/// Members that are served only behind a switch which is off.
+pub(super) fn drop_unserved(set: &mut Value) {
+    if let Some(rolling) =
+        set.pointer_mut("/spec/updateStrategy/rollingUpdate").and_then(Value::as_object_mut)
+    {
+        rolling.remove("maxUnavailable");
+    }
+}
+
+/// The topology of an endpoint is a member of versions that are not served any more.
+fn drop_topology(slice: &mut Value) {
+    for endpoint in slice.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(endpoint) = endpoint.as_object_mut() {
+            endpoint.remove("deprecatedTopology");
+        }
     }
 }
 

@@ -90,7 +90,9 @@ fn ingress(spec: Option<&Value>, causes: &mut Causes) {
 fn ingress_path(field: &str, path: &Value, causes: &mut Causes) {
     let known = ["Exact", "ImplementationSpecific", "Prefix"];
     match path.get("pathType") {
-        None => causes.required(&format!("{field}.pathType"), "pathType must be specified"),
+        None | Some(Value::Null) => {
+            causes.required(&format!("{field}.pathType"), "pathType must be specified")
+        }
         Some(kind) if kind == "ImplementationSpecific" => {}
         Some(kind) => {
             if !text(path, "path").starts_with('/') && known.iter().any(|known| kind == known) {

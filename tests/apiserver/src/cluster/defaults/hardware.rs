@@ -1,0 +1,128 @@
+//! What is completed of nodes, volumes, claims and devices where it depends on something.
+//!
+//! Answers: which second spelling has this member, and what does the server add when such an object is made?
+//! 1. `complete` is what the types do, before fields get their owners; `admit` comes after them.
+//! 2. Old and new names of one thing tell the same: a network and the list of networks, a source and its reference.
+use serde_json::{Value, json};
+
+use super::path::put_missing;
+use super::table;
+use crate::cluster::prepare::timestamp;
+
+/// What follows from the rest of the object.
+pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
+    match (group, plural) {
+        ("", "nodes") => {
+            pair(&mut body["spec"], "podCIDR", "podCIDRs", Clone::clone);
+            let capacity = body.pointer("/status/capacity").cloned();
+            if let Some(capacity) = capacity {
+                put_missing(body, "/status/allocatable", &capacity.to_string());
+            }
+        }
+        ("", "pods") if body.get("status").is_some() => {
+            pair(&mut body["status"], "podIP", "podIPs", |ip| json!({"ip": ip}));
+        }
+        ("", "persistentvolumes") => {
+            for (at, text) in table::VOLUME_SOURCE {
+                put_missing(&mut body["spec"], at, text);
+            }
+        }
+        ("resource.k8s.io", "resourceclaims") => request_devices(&mut body["spec"]),
+        ("resource.k8s.io", "resourceclaimtemplates") => request_devices(&mut body["spec"]["spec"]),
+        _ => {}
+    }
+}
+
+/// What the server writes after fields have their owners.
+pub(super) fn admit(group: &str, plural: &str, body: &mut Value, now: i64) {
+    match (group, plural) {
+        ("", "persistentvolumeclaims") => refer_to_source(&mut body["spec"]),
+        ("resource.k8s.io", "resourceslices") => {
+            let now = json!(timestamp(now)).to_string();
+            put_missing(body, "/spec/devices/*/taints/*/timeAdded", &now);
+        }
+        _ => {}
+    }
+}
+
+/// Keeps a member and the list that begins with it equal; the member decides.
+fn pair(object: &mut Value, one: &str, many: &str, item: impl Fn(&Value) -> Value) {
+    let Some(object) = object.as_object_mut() else { return };
+    let first = object.get(many).and_then(|list| list.get(0)).cloned();
+    match (object.get(one).cloned(), first) {
+        (Some(told), first) if first.as_ref() != Some(&item(&told)) => {
+            object.insert(many.to_owned(), json!([item(&told)]));
+        }
+        (None, Some(first)) => {
+            let told = first.get("ip").unwrap_or(&first).clone();
+            object.insert(one.to_owned(), told);
+        }
+        _ => {}
+    }
+}
+
+fn request_devices(spec: &mut Value) {
+    for request in spec.pointer_mut("/devices/requests").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(exactly) = request.get_mut("exactly") {
+            request_device(exactly);
+        }
+        let alternatives = request.get_mut("firstAvailable").and_then(Value::as_array_mut);
+        alternatives.into_iter().flatten().for_each(request_device);
+    }
+}
+
+fn request_device(request: &mut Value) {
+    for (at, text) in table::DEVICE_REQUEST {
+        put_missing(request, at, text);
+    }
+    if request["allocationMode"] == "ExactCount" {
+        put_missing(request, "/count", "1");
+    }
+}
+
+/// A claim tells its source in two members, unless it is in another namespace.
+fn refer_to_source(spec: &mut Value) {
+    if !spec.is_object() {
+        return;
+    }
+    match (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned()) {
+        (Some(source), None) => spec["dataSourceRef"] = source,
+        (None, Some(mut reference)) if reference.get("namespace").is_none_or(|name| name == "") => {
+            if let Some(reference) = reference.as_object_mut() {
+                reference.remove("namespace");
+            }
+            spec["dataSource"] = reference;
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e13_a_node_tells_its_network_twice_and_may_give_all_it_has() {
+        let mut node = json!({"spec": {"podCIDR": "10.9.0.0/24"}, "status": {"capacity": {"cpu": "2"}}});
+        complete("", "nodes", &mut node);
+        assert_eq!(node["spec"]["podCIDRs"], json!(["10.9.0.0/24"]));
+        assert_eq!(node["status"]["allocatable"], json!({"cpu": "2"}));
+        let mut node = json!({"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.2.0.0/24", "fd00::/64"]}});
+        complete("", "nodes", &mut node);
+        assert_eq!(node["spec"]["podCIDRs"], json!(["10.1.0.0/24"]), "the single one decides");
+    }
+
+    #[test]
+    fn api_24_the_first_address_of_a_pod_is_its_address() {
+        let mut pod = json!({"status": {"podIPs": [{"ip": "10.1.0.1"}, {"ip": "fd00::1"}]}});
+        complete("", "pods", &mut pod);
+        assert_eq!(pod["status"]["podIP"], "10.1.0.1");
+    }
+
+    #[test]
+    fn api_22_the_source_of_a_claim_is_told_in_both_members() {
+        let mut claim = json!({"spec": {"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "a"}}});
+        admit("", "persistentvolumeclaims", &mut claim, 0);
+        assert_eq!(claim["spec"]["dataSource"], claim["spec"]["dataSourceRef"]);
+    }
+}
