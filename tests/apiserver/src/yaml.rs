@@ -7,6 +7,7 @@
 mod order;
 mod plain;
 mod scalar;
+mod words;
 mod write;
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ use serde_json::Value;
 pub(crate) use write::encode;
 
 /// # Errors
-/// The parser's words on text that is no YAML, or whose keys cannot be JSON's.
+/// The words of Go's parser on text that is no YAML, as far as ours tells what is wrong.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, String> {
     let mut options = serde_saphyr::Options::default();
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
@@ -22,7 +23,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, String> {
     options.with_snippet = false;
     let mut reader = bytes;
     let first = serde_saphyr::read_with_options::<_, Value>(&mut reader, options).next();
-    first.unwrap_or(Ok(Value::Null)).map_err(|error| error.to_string())
+    first.unwrap_or(Ok(Value::Null)).map_err(|error| words::of_go(&error.to_string(), bytes))
 }
 
 #[cfg(test)]

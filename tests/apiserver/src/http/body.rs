@@ -77,7 +77,8 @@ impl Ask {
         match self.media_type() {
             "" | "application/json" => json(&self.body).map_err(|why| unrecognized(kind, &why, &self.body)),
             "application/yaml" => {
-                yaml::decode(&self.body).map_err(|error| unrecognized(kind, &error, &self.body))
+                let read = yaml::decode(&self.body).map_err(|error| format!("yaml: {error}"));
+                read.and_then(object_of).map_err(|why| unrecognized(kind, &why, &self.body))
             }
             "application/vnd.kubernetes.protobuf" if !self.kind.custom => {
                 let expected = Expected { api_version: &self.kind.api_version(), kind };
@@ -120,9 +121,13 @@ fn json_words(body: &[u8], error: &serde_json::Error) -> String {
     format!("couldn't get version/kind; json parse error: {}", go_json::syntax(body, error))
 }
 
-/// A JSON object, or why it is none in the words of the decoder that looks for its type.
 fn json(body: &[u8]) -> Result<Value, String> {
-    let what = match serde_json::from_slice(body).map_err(|error| json_words(body, &error))? {
+    serde_json::from_slice(body).map_err(|error| json_words(body, &error)).and_then(object_of)
+}
+
+/// A JSON object, or why it is none in the words of the decoder that looks for its type.
+fn object_of(value: Value) -> Result<Value, String> {
+    let what = match value {
         Value::Null => return Ok(Value::Object(Map::new())),
         value @ Value::Object(_) => return Ok(value),
         other => go_json::type_of(&other),

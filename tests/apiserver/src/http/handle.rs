@@ -271,11 +271,20 @@ async fn resource_request(
         body,
         connection: request.conn_data::<Arc<Connection>>().cloned(),
     };
+    acted(request, ask, rest).await
+}
+
+/// What comes of a request that is read completely; `socket` is what a websocket's client goes on sending.
+async fn acted(
+    request: &HttpRequest,
+    ask: Ask,
+    socket: Option<web::Payload>,
+) -> Result<HttpResponse, ApiError> {
     if let Some(reviewed) = review::answer(&ask) {
         return reviewed;
     }
-    if !matches!(verb, "get" | "list" | "watch") {
-        world.kept().map_err(|error| ApiError::not_kept(&error))?;
+    if !matches!(ask.verb, "get" | "list" | "watch") {
+        ask.world.kept().map_err(|error| ApiError::not_kept(&error))?;
     }
     if subresource::is_own(ask.target.sub.as_deref()) {
         return subresource::answer(&ask);
@@ -285,7 +294,7 @@ async fn resource_request(
     }
     match ask.verb {
         "list" => read::list(ask).await,
-        "watch" => match rest {
+        "watch" => match socket {
             Some(payload) => {
                 let (watched, encoding) = read::watched(ask).await?;
                 websocket::answer(request.headers(), payload, watched.chunks(), encoding)

@@ -146,7 +146,29 @@ fn api_39_yaml_bodies_are_read_and_written() {
     judge(|s| {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: \"1\"\n  l: |\n    two\n    lines\n";
         s.send(Request::new("POST", MAPS).body("application/yaml", text));
-        s.send(Request::new("POST", MAPS).body("application/yaml", "a: [1"));
+        for broken in [
+            "a: [1",
+            "a: b: c",
+            "x",
+            "- a",
+            "1",
+            "{\"a\":",
+            "a: 1\n b: 2",
+            "a:\n\t- b",
+            "a: \"x",
+            "a: *x",
+            "- a\nb: c",
+            "a: 1\n- b",
+            "%",
+            "a: {b: c]",
+            "a: |x",
+            "a: `x`",
+            "metadata:\n  labels: {a: b\n",
+            "metadata:\n  name: 'a\n",
+            "metadata:\n  name: a: b\n",
+        ] {
+            s.send(Request::new("POST", MAPS).body("application/yaml", broken));
+        }
         s.send(Request::new("GET", format!("{MAPS}/a")).header("Accept", "application/yaml"));
         s.send(Request::new("GET", format!("{MAPS}/none")).header("Accept", "application/yaml"));
         s.send(Request::new("GET", MAPS).header("Accept", "application/yaml"));
