@@ -12,6 +12,7 @@ use crate::access::user::User;
 use crate::access::{Plan, StaticToken};
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
+use crate::http::in_flight;
 use crate::persistence::{Directory, Identity, Limits};
 use crate::serve::Setup;
 use crate::server::ApiServer;
@@ -71,6 +72,8 @@ pub struct Builder {
     log_slack: u64,
     managed_fields: bool,
     garbage_collection: bool,
+    /// Reading ones, then changing ones.
+    in_flight: (usize, usize),
 }
 
 impl Default for Builder {
@@ -102,6 +105,8 @@ impl Default for Builder {
             managed_fields: true,
             // A kube-apiserver alone has none.
             garbage_collection: false,
+            // Real ones have 400 and 200, but share them out by priority, so that few ever see a refusal.
+            in_flight: (0, 0),
         }
     }
 }
@@ -228,6 +233,20 @@ impl Builder {
         self
     }
 
+    /// How many requests that read are answered at once, as `--max-requests-inflight` of a real server without priorities:
+    /// one more is 429, `Retry-After: 1`, in plain text. Watches and `system:masters` are let in anyway. By default (0) any
+    /// number.
+    pub fn max_requests_inflight(mut self, requests: usize) -> Self {
+        self.in_flight.0 = requests;
+        self
+    }
+
+    /// The same for requests that change something (`--max-mutating-requests-inflight`).
+    pub fn max_mutating_requests_inflight(mut self, requests: usize) -> Self {
+        self.in_flight.1 = requests;
+        self
+    }
+
     /// Keeps the store in this directory over the end of the process, also over `kill -9` at any moment; it is made if
     /// it is not there, and one server has it at a time. By default nothing is kept.
     ///
@@ -299,6 +318,7 @@ impl Builder {
             // What could not be kept is told by the first change.
             let _kept = world.settle();
         }
+        world.limits = in_flight::Limits::new(self.in_flight.0, self.in_flight.1);
         world.compress_watch_lists = self.compress_watch_lists;
         let world = Arc::new(world);
         if let Some(latency) = self.latency {

@@ -16,8 +16,9 @@ use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
+use crate::http::in_flight::Limits;
 use crate::metrics::Metrics;
-use crate::persistence::{Directory, Journal, Kept, Limits, PersistenceError};
+use crate::persistence::{self, Directory, Journal, Kept, PersistenceError};
 use crate::requests::RequestLog;
 
 /// How long a list waits for a version that is ahead of the store.
@@ -48,6 +49,8 @@ pub(crate) struct World {
     pub(crate) compress_watch_lists: bool,
     /// Whether objects follow their owners.
     pub(crate) garbage_collection: bool,
+    /// How many requests are answered at once.
+    pub(crate) limits: Limits,
 }
 
 impl World {
@@ -78,6 +81,7 @@ impl World {
             journal: None,
             compress_watch_lists: false,
             garbage_collection: false,
+            limits: Limits::default(),
         }
     }
 
@@ -85,7 +89,7 @@ impl World {
     ///
     /// # Errors
     /// If it cannot be read or written, or is damaged.
-    pub(crate) fn keep(&mut self, directory: Arc<Directory>, limits: Limits) -> io::Result<()> {
+    pub(crate) fn keep(&mut self, directory: Arc<Directory>, limits: persistence::Limits) -> io::Result<()> {
         let now = self.now();
         let kept = Kept::read(&*directory)?;
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -91,6 +91,12 @@ struct Serve {
     /// Delete objects when their owners have gone, as the controller manager of a cluster does
     #[arg(long)]
     garbage_collection: bool,
+    /// How many requests that read are answered at once (0: any number); one more is 429
+    #[arg(long, value_name = "REQUESTS", default_value_t = 0)]
+    max_requests_inflight: usize,
+    /// The same for requests that change something
+    #[arg(long, value_name = "REQUESTS", default_value_t = 0)]
+    max_mutating_requests_inflight: usize,
     /// Fix uids and generated names
     #[arg(long)]
     seed: Option<u64>,
@@ -178,7 +184,9 @@ impl Serve {
             .bookmark_period(Duration::from_secs(self.bookmark_period.max(1)))
             .workers(self.workers)
             .managed_fields(!self.no_managed_fields)
-            .garbage_collection(self.garbage_collection);
+            .garbage_collection(self.garbage_collection)
+            .max_requests_inflight(self.max_requests_inflight)
+            .max_mutating_requests_inflight(self.max_mutating_requests_inflight);
         if let Some(token) = &self.token {
             builder = builder.token(token);
         }

@@ -11,6 +11,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 
 use super::handle::Heard;
+use super::in_flight::Place;
 use super::route::{Route, Target};
 use super::{impersonate, websocket};
 use crate::access::certificate::PeerCertificate;
@@ -22,18 +23,21 @@ use crate::cluster::rbac::{Decision, On, Wish};
 use crate::cluster::status::{ApiError, Named};
 use crate::world::World;
 
-/// The user of a request who may do what it asks.
+/// The user of a request who may do what it asks, and the request's place in the server.
 ///
 /// # Errors
-/// 401 or 403.
-pub(crate) fn enter(world: &World, request: &HttpRequest, heard: &Heard) -> Result<User, ApiError> {
+/// 401, 429 where the server is crowded, or 403.
+pub(crate) fn enter(world: &World, request: &HttpRequest, heard: &Heard) -> Result<(User, Place), ApiError> {
     let shown = authenticate(world, request)?;
     let acted = impersonate::asked(request.headers())?;
     let open = world.access.authorization == Authorization::Open;
-    if heard.route == Route::Health || (open && heard.route == Route::Version) {
-        return Ok(acted.unwrap_or(shown));
-    }
     let method = request.method().as_str().to_lowercase();
+    let admit =
+        |user: &User| world.limits.admit(if heard.verb.is_empty() { &method } else { heard.verb }, user);
+    if heard.route == Route::Health || (open && heard.route == Route::Version) {
+        let user = acted.unwrap_or(shown);
+        return admit(&user).map(|place| (user, place));
+    }
     let wish = match &heard.route {
         Route::Resource(target) => wish(target, heard.verb, &heard.query),
         _ => Wish { verb: &method, on: On::Path(&heard.path) },
@@ -42,8 +46,9 @@ pub(crate) fn enter(world: &World, request: &HttpRequest, heard: &Heard) -> Resu
         Some(acted) => impersonate::permitted(world, &shown, &wish, acted)?,
         None => shown,
     };
+    let place = admit(&user)?;
     let decision = decide(world, &user, &wish);
-    if decision.allowed { Ok(user) } else { Err(forbidden(&user, &wish, &decision.reason)) }
+    if decision.allowed { Ok((user, place)) } else { Err(forbidden(&user, &wish, &decision.reason)) }
 }
 
 fn authenticate(world: &World, request: &HttpRequest) -> Result<User, ApiError> {

@@ -108,7 +108,7 @@ pub(crate) async fn handle(
     let encoding = accept::of_status(header(&request, &ACCEPT));
     let answer = match auth::enter(&world, &request, &heard) {
         Err(error) => respond::barred(&error, plain, encoding),
-        Ok(user) => {
+        Ok((user, _place)) => {
             let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
             let deprecated = deprecation(&world, &heard.route);
             let mut answer = answered(&request, payload, &world, user, heard).await;

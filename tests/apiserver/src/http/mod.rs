@@ -14,6 +14,7 @@ pub(crate) mod discovery;
 pub(crate) mod handle;
 pub(crate) mod health;
 pub(crate) mod impersonate;
+pub(crate) mod in_flight;
 pub(crate) mod list_body;
 pub(crate) mod manager;
 pub(crate) mod openapi;

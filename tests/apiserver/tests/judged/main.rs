@@ -9,6 +9,7 @@
 mod harness;
 
 mod certificates;
+mod crowds;
 mod definitions;
 mod deletions;
 mod discovery;

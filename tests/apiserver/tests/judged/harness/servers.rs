@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use informer_apiserver::{ApiServer, Faults, User};
+use informer_apiserver::{ApiServer, Builder, Faults, User};
 use informer_control_plane::{Binaries, ControlPlane};
 use rustls::client::WantsClientCert;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
@@ -66,9 +66,14 @@ pub(crate) struct Ours {
 }
 
 pub(crate) fn ours() -> Ours {
+    ours_with(|builder| builder)
+}
+
+/// The same with settings of its own.
+pub(crate) fn ours_with(set: impl FnOnce(Builder) -> Builder) -> Ours {
     let powerless = User::new("powerless").uid("2");
     let builder = ApiServer::builder().tls().token("admin").user_token("powerless", powerless).rbac();
-    let server = builder.start_blocking().expect("our server starts");
+    let server = set(builder).start_blocking().expect("our server starts");
     let endpoint = Endpoint { address: server.addr(), tls: server.ca_pem().map(trusting) };
     let (admin, powerless) = ("admin".to_owned(), "powerless".to_owned());
     let lever = Lever::Ours(server.faults());

@@ -8,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -164,11 +165,21 @@ impl Session {
         Message { method: request.method.to_owned(), path: self.filled(&request.path), headers, body }
     }
 
-    fn answer(&self, request: &Request) -> io::Result<Answer> {
+    /// Sends a request that is no part of what is compared, and may be answered in any way.
+    pub(crate) fn answer(&self, request: &Request) -> io::Result<Answer> {
         let mut incoming = self.subject.endpoint.open(&self.message(request))?;
         // Whatever the head says of a length: an answer to HEAD has no body.
         let body = if request.method == "HEAD" { Vec::new() } else { incoming.rest()? };
         Ok(Answer { head: incoming.head, body })
+    }
+
+    /// Sends a request on a thread of its own; it is no part of what is compared.
+    pub(crate) fn elsewhere(&self, request: Request) -> JoinHandle<()> {
+        let (endpoint, message) = (self.subject.endpoint.clone(), self.message(&request));
+        std::thread::spawn(move || {
+            let answered = endpoint.open(&message).and_then(|mut incoming| incoming.rest());
+            answered.expect("an answer");
+        })
     }
 
     /// Sends a request that has to succeed and is no part of what is compared.

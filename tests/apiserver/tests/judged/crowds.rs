@@ -1,0 +1,70 @@
+//! A crowded server, on both: behaviour 21.
+//!
+//! They answer: what is told to who finds no room, and who finds room anyway?
+//! 1. Both servers answer one reading and one changing request at a time; a list of the far future takes the only place
+//!    for three seconds.
+use std::thread::JoinHandle;
+
+use serde_json::json;
+
+use crate::harness::servers;
+use crate::harness::{Request, Session, judge_on};
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}";
+const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
+
+/// Lets the powerless user read config maps.
+fn empower(s: &mut Session) {
+    let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]});
+    let role = json!({"metadata": {"name": "reader"}, "rules": [rule]});
+    s.prepare(Request::new("POST", format!("{RBAC}/roles")).json(&role));
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({"metadata": {"name": "reader"}, "roleRef": {"apiGroup": group, "kind": "Role", "name": "reader"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "powerless"}]});
+    s.prepare(Request::new("POST", format!("{RBAC}/rolebindings")).json(&binding));
+}
+
+/// Lets a request wait in the only place for readers, until it is there.
+fn take_the_place(s: &Session) -> JoinHandle<()> {
+    let future = format!("{MAPS}?resourceVersion=999999999&resourceVersionMatch=NotOlderThan");
+    loop {
+        let taken = s.elsewhere(Request::new("GET", &*future).powerlessly());
+        let list = Request::new("GET", MAPS).powerlessly();
+        // One of these lists may have been in its way.
+        while !taken.is_finished() {
+            if s.answer(&list).expect("an answer").code() == 429 {
+                return taken;
+            }
+        }
+    }
+}
+
+#[test]
+fn api_21_a_crowded_server_says_so_in_plain_text() {
+    let ours =
+        servers::ours_with(|builder| builder.max_requests_inflight(1).max_mutating_requests_inflight(1));
+    let flags = [
+        "--enable-priority-and-fairness=false",
+        "--max-requests-inflight=1",
+        "--max-mutating-requests-inflight=1",
+    ];
+    judge_on(
+        &ours.subject,
+        || servers::alone(&flags),
+        |s| {
+            empower(s);
+            let list = || Request::new("GET", MAPS).powerlessly();
+            // Also until the right is known everywhere.
+            while s.answer(&list()).expect("an answer").code() != 200 {}
+            let taken = take_the_place(s);
+            s.send(list());
+            s.send(Request::new("GET", "/version").powerlessly());
+            s.send(Request::new("GET", "/readyz").powerlessly());
+            s.send(Request::new("GET", "/api/v1/namespaces/{ns}/secrets").powerlessly());
+            s.send(Request::new("GET", MAPS));
+            s.send(Request::new("POST", MAPS).powerlessly().json(&json!({"metadata": {"name": "a"}})));
+            s.send(Request::new("GET", MAPS).header("Authorization", "Bearer wrong"));
+            taken.join().expect("it was answered at last");
+        },
+    );
+}
