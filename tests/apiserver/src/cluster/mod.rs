@@ -9,6 +9,7 @@
 //! 2. Nothing here waits; what must be woken is left in `Cluster::take_woken` for the shell.
 pub(crate) mod apply;
 pub(crate) mod builtin;
+mod cel;
 pub(crate) mod convert;
 pub(crate) mod crd;
 mod defaults;

@@ -78,6 +78,18 @@ pub(crate) fn label_value_faults(value: &str) -> Vec<String> {
     long.into_iter().chain(odd).collect()
 }
 
+const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation \
+is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
+/// All that is not sound in a label that has to begin with a letter.
+pub(crate) fn old_label_faults(text: &str) -> Vec<String> {
+    let begins = text.bytes().next().is_some_and(|first| first.is_ascii_lowercase());
+    let long = (text.len() > 63).then(|| "must be no more than 63 characters".to_owned());
+    let odd = (!(begins && is_label(text))).then(|| OLD_LABEL.to_owned());
+    long.into_iter().chain(odd).collect()
+}
+
 fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }

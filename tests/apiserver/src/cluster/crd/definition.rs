@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::rules::{Place, Programs};
+use super::rules::{Judge, Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{defaults, lists, rules};
 use crate::cluster::schema::{self, Schema, source::Source};
@@ -24,7 +24,7 @@ pub(crate) struct Definition {
     /// The schema as it was written.
     pub(crate) written: Value,
     patterns: Patterns,
-    programs: Programs,
+    rules: Option<Rules>,
 }
 
 impl Definition {
@@ -43,8 +43,8 @@ impl Definition {
             }
         });
         let schema = schema::custom(&source);
-        let programs = rules::programs(&source);
-        Some(Self { schema, source, written: written.clone(), patterns, programs })
+        let rules = Rules::compile(&source);
+        Some(Self { schema, source, written: written.clone(), patterns, rules })
     }
 
     /// Fills in the defaults.
@@ -58,13 +58,31 @@ impl Definition {
         check.value(&self.source, value, old);
         let mut causes = check.causes;
         lists::check(&self.source, "", value, old, &mut causes);
-        if self.programs.is_empty() {
-            return causes;
-        }
-        match rules::unchecked(&causes) {
-            Some(cause) => causes.push(cause),
-            None => rules::check(&self.source, &self.programs, Place { path: "", value, old }, &mut causes),
-        }
+        self.judge_rules(value, old, &mut causes);
         causes
+    }
+
+    /// What is wrong with a default; whether its items are unique is not asked.
+    pub(super) fn judge_default(&self, value: &Value) -> Vec<Cause> {
+        let mut check = Check::new(&self.patterns);
+        check.value(&self.source, value, None);
+        let mut causes = check.causes;
+        let mut of_lists = Vec::new();
+        lists::check(&self.source, "", value, None, &mut of_lists);
+        causes.extend(of_lists.into_iter().filter(|cause| cause.reason != "FieldValueDuplicate"));
+        self.judge_rules(value, None, &mut causes);
+        causes
+    }
+
+    fn judge_rules(&self, value: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+        let Some(rules) = &self.rules else { return };
+        match rules::unchecked(causes) {
+            Some(cause) => causes.push(cause),
+            None => {
+                let mut judge = Judge::new();
+                judge.judge(&self.source, rules, Place { path: "", value, old, unchanged: false });
+                causes.extend(judge.causes);
+            }
+        }
     }
 }

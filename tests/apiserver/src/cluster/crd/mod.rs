@@ -4,17 +4,28 @@
 //! 1. A sound definition is served from the moment it is stored, one `Kind` per served version.
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
-//! Next: `check.rs` and `structural.rs` judge definitions, `definition.rs` acts for one version, `ending.rs` for its end.
-mod cel_library;
+//! Next: `check.rs`, `versions.rs` and `schema_checks.rs` judge definitions, `definition.rs` acts for one version,
+//! `ending.rs` for its end.
+mod causes;
 mod check;
 mod defaults;
 mod definition;
 mod ending;
-mod format;
+mod field_path;
+pub(crate) mod format;
+mod keywords;
 mod lists;
+mod patterns;
+mod rule_checks;
 mod rules;
+mod schema_checks;
 mod structural;
 mod validate;
+mod values;
+mod versions;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -31,6 +42,7 @@ use super::store::{Call, Cluster};
 use super::subresource::ScalePaths;
 
 pub(crate) use definition::Definition;
+pub(crate) use patterns::pattern_words;
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
@@ -73,10 +85,11 @@ pub(crate) fn complete(kind: &Kind, body: &mut Value) {
 /// `old` is the stored state it replaces; what did not change since is not judged again.
 pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<Cause> {
     if is_definition(kind) {
-        if old.is_none() {
-            body["status"] = first_status(body);
+        match old {
+            None => body["status"] = first_status(body),
+            Some(_) => note_storage(body),
         }
-        return check::causes(body);
+        return check::causes(body, old);
     }
     let Some(definition) = &kind.definition else { return Vec::new() };
     // A schema may ask for them, and the stored state has them not.
@@ -215,8 +228,18 @@ fn deprecation(definition: &Value, version: &Value) -> Option<String> {
 
 fn stored_versions(definition: &Value) -> Vec<&Value> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let stored = versions.into_iter().flatten().filter(|version| version["storage"] == json!(true));
-    stored.map(|version| &version["name"]).collect()
+    let stored = versions.into_iter().flatten().find(|version| version["storage"] == json!(true));
+    stored.map(|version| &version["name"]).into_iter().collect()
+}
+
+/// Notes the version that objects are stored in from now on.
+fn note_storage(definition: &mut Value) {
+    let storage: Vec<Value> = stored_versions(definition).into_iter().cloned().collect();
+    let noted = definition.pointer_mut("/status/storedVersions").and_then(Value::as_array_mut);
+    if let Some(noted) = noted {
+        let new: Vec<Value> = storage.into_iter().filter(|version| !noted.contains(version)).collect();
+        noted.extend(new);
+    }
 }
 
 /// The status of a definition before its names are accepted.

@@ -1,56 +1,107 @@
-//! The rules of a schema (`x-kubernetes-validations`), in the Common Expression Language.
+//! The rules of a schema (`x-kubernetes-validations`), judged on an object.
 //!
-//! Answers: which rules does this object break? The language is the `cel` crate's, with its lists, math and strings
-//! extensions; `cel_library.rs` adds the functions of Kubernetes that can be added.
-//! 1. A rule that speaks of `oldSelf` is judged only where there is an old value; a value that did not change is not
-//!    judged again.
-//! 2. Rules are compiled once per definition. There is no estimate of costs, and types are checked as rules run.
-//! 3. Where the schema's own checks have failed badly, no rule is judged; one cause says so.
+//! Answers: which rules does this object break, and in which words? `cluster/cel` is the language, `rule_checks.rs` judges
+//! the rules themselves.
+//! 1. Rules are compiled once per definition; all rules of one request share a budget.
+//! 2. A rule that speaks of `oldSelf` is judged only where there is an old value, or where it asks for none.
+//! 3. Other rules are not judged on what did not change.
+//! 4. Where the schema's own checks have failed badly, no rule is judged; one cause says so.
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
 
-use cel::objects::{Key, Map};
-use cel::{Context, Env, ExecutionError, Program, Value as Cel};
 use serde_json::Value;
 
-use super::cel_library;
+use super::field_path;
 use super::validate::{below, same_item};
+use super::values::seen;
+use crate::cluster::cel::{Declared, Expression, Failure, Type, Value as Cel};
 use crate::cluster::schema::source::{Others, Rule, Source};
 use crate::cluster::status::Cause;
 
-/// The compiled expressions of a schema, by their text.
-pub(super) type Programs = BTreeMap<String, Program>;
+/// The most one rule may cost.
+const PER_RULE: u64 = 1_000_000;
+/// The most all rules may cost on one object.
+const BUDGET: u64 = 10_000_000;
+/// The longest message an expression may give.
+const LONGEST: usize = 5 * 1024;
+const SPENT: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 
-static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| {
-    let mut env = Env::stdlib();
-    let added = [
-        env.add_extension(cel::extensions::strings),
-        env.add_extension(cel::extensions::lists),
-        env.add_extension(cel::extensions::math),
-    ];
-    debug_assert!(added.iter().all(Result::is_ok), "the crate's extensions do not contradict each other");
-    Arc::new(env)
-});
-
-/// Compiles an expression.
-///
-/// # Errors
-/// The words of the parser.
-pub(super) fn compile(text: &str) -> Result<Program, String> {
-    LANGUAGE.compile(text).map_err(|errors| errors.to_string())
+/// The compiled rules of one place of a schema, and of the places below it.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    own: Vec<Compiled>,
+    items: Option<Box<Self>>,
+    others: Option<Box<Self>>,
+    fields: BTreeMap<Box<str>, Self>,
 }
 
-/// Compiles every expression of a schema that can be compiled.
-pub(super) fn programs(source: &Source) -> Programs {
-    let mut programs = Programs::new();
-    source.each(&mut |source| {
-        for text in source.rules.iter().flat_map(|rule| [&rule.rule, &rule.message_expression]) {
-            if let (false, Ok(program)) = (text.is_empty(), compile(text)) {
-                programs.insert(text.clone(), program);
-            }
-        }
-    });
-    programs
+#[derive(Debug)]
+struct Compiled {
+    rule: Rule,
+    program: Result<Expression, String>,
+    message: Option<Expression>,
+    transition: bool,
+    /// Where the rule says that the fault is, below its own place.
+    field: String,
+}
+
+impl Rules {
+    /// Compiles the rules of a schema; none if there are none.
+    pub(super) fn compile(source: &Source) -> Option<Self> {
+        let mut any = false;
+        source.each(&mut |source| any |= !source.rules.is_empty());
+        any.then(|| Declared::read(source, true, "self"))
+            .flatten()
+            .and_then(|declared| Self::at(source, &declared))
+    }
+
+    fn at(source: &Source, declared: &Declared) -> Option<Self> {
+        let own: Vec<Compiled> =
+            source.rules.iter().map(|rule| Compiled::new(source, declared, rule)).collect();
+        let element = declared.element.as_deref();
+        let below = |of: Option<&Source>| {
+            of.zip(element).and_then(|(of, element)| Self::at(of, element)).map(Box::new)
+        };
+        let others = match &source.additional_properties {
+            Some(Others::Typed(of)) => Some(&**of),
+            _ => None,
+        };
+        let fields = source.properties.iter().filter_map(|(name, of)| {
+            let declared = crate::cluster::cel::escape(name).and_then(|name| declared.fields.get(&name))?;
+            Some((name.clone(), Self::at(of, declared)?))
+        });
+        let rules = Self {
+            own,
+            items: below(source.items.as_deref()),
+            others: below(others),
+            fields: fields.collect(),
+        };
+        let empty = rules.own.is_empty()
+            && rules.items.is_none()
+            && rules.others.is_none()
+            && rules.fields.is_empty();
+        (!empty).then_some(rules)
+    }
+}
+
+/// The variables a rule of a place may speak of.
+pub(super) fn variables(declared: &Declared, rule: &Rule) -> [(&'static str, Type); 2] {
+    let own = declared.of.clone();
+    let old = if rule.optional_old_self == Some(true) { Type::optional(own.clone()) } else { own.clone() };
+    [("self", own), ("oldSelf", old)]
+}
+
+impl Compiled {
+    fn new(source: &Source, declared: &Declared, rule: &Rule) -> Self {
+        let variables = variables(declared, rule);
+        let program = Expression::compile(&rule.rule, &variables);
+        let message = Some(&rule.message_expression).filter(|text| !text.trim().is_empty());
+        let message = message.and_then(|text| Expression::compile(text, &variables).ok());
+        let transition = program.as_ref().is_ok_and(|program| program.mentions("oldSelf"));
+        let field =
+            field_path::read(&rule.field_path, source, true).map(|(path, _)| path).unwrap_or_default();
+        Self { rule: rule.clone(), program, message, transition, field }
+    }
 }
 
 /// The cause that stands for all rules where the schema's own checks have failed in such a way.
@@ -77,97 +128,187 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a str,
     pub(super) value: &'a Value,
     pub(super) old: Option<&'a Value>,
+    /// Whether what stands around this place did not change.
+    pub(super) unchanged: bool,
 }
 
-/// Judges the rules at a place and below it.
-pub(super) fn check(source: &Source, programs: &Programs, place: Place<'_>, causes: &mut Vec<Cause>) {
-    if place.old == Some(place.value) || place.value.is_null() {
-        return;
+/// The judging of one object.
+pub(super) struct Judge {
+    left: Option<u64>,
+    pub(super) causes: Vec<Cause>,
+}
+
+impl Judge {
+    pub(super) fn new() -> Self {
+        Self { left: Some(BUDGET), causes: Vec::new() }
     }
-    for rule in &source.rules {
-        causes.extend(
-            programs.get(&rule.rule).and_then(|program| broken(source, programs, (rule, program), place)),
-        );
+
+    /// Judges the rules at a place and below it.
+    pub(super) fn judge(&mut self, source: &Source, rules: &Rules, place: Place<'_>) {
+        if place.value.is_null() {
+            return;
+        }
+        let unchanged = place.old.map_or(place.unchanged, |old| old == place.value);
+        let place = Place { unchanged, ..place };
+        self.own(source, rules, place);
+        match place.value {
+            Value::Array(items) => {
+                let (Some(of), Some(rules)) = (&source.items, &rules.items) else { return };
+                for (index, value) in items.iter().enumerate() {
+                    let old = same_item(source, place.old, index, value);
+                    let path = format!("{}[{index}]", place.path);
+                    self.judge(of, rules, Place { path: &path, value, old, unchanged });
+                }
+            }
+            Value::Object(members) => {
+                for (name, value) in members {
+                    let old = place.old.and_then(|old| old.get(name));
+                    let known = source.properties.get(name.as_str()).zip(rules.fields.get(name.as_str()));
+                    let (of, rules, path) = match (known, &source.additional_properties, &rules.others) {
+                        (Some((of, rules)), ..) => (of, rules, below(place.path, name)),
+                        (None, Some(Others::Typed(of)), Some(rules)) => {
+                            (&**of, &**rules, format!("{}[{name}]", place.path))
+                        }
+                        _ => continue,
+                    };
+                    self.judge(of, rules, Place { path: &path, value, old, unchanged });
+                }
+            }
+            _ => {}
+        }
     }
-    match place.value {
-        Value::Array(items) => {
-            let Some(of) = &source.items else { return };
-            for (index, value) in items.iter().enumerate() {
-                let old = same_item(source, place.old, index, value);
-                check(of, programs, Place { path: &format!("{}[{index}]", place.path), value, old }, causes);
+
+    fn own(&mut self, source: &Source, rules: &Rules, place: Place<'_>) {
+        if rules.own.is_empty() || self.left.is_none() {
+            return;
+        }
+        let whole = place.path.is_empty() || source.embedded;
+        let own = seen(source, place.value, whole);
+        let old = place.old.map(|old| seen(source, old, whole));
+        for compiled in &rules.own {
+            let optional = compiled.rule.optional_old_self == Some(true);
+            let skipped = if compiled.transition { old.is_none() && !optional } else { place.unchanged };
+            if skipped {
+                continue;
+            }
+            let before = match (&old, optional) {
+                (Some(old), true) => Cel::some(old.clone()),
+                (Some(old), false) => old.clone(),
+                (None, _) => Cel::Optional(None),
+            };
+            self.rule(source, compiled, place, &[("self", own.clone()), ("oldSelf", before)]);
+            if self.left.is_none() {
+                return;
             }
         }
-        Value::Object(members) => {
-            for (name, value) in members {
-                let old = place.old.and_then(|old| old.get(name));
-                let (of, path) = match (source.properties.get(name.as_str()), &source.additional_properties) {
-                    (Some(of), _) => (of, below(place.path, name)),
-                    (None, Some(Others::Typed(of))) => (&**of, format!("{}[{name}]", place.path)),
-                    (None, _) => continue,
-                };
-                check(of, programs, Place { path: &path, value, old }, causes);
+    }
+
+    fn push(&mut self, path: &str, source: &Source, words: &str) {
+        let field = if path.is_empty() { "<nil>" } else { path }.to_owned();
+        let message = format!("Invalid value: {:?}: {words}", source.kind);
+        self.causes.push(Cause { reason: "FieldValueInvalid", message, field });
+    }
+
+    /// Takes a cost from the budget.
+    fn spend(&mut self, cost: u64) -> bool {
+        self.left = self.left.and_then(|left| left.checked_sub(cost));
+        self.left.is_some()
+    }
+
+    fn rule(&mut self, source: &Source, compiled: &Compiled, place: Place<'_>, variables: &[(&str, Cel)]) {
+        let rule = &compiled.rule;
+        let shown = if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() };
+        let program = match &compiled.program {
+            Ok(program) => program,
+            Err(words) => {
+                let words = format!("rule compile error: compilation failed: {words}");
+                return self.push(place.path, source, &words);
+            }
+        };
+        if self.left == Some(0) {
+            self.left = None;
+            return self.push(place.path, source, SPENT);
+        }
+        let outcome = program.run(variables, PER_RULE);
+        if !self.spend(outcome.cost) {
+            return self.push(place.path, source, SPENT);
+        }
+        match outcome.result {
+            Ok(Cel::Bool(true)) => {}
+            Ok(_) => self.broken(source, compiled, place, variables),
+            Err(Failure::TooExpensive) => {
+                let words = format!(
+                    "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: {shown}"
+                );
+                self.push(place.path, source, &words);
+                self.left = None;
+            }
+            Err(Failure::Error(words)) if words.starts_with("no such overload") => {
+                let words = format!(
+                    "'{words}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
+                );
+                self.push(place.path, source, &words);
+            }
+            Err(Failure::Error(words)) => {
+                self.push(place.path, source, &format!("{words} evaluating rule: {shown}"));
             }
         }
-        _ => {}
     }
-}
 
-/// The cause of a rule that does not hold.
-fn broken(
-    source: &Source,
-    programs: &Programs,
-    (rule, program): (&Rule, &Program),
-    place: Place<'_>,
-) -> Option<Cause> {
-    let transition = program.references().has_variable("oldSelf");
-    if transition && place.old.is_none() && !rule.optional_old_self {
-        return None;
+    fn broken(&mut self, source: &Source, compiled: &Compiled, place: Place<'_>, variables: &[(&str, Cel)]) {
+        let rule = &compiled.rule;
+        let field = if compiled.field.is_empty() {
+            place.path.to_owned()
+        } else {
+            below(place.path, &compiled.field)
+        };
+        let expressed = match &compiled.message {
+            Some(message) => match self.expressed(message, variables) {
+                Ok(words) => words,
+                Err(words) => {
+                    let words = format!("{words}{:?}", rule.message_expression);
+                    return self.push(&field, source, words.trim_end_matches("\"\""));
+                }
+            },
+            None => None,
+        };
+        let words = expressed.unwrap_or_else(|| match rule.message.as_str() {
+            "" => format!("failed rule: {}", rule.rule.trim()),
+            message => message.trim().to_owned(),
+        });
+        let field = if field.is_empty() { "<nil>".to_owned() } else { field };
+        self.causes.push(cause(rule, field, shown(place.value), &words));
     }
-    let mut context = Context::with_env(Arc::clone(&LANGUAGE));
-    cel_library::add(&mut context);
-    context.add_variable_from_value("self", to_cel(source, place.value, place.path.is_empty()));
-    if transition {
-        let old = place.old.map(|old| to_cel(source, old, place.path.is_empty()));
-        context.add_variable_from_value("oldSelf", old.unwrap_or(Cel::Null));
-    }
-    let field = match place.path {
-        "" if rule.field_path.is_empty() => "<nil>".to_owned(),
-        "" => rule.field_path.trim_start_matches('.').to_owned(),
-        path => format!("{path}{}", rule.field_path),
-    };
-    match program.execute(&context) {
-        Ok(Cel::Bool(true)) => None,
-        Ok(Cel::Bool(false)) => {
-            let words = words(rule, programs, &context);
-            Some(cause(rule, field, shown(place.value), &words))
+
+    /// The message an expression gives, if it gives a sound one.
+    ///
+    /// # Errors
+    /// The beginning of the words, where the budget is gone.
+    fn expressed(
+        &mut self,
+        message: &Expression,
+        variables: &[(&str, Cel)],
+    ) -> Result<Option<String>, &'static str> {
+        let outcome = message.run(variables, PER_RULE);
+        if !self.spend(outcome.cost) {
+            return Err(
+                "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run",
+            );
         }
-        Ok(_) => Some(cause(rule, field, format!("{:?}: ", source.kind), "rule is not a truth value")),
-        Err(error) => {
-            let words = format!("{} evaluating rule: {}", error_words(&error), rule.rule);
-            let message = format!("Invalid value: {:?}: {words}", source.kind);
-            Some(Cause { reason: "FieldValueInvalid", message, field })
-        }
-    }
-}
-
-/// The common errors in the words of the interpreter a real server has.
-fn error_words(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
-        ExecutionError::NoSuchKey(name) => format!("no such key: {name}"),
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::NoSuchOverload(_) => "no such overload".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn words(rule: &Rule, programs: &Programs, context: &Context<'_, '_>) -> String {
-    let expressed = programs.get(&rule.message_expression).and_then(|program| program.execute(context).ok());
-    match expressed {
-        Some(Cel::String(text)) if !text.trim().is_empty() && !text.contains('\n') => text.trim().to_owned(),
-        _ if !rule.message.is_empty() => rule.message.trim().to_owned(),
-        _ => format!("failed rule: {}", rule.rule.trim()),
+        Ok(match outcome.result {
+            Ok(Cel::Text(text)) => {
+                let text = text.trim();
+                let sound = !text.is_empty() && !text.contains('\n') && text.len() <= LONGEST;
+                sound.then(|| text.to_owned())
+            }
+            Err(Failure::TooExpensive) => {
+                self.left = None;
+                return Err(
+                    "no further validation rules will be run due to call cost exceeds limit for messageExpression: ",
+                );
+            }
+            _ => None,
+        })
     }
 }
 
@@ -191,86 +332,4 @@ fn cause(rule: &Rule, field: String, shown: String, words: &str) -> Cause {
         _ => ("FieldValueInvalid", format!("Invalid value: {shown}{words}")),
     };
     Cause { reason, message, field }
-}
-
-/// The value as the language sees it: only what the schema names, by names the language can read.
-fn to_cel(source: &Source, value: &Value, root: bool) -> Cel {
-    match value {
-        Value::Null => Cel::Null,
-        Value::Bool(value) => Cel::Bool(*value),
-        Value::Number(number) => match number.as_i64() {
-            Some(value) if source.kind != "number" => Cel::Int(value),
-            _ => Cel::Float(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => text_to_cel(source, text),
-        Value::Array(items) => {
-            let anything = Source::default();
-            let of = source.items.as_deref().unwrap_or(&anything);
-            Cel::List(Arc::new(items.iter().map(|item| to_cel(of, item, false)).collect()))
-        }
-        Value::Object(members) => {
-            let anything = Source::default();
-            let whole = root || source.embedded;
-            let entries = members.iter().filter_map(|(name, value)| {
-                let (of, key) = match (source.properties.get(name.as_str()), &source.additional_properties) {
-                    _ if whole && name == "metadata" => (&anything, name.clone()),
-                    (Some(of), _) => (of, escaped(name)),
-                    (None, Some(Others::Typed(of))) => (&**of, name.clone()),
-                    (None, Some(Others::Allowed(true))) => (&anything, name.clone()),
-                    (None, _) if whole && matches!(name.as_str(), "apiVersion" | "kind") => {
-                        (&anything, name.clone())
-                    }
-                    // Inside a value without a schema everything is seen.
-                    (None, _) if source.kind.is_empty() && source.properties.is_empty() => {
-                        (&anything, name.clone())
-                    }
-                    (None, _) => return None,
-                };
-                Some((Key::String(Arc::new(key)), to_cel(of, value, false)))
-            });
-            Cel::Map(Map { map: Arc::new(entries.collect()) })
-        }
-    }
-}
-
-fn text_to_cel(source: &Source, text: &str) -> Cel {
-    let as_text = || Cel::String(Arc::new(text.to_owned()));
-    match source.format.as_str() {
-        "date-time" | "datetime" => cel_library::timestamp(text).unwrap_or_else(as_text),
-        "date" => cel_library::timestamp(&format!("{text}T00:00:00Z")).unwrap_or_else(as_text),
-        "duration" => cel_library::duration(text).unwrap_or_else(as_text),
-        _ => as_text(),
-    }
-}
-
-/// Names that are words of the language, or that it could not read, are written otherwise.
-fn escaped(name: &str) -> String {
-    const WORDS: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    if WORDS.contains(&name) {
-        return format!("__{name}__");
-    }
-    let parts = name.replace("__", "__underscores__");
-    parts.replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
 }

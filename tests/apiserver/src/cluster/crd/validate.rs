@@ -121,7 +121,11 @@ impl<'a> Check<'a> {
         let at = |why: &str| format!("Invalid value: {text:?}: {path} in body {why}");
         match (source.max_length, source.min_length, &source.pattern) {
             (Some(most), _, _) if length > most => {
-                self.push("FieldValueTooLong", path, format!("Too long: may not be more than {most} bytes"));
+                self.push(
+                    "FieldValueTooLong",
+                    path,
+                    format!("Too long: may not be more than {most} byte{}", if most == 1 { "" } else { "s" }),
+                );
             }
             (_, Some(least), _) if length < least => {
                 self.push("FieldValueInvalid", path, at(&format!("should be at least {least} chars long")));

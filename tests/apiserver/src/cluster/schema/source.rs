@@ -74,7 +74,7 @@ pub(crate) struct Rule {
     pub(crate) message_expression: String,
     pub(crate) reason: String,
     pub(crate) field_path: String,
-    pub(crate) optional_old_self: bool,
+    pub(crate) optional_old_self: Option<bool>,
 }
 
 impl Source {

@@ -1,0 +1,70 @@
+//! Definitions: what their schemas must be, on the core.
+//!
+//! They answer the questions of `check.rs` and what it calls; `tests/judged/definitions_refused.rs` holds the words
+//! against a real server.
+use serde_json::{Value, json};
+
+use super::check;
+
+fn causes(root: &Value) -> Vec<String> {
+    let definition = json!({
+        "metadata": {"name": "widgets.example.com"}, "status": {"storedVersions": ["v1"]},
+        "spec": {"group": "example.com", "scope": "Namespaced", "conversion": {"strategy": "None"},
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": root}}]},
+    });
+    let causes = check::causes(&definition, None);
+    causes.into_iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
+}
+
+fn of_field(field: &Value) -> Vec<String> {
+    causes(&json!({"type": "object", "properties": {"f": field}}))
+}
+
+#[test]
+fn a_sound_schema_has_no_causes() {
+    let rule = json!([{"rule": "self.size() < 5 && self.all(a, a != 'x')"}]);
+    let field = json!({"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 5}, "x-kubernetes-validations": rule});
+    assert_eq!(of_field(&field), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_only_described_in_a_combination_is_not_structural() {
+    let told = causes(&json!({"type": "object", "allOf": [{"properties": {"a": {"minLength": 1}}}]}));
+    let path = "spec.validation.openAPIV3Schema";
+    let why = format!(
+        "{path}.properties[a]: Required value: because it is defined in {path}.allOf[0].properties[a]"
+    );
+    assert_eq!(told, [why]);
+}
+
+#[test]
+fn rules_are_refused_for_types_and_for_costs() {
+    let list = |rule: &str, most: u64| json!({"type": "array", "maxItems": most, "items": {"type": "string", "maxLength": 100}, "x-kubernetes-validations": [{"rule": rule}]});
+    let nested = "self.all(a, self.all(b, a == b || a.contains('x')))";
+    assert!(of_field(&list(nested, 10)).is_empty());
+    assert!(of_field(&list(nested, 10_000))[0].contains("estimated rule cost exceeds budget by factor of"));
+    assert!(of_field(&list("self == 'x'", 1))[0].contains("found no matching overload for '_==_'"));
+    assert!(of_field(&list("self.size()", 1))[0].contains("cel expression must evaluate to a bool"));
+}
+
+#[test]
+fn old_states_are_only_known_of_items_with_an_identity() {
+    let item =
+        json!({"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]});
+    let told = of_field(&json!({"type": "array", "maxItems": 5, "items": item}));
+    assert!(
+        told[0].contains("oldSelf cannot be used on the uncorrelatable portion of the schema within"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn names_and_scope_never_change() {
+    let old = json!({"spec": {"group": "a.b", "scope": "Cluster", "names": {"plural": "xs", "kind": "X"}}});
+    let new =
+        json!({"spec": {"group": "a.b", "scope": "Namespaced", "names": {"plural": "xs", "kind": "X"}}});
+    let causes = check::causes(&new, Some(&old));
+    let told = causes.iter().find(|cause| cause.message.contains("field is immutable"));
+    assert_eq!(told.map(|cause| cause.field.as_str()), Some("spec.scope"));
+}
