@@ -117,8 +117,21 @@ struct Serve {
 const ADMIN_PORT_TEXT: &str = "6444";
 const _: () = assert!(ADMIN_PORT == 6_444, "the text above is the library's number");
 
+/// Allows this program as many open files as it may have: a thousand watchers are a thousand connections.
+fn allow_many_connections() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // Where it may not be raised it stays as it is.
+        let _as_many_as_allowed =
+            setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    allow_many_connections();
     let done = match arguments.command {
         Some(Command::Fault(fault)) => fault.run(),
         None => arguments.serve.run(),

@@ -10,14 +10,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_informer-apiserver");
 
-struct Running {
+pub(crate) struct Running {
     child: Child,
-    addr: SocketAddr,
+    pub(crate) addr: SocketAddr,
     admin_port: String,
 }
 
 impl Running {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::of(Command::new(PROGRAM).args(["--admin-port", "0"]).args(arguments))
     }
 
@@ -41,7 +41,13 @@ impl Running {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn ended_by(mut self, signal: &str) -> bool {
+    /// The process of the server.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn ended_by(mut self, signal: &str) -> bool {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
         self.child.wait().unwrap().success()
@@ -68,7 +74,7 @@ fn the_command_says_where_it_is_and_writes_a_kubeconfig() {
 }
 
 /// One request; the answer, as far as it came.
-fn ask(addr: SocketAddr, line: &str, body: &str) -> std::io::Result<String> {
+pub(crate) fn ask(addr: SocketAddr, line: &str, body: &str) -> std::io::Result<String> {
     let mut socket = TcpStream::connect(addr)?;
     let length = body.len();
     let head = format!(

@@ -10,6 +10,7 @@ mod built_in;
 mod chaos;
 mod client;
 mod command;
+mod crowd;
 mod discovery;
 mod events;
 mod faults;
