@@ -57,6 +57,20 @@ fn compaction_and_the_end_of_watches_can_be_of_one_resource_only() {
 }
 
 #[test]
+fn as_many_versions_are_kept_as_were_asked_for() {
+    let server = server();
+    for number in 0..6 {
+        server.create(config_map(&format!("a-{number}"), "x")).unwrap();
+    }
+    let version = server.revision();
+    server.faults().keep_revisions(2);
+    let from = |version: u64| watch(&server, &format!("{MAPS}?watch=1&resourceVersion={version}"));
+    let mut kept = from(version - 2);
+    assert_eq!((kept.told().1, kept.told().1), ("a-4".to_owned(), "a-5".to_owned()));
+    assert_eq!(from(version - 4).event().unwrap().unwrap()["object"]["reason"], "Expired");
+}
+
+#[test]
 fn a_server_that_refuses_connections_comes_back_on_its_port() {
     let server = server();
     let mut stream = live(&server);
