@@ -135,6 +135,91 @@ fn kubectl_describes() {
     });
 }
 
+/// One object of each kind that `describe` knows how to tell.
+const ZOO: &str = r#"
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: set}, spec: {serviceName: s, replicas: 2, selector: {matchLabels: {app: s}},
+  template: {metadata: {labels: {app: s}}, spec: {containers: [{name: c, image: "i:1", resources: {requests: {cpu: 500m, memory: 64Mi}},
+    env: [{name: A, value: b}, {name: P, valueFrom: {fieldRef: {fieldPath: metadata.name}}}],
+    livenessProbe: {httpGet: {path: /, port: 80}}, volumeMounts: [{name: v, mountPath: /v}]}], volumes: [{name: v, emptyDir: {}}]}}}}
+---
+{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: daemon}, spec: {selector: {matchLabels: {app: d}},
+  template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: "i:1"}]}}}}
+---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: replicas}, spec: {selector: {matchLabels: {app: r}},
+  template: {metadata: {labels: {app: r}}, spec: {containers: [{name: c, image: "i:1"}]}}}}
+---
+{apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "i:1"}]}}}}
+---
+{apiVersion: batch/v1, kind: CronJob, metadata: {name: cron}, spec: {schedule: "*/5 * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "i:1"}]}}}}}}
+---
+{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: way}, spec: {tls: [{hosts: [example.org], secretName: t}], rules: [{host: example.org,
+  http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}
+---
+{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: wall}, spec: {podSelector: {matchLabels: {app: x}}, policyTypes: [Ingress],
+  ingress: [{from: [{podSelector: {}}, {ipBlock: {cidr: 10.1.0.0/16, except: [10.1.1.0/24]}}], ports: [{port: 80}]}]}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: budget}, spec: {minAvailable: 1, selector: {matchLabels: {app: x}}}}
+---
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: scaler}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web},
+  minReplicas: 2, maxReplicas: 5, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]}}
+---
+{apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [{type: Container, default: {cpu: 500m}, defaultRequest: {cpu: 100m}, max: {cpu: "1"}}]}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: "{ns}"}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /d}}}
+---
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: "{ns}"}, provisioner: example.org/p, parameters: {a: b}}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: "{ns}"}, value: 5}
+---
+{apiVersion: v1, kind: Endpoints, metadata: {name: ends}, subsets: [{addresses: [{ip: 10.1.0.1}], ports: [{port: 80}]}]}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: slice}, addressType: IPv4, endpoints: [{addresses: [10.1.0.1]}], ports: [{port: 80}]}
+---
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: lease}, spec: {holderIdentity: me, leaseDurationSeconds: 15}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: "{ns}", labels: {role: x}}, spec: {taints: [{key: k, value: v, effect: NoSchedule}]}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: bound}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r},
+  subjects: [{kind: User, name: u, apiGroup: rbac.authorization.k8s.io}]}
+---
+{apiVersion: v1, kind: ReplicationController, metadata: {name: old}, spec: {replicas: 1, template: {metadata: {labels: {app: o}}, spec: {containers: [{name: c, image: "i:1"}]}}}}
+"#;
+
+#[test]
+fn kubectl_describes_every_kind_it_knows() {
+    judge(|s| {
+        s.kubectl_reading("create -f -", ZOO);
+        for line in [
+            "describe statefulset set",
+            "describe daemonset daemon",
+            "describe replicaset replicas",
+            "describe job job",
+            "describe cronjob cron",
+            "describe ingress way",
+            "describe networkpolicy wall",
+            "describe pdb budget",
+            "describe hpa scaler",
+            "describe limitrange limits",
+            "describe pvc claim",
+            "describe pv {ns}",
+            "describe storageclass {ns}",
+            "describe priorityclass {ns}",
+            "describe endpoints ends",
+            "describe endpointslice slice",
+            "describe lease lease",
+            "describe node {ns}",
+            "describe rolebinding bound",
+            "describe rc old",
+            "describe clusterrole view",
+            "get all,ingress,networkpolicy,pdb,hpa,limits,pvc,endpoints,lease,rolebinding -o wide",
+        ] {
+            s.kubectl(line);
+        }
+    });
+}
+
 #[test]
 fn kubectl_waits_and_follows_rollouts() {
     judge(|s| {

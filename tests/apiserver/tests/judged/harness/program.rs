@@ -246,7 +246,9 @@ fn steady(line: &str) -> String {
     let text = replace(&text, r"(^|\s)([0-9]+[dhms])+(\s|$)", "$1<age>$3");
     let text =
         replace(&text, r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} [+-][0-9]{4}", "<date>");
+    let text = replace(&text, r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-][0-9]{4} UTC", "<date>");
     let text = replace(&text, r#"(resourceVersion"?: ?)"[0-9]+""#, "$1<version>");
+    let text = replace(&text, r"^(Resource Version:) +[0-9]+$", "$1  <version>");
     let text = replace(&text, r"^[EWI][0-9]{4} [0-9:.]+ +[0-9]+ [a-z_]+\.go:[0-9]+\]", "<klog>");
     let text = replace(&text, r"/tmp/[^ ]+", "<file>");
     let text = replace(&text, r"[0-9:]{8}\.[0-9]{9} \+0000", "<time>");
