@@ -117,9 +117,12 @@ fn merge_strategically(call: &Call<'_>, document: &mut Value, patch: &[u8]) -> R
         other => return Err(ApiError::bad_request(mistyped(&other, "map[string]interface {}"))),
     };
     let Some(schema) = call.kind.schema() else { return Err(ApiError::unknown_patch()) };
+    let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
     strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)?;
-    // The type of what is patched is known; here a patch cannot change it, and is not refused for it.
-    set_type(document, &call.kind.api_version(), &call.kind.kind);
+    // The type of what is patched is known (below an object it may be another, as of a scale); here a patch cannot
+    // change it, and is not refused for it.
+    set_type(document, &api_version, &kind);
     Ok(())
 }
 

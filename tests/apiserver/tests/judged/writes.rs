@@ -122,6 +122,52 @@ fn api_24_a_status_has_an_endpoint_of_its_own() {
 }
 
 #[test]
+fn api_24_a_scale_is_read_and_written_in_every_way() {
+    judge(|s| {
+        let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let spec = json!({"replicas": 1, "serviceName": "s", "selector": {"matchLabels": {"a": "b"}}, "template": template});
+        for (path, named) in [
+            ("/apis/apps/v1/namespaces/{ns}/deployments", json!({"matchLabels": {"a": "b"}})),
+            ("/apis/apps/v1/namespaces/{ns}/replicasets", json!({"matchLabels": {"a": "b"}})),
+            ("/apis/apps/v1/namespaces/{ns}/statefulsets", json!({"matchLabels": {"a": "b"}})),
+            ("/api/v1/namespaces/{ns}/replicationcontrollers", json!({"a": "b"})),
+        ] {
+            let mut spec = spec.clone();
+            spec["selector"] = named;
+            let body = json!({"metadata": {"name": "w"}, "spec": spec});
+            s.prepare(Request::new("POST", format!("{path}?fieldValidation=Ignore")).json(&body));
+            let scale = format!("{path}/w/scale");
+            let read = s.get(&scale).json();
+            s.patch("strategic-merge", &scale, &json!({"spec": {"replicas": 2}}));
+            s.patch("merge", &scale, &json!({"spec": {"replicas": 3}}));
+            s.patch("json", &scale, &json!([{"op": "replace", "path": "/spec/replicas", "value": 4}]));
+            s.apply(
+                format!("{scale}?fieldManager=me&force=true"),
+                &json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 5}}),
+            );
+            s.put(&scale, &read);
+            let mut free = read.clone();
+            free["metadata"].as_object_mut().expect("metadata").remove("resourceVersion");
+            s.put(format!("{scale}?dryRun=All"), &free);
+            s.put(&scale, &free);
+            s.patch("merge", &scale, &json!({"spec": {"replicas": -1}}));
+            s.patch("strategic-merge", &scale, &json!({"spec": {"replicas": null}}));
+            s.patch(
+                "strategic-merge",
+                &scale,
+                &json!({"metadata": {"labels": {"x": "y"}}, "spec": {"replicas": 7}}),
+            );
+            s.patch("strategic-merge", &scale, &json!({"kind": "Deployment", "spec": {"replicas": 8}}));
+            s.patch("merge", &scale, &json!({"kind": "Deployment"}));
+            s.patch("merge", &scale, &json!({"metadata": {"name": "other"}}));
+            s.patch("merge", &scale, &json!({"spec": {"replicas": "many"}}));
+            s.put(format!("{path}/none/scale"), &free);
+            s.get(format!("{path}/w"));
+        }
+    });
+}
+
+#[test]
 fn api_28_a_dry_run_changes_nothing() {
     judge(|s| {
         s.post(format!("{MAPS}?dryRun=All"), &json!({"metadata": {"name": "a"}}));
