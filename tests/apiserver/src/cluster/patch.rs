@@ -39,9 +39,7 @@ impl Cluster {
         patch: &[u8],
     ) -> Result<Written, ApiError> {
         let old = self.get(call.kind, call.namespace, call.name)?;
-        let document = patched(call, kind, old.decode_as(call.kind), patch)?;
-        check_type(call, &document)?;
-        let (mut document, warnings) = field_validation::take_patched(call, kind, patch, document)?;
+        let (mut document, warnings) = taken(call, kind, old.decode_as(call.kind), patch)?;
         self.check_patched(call, &old, &mut document)?;
         Ok(Written { warnings, ..self.store_update(call, &old, document, None)? })
     }
@@ -60,6 +58,21 @@ fn check_type(call: &Call<'_>, document: &Value) -> Result<(), ApiError> {
     );
     let nothing = Named { group: "", kind: "", name: "" };
     Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &document.to_string(), &why)]))
+}
+
+/// What a patch makes of a document of the call's kind, and the warnings of it.
+///
+/// # Errors
+/// 400 for a patch that cannot be read, 422 for one that cannot be applied or makes something else of the document.
+pub(super) fn taken(
+    call: &Call<'_>,
+    kind: PatchKind,
+    document: Value,
+    patch: &[u8],
+) -> Result<field_validation::Taken, ApiError> {
+    let document = patched(call, kind, document, patch)?;
+    check_type(call, &document)?;
+    field_validation::take_patched(call, kind, patch, document)
 }
 
 /// The document after a patch.
@@ -117,12 +130,9 @@ fn merge_strategically(call: &Call<'_>, document: &mut Value, patch: &[u8]) -> R
         other => return Err(ApiError::bad_request(mistyped(&other, "map[string]interface {}"))),
     };
     let Some(schema) = call.kind.schema() else { return Err(ApiError::unknown_patch()) };
-    let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
     strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)?;
-    // The type of what is patched is known (below an object it may be another, as of a scale); here a patch cannot
-    // change it, and is not refused for it.
-    set_type(document, &api_version, &kind);
+    // The type of what is patched is known; here a patch cannot change it, and is not refused for it.
+    set_type(document, &call.kind.api_version(), &call.kind.kind);
     Ok(())
 }
 

@@ -151,6 +151,7 @@ fn api_24_a_scale_is_read_and_written_in_every_way() {
             s.put(format!("{scale}?dryRun=All"), &free);
             s.put(&scale, &free);
             s.patch("merge", &scale, &json!({"spec": {"replicas": -1}}));
+            s.get(format!("{path}/w"));
             s.patch("strategic-merge", &scale, &json!({"spec": {"replicas": null}}));
             s.patch(
                 "strategic-merge",
@@ -162,7 +163,6 @@ fn api_24_a_scale_is_read_and_written_in_every_way() {
             s.patch("merge", &scale, &json!({"metadata": {"name": "other"}}));
             s.patch("merge", &scale, &json!({"spec": {"replicas": "many"}}));
             s.put(format!("{path}/none/scale"), &free);
-            s.get(format!("{path}/w"));
         }
     });
 }

@@ -3,9 +3,12 @@
 //! Answers with `Scale` of autoscaling/v1, made of the object; a write changes one number in it.
 //! 1. Where the numbers stand is data (`ScalePaths`): the same for all built-ins, told by the definition for custom kinds.
 //! 2. A write is an update of the object, so its generation rises and its watchers are told.
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use super::super::kind::Kind;
+use super::super::field_validation;
+use super::super::kind::{Kind, ResourceId};
 use super::super::label_selector;
 use super::super::object::{Object, member};
 use super::super::patch::{self, PatchKind};
@@ -52,6 +55,11 @@ impl Cluster {
     /// 400 for another body, 404, 409, 422 for a negative number.
     pub(crate) fn update_scale(&mut self, call: &Call<'_>, body: &Value) -> Result<Value, ApiError> {
         SCALE.check(body)?;
+        let (body, _) = field_validation::take_value(&form_of(call.kind), body.clone(), call.validation)?;
+        self.write_scale(call, &body)
+    }
+
+    fn write_scale(&mut self, call: &Call<'_>, body: &Value) -> Result<Value, ApiError> {
         if member(body, "name") != call.name {
             return Err(misnamed(member(body, "name"), call.name));
         }
@@ -118,9 +126,17 @@ impl Cluster {
             // A number that is not there yet can still be patched in.
             if error.code() == 500 { Ok(json!({"metadata": {"name": call.name}})) } else { Err(error) }
         })?;
-        let patched = patch::patched(call, kind, scale, patch)?;
-        self.update_scale(call, &patched)
+        let form = Arc::new(form_of(call.kind));
+        let (patched, _) = patch::taken(&Call { kind: &form, ..call.clone() }, kind, scale, patch)?;
+        self.write_scale(call, &patched)
     }
+}
+
+/// The scale of a kind as a kind itself: what its bodies and patches are read as.
+fn form_of(kind: &Kind) -> Kind {
+    let resource = ResourceId::new("autoscaling", "scales");
+    let (version, name) = ("v1".to_owned(), SCALE.kind.to_owned());
+    Kind { resource, version, kind: name, custom: false, definition: None, ..kind.clone() }
 }
 
 fn negative(call: &Call<'_>, replicas: i64) -> ApiError {
