@@ -56,7 +56,7 @@ impl Patterns {
             cluster_ip: pattern(r"\b10\.0\.0\.\d{1,3}\b"),
             address: pattern(r"(https?://)?127\.0\.0\.1:\d+"),
             hash: pattern(r"hash=[0-9A-Za-z]+"),
-            number: pattern(r"[0-9]{3,}"),
+            number: pattern(r"(RFC )?[0-9]{3,}"),
             too_large: pattern(r"resource version: \d+, current: \d+"),
             too_old: pattern(r"(old resource version: .*) \(\d+\)"),
         }
@@ -230,6 +230,7 @@ impl Names {
         let text = patterns.too_large.replace_all(text, "resource version: <n>, current: <m>");
         let text = patterns.too_old.replace_all(&text, "$1 (<m>)");
         let known = |found: &Captures<'_>| {
+            // The 1123 of an RFC is a version only by its digits; with these before it, it does not parse.
             let at = found[0].parse().ok().and_then(|version: u64| self.versions.get(&version));
             at.map_or_else(|| found[0].to_owned(), |at| format!("<{at}>"))
         };
