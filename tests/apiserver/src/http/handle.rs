@@ -243,15 +243,12 @@ async fn resource_request(
 ) -> Result<HttpResponse, ApiError> {
     let verb = target.verb(request.method().as_str(), &query);
     let resource = ResourceId::new(&target.group, &target.plural);
-    match world.with(|inner| inner.faults.refuse(verb, &resource)) {
-        Some(Refused::Denied) => {
+    if let Some(refused) = world.with(|inner| inner.faults.refuse(verb, &resource)) {
+        let Refused::With(error, plain) = refused else {
             return Err(auth::forbidden(&user, &auth::wish(&target, verb, &query), ""));
-        }
-        Some(Refused::With(error, plain)) => {
-            let encoding = accept::of_status(header(request, &ACCEPT));
-            return Ok(respond::refusal(&error, plain, encoding));
-        }
-        None => {}
+        };
+        let encoding = accept::of_status(header(request, &ACCEPT));
+        return Ok(respond::refusal(&error, plain, encoding));
     }
     let kind = served_kind(world, &target, verb)?;
     let upgrade = verb == "watch" && websocket::is_asked(request.headers());
