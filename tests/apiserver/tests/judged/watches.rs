@@ -57,7 +57,9 @@ fn api_14_bookmarks_come_before_the_end_of_a_watch() {
         s.post(MAPS, &map("c", "x"));
         let told = bookmarked.events_until(s, "BOOKMARK");
         s.note("after what they cover", told.len());
-        bookmarked.end(s);
+        // Another may follow in the last second, by the phase of a timer that nobody sees.
+        let rest = bookmarked.rest_unrecorded();
+        s.note("then only bookmarks", rest.iter().all(|event| event["type"] == "BOOKMARK"));
         plain.end(s);
     });
 }

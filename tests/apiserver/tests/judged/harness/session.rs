@@ -330,6 +330,15 @@ impl Watch {
         while self.event(session, EVENT_LIMIT).is_some() {}
     }
 
+    /// Reads to the end of the stream; what came is the script's own business.
+    pub(crate) fn rest_unrecorded(mut self) -> Vec<Value> {
+        let mut events = Vec::new();
+        while let Some(Ok(Some(line))) = self.incoming.as_mut().map(|incoming| incoming.line(EVENT_LIMIT)) {
+            events.push(serde_json::from_slice(&line).unwrap_or_default());
+        }
+        events
+    }
+
     fn event(&mut self, session: &mut Session, limit: Duration) -> Option<Value> {
         let incoming = self.incoming.as_mut()?;
         let framed = language::is_protobuf(&incoming.head);
