@@ -12,7 +12,7 @@ mod write;
 
 use serde_json::Value;
 
-pub(crate) use write::encode;
+pub(crate) use write::{encode, encode_v3};
 
 /// # Errors
 /// The words of Go's parser on text that is no YAML, as far as ours tells what is wrong.

@@ -4,6 +4,8 @@
 //	go run ./tables > ../apiserver/src/protobuf/messages.txt
 //	go run ./tables fixtures > ../apiserver/src/protobuf/fixtures.txt
 //	go run ./tables yaml > ../apiserver/src/yaml/fixtures.txt
+//	go run ./tables v2 > ../apiserver/src/cluster/openapi/protobuf/v2.txt
+//	go run ./tables v3 > ../apiserver/src/cluster/openapi/protobuf/v3.txt
 //
 // It reads the Go types, because only they hold both halves: the field numbers (tag `protobuf`) and the JSON shape (tag
 // `json`). The table's own header says how a line reads. Lists are left out (all are alike), and so are alpha and
@@ -141,9 +143,15 @@ func (t *tables) fields(out *bufio.Writer, of reflect.Type) {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "yaml" {
-		values()
-		return
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "yaml":
+			values()
+			return
+		case "v2", "v3":
+			openapi(os.Args[1])
+			return
+		}
 	}
 	known := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

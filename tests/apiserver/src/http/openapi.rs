@@ -2,12 +2,13 @@
 //!
 //! Answers: is this document new to the client, and in which form may it be told? What it says is made in the core.
 //! 1. An address with the current hash may be cached for a year; one with an old hash is sent to the current one.
-//! 2. Only JSON is spoken: a client that takes nothing but protobuf gets 406.
+//! 2. JSON and protobuf are spoken; protobuf has an old name too, which is answered under the new one.
 use actix_web::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY,
 };
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 
+use super::ranges::ranges;
 use super::respond;
 use crate::cluster::openapi;
 use crate::cluster::options::{Query, value};
@@ -15,15 +16,36 @@ use crate::world::World;
 
 const YEAR_SECONDS: i64 = 365 * 24 * 60 * 60;
 
-fn accepts_json(request: &HttpRequest) -> bool {
-    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let fits = |range: &str| {
-        matches!(
-            range.split(';').next().unwrap_or_default().trim(),
-            "" | "*/*" | "application/*" | "application/json"
-        )
-    };
-    accept.split(',').any(fits)
+/// The language of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Json,
+    Protobuf,
+}
+
+impl Language {
+    /// The first that a range takes; `version` is that of OpenAPI.
+    fn of(request: &HttpRequest, version: &str) -> Option<Self> {
+        let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        let accept = accept.filter(|accept| !accept.is_empty()).unwrap_or("*/*");
+        let [new, old] = ['.', '@'].map(|sign| media_type(version, sign));
+        ranges(accept).into_iter().find_map(|range| {
+            let protobuf = || (range.takes(&new) || range.takes(&old)).then_some(Self::Protobuf);
+            range.takes("application/json").then_some(Self::Json).or_else(protobuf)
+        })
+    }
+
+    fn head(self, code: u16, version: &str) -> HttpResponseBuilder {
+        let mut head = respond::head(code);
+        if self == Self::Protobuf {
+            head.insert_header((CONTENT_TYPE, media_type(version, '.')));
+        }
+        head
+    }
+}
+
+fn media_type(version: &str, sign: char) -> String {
+    format!("application/com.github.proto-openapi.spec.{version}{sign}v1.0+protobuf")
 }
 
 /// Answers a GET below `/openapi/v3`; `name` is what follows, empty for the index.
@@ -38,9 +60,7 @@ pub(super) fn v3(request: &HttpRequest, world: &World, name: &str, query: &Query
     let Some(document) = openapi::document(&registry, name) else {
         return respond::head(404).finish();
     };
-    if !accepts_json(request) {
-        return refused(&["Accept"]);
-    }
+    let Some(language) = Language::of(request, "v3") else { return refused(&["Accept"]) };
     let tag = format!("\"{}\"", document.hash);
     let (asked, known) = (value(query, "hash"), request.headers().get(IF_NONE_MATCH));
     let code = match () {
@@ -48,7 +68,7 @@ pub(super) fn v3(request: &HttpRequest, world: &World, name: &str, query: &Query
         () if known.and_then(|known| known.to_str().ok()) == Some(&tag) => 304,
         () => 200,
     };
-    let mut answer = respond::head(code);
+    let mut answer = language.head(code, "v3");
     answer.insert_header((ETAG, tag)).insert_header((VARY, "Accept"));
     match code {
         301 => {
@@ -62,7 +82,13 @@ pub(super) fn v3(request: &HttpRequest, world: &World, name: &str, query: &Query
                 answer.insert_header((CACHE_CONTROL, "public, immutable"));
                 answer.insert_header((EXPIRES, expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
             }
-            answer.body(document.body)
+            answer.body(match language {
+                Language::Json => document.body,
+                Language::Protobuf => {
+                    let document = serde_json::from_slice(&document.body).expect("a document is JSON");
+                    openapi::protobuf::v3(&document)
+                }
+            })
         }
     }
 }
@@ -79,9 +105,16 @@ fn refused(vary: &[&'static str]) -> HttpResponse {
 
 /// Answers a GET of `/openapi/v2`.
 pub(super) fn v2(request: &HttpRequest, world: &World) -> HttpResponse {
-    if !accepts_json(request) {
-        return refused(&["Accept-Encoding", "Accept"]);
-    }
+    let vary = ["Accept-Encoding", "Accept"];
+    let Some(language) = Language::of(request, "v2") else { return refused(&vary) };
     let registry = world.with(|inner| inner.cluster.registry.clone());
-    respond::head(200).insert_header((VARY, "Accept")).body(openapi::v2(&registry).to_string())
+    let document = openapi::v2(&registry);
+    let mut answer = language.head(200, "v2");
+    vary.iter().for_each(|name| {
+        answer.append_header((VARY, *name));
+    });
+    match language {
+        Language::Json => answer.body(document.to_string()),
+        Language::Protobuf => answer.body(openapi::protobuf::v2(&document)),
+    }
 }

@@ -16,7 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod values;
-mod wire;
+pub(crate) mod wire;
 
 use serde_json::Value;
 

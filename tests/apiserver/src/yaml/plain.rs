@@ -3,16 +3,20 @@
 //! Answers: does this text mean itself? The rules are those of Go's YAML, which quotes what its own parser resolves.
 //! 1. A text that only looks like a number in base 60 is quoted too.
 
+use super::write::Version;
+
 /// The words that are no texts.
 const WORDS: &[&str] = &[
-    "", "~", "null", "Null", "NULL", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON",
-    "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", ".nan", ".NaN", ".NAN",
-    ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
+    "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", ".nan", ".NaN",
+    ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
 ];
+/// Those that the second version of Go's YAML alone reads so.
+const OLD_WORDS: &[&str] =
+    &["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF"];
 
 /// Whether a parser reads this text, without quotes, as text.
-pub(super) fn is_text(text: &str) -> bool {
-    if WORDS.contains(&text) {
+pub(super) fn is_text(text: &str, version: Version) -> bool {
+    if WORDS.contains(&text) || (version == Version::Second && OLD_WORDS.contains(&text)) {
         return false;
     }
     match text.as_bytes()[0] {
@@ -135,11 +139,11 @@ fn is_time_of_day(text: &str) -> Option<bool> {
 fn what_go_reads_as_something_else_is_no_text() {
     let texts = "a 1.2.3 v1 0x +1x 1:99 e1 12e _1 2026-13-01 2026-02-30 - + . .. 1e999 nope Y1 0b2 10.0.0.1 99999999999999999999x";
     for text in texts.split(' ') {
-        assert!(is_text(text), "{text}");
+        assert!(is_text(text, Version::Second), "{text}");
     }
     let others = "1 -1 +1 0x1f 0b11 0o17 017 1_000 1.5 .5 1. 1e3 -1.5E-3 08 12:30 1:30:00.5 2026-01-02 2026-1-2T3:4:5Z \
         2026-01-02T03:04:05.123456Z 2026-01-02T03:04:05+02:00 y No TRUE off ~ null .inf -.INF 99999999999999999999";
     for text in others.split_whitespace().chain(["", "2026-01-02 03:04:05"]) {
-        assert!(!is_text(text), "{text}");
+        assert!(!is_text(text, Version::Second), "{text}");
     }
 }

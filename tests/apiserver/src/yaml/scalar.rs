@@ -3,6 +3,7 @@
 //! Answers: in which style does Go's YAML write this text? It follows from the characters, and from whether it is a key.
 //! 1. A bare text reads back as that text; what cannot stand bare is quoted once, what no quote bears is escaped.
 use super::plain;
+use super::write::Version;
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +81,14 @@ fn look(text: &str) -> Found {
 }
 
 /// The style of a text that stands as a key or as a value.
-pub(super) fn style(text: &str, key: bool) -> Style {
+pub(super) fn style(text: &str, key: bool, version: Version) -> Style {
     let found = look(text);
     let escaped = found.special || found.space_before_break;
     if text.contains('\n') {
         let literal = !(escaped || found.ends_with_space || key);
         return if literal { Style::Literal } else { Style::Double };
     }
-    if !plain::is_text(text) || (key && found.breaks) {
+    if !plain::is_text(text, version) || (key && found.breaks) {
         return Style::Double;
     }
     let bare = !(escaped || found.indicators || found.breaks || found.edged || found.space_after_break);

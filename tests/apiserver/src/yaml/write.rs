@@ -3,7 +3,9 @@
 //! Answers: which text does a client get that asks for `application/yaml`? `scalar.rs` says how a text is quoted.
 //! 1. Two blanks indent a mapping, a list in a mapping is not indented, keys are sorted (`order.rs`).
 //! 2. A line that is longer than 80 characters is broken at its next single blank.
-//! 3. What is written reads back as the value it was written from.
+//! 3. The third version of Go's YAML, in which OpenAPI's messages hold what they have no field for, indents by four,
+//!    lists too, breaks no line and keeps the order of keys.
+//! 4. What is written reads back as the value it was written from.
 use serde_json::{Number, Value};
 
 use super::order::sorted;
@@ -11,18 +13,33 @@ use super::scalar::{Style, is_break, is_multiline, is_printable, style};
 
 /// A line that is longer is broken at the next blank.
 const WIDTH: usize = 80;
-const INDENT: usize = 2;
 /// A longer key is announced by a question mark.
 const SIMPLE_KEY: usize = 128;
 
 /// The text of a value, with a newline at its end.
 pub(crate) fn encode(value: &Value) -> String {
-    let mut writer = Writer { whitespace: true, indented: true, ..Writer::default() };
-    writer.value(value, Place { indent: None, in_mapping: false });
+    written(value, Version::Second)
+}
+
+/// The same in the style of the third version of Go's YAML.
+pub(crate) fn encode_v3(value: &Value) -> String {
+    written(value, Version::Third)
+}
+
+fn written(value: &Value, version: Version) -> String {
+    let mut writer = Writer { out: String::new(), column: 0, whitespace: true, indented: true, version };
+    writer.value(value, Place { indent: None, parent: Parent::Root });
     if writer.column > 0 {
         writer.end_line();
     }
     writer.out
+}
+
+/// Whose style it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Second,
+    Third,
 }
 
 /// Where a value stands.
@@ -30,17 +47,42 @@ pub(crate) fn encode(value: &Value) -> String {
 struct Place {
     /// The indentation of what is around it; none at the root.
     indent: Option<usize>,
-    in_mapping: bool,
+    parent: Parent,
 }
 
-impl Place {
-    fn deeper(self) -> usize {
-        self.indent.map_or(0, |indent| indent + INDENT)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parent {
+    Root,
+    Mapping,
+    List,
+}
+
+impl Version {
+    fn unit(self) -> usize {
+        match self {
+            Self::Second => 2,
+            Self::Third => 4,
+        }
+    }
+
+    /// How far what stands at this place is indented.
+    fn indent(self, place: Place) -> usize {
+        let Some(indent) = place.indent else { return 0 };
+        match (self, place.parent) {
+            (Self::Third, Parent::List) | (Self::Second, _) => indent + 2,
+            (Self::Third, _) => (indent / 4 + 1) * 4,
+        }
+    }
+
+    /// How far the lines of a text at this place are indented.
+    fn text_indent(self, place: Place) -> usize {
+        if place.indent.is_none() { self.unit() } else { self.indent(place) }
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Writer {
+    version: Version,
     out: String,
     /// How many characters the line has.
     column: usize,
@@ -95,27 +137,26 @@ impl Writer {
             Value::Null => self.bare("null"),
             Value::Bool(flag) => self.bare(if *flag { "true" } else { "false" }),
             Value::Number(number) => self.bare(&told(number)),
-            Value::String(text) => {
-                self.text(text, place.indent.map_or(INDENT, |indent| indent + INDENT), false)
-            }
+            Value::String(text) => self.text(text, self.version.text_indent(place), false),
             Value::Array(items) if items.is_empty() => self.sign("[]", true, false),
             Value::Object(members) if members.is_empty() => self.sign("{}", true, false),
             Value::Array(items) => {
-                let indentless = place.in_mapping && !self.indented;
-                let indent = if indentless { place.indent.unwrap_or_default() } else { place.deeper() };
+                let flat = self.version == Version::Second && place.parent == Parent::Mapping;
+                let flat = flat && !self.indented;
+                let indent = if flat { place.indent.unwrap_or_default() } else { self.version.indent(place) };
                 for item in items {
                     self.indent(indent);
                     self.sign("-", true, true);
-                    self.value(item, Place { indent: Some(indent), in_mapping: false });
+                    self.value(item, Place { indent: Some(indent), parent: Parent::List });
                 }
             }
             Value::Object(members) => {
-                let (indent, entries) =
-                    (place.deeper(), members.iter().map(|(key, value)| (key.as_str(), value)));
-                for (key, value) in sorted(entries.collect()) {
+                let indent = self.version.indent(place);
+                let entries = members.iter().map(|(key, value)| (key.as_str(), value)).collect();
+                for (key, value) in if self.version == Version::Second { sorted(entries) } else { entries } {
                     self.indent(indent);
                     self.key(key, indent);
-                    self.value(value, Place { indent: Some(indent), in_mapping: true });
+                    self.value(value, Place { indent: Some(indent), parent: Parent::Mapping });
                 }
             }
         }
@@ -123,11 +164,11 @@ impl Writer {
 
     fn key(&mut self, key: &str, indent: usize) {
         if key.len() <= SIMPLE_KEY && !is_multiline(key) {
-            self.text(key, indent + INDENT, true);
+            self.text(key, indent + self.version.unit(), true);
             return self.sign(":", false, false);
         }
         self.sign("?", true, true);
-        self.text(key, indent + INDENT, false);
+        self.text(key, indent + self.version.unit(), false);
         self.indent(indent);
         self.sign(":", true, true);
     }
@@ -137,8 +178,8 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str, indent: usize, key: bool) {
-        let chosen = style(text, key);
-        let folds = !key;
+        let chosen = style(text, key, self.version);
+        let folds = !key && self.version == Version::Second;
         match chosen {
             Style::Plain => {
                 if !self.whitespace {
@@ -223,7 +264,7 @@ impl Writer {
     fn lines(&mut self, text: &str, indent: usize) {
         self.sign("|", true, false);
         if text.starts_with(|c| c == ' ' || is_break(c)) {
-            self.sign("2", false, false);
+            self.sign(if self.version == Version::Second { "2" } else { "4" }, false, false);
         }
         let mut last = text.chars().rev();
         match (last.next().is_some_and(is_break), last.next()) {

@@ -43,7 +43,7 @@ fn api_40_a_definition_has_its_document_and_leaves_validation_to_the_server() {
 }
 
 #[test]
-fn api_40_the_older_form_is_told_as_json() {
+fn api_40_the_older_form_is_told_as_json_and_as_protobuf() {
     let server = server();
     let document = get(&server, "/openapi/v2").json();
     assert_eq!(document["swagger"], "2.0");
@@ -52,6 +52,8 @@ fn api_40_the_older_form_is_told_as_json() {
     let path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}";
     let patch = &document["paths"][path]["patch"];
     assert_eq!(patch["parameters"][0]["in"], "body");
-    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    assert_eq!(request(&server, "GET", "/openapi/v2", &[("Accept", protobuf)], "").code, 406);
+    let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    let told = request(&server, "GET", "/openapi/v2", &[("Accept", protobuf)], "");
+    assert_eq!((told.code, told.header("content-type")), (200, Some(protobuf)));
+    assert!(told.body.starts_with(b"\n\x032.0\x12"), "a version and then the info");
 }

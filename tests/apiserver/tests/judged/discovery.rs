@@ -118,6 +118,35 @@ fn api_40_the_document_of_a_group() {
 }
 
 #[test]
+fn api_40_documents_may_be_protobuf() {
+    judge(|s| {
+        let media = |version: &str, sign: &str| {
+            format!("application/com.github.proto-openapi.spec.{version}{sign}v1.0+protobuf")
+        };
+        let (new, old) = (media("v3", "."), media("v3", "@"));
+        for path in
+            ["api", "api/v1", "apis/apps/v1", "apis/apiextensions.k8s.io/v1", "apis/batch/v1", "version"]
+        {
+            s.send(Request::new("GET", format!("/openapi/v3/{path}")).header("Accept", &new));
+        }
+        for accept in [
+            old.clone(),
+            format!("application/json;q=0.5,{new}"),
+            format!("{old},application/json"),
+            format!("{new};q=0.1,*/*"),
+            "application/*".to_owned(),
+            media("v2", "."),
+        ] {
+            s.send(Request::new("GET", "/openapi/v3/apis/policy/v1").header("Accept", &accept));
+        }
+        for accept in [media("v2", "."), media("v2", "@"), "*/*".to_owned()] {
+            let answer = s.prepare(Request::new("GET", "/openapi/v2").header("Accept", &accept));
+            s.note(&accept, answer.head.header("content-type").unwrap_or_default());
+        }
+    });
+}
+
+#[test]
 fn api_43_health_for_scripts() {
     judge(|s| {
         for path in [

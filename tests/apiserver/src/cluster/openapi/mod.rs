@@ -5,8 +5,9 @@
 //! 1. A document's name in the index carries a hash that changes when the document does.
 //! 2. Built-in documents are unpacked when they are asked for and not kept.
 //!
-//! Next: `custom.rs` writes the documents of custom groups, `v2.rs` folds all into the older form.
+//! Next: `custom.rs` writes the documents of custom groups, `protobuf.rs` tells all in the other language, `v2.rs` folds all into the older form.
 mod custom;
+pub(crate) mod protobuf;
 mod v2;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! `/openapi/v2`: all documents folded into one of the older form, for clients that know no other.
 //!
-//! Answers: what is the same in Swagger 2.0? The JSON form only; the protobuf form is not told.
+//! Answers: what is the same in Swagger 2.0? `protobuf.rs` tells it in the other language.
 //! 1. A schema of version 3 becomes a definition: references change their prefix, what version 2 cannot say is dropped.
 //!
 //! Real servers fold equal parameters into shared ones; here each operation carries its own.
