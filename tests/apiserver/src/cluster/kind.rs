@@ -64,6 +64,8 @@ pub(crate) enum GenerationRule {
     Absent,
     /// On a change of `spec`.
     Spec,
+    /// On a change of `spec`; a new object has none.
+    SpecOnceChanged,
     /// On a change of `spec` or of the annotations.
     SpecAndAnnotations,
     /// On a change of anything but `metadata` and, if there is a status subresource, `status`.

@@ -52,6 +52,7 @@ pub(crate) mod subresource;
 pub(crate) mod table;
 mod token;
 mod validation;
+mod warnings;
 pub(crate) mod watch;
 pub(crate) mod write;
 

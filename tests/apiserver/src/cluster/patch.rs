@@ -14,6 +14,7 @@ use super::object::set_type;
 use super::status::{ApiError, Cause, Named};
 use super::store::{Call, Cluster};
 use super::strategic::{self, StrategicError};
+use super::warnings;
 use super::write::Written;
 
 /// A real server does not say which operation failed.
@@ -39,9 +40,10 @@ impl Cluster {
         patch: &[u8],
     ) -> Result<Written, ApiError> {
         let old = self.get(call.kind, call.namespace, call.name)?;
-        let (mut document, warnings) = taken(call, kind, old.decode_as(call.kind), patch)?;
+        let (mut document, mut warnings) = taken(call, kind, old.decode_as(call.kind), patch)?;
         self.check_patched(call, &old, &mut document)?;
-        Ok(Written { warnings, ..self.store_update(call, &old, document, None)? })
+        warnings.extend(warnings::take_repeated_owners(&mut document, true));
+        self.store_update(call, &old, document, None).map(|written| written.after(warnings))
     }
 }
 

@@ -133,7 +133,7 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     metadata.insert("creationTimestamp".into(), json!(timestamp(call.now)));
     metadata.remove("deletionTimestamp");
     metadata.remove("deletionGracePeriodSeconds");
-    if kind.rules.generation != GenerationRule::Absent {
+    if !matches!(kind.rules.generation, GenerationRule::Absent | GenerationRule::SpecOnceChanged) {
         metadata.insert("generation".into(), json!(1));
     }
     let quality = body.pointer("/status/qosClass").cloned();
@@ -256,7 +256,7 @@ impl GenerationRule {
 fn raises_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
     match kind.rules.generation {
         GenerationRule::Absent => false,
-        GenerationRule::Spec => old.get("spec") != new.get("spec"),
+        GenerationRule::Spec | GenerationRule::SpecOnceChanged => old.get("spec") != new.get("spec"),
         GenerationRule::SpecAndAnnotations => {
             let notes = |value: &Value| value.pointer("/metadata/annotations").cloned();
             old.get("spec") != new.get("spec") || notes(old) != notes(new)

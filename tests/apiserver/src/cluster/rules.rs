@@ -87,7 +87,13 @@ fn other(plural: &str) -> Rules {
         "ipaddresses" => Rules { name: NameRule::PathSegment, ..RULES },
         "customresourcedefinitions" => CONDITIONAL_COUNTED,
         "apiservices" | "csistoragecapacities" => CONDITIONAL,
-        "csidrivers" | "csinodes" | "volumeattachments" => {
+        "csidrivers" => Rules {
+            delete_answers_object: true,
+            status_metadata: &[],
+            generation: GenerationRule::SpecOnceChanged,
+            ..CONDITIONAL
+        },
+        "csinodes" | "volumeattachments" => {
             Rules { delete_answers_object: true, status_metadata: &[], ..CONDITIONAL }
         }
         "storageclasses" | "volumeattributesclasses" | "resourceclaimtemplates" => ANSWERED,

@@ -92,8 +92,7 @@ impl Cluster {
         if member(&object, "name") != call.name {
             return Err(misnamed(member(&object, "name"), call.name));
         }
-        let object = self.create_owned(call, object, Some(Owners::of_new(managed)))?;
-        Ok(Written { object, created: true, warnings: Vec::new() })
+        self.create_owned(call, object, Some(Owners::of_new(managed)))
     }
 
     /// The checks that an update makes of a body, made of an object that a patch has led to.

@@ -18,6 +18,7 @@ use super::owners::Owners;
 use super::prepare;
 use super::status::{ApiError, Cause};
 use super::store::{Call, Cluster};
+use super::warnings;
 
 /// How often a generated name is drawn before the server gives up.
 const NAME_DRAWS: usize = 8;
@@ -35,13 +36,30 @@ pub(crate) struct Written {
     pub(crate) warnings: Vec<String>,
 }
 
+impl Written {
+    /// The same answer with other warnings before its own.
+    pub(super) fn after(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.warnings.splice(0..0, warnings);
+        self
+    }
+}
+
 impl Cluster {
     /// Stores a new object.
     ///
     /// # Errors
     /// 400, 403, 404 (namespace), 409, 422 and 500 as the API gives them.
     pub(crate) fn create(&mut self, call: &Call<'_>, body: Value) -> Result<Arc<Object>, ApiError> {
-        self.create_owned(call, body, None)
+        self.create_warned(call, body).map(|written| written.object)
+    }
+
+    /// The same, with what the client is warned of.
+    ///
+    /// # Errors
+    /// Those of `create`.
+    pub(crate) fn create_warned(&mut self, call: &Call<'_>, mut body: Value) -> Result<Written, ApiError> {
+        let repeated = warnings::take_repeated_owners(&mut body, false);
+        self.create_owned(call, body, None).map(|written| written.after(repeated))
     }
 
     /// The common end of a create and of an apply that creates; the latter has found the owners.
@@ -50,7 +68,7 @@ impl Cluster {
         call: &Call<'_>,
         mut body: Value,
         owners: Option<Owners>,
-    ) -> Result<Arc<Object>, ApiError> {
+    ) -> Result<Written, ApiError> {
         let kind = call.kind;
         match self.registry.stored(&kind.storage) {
             // The definition went while this request was on its way.
@@ -92,15 +110,18 @@ impl Cluster {
         if self.find(&kind.storage, &key).is_some() {
             return Err(ApiError::already_exists(kind.named(&name)));
         }
+        let warnings = warnings::of(kind, &body, None);
         owners.write(&mut body);
         if call.dry_run {
-            return Ok(Arc::new(Object::encode(kind, body, 0)));
+            let object = Arc::new(Object::encode(kind, body, 0));
+            return Ok(Written { object, created: true, warnings });
         }
         let event = self.commit(kind, &key, Some(body));
         if crd::is_definition(kind) {
             self.establish(call, &key);
         }
-        Ok(Arc::clone(event.new.as_ref().expect("a creation has a state after it")))
+        let object = Arc::clone(event.new.as_ref().expect("a creation has a state after it"));
+        Ok(Written { object, created: true, warnings })
     }
 
     fn generate_name(&mut self, call: &Call<'_>, body: &mut Value) {
@@ -145,16 +166,13 @@ impl Cluster {
         let key = kind.key(call.namespace, call.name);
         let Some(old) = self.find(&kind.storage, &key).cloned() else {
             if kind.rules.put_creates && !call.status {
-                return self.create(call, body).map(|object| Written {
-                    object,
-                    created: true,
-                    warnings: Vec::new(),
-                });
+                return self.create_warned(call, body);
             }
             return Err(ApiError::not_found(kind.named(call.name)));
         };
         check_precedence(call, &old, &body)?;
-        self.store_update(call, &old, body, None)
+        let repeated = warnings::take_repeated_owners(&mut body, false);
+        self.store_update(call, &old, body, None).map(|written| written.after(repeated))
     }
 
     /// The common end of update, patch and apply, once it is known that the body is meant for the current state.
@@ -189,6 +207,7 @@ impl Cluster {
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
         }
+        let warnings = if call.status { Vec::new() } else { warnings::of(kind, &body, Some(&before)) };
         set_version(&mut body, old.revision);
         drop_type(&mut body);
         let unchanged = before == body && owners.are_as_before();
@@ -199,7 +218,7 @@ impl Cluster {
         if call.dry_run || (unchanged && !gone) {
             let object =
                 if unchanged { Arc::clone(old) } else { Arc::new(Object::encode(kind, body, old.revision)) };
-            return Ok(Written { object, created: false, warnings: Vec::new() });
+            return Ok(Written { object, created: false, warnings });
         }
         let key = kind.key(&old.namespace, &old.name);
         if gone {
@@ -208,7 +227,7 @@ impl Cluster {
                 // The answer is the update that was not stored: it has the version it was made of.
                 object: Arc::new(Object::encode(kind, body, old.revision)),
                 created: false,
-                warnings: Vec::new(),
+                warnings,
             });
         }
         let event = self.commit(kind, &key, Some(body));
@@ -218,7 +237,7 @@ impl Cluster {
         Ok(Written {
             object: Arc::clone(event.new.as_ref().expect("an update has a state after it")),
             created: false,
-            warnings: Vec::new(),
+            warnings,
         })
     }
 }

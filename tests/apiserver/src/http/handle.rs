@@ -116,7 +116,7 @@ pub(crate) async fn handle(
                 answer = Err(ApiError::not_kept(&error));
             }
             let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain, encoding));
-            respond::warned(answer, &deprecated)
+            respond::warned_first(answer, &deprecated)
         }
     };
     let code = answer.status().as_u16();

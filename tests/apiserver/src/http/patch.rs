@@ -36,7 +36,7 @@ fn apply(ask: &Ask) -> Result<HttpResponse, ApiError> {
     let (told, (force, config)) = (ask.representation(Answer::Object)?, applied(ask)?);
     let written = ask.world.with(|inner| inner.cluster.apply(&ask.call(), config, force))?;
     let code = if written.created { 201 } else { 200 };
-    ask.answer(code, told, &written.object)
+    Ok(respond::warned(ask.answer(code, told, &written.object)?, &written.warnings))
 }
 
 /// Whether the patch is an apply, which has another body than the other patches.

@@ -51,6 +51,14 @@ pub(crate) fn warned(mut answer: HttpResponse, warnings: &[String]) -> HttpRespo
     answer
 }
 
+/// The same answer with warnings before those that it has: of what is asked for, not of what was sent.
+pub(crate) fn warned_first(mut answer: HttpResponse, warnings: &[String]) -> HttpResponse {
+    let others: Vec<HeaderValue> = answer.headers_mut().remove(WARNING).collect();
+    let mut answer = warned(answer, warnings);
+    others.into_iter().for_each(|warning| answer.headers_mut().append(WARNING, warning));
+    answer
+}
+
 pub(crate) fn text(code: u16, body: String) -> HttpResponse {
     let mut head = head(code);
     head.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));

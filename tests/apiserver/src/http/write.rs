@@ -67,12 +67,13 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "CreateOptions")?;
     check_dry_run(&ask.query, "CreateOptions")?;
-    let (told, (mut body, warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
+    let (told, (mut body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
     if ask.kind.resource.is("certificates.k8s.io", "certificatesigningrequests") {
         name_requester(&ask.user, &mut body);
     }
-    let object = ask.world.with(|inner| inner.cluster.create(&ask.call(), body))?;
-    Ok(respond::warned(ask.answer(201, told, &object)?, &warnings))
+    let mut written = ask.world.with(|inner| inner.cluster.create_warned(&ask.call(), body))?;
+    warnings.append(&mut written.warnings);
+    Ok(respond::warned(ask.answer(201, told, &written.object)?, &warnings))
 }
 
 /// Whoever asks for a signature is who the server takes him for, whatever he says.
@@ -92,8 +93,9 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "UpdateOptions")?;
     check_dry_run(&ask.query, "UpdateOptions")?;
-    let (told, (body, warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
-    let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
+    let (told, (body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
+    let mut written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
+    warnings.append(&mut written.warnings);
     let code = if written.created { 201 } else { 200 };
     Ok(respond::warned(ask.answer(code, told, &written.object)?, &warnings))
 }

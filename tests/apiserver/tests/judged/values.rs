@@ -50,3 +50,8 @@ fn api_44_amounts_are_spelled_as_go_spells_them() {
 fn api_44_times_are_told_in_utc_with_the_digits_of_their_type() {
     judge(|s| send_all(s, include_str!("values/times.json")));
 }
+
+#[test]
+fn api_28_deprecated_ignored_and_surprising_fields_are_warned_of() {
+    judge(|s| send_all(s, include_str!("values/warnings.json")));
+}
