@@ -2,11 +2,13 @@
 //!
 //! Answers "what must hold for every request?" A body is a JSON value or a refusal, bounded by its own length where it
 //! is not by the server's limits; a patch or a definition does what it says or nothing; a line names a resource in parts that are parts, or none.
-//! 1. A reading is the same the second time.
+//! 1. A reading is the same the second time, and what was read in protobuf can be written and read again.
 //!
 //! Read next: `tests/apiserver/src/fuzzing.rs`, the readers.
 
-use informer_apiserver::fuzzing::{Language, custom, patch, protobuf, request_line as read_line, yaml};
+use informer_apiserver::fuzzing::{
+    Language, custom, patch, protobuf, request_line as read_line, to_protobuf, yaml,
+};
 use serde_json::Value;
 
 /// The kinds that a body without a type is read as.
@@ -33,6 +35,9 @@ pub fn request_body(data: &[u8]) {
     assert_eq!(serde_json::to_vec(&again).ok(), Some(text));
     if first % 2 == 0 {
         assert!(value["kind"].is_string() && value["apiVersion"].is_string(), "{value}");
+        let written = to_protobuf(&value).expect("what was read can be written");
+        let again = protobuf(api_version, kind, &written).expect("what was written can be read");
+        assert_eq!(to_protobuf(&again), Some(written), "{value}");
     }
 }
 

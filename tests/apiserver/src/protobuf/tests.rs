@@ -112,12 +112,16 @@ proptest! {
     }
 
     #[test]
-    fn a_broken_body_is_a_value_or_an_error(at in 0usize..10_000, position in 0usize..10_000, byte in any::<u8>()) {
+    fn a_broken_body_is_an_error_or_a_value_that_can_be_written(at in 0usize..10_000, position in 0usize..10_000, byte in any::<u8>()) {
         let bodies = bodies(include_str!("fixtures.txt"));
         let mut body = bodies[at % bodies.len()].0.clone();
         let position = position % body.len();
         body[position] = byte;
-        let _either = decode(&body, NOTHING);
+        if let Ok(value) = decode(&body, NOTHING) {
+            let written = answer::value(&value).expect("what was read can be written");
+            let again = decode(&written, NOTHING).expect("what was written can be read");
+            prop_assert_eq!(answer::value(&again), Some(written), "{}", value);
+        }
         let _either = decode(&body[..position], NOTHING);
     }
 }

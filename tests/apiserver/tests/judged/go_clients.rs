@@ -2,7 +2,7 @@
 //!
 //! They answer: do operators written in Go work against our server, unchanged? What a scenario does and prints is in
 //! `tests/control-plane/clients/`.
-//! 1. Each scenario runs with JSON and with protobuf bodies, except where only one is spoken.
+//! 1. Each scenario runs with JSON and with protobuf, in bodies and in answers, except where only one is spoken.
 use crate::harness::judge;
 
 #[test]
@@ -18,6 +18,11 @@ fn go_informers_see_it_in_protobuf_too() {
 #[test]
 fn e18_go_http2_carries_the_answers() {
     judge(|s| s.go("http2", "json"));
+}
+
+#[test]
+fn go_http2_carries_protobuf_too() {
+    judge(|s| s.go("http2", "protobuf"));
 }
 
 #[test]

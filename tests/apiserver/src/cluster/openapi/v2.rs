@@ -14,7 +14,7 @@ pub(crate) fn document(registry: &Registry) -> Value {
     let mut definitions = Map::new();
     for (name, text) in schemas() {
         let schema = serde_json::from_str(text.get()).expect("the carried schemas are JSON");
-        definitions.insert(name.into(), schema_of(schema));
+        definitions.insert(name.into(), schema_of(schema, false));
     }
     let mut folded = Map::new();
     for (_, text) in paths() {
@@ -29,7 +29,7 @@ pub(crate) fn document(registry: &Registry) -> Value {
         if let Some(Value::Object(schemas)) =
             document["components"]["schemas"].as_object().cloned().map(Value::Object)
         {
-            definitions.extend(schemas.into_iter().map(|(name, schema)| (name, schema_of(schema))));
+            definitions.extend(schemas.into_iter().map(|(name, schema)| (name, schema_of(schema, true))));
         }
     }
     json!({
@@ -42,7 +42,8 @@ pub(crate) fn document(registry: &Registry) -> Value {
     })
 }
 
-fn schema_of(schema: Value) -> Value {
+/// A schema as version 2 has it; defaults are only told of custom kinds.
+fn schema_of(schema: Value, defaults: bool) -> Value {
     match schema {
         Value::Object(mut members) => {
             if let Some(name) = members.get("$ref").and_then(Value::as_str) {
@@ -60,22 +61,30 @@ fn schema_of(schema: Value) -> Value {
             if let Some(only) = only {
                 members.remove("allOf");
                 members.extend(only.as_object().cloned().unwrap_or_default());
-                members.remove("default");
             }
             if members.remove("oneOf").is_some() || members.remove("anyOf").is_some() {
                 members.entry("type").or_insert_with(|| json!("string"));
             }
             members.remove("nullable");
-            let below = members.into_iter().map(|(name, value)| match name.as_str() {
-                "$ref" => {
-                    (name, json!(value.as_str().unwrap_or_default().replace(super::PREFIX, "#/definitions/")))
+            if !defaults {
+                members.remove("default");
+            }
+            let below = members.into_iter().map(|(name, value)| match (name.as_str(), value) {
+                ("$ref", Value::String(target)) => {
+                    (name, target.replace(super::PREFIX, "#/definitions/").into())
                 }
-                "default" | "enum" | "example" => (name, value),
-                _ => (name, schema_of(value)),
+                ("properties" | "patternProperties", Value::Object(named)) => {
+                    let named = named.into_iter().map(|(name, schema)| (name, schema_of(schema, defaults)));
+                    (name, Value::Object(named.collect()))
+                }
+                ("items" | "additionalProperties" | "not" | "allOf", value) => {
+                    (name, schema_of(value, defaults))
+                }
+                (_, value) => (name, value),
             });
             Value::Object(below.collect())
         }
-        Value::Array(items) => items.into_iter().map(schema_of).collect(),
+        Value::Array(items) => items.into_iter().map(|item| schema_of(item, defaults)).collect(),
         other => other,
     }
 }
@@ -134,5 +143,5 @@ fn operation_of(operation: Value) -> Value {
 fn content_of(content: &Value) -> (Value, Value) {
     let content = content.as_object().cloned().unwrap_or_default();
     let schema = content.values().next().map(|media| media["schema"].clone()).unwrap_or_default();
-    (content.keys().map(String::as_str).collect(), schema_of(schema))
+    (content.keys().map(String::as_str).collect(), schema_of(schema, false))
 }
