@@ -146,7 +146,9 @@ impl Cluster {
         let version = call.kind.api_version();
         let mut schemas: Vec<(String, Option<Schema>)> = vec![(version.clone(), call.kind.schema())];
         if managed.entries.iter().any(|entry| entry.owner.version != version) {
-            let versions = self.registry.stored_in(&call.kind.storage);
+            // What was written through another group is told in a version that this one does not have.
+            let of_group = |kind: &&std::sync::Arc<Kind>| kind.resource == call.kind.resource;
+            let versions = self.registry.stored_in(&call.kind.storage).filter(of_group);
             schemas.extend(versions.map(|kind| (kind.api_version(), kind.schema())));
         }
         let places = |version: &str| {

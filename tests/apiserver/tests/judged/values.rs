@@ -55,3 +55,8 @@ fn api_44_times_are_told_in_utc_with_the_digits_of_their_type() {
 fn api_28_deprecated_ignored_and_surprising_fields_are_warned_of() {
     judge(|s| send_all(s, include_str!("values/warnings.json")));
 }
+
+#[test]
+fn e16_who_writes_an_event_in_one_group_is_forgotten_by_a_write_in_the_other() {
+    judge(|s| send_all(s, include_str!("values/events.json")));
+}
