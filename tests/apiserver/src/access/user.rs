@@ -58,6 +58,11 @@ impl User {
         self
     }
 
+    /// Whether roles are not asked about this user.
+    pub(crate) fn is_master(&self) -> bool {
+        self.groups.iter().any(|group| group == "system:masters")
+    }
+
     /// Whether this is the user of requests without credentials.
     pub(crate) fn is_nobody(&self) -> bool {
         self.name == NOBODY

@@ -24,6 +24,7 @@ use super::rng::Rng;
 use super::status::ApiError;
 use super::table::Table;
 use super::watch::{Watch, WatchEnd};
+use crate::access::user::User;
 use crate::persistence::Committed;
 
 /// What a store begins with.
@@ -90,6 +91,8 @@ pub(crate) struct Call<'a> {
     pub(crate) manager: &'a str,
     /// The endpoint below the object that is called; empty for the object itself.
     pub(crate) subresource: &'a str,
+    /// Whose rights bound what the call may grant; none where rights are not asked.
+    pub(crate) user: Option<&'a User>,
 }
 
 /// Who owns what the server's own handle writes.
@@ -99,7 +102,18 @@ impl<'a> Call<'a> {
     /// A call that concerns a whole object, and commits.
     pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
         let (status, dry_run, validation) = (false, false, Validation::Ignore);
-        Self { kind, namespace, name, status, dry_run, validation, now, manager: LIBRARY, subresource: "" }
+        Self {
+            kind,
+            namespace,
+            name,
+            status,
+            dry_run,
+            validation,
+            now,
+            manager: LIBRARY,
+            subresource: "",
+            user: None,
+        }
     }
 }
 

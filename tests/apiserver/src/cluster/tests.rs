@@ -63,6 +63,7 @@ impl Bench {
             now: 1_700_000_000,
             manager: "test",
             subresource: "",
+            user: None,
         };
         act(&mut self.cluster, &call)
     }
@@ -217,6 +218,7 @@ fn api_07_pages_come_from_one_snapshot_in_the_byte_order_of_keys() {
             now: 0,
             manager: "test",
             subresource: "",
+            user: None,
         };
         bench.cluster.create(&call, json!({"metadata": {"name": name}})).unwrap();
     }

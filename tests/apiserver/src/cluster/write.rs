@@ -81,6 +81,7 @@ impl Cluster {
         }
         prepare::check_shape(kind, &mut body)?;
         prepare::check_namespace(call, &mut body)?;
+        self.check_grants(call, &body, None)?;
         // What is no number is not looked at.
         if member(&body, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(ApiError::untyped("resourceVersion should not be set on objects to be created"));
@@ -193,6 +194,7 @@ impl Cluster {
         if call.status {
             body = prepare::status_update(kind, &before, &body);
         }
+        self.check_grants(call, &body, Some(&before))?;
         self.admit(call, &mut body, Some(&before));
         let status = call.status.then(|| body.get("status").cloned()).flatten();
         prepare::complete_update(call, &before, &mut body)?;

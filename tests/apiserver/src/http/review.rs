@@ -37,6 +37,12 @@ pub(crate) fn answer(ask: &Ask) -> Option<Result<HttpResponse, ApiError>> {
 fn read(ask: &Ask) -> Result<Value, ApiError> {
     let mut body = ask.json()?;
     check_shape(&ask.kind, &mut body)?;
+    // What says nothing is not there.
+    for attributes in ["/spec/resourceAttributes", "/spec/nonResourceAttributes"] {
+        if let Some(attributes) = body.pointer_mut(attributes).and_then(Value::as_object_mut) {
+            attributes.retain(|_, value| *value != json!(""));
+        }
+    }
     if *ask.kind.resource.plural != *"selfsubjectrulesreviews" {
         ask.world.with(|inner| inner.cluster.own_unstored(&ask.call(), &mut body));
     }

@@ -10,6 +10,7 @@ use super::accept::Answer;
 use super::handle::Ask;
 use super::list_body::{self, ListBytes};
 use super::{manager, respond};
+use crate::access::Authorization;
 use crate::access::user::User;
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::encoding::Representation;
@@ -32,6 +33,7 @@ impl Ask {
             now: self.world.now(),
             manager: &self.manager,
             subresource: self.target.sub.as_deref().unwrap_or_default(),
+            user: (self.world.access.authorization == Authorization::Rbac).then_some(&self.user),
         }
     }
 

@@ -18,6 +18,7 @@ mod errors;
 mod extras;
 mod fields;
 mod go_clients;
+mod grants;
 mod histories;
 mod kube_rs;
 mod kubectl;

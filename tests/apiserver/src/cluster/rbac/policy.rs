@@ -22,6 +22,7 @@ use crate::cluster::store::Cluster;
 pub(crate) struct Policy {
     cluster: Vec<Grant>,
     namespaced: HashMap<String, Vec<Grant>>,
+    roles: Roles,
 }
 
 /// One binding with the rules it grants.
@@ -84,7 +85,13 @@ impl Policy {
             let place = policy.namespaced.entry(binding.namespace.to_string()).or_default();
             place.extend(Grant::read(&binding, &roles));
         }
+        policy.roles = roles;
         policy
+    }
+
+    /// The rules of a role (of a cluster role, without a namespace); none if it is not there.
+    pub(super) fn role(&self, namespace: &str, name: &str) -> Option<&[Rule]> {
+        self.roles.get(&(namespace.to_owned(), name.to_owned())).map(|rules| &**rules)
     }
 
     /// The grants of a user in a namespace (empty for none), each with the subject that names the user.

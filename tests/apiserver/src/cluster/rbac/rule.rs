@@ -49,6 +49,26 @@ impl Rule {
         }
     }
 
+    /// Whether whoever has this rule has that right, which is one verb on one thing.
+    pub(super) fn covers(&self, right: &Self) -> bool {
+        let all = |own: &[String], wanted: &[String]| wanted.iter().all(|text| holds(own, text));
+        let resource = |wanted: &String| match wanted.split_once('/') {
+            Some((plural, sub)) => self.covers_resource(plural, sub),
+            None => holds(&self.resources, wanted),
+        };
+        let names = match right.resource_names.as_slice() {
+            _ if self.resource_names.is_empty() => true,
+            [] => false,
+            wanted => wanted.iter().all(|name| self.resource_names.contains(name)),
+        };
+        let path = |wanted: &String| self.non_resource_urls.iter().any(|url| covers(url, wanted));
+        all(&self.verbs, &right.verbs)
+            && all(&self.api_groups, &right.api_groups)
+            && right.resources.iter().all(resource)
+            && names
+            && right.non_resource_urls.iter().all(path)
+    }
+
     fn covers_resource(&self, plural: &str, sub: &str) -> bool {
         if sub.is_empty() {
             return holds(&self.resources, plural);

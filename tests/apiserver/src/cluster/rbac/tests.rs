@@ -113,3 +113,51 @@ fn the_default_roles_are_those_of_a_fresh_cluster() {
         Decision { allowed: true, reason: String::new() }
     );
 }
+
+#[test]
+fn nobody_grants_rights_that_he_does_not_hold() {
+    let mut cluster = cluster();
+    let own = json!([
+        {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "*/log"]},
+        {"verbs": ["*"], "apiGroups": [GROUP], "resources": ["roles", "rolebindings"], "resourceNames": []},
+    ]);
+    store(&mut cluster, "roles", "default", json!({"metadata": {"name": "own"}, "rules": own}));
+    let subjects = json!([{"kind": "User", "apiGroup": GROUP, "name": "jane"}]);
+    store(&mut cluster, "rolebindings", "default", binding("own", ("Role", "own"), &subjects));
+    let kind = cluster.registry.find(GROUP, "v1", "roles").cloned().unwrap();
+    let jane = User::new("jane").group("g");
+    let mut write = |name: &str, rule: Value| {
+        let call = Call { user: Some(&jane), ..Call::plain(&kind, "default", "", 0) };
+        cluster.create(&call, json!({"metadata": {"name": name}, "rules": [rule]}))
+    };
+    let held = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "pods/log"], "resourceNames": ["a"]});
+    assert!(write("held", held).is_ok());
+    let more = json!({"verbs": ["get", "delete", "watch"], "apiGroups": [""], "resources": ["pods"]});
+    let refused = write("more", more).unwrap_err();
+    assert_eq!(refused.code(), 403);
+    let told = "user \"jane\" (groups=[\"g\"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\" \"watch\"]}";
+    assert!(refused.message().ends_with(told), "{}", refused.message());
+}
+
+#[test]
+fn the_verbs_escalate_and_bind_lift_the_question() {
+    let mut cluster = cluster();
+    let rule =
+        |verb: &str, resource: &str| json!({"verbs": [verb], "apiGroups": [GROUP], "resources": [resource]});
+    let own = json!([rule("escalate", "roles"), rule("bind", "clusterroles")]);
+    store(&mut cluster, "roles", "default", json!({"metadata": {"name": "own"}, "rules": own}));
+    let subjects = json!([{"kind": "User", "apiGroup": GROUP, "name": "jane"}]);
+    store(&mut cluster, "rolebindings", "default", binding("own", ("Role", "own"), &subjects));
+    let strong = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
+    store(&mut cluster, "clusterroles", "", json!({"metadata": {"name": "strong"}, "rules": strong.clone()}));
+    let jane = User::new("jane");
+    let mut write = |plural: &str, namespace: &str, object: Value| {
+        let kind = cluster.registry.find(GROUP, "v1", plural).cloned().unwrap();
+        let call = Call { user: Some(&jane), ..Call::plain(&kind, namespace, "", 0) };
+        cluster.create(&call, object).map_err(|refused| refused.code())
+    };
+    assert!(write("roles", "default", json!({"metadata": {"name": "a"}, "rules": strong})).is_ok());
+    assert!(write("rolebindings", "default", binding("a", ("ClusterRole", "strong"), &subjects)).is_ok());
+    let elsewhere = write("clusterrolebindings", "", binding("a", ("ClusterRole", "strong"), &subjects));
+    assert_eq!(elsewhere.unwrap_err(), 403);
+}

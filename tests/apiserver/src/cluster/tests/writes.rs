@@ -60,6 +60,7 @@ fn api_24_the_main_endpoint_leaves_the_status_alone_and_the_other_way_round() {
         now: 0,
         manager: "test",
         subresource: "status",
+        user: None,
     };
     let patch = br#"{"spec": {"replicas": 7}, "status": {"replicas": 1}, "metadata": {"labels": {"no": "1"}, "annotations": {"yes": "1"}}}"#;
     let patched = bench.cluster.patch(&call, PatchKind::Merge, patch).unwrap().object.decode();
@@ -151,6 +152,7 @@ fn api_29_a_namespace_takes_its_objects_along_and_waits_for_finalizers() {
         now: 0,
         manager: "test",
         subresource: "",
+        user: None,
     };
     for body in
         [json!({"metadata": {"name": "held", "finalizers": ["x/y"]}}), json!({"metadata": {"name": "free"}})]

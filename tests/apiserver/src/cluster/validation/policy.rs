@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
+use crate::cluster::rbac::GROUP;
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
@@ -35,12 +36,29 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
 }
 
 fn rules(plural: &str, body: &Value, causes: &mut Causes) {
+    let aggregation = body.get("aggregationRule").filter(|_| plural == "clusterroles");
+    if let Some(aggregation) = aggregation.filter(|aggregation| aggregation.is_object())
+        && list(aggregation, "clusterRoleSelectors").is_empty()
+    {
+        let why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        causes.required("aggregationRule.clusterRoleSelectors", why);
+    }
     for (at, rule) in list(body, "rules").iter().enumerate() {
         let field = |name: &str| format!("rules[{at}].{name}");
         if list(rule, "verbs").is_empty() {
             causes.required(&field("verbs"), "verbs must contain at least one value");
         }
-        if plural == "clusterroles" && !list(rule, "nonResourceURLs").is_empty() {
+        let urls = list(rule, "nonResourceURLs");
+        if !urls.is_empty() {
+            let urls = json!(urls);
+            if plural == "roles" {
+                let why = "namespaced rules cannot apply to non-resource URLs";
+                causes.invalid(&field("nonResourceURLs"), &urls, why);
+            }
+            if ["apiGroups", "resources", "resourceNames"].iter().any(|name| !list(rule, name).is_empty()) {
+                let why = "rules cannot apply to both regular resources and non-resource URLs";
+                causes.invalid(&field("nonResourceURLs"), &urls, why);
+            }
             continue;
         }
         if list(rule, "apiGroups").is_empty() {
@@ -52,8 +70,33 @@ fn rules(plural: &str, body: &Value, causes: &mut Causes) {
     }
 }
 
+/// A subject is of the group of roles, or an account of a namespace.
+fn subject(plural: &str, subject: &Value, field: &dyn Fn(&str) -> String, causes: &mut Causes) {
+    let group = text(subject, "apiGroup");
+    match text(subject, "kind") {
+        "ServiceAccount" => {
+            if !group.is_empty() {
+                causes.unsupported(&field("apiGroup"), &json!(group), &[""]);
+            }
+            if plural == "clusterrolebindings" && text(subject, "namespace").is_empty() {
+                causes.required(&field("namespace"), "");
+            }
+        }
+        "User" | "Group" if group != GROUP => {
+            causes.unsupported(&field("apiGroup"), &json!(group), &[GROUP]);
+        }
+        "User" | "Group" => {}
+        other => {
+            causes.unsupported(&field("kind"), &json!(other), &["ServiceAccount", "User", "Group"]);
+        }
+    }
+}
+
 fn binding(plural: &str, body: &Value, causes: &mut Causes) {
     let role = &body["roleRef"];
+    if text(role, "apiGroup") != GROUP {
+        causes.unsupported("roleRef.apiGroup", &json!(text(role, "apiGroup")), &[GROUP]);
+    }
     let known: &[&str] = if plural == "rolebindings" { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     if !known.contains(&text(role, "kind")) {
         causes.unsupported("roleRef.kind", &json!(text(role, "kind")), known);
@@ -66,10 +109,7 @@ fn binding(plural: &str, body: &Value, causes: &mut Causes) {
         if text(subject, "name").is_empty() {
             causes.required(&field("name"), "");
         }
-        let kinds = ["ServiceAccount", "User", "Group"];
-        if !kinds.contains(&text(subject, "kind")) {
-            causes.unsupported(&field("kind"), &json!(text(subject, "kind")), &kinds);
-        }
+        self::subject(plural, subject, &field, causes);
     }
 }
 
