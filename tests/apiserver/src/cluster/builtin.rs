@@ -72,6 +72,7 @@ impl Row<'_> {
             columns: self.columns.iter().map(column).collect(),
             terminating: false,
             definition: None,
+            stored_as: None,
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Objects that are stored in another shape than they are told in: events of events.k8s.io, which are stored as core's, and
-//! daemon sets, whose count of templates is told as an annotation.
+//! Objects that are stored in another shape than they are told in: events of events.k8s.io, which are stored as core's,
+//! daemon sets, whose count of templates is told as an annotation, and custom objects of several versions.
 //!
 //! Answers: what does this object look like in the version it is asked for, and in the one it is stored in? It is pure:
 //! members are moved, nothing is judged and nothing is lost.
 //! 1. `into_stored` leaves an object that has the stored shape already as it is.
-//! 2. An object that went through both directions is the one it was.
+//! 2. An object that went through both directions is the one it was; a custom one loses what one of its versions does not
+//!    know.
 //! 3. `managedFields` keep the version they were written in, as every entry says which one that is.
 //!
 //! Next: `object.rs` and `representation.rs`, where objects enter and leave.
@@ -36,7 +37,7 @@ const STORED_TEMPLATES: &str = "templateGeneration";
 
 /// Whether objects of this kind are stored in another shape than they are told in.
 pub(crate) fn is_converted(kind: &Kind) -> bool {
-    is_renamed(kind) || counts_templates(kind)
+    is_renamed(kind) || counts_templates(kind) || kind.stored_as.is_some()
 }
 
 fn is_renamed(kind: &Kind) -> bool {
@@ -60,6 +61,9 @@ pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
     if counts_templates(kind) {
         store_templates(value);
     }
+    if let Some(stored) = &kind.stored_as {
+        *value = stored.read(value.take());
+    }
     if !is_renamed(kind) {
         return;
     }
@@ -76,6 +80,9 @@ pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
 pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     if counts_templates(kind) {
         tell_templates(value);
+    }
+    if let (Some(_), Some(own)) = (&kind.stored_as, &kind.definition) {
+        *value = own.pruned(value.take());
     }
     if !is_renamed(kind) {
         return;

@@ -163,6 +163,8 @@ pub(crate) struct Kind {
     pub(crate) terminating: bool,
     /// What the definition of a custom kind says of this version, if it has a schema.
     pub(crate) definition: Option<Arc<Definition>>,
+    /// What the stored version's definition says of objects, where that is not what this version's says.
+    pub(crate) stored_as: Option<Arc<Definition>>,
 }
 
 impl Kind {

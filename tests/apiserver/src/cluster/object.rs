@@ -28,6 +28,8 @@ pub(crate) struct Object {
     pub(crate) labels: Box<[(Box<str>, Box<str>)]>,
     pub(crate) fields: Box<[Box<str>]>,
     pub(crate) body: Bytes,
+    /// Whether what was written is read otherwise by now, so that writing the same again is a change.
+    pub(crate) reread: bool,
     metadata_only: OnceLock<Bytes>,
     messages: OnceLock<Box<Messages>>,
 }
@@ -68,6 +70,7 @@ impl Object {
                 .map(|at| value.pointer(at).map_or_else(|| rules::unset(kind, at).into(), text))
                 .collect(),
             body: exact(serde_json::to_vec(&Stored(&value)).expect("a JSON value always encodes")),
+            reread: false,
             metadata_only: OnceLock::new(),
             messages: OnceLock::new(),
         }

@@ -78,7 +78,9 @@ impl Cluster {
         if crd::is_definition(&kind) {
             let kinds = crd::kinds(&value);
             let (plural, group) = key.split_once('.').unwrap_or((key, ""));
-            self.registry.replace(&ResourceId::new(group, plural), kinds);
+            let defined = ResourceId::new(group, plural);
+            self.registry.replace(&defined, kinds);
+            self.reread(&defined);
         }
         let object = Arc::new(Object::encode(&kind, value, revision));
         self.table_mut(resource).objects.insert(key.into(), object);

@@ -212,7 +212,7 @@ impl Cluster {
         let warnings = if call.status { Vec::new() } else { warnings::of(kind, &body, Some(&before)) };
         set_version(&mut body, old.revision);
         drop_type(&mut body);
-        let unchanged = before == body && owners.are_as_before();
+        let unchanged = before == body && owners.are_as_before() && !old.reread;
         owners.write(&mut body);
         let gone = before.pointer("/metadata/deletionTimestamp").is_some()
             && !has_finalizers(&body)

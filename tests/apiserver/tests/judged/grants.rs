@@ -71,8 +71,10 @@ fn api_42_nobody_grants_rights_that_he_does_not_hold() {
             s.send(jane(Request::new("POST", format!("{RBAC}/roles")).json(&role(name, &rules))));
         }
         let patch = |path: &str, body: &Value| {
-            jane(Request::new("PATCH", format!("{RBAC}/{path}")).json(body))
-                .header("Content-Type", "application/merge-patch+json")
+            jane(
+                Request::new("PATCH", format!("{RBAC}/{path}"))
+                    .body("application/merge-patch+json", body.to_string()),
+            )
         };
         s.send(patch("roles/held", &json!({"metadata": {"labels": {"a": "b"}}})));
         s.send(patch("roles/strong", &json!({"metadata": {"labels": {"a": "b"}}})));

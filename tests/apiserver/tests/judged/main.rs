@@ -35,5 +35,6 @@ mod schemas;
 mod selectors;
 mod values;
 mod versions;
+mod versions_of_schemas;
 mod watches;
 mod writes;

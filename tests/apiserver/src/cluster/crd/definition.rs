@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::rules::{Judge, Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{defaults, lists, rules};
-use crate::cluster::schema::{self, Schema, source::Source};
+use crate::cluster::schema::{self, Schema, decode, source::Source};
 use crate::cluster::status::Cause;
 
 /// The schema of one version.
@@ -50,6 +50,18 @@ impl Definition {
     /// Fills in the defaults.
     pub(crate) fn complete(&self, value: &mut Value) {
         defaults::fill(&self.schema, value);
+    }
+
+    /// A stored value as this version reads it: without fields it does not know, and with its defaults.
+    pub(in crate::cluster) fn read(&self, value: Value) -> Value {
+        let mut value = self.pruned(value);
+        self.complete(&mut value);
+        value
+    }
+
+    /// A value without the fields that this version does not know.
+    pub(in crate::cluster) fn pruned(&self, value: Value) -> Value {
+        decode::value(&self.schema, false, value).value
     }
 
     /// What is wrong with an object; what did not change since `old` is not judged.

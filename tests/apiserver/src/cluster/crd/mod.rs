@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 use super::kind::{
     CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, NameRule, ResourceId, Rules, Subresource,
 };
-use super::object::set_type;
+use super::object::{Object, set_type};
 use super::prepare;
 use super::registry::priority;
 use super::status::Cause;
@@ -137,13 +137,20 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         deprecation: deprecation(definition, version),
         terminating: definition.pointer("/metadata/deletionTimestamp").is_some(),
         definition: Definition::of_version(version).map(Arc::new),
+        stored_as: storage(definition)
+            .filter(|stored| stored["schema"] != version["schema"])
+            .and_then(|stored| Definition::of_version(stored).map(Arc::new)),
     }
 }
 
-fn stored_version(definition: &Value) -> &str {
+/// The version that objects are stored in.
+fn storage(definition: &Value) -> Option<&Value> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let stored = versions.into_iter().flatten().find(|version| version["storage"] == json!(true));
-    stored.and_then(|version| version["name"].as_str()).unwrap_or_default()
+    versions.into_iter().flatten().find(|version| version["storage"] == json!(true))
+}
+
+fn stored_version(definition: &Value) -> &str {
+    storage(definition).and_then(|version| version["name"].as_str()).unwrap_or_default()
 }
 
 fn scale(version: &Value) -> Option<ScalePaths> {
@@ -227,9 +234,7 @@ fn deprecation(definition: &Value, version: &Value) -> Option<String> {
 }
 
 fn stored_versions(definition: &Value) -> Vec<&Value> {
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let stored = versions.into_iter().flatten().find(|version| version["storage"] == json!(true));
-    stored.map(|version| &version["name"]).into_iter().collect()
+    storage(definition).map(|version| &version["name"]).into_iter().collect()
 }
 
 /// Notes the version that objects are stored in from now on.
@@ -264,6 +269,21 @@ fn status(definition: &Value, now: i64) -> Value {
 }
 
 impl Cluster {
+    /// Gives the stored objects of a kind the shape its definition says by now: new defaults are filled in, fields that
+    /// are described no more go, selectable fields are found. Their versions stay, and nobody is told.
+    pub(super) fn reread(&mut self, resource: &ResourceId) {
+        let Some(kind) = self.registry.stored(resource).cloned() else { return };
+        let Some(definition) = kind.stored_as.as_ref().or(kind.definition.as_ref()) else { return };
+        let table = self.table_mut(resource);
+        let stored: Vec<_> =
+            table.objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        for (key, object) in stored {
+            let mut read = Object::encode(&kind, definition.read(object.decode()), object.revision);
+            read.reread = object.reread || read.body != object.body;
+            table.objects.insert(key, Arc::new(read));
+        }
+    }
+
     /// Serves what the definition under `key` says, and writes its conditions.
     pub(super) fn establish(&mut self, call: &Call<'_>, key: &str) {
         let Some(stored) = self.find(&call.kind.storage, key) else { return };
@@ -272,6 +292,7 @@ impl Cluster {
         let (group, plural) = (text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));
         let resource = ResourceId::new(group, plural);
         self.registry.replace(&resource, kinds);
+        self.reread(&resource);
         if definition.pointer("/status/conditions").is_none_or(Value::is_null) {
             let mut before = definition.clone();
             definition["status"] = status(&definition, call.now);

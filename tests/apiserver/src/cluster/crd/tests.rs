@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::check;
+use crate::cluster::store::{Call, Cluster, Settings};
 
 fn causes(root: &Value) -> Vec<String> {
     let definition = json!({
@@ -67,4 +68,39 @@ fn names_and_scope_never_change() {
     let causes = check::causes(&new, Some(&old));
     let told = causes.iter().find(|cause| cause.message.contains("field is immutable"));
     assert_eq!(told.map(|cause| cause.field.as_str()), Some("spec.scope"));
+}
+
+#[test]
+fn stored_objects_are_read_by_the_schema_of_now() {
+    let settings = Settings {
+        first_revision: 10,
+        event_window: 10,
+        watch_queue: 10,
+        seed: 1,
+        managed_fields: false,
+        validation: true,
+    };
+    let mut cluster = Cluster::new(settings, 0);
+    let definitions =
+        cluster.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned();
+    let definitions = definitions.unwrap();
+    let define = |properties: Value| {
+        let root =
+            json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}});
+        json!({"metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Cluster",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": root}}]}})
+    };
+    let text = json!({"type": "string"});
+    let call = Call::plain(&definitions, "", "", 0);
+    cluster.create(&call, define(json!({"gone": text, "kept": text}))).unwrap();
+    let widgets = cluster.registry.find("example.com", "v1", "widgets").cloned().unwrap();
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"gone": "x", "kept": "y"}});
+    let revision = cluster.create(&Call::plain(&widgets, "", "", 0), widget).unwrap().revision;
+    let call = Call::plain(&definitions, "", "widgets.example.com", 0);
+    cluster.update(&call, define(json!({"kept": text, "new": {"type": "string", "default": "z"}}))).unwrap();
+    let widgets = cluster.registry.find("example.com", "v1", "widgets").cloned().unwrap();
+    let read = cluster.get(&widgets, "", "a").unwrap();
+    assert_eq!(read.revision, revision);
+    assert_eq!(read.decode()["spec"], json!({"kept": "y", "new": "z"}));
 }
