@@ -97,8 +97,10 @@ fn stored_objects_are_read_by_the_schema_of_now() {
     let widgets = cluster.registry.find("example.com", "v1", "widgets").cloned().unwrap();
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"gone": "x", "kept": "y"}});
     let revision = cluster.create(&Call::plain(&widgets, "", "", 0), widget).unwrap().revision;
-    let call = Call::plain(&definitions, "", "widgets.example.com", 0);
-    cluster.update(&call, define(json!({"kept": text, "new": {"type": "string", "default": "z"}}))).unwrap();
+    let mut changed = define(json!({"kept": text, "new": {"type": "string", "default": "z"}}));
+    let stored = cluster.get(&definitions, "", "widgets.example.com").unwrap();
+    changed["metadata"]["resourceVersion"] = json!(stored.revision.to_string());
+    cluster.update(&Call::plain(&definitions, "", "widgets.example.com", 0), changed).unwrap();
     let widgets = cluster.registry.find("example.com", "v1", "widgets").cloned().unwrap();
     let read = cluster.get(&widgets, "", "a").unwrap();
     assert_eq!(read.revision, revision);
