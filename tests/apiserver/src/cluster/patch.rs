@@ -9,8 +9,11 @@ use serde_json::{Map, Value};
 
 use super::field_validation;
 use super::go_json;
+use super::go_order::{self, Opened};
 use super::json_patch;
 use super::object::set_type;
+use super::prepare::SCHEME;
+use super::schema::{builtin, decode};
 use super::status::{ApiError, Cause, Named};
 use super::store::{Call, Cluster};
 use super::strategic::{self, StrategicError};
@@ -47,19 +50,34 @@ impl Cluster {
     }
 }
 
-/// A patch cannot make another kind of an object.
-fn check_type(call: &Call<'_>, document: &Value) -> Result<(), ApiError> {
+/// A patch cannot make another kind of an object: what it makes is read as what it says it is, and is then not what it was.
+fn check_type(
+    call: &Call<'_>,
+    document: &Value,
+    (language, patch): (PatchKind, &[u8]),
+) -> Result<(), ApiError> {
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (kind, version) = (text("kind"), text("apiVersion"));
-    let is_kept = |given: &str, known: &str| given.is_empty() || given == known;
-    if call.kind.custom || (is_kept(kind, &call.kind.kind) && is_kept(version, &call.kind.api_version())) {
+    let or_known =
+        |given: &'_ str, known: &str| if given.is_empty() { known.to_owned() } else { given.to_owned() };
+    let (own, own_version) = (&call.kind.kind, call.kind.api_version());
+    let (kind, version) = (or_known(text("kind"), own), or_known(text("apiVersion"), &own_version));
+    if call.kind.custom || (kind == *own && version == own_version) {
         return Ok(());
     }
-    let why = format!(
-        "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
-    );
+    let (group, number) = version.rsplit_once('/').unwrap_or(("", &version));
+    let why = match builtin::schema(group, number, &kind) {
+        None => format!("no kind {kind:?} is registered for version {version:?}{SCHEME}"),
+        Some(schema) => decode::value(&schema, true, document.clone()).faults.refused().map_or_else(
+            || {
+                let package = call.kind.go_package();
+                format!("converting ({number}.{kind}) to ({package}.{own}): unknown conversion")
+            },
+            str::to_owned,
+        ),
+    };
     let nothing = Named { group: "", kind: "", name: "" };
-    Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &document.to_string(), &why)]))
+    let shown = go_order::text(call.kind, document, &Opened::by(language, patch));
+    Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &shown, &why)]))
 }
 
 /// What a patch makes of a document of the call's kind, and the warnings of it.
@@ -73,7 +91,7 @@ pub(super) fn taken(
     patch: &[u8],
 ) -> Result<field_validation::Taken, ApiError> {
     let document = patched(call, kind, document, patch)?;
-    check_type(call, &document)?;
+    check_type(call, &document, (kind, patch))?;
     field_validation::take_patched(call, kind, patch, document)
 }
 

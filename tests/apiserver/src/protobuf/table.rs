@@ -111,6 +111,51 @@ impl Table {
     }
 }
 
+/// The fields of one Go type, in the order Go writes them in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields(usize);
+
+impl Fields {
+    /// Those of a built-in kind; none if there is no such kind.
+    pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<Self> {
+        TABLE.kinds.get(&(api_version, kind)).copied().map(Self)
+    }
+
+    /// Where the member of this name stands: its own place, or that of the type it is inlined with.
+    pub(crate) fn place(self, name: &str) -> Option<usize> {
+        let mut place = 0;
+        self.find(name, &mut place).map(|_| place)
+    }
+
+    /// The fields of what this member, or its items or values, hold.
+    pub(crate) fn below(self, name: &str) -> Option<Self> {
+        let mut shape = self.find(name, &mut 0)?;
+        loop {
+            shape = match shape {
+                Shape::Pointer(inner) | Shape::List(inner) | Shape::Wrapped(inner) => inner,
+                Shape::Message(message) => return Some(Self(*message)),
+                _ => return None,
+            };
+        }
+    }
+
+    /// Finds a field, and counts those before it.
+    fn find(self, name: &str, before: &mut usize) -> Option<&'static Shape> {
+        for field in TABLE.message(self.0) {
+            match &field.shape {
+                Shape::Message(message) if field.inline => {
+                    if let Some(found) = Self(*message).find(name, before) {
+                        return Some(found);
+                    }
+                }
+                shape if field.name == name => return Some(shape),
+                _ => *before += 1,
+            }
+        }
+        None
+    }
+}
+
 fn field(number: &str, name: &'static str, mut rest: &str, places: &HashMap<&str, usize>) -> Field {
     let mut flag = |letter: char| {
         let found = rest.strip_prefix(letter);

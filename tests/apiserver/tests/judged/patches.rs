@@ -178,3 +178,50 @@ fn api_39_yaml_bodies_are_read_and_written() {
         s.send(apply);
     });
 }
+
+#[test]
+fn api_25_a_refused_patch_is_quoted_with_what_it_was_applied_to() {
+    judge(|s| {
+        let mut wanted = deployment("a");
+        wanted["metadata"]["annotations"] = json!({"z": "<&>", "a": "\u{e4}\"\\"});
+        wanted["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"value": "1", "name": "A"}]);
+        wanted["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
+        s.post(DEPLOYMENTS, &wanted);
+        let strict = format!("{DEPLOYMENTS}/a?fieldValidation=Strict");
+        let containers = "/spec/template/spec/containers";
+        for patch in [
+            json!([{"op": "add", "path": "/nope", "value": 1}]),
+            json!([{"op": "add", "path": "/spec/nope", "value": {"b": 1, "a": {"c": 2}}}]),
+            json!([{"op": "add", "path": "/metadata/nope", "value": 1}, {"op": "test", "path": "/spec/replicas", "value": 2}]),
+            json!([{"op": "replace", "path": "/spec/replicas", "value": "two"}]),
+            json!([{"op": "replace", "path": format!("{containers}/0/image"), "value": 1}]),
+            json!([{"op": "add", "path": format!("{containers}/0/env/0/nope"), "value": 1}]),
+            json!([{"op": "add", "path": format!("{containers}/-"), "value": {"name": "d", "image": 7}}]),
+            json!([{"op": "remove", "path": "/metadata/annotations/z"}, {"op": "add", "path": "/spec/replicas", "value": true}]),
+            json!([{"op": "copy", "from": "/metadata/name", "path": "/nope"}]),
+        ] {
+            s.patch("json", &strict, &patch);
+        }
+        for patch in [
+            json!({"nope": 1}),
+            json!({"spec": {"nope": {"b": 1, "a": {"c": 2}}}}),
+            json!({"spec": {"replicas": "two"}}),
+            json!({"metadata": {"labels": {"l": 1}}}),
+            json!({"metadata": {"labels": null, "annotations": {"z": null}, "nope": true}}),
+            json!({"spec": {"template": {"spec": {"containers": [{"image": 1, "name": "x"}]}}}}),
+            json!({"spec": {"template": {"metadata": {"nope": 1}}}}),
+            json!({"status": {"replicas": "x"}}),
+            json!({"kind": "StatefulSet"}),
+            json!({"kind": "Nothing"}),
+            json!({"apiVersion": "v1"}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap"}),
+            json!({"apiVersion": "apps/v9"}),
+        ] {
+            s.patch("merge", &strict, &patch);
+        }
+        s.post(MAPS, &json!({"metadata": {"name": "a"}, "binaryData": {"k": "dg=="}}));
+        s.patch("merge", format!("{MAPS}/a"), &json!({"kind": "Secret"}));
+        s.patch("merge", format!("{MAPS}/a"), &json!({"kind": "Secret", "data": {"k": "dg=="}}));
+        s.patch("merge", format!("{MAPS}/a"), &json!({"binaryData": {"k": "%"}}));
+    });
+}
