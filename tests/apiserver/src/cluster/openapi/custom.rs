@@ -11,6 +11,18 @@ use super::super::kind::Kind;
 use super::super::registry::Registry;
 use super::{reached, schemas};
 
+const CONVENTIONS: &str =
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert \
+recognized schemas to the latest internal value, and may reject unrecognized values. More info: \
+https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from \
+the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
+https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+const OBJECT_METADATA: &str = "Standard object's metadata. More info: \
+https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+const LIST_METADATA: &str = "Standard list metadata. More info: \
+https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// The names of the documents of all custom groups.
@@ -81,15 +93,14 @@ fn of_kind(kind: &Kind, suffix: &str) -> Value {
     json!({"group": &*kind.resource.group, "version": kind.version, "kind": format!("{}{suffix}", kind.kind)})
 }
 
-fn common(metadata: &str) -> Map<String, Value> {
+/// The members of every object or list, `metadata` with what is said of it.
+fn common(metadata: &str, description: &str) -> Map<String, Value> {
     let text = |description: &str| json!({"type": "string", "description": description});
+    let metadata = reference(&format!("{META}.{metadata}"));
     let mut members = Map::new();
-    members.insert(
-        "apiVersion".into(),
-        text("APIVersion defines the versioned schema of this representation of an object."),
-    );
-    members.insert("kind".into(), text("Kind is the name of the type this object represents, in CamelCase."));
-    members.insert("metadata".into(), json!({ "allOf": [reference(&format!("{META}.{metadata}"))] }));
+    members.insert("apiVersion".into(), text(API_VERSION));
+    members.insert("kind".into(), text(KIND));
+    members.insert("metadata".into(), json!({"allOf": [metadata], "description": description}));
     members
 }
 
@@ -99,7 +110,7 @@ pub(super) fn object_schema(kind: &Kind) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         let properties = schema.entry("properties").or_insert_with(|| json!({}));
         if let Some(properties) = properties.as_object_mut() {
-            properties.extend(common("ObjectMeta"));
+            properties.extend(common("ObjectMeta", OBJECT_METADATA));
         }
         schema.insert("x-kubernetes-group-version-kind".into(), json!([of_kind(kind, "")]));
         if !kind.fields.is_empty() {
@@ -111,8 +122,11 @@ pub(super) fn object_schema(kind: &Kind) -> Value {
 }
 
 pub(super) fn list_schema(kind: &Kind) -> Value {
-    let mut properties = common("ListMeta");
-    properties.insert("items".into(), json!({"type": "array", "items": reference(&schema_name(kind, ""))}));
+    let mut properties = common("ListMeta", LIST_METADATA);
+    let items = format!("List of {}. More info: {CONVENTIONS}", kind.resource.plural);
+    let item = reference(&schema_name(kind, ""));
+    properties
+        .insert("items".into(), json!({"type": "array", "items": {"allOf": [item]}, "description": items}));
     json!({
         "description": format!("{} is a list of {}", kind.list_kind, kind.kind), "type": "object",
         "required": ["items"], "properties": properties,
