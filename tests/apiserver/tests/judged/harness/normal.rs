@@ -196,6 +196,10 @@ impl Names {
         if matches!(key, "continue" | "etag") && !text.is_empty() {
             return format!("<{key}>");
         }
+        // Ages in a row of a Table: a moment may lie between the two.
+        if key == "cells" && text.strip_suffix('s').is_some_and(|age| age.parse::<u8>().is_ok()) {
+            return "<seconds>".to_owned();
+        }
         // A server tells the address it was told to advertise.
         if key == "serverAddress" && text.parse::<SocketAddr>().is_ok() {
             return "<server>".to_owned();
