@@ -44,9 +44,14 @@ impl Cluster {
     ) -> Result<Written, ApiError> {
         let old = self.get(call.kind, call.namespace, call.name)?;
         let (mut document, mut warnings) = taken(call, kind, old.decode_as(call.kind), patch)?;
-        self.check_patched(call, &old, &mut document)?;
+        if let Err(error) = self.check_patched(call, &old, &mut document) {
+            return Err(error.with_warnings(&warnings));
+        }
         warnings.extend(warnings::take_repeated_owners(&mut document, true));
-        self.store_update(call, &old, document, None).map(|written| written.after(warnings))
+        match self.store_update(call, &old, document, None) {
+            Ok(written) => Ok(written.after(warnings)),
+            Err(error) => Err(error.with_warnings(&warnings)),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ struct Refusal {
     continue_token: Option<String>,
     retry_after: Option<u32>,
     plain: bool,
+    warnings: Vec<String>,
 }
 
 impl ApiError {
@@ -74,6 +75,16 @@ impl ApiError {
         self.0.retry_after
     }
 
+    /// What the client is warned of beside the refusal.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
+        self.0.warnings.extend_from_slice(warnings);
+        self
+    }
+
     pub(crate) fn is_plain(&self) -> bool {
         self.0.plain
     }
@@ -96,9 +107,18 @@ impl ApiError {
     }
 
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        let (details, continue_token, retry_after) = (None, None, None);
+        let (details, continue_token, retry_after, warnings) = (None, None, None, Vec::new());
         let message = message.into();
-        Self(Box::new(Refusal { code, reason, message, details, continue_token, retry_after, plain: false }))
+        Self(Box::new(Refusal {
+            code,
+            reason,
+            message,
+            details,
+            continue_token,
+            retry_after,
+            plain: false,
+            warnings,
+        }))
     }
 
     fn details(mut self, details: Value) -> Self {

@@ -91,5 +91,5 @@ pub(crate) fn refusal(error: &ApiError, plain: bool, encoding: Encoding) -> Http
     if let Some(seconds) = error.retry_after() {
         answer.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
-    answer
+    warned(answer, error.warnings())
 }

@@ -73,7 +73,8 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.kind.resource.is("certificates.k8s.io", "certificatesigningrequests") {
         name_requester(&ask.user, &mut body);
     }
-    let mut written = ask.world.with(|inner| inner.cluster.create_warned(&ask.call(), body))?;
+    let written = ask.world.with(|inner| inner.cluster.create_warned(&ask.call(), body));
+    let mut written = written.map_err(|error| error.with_warnings(&warnings))?;
     warnings.append(&mut written.warnings);
     Ok(respond::warned(ask.answer(201, told, &written.object)?, &warnings))
 }
@@ -96,7 +97,8 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     manager::check(ask, "UpdateOptions")?;
     check_dry_run(&ask.query, "UpdateOptions")?;
     let (told, (body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
-    let mut written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body))?;
+    let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body));
+    let mut written = written.map_err(|error| error.with_warnings(&warnings))?;
     warnings.append(&mut written.warnings);
     let code = if written.created { 201 } else { 200 };
     Ok(respond::warned(ask.answer(code, told, &written.object)?, &warnings))

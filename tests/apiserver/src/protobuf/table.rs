@@ -20,6 +20,8 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(super) number: u32,
+    /// Where Go has it among the fields of its type, which is not the order of the numbers.
+    place: usize,
     pub(crate) name: &'static str,
     /// Left out of the JSON when empty (`omitempty`).
     pub(crate) omit_empty: bool,
@@ -76,7 +78,8 @@ impl Table {
                 }
                 [number, name, rest] => {
                     let message: &mut Vec<Field> = messages.last_mut().expect("a message line comes first");
-                    message.push(field(number, name, rest, &places));
+                    let place = message.len();
+                    message.push(Field { place, ..field(number, name, rest, &places) });
                 }
                 _ => unreachable!("the table has no other lines: {line}"),
             }
@@ -141,7 +144,9 @@ impl Fields {
 
     /// Finds a field, and counts those before it.
     fn find(self, name: &str, before: &mut usize) -> Option<&'static Shape> {
-        for field in TABLE.message(self.0) {
+        let mut fields: Vec<&'static Field> = TABLE.message(self.0).iter().collect();
+        fields.sort_by_key(|field| field.place);
+        for field in fields {
             match &field.shape {
                 Shape::Message(message) if field.inline => {
                     if let Some(found) = Self(*message).find(name, before) {
@@ -164,7 +169,7 @@ fn field(number: &str, name: &'static str, mut rest: &str, places: &HashMap<&str
     };
     let (omit_empty, omit_zero, inline) = (flag('?'), flag('~'), flag('^'));
     let number = number.parse().expect("a field line begins with a number");
-    Field { number, name, omit_empty, omit_zero, inline, shape: shape(rest, places) }
+    Field { number, place: 0, name, omit_empty, omit_zero, inline, shape: shape(rest, places) }
 }
 
 fn shape(text: &str, places: &HashMap<&str, usize>) -> Shape {

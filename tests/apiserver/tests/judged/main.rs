@@ -27,6 +27,7 @@ mod languages;
 mod lists;
 mod lost_history;
 mod patches;
+mod refusals;
 mod representations;
 mod reviews;
 mod rules;

@@ -104,7 +104,10 @@ fn select_own_pods(job: &mut Value) {
     for (name, value) in own.as_object().into_iter().flatten() {
         labels[name] = value.clone();
     }
-    job["spec"]["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+    if !job["spec"]["selector"]["matchLabels"].is_object() {
+        job["spec"]["selector"] = json!({"matchLabels": {}});
+    }
+    job["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);
 }
 
 /// A job without labels of its own has those of its pods, which it is given when it is made.

@@ -17,6 +17,11 @@ impl Causes {
         self.0
     }
 
+    /// How many there are by now.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     fn add(&mut self, reason: &'static str, field: &str, message: String) {
         self.0.push(Cause { reason, message, field: field.to_owned() });
     }
@@ -40,7 +45,17 @@ impl Causes {
 
     /// The same, with a value that is not written as this crate writes JSON.
     pub(super) fn invalid_text(&mut self, field: &str, value: &str, why: &str) {
-        self.add("FieldValueInvalid", field, format!("Invalid value: {value}: {why}"));
+        let message = if why.is_empty() {
+            format!("Invalid value: {value}")
+        } else {
+            format!("Invalid value: {value}: {why}")
+        };
+        self.add("FieldValueInvalid", field, message);
+    }
+
+    /// The same of a value that is not told.
+    pub(super) fn invalid_whole(&mut self, field: &str, why: &str) {
+        self.add("FieldValueInvalid", field, format!("Invalid value: {why}"));
     }
 
     pub(super) fn too_long(&mut self, field: &str, most: usize) {
@@ -49,6 +64,11 @@ impl Causes {
 
     pub(super) fn forbidden(&mut self, field: &str, why: &str) {
         self.add("FieldValueForbidden", field, format!("Forbidden: {why}"));
+    }
+
+    /// A second value that is not a text.
+    pub(super) fn duplicate_text(&mut self, field: &str, value: &str) {
+        self.add("FieldValueDuplicate", field, format!("Duplicate value: {value}"));
     }
 
     pub(super) fn duplicate(&mut self, field: &str, value: &str) {
@@ -60,6 +80,11 @@ impl Causes {
     }
 
     pub(super) fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
+        self.unsupported_text(field, &value.to_string(), known);
+    }
+
+    /// The same, with a value that is not written as this crate writes JSON.
+    pub(super) fn unsupported_text(&mut self, field: &str, value: &str, known: &[&str]) {
         let known: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
         let message = format!("Unsupported value: {value}: supported values: {}", known.join(", "));
         self.add("FieldValueNotSupported", field, message);

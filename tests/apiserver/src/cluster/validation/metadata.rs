@@ -8,35 +8,40 @@ use super::causes::{Causes, list, text};
 use crate::cluster::names;
 
 const MOST_ANNOTATIONS: usize = 256 * 1024;
+const STANDARD: [&str; 4] =
+    ["foregroundDeletion", "orphan", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"];
 
-pub(super) fn check(body: &Value, causes: &mut Causes) {
-    let metadata = &body["metadata"];
-    labels("metadata.labels", metadata.get("labels"), causes);
-    annotations(metadata, causes);
-    for owner in list(metadata, "ownerReferences") {
-        for (name, field) in [("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")] {
-            if text(owner, name).is_empty() {
-                causes.invalid(&format!("metadata.ownerReferences.{field}"), &json!(""), "must not be empty");
-            }
+/// What holds for every object. `standard` asks for finalizers that are known or have an owner.
+pub(super) fn check(body: &Value, standard: bool, causes: &mut Causes) {
+    check_change(body, causes);
+    let finalizers = list(&body["metadata"], "finalizers");
+    for finalizer in finalizers {
+        let faults = names::label_key_faults(finalizer.as_str().unwrap_or_default());
+        causes.invalid_for("metadata.finalizers", finalizer, faults);
+    }
+    for (at, finalizer) in finalizers.iter().enumerate().filter(|_| standard) {
+        let name = finalizer.as_str().unwrap_or_default();
+        if !name.contains('/') && !STANDARD.contains(&name) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.invalid(&format!("metadata.finalizers[{at}]"), finalizer, why);
         }
     }
-    for (at, finalizer) in list(metadata, "finalizers").iter().enumerate() {
-        let name = finalizer.as_str().unwrap_or_default();
-        let field = format!("metadata.finalizers[{at}]");
-        let faults = names::label_key_faults(name);
-        if !faults.is_empty() {
-            causes.invalid_for(&field, finalizer, faults);
-        } else if !name.contains('/')
-            && !matches!(
-                name,
-                "foregroundDeletion" | "orphan" | "kubernetes" | "customresourcecleanup.apiextensions.k8s.io"
-            )
-        {
-            causes.invalid(
-                &field,
-                finalizer,
-                "name is neither a standard finalizer name nor is it fully qualified",
-            );
+}
+
+/// What is looked at again where an object is held against its stored state.
+pub(super) fn check_change(body: &Value, causes: &mut Causes) {
+    let metadata = &body["metadata"];
+    labels("metadata.labels", metadata.get("labels"), causes);
+    annotations("metadata.annotations", metadata.get("annotations"), causes);
+    for owner in list(metadata, "ownerReferences") {
+        let members = [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ];
+        for (name, why) in members.into_iter().filter(|(name, _)| text(owner, name).is_empty()) {
+            causes.invalid(&format!("metadata.ownerReferences.{name}"), &json!(""), why);
         }
     }
 }
@@ -49,16 +54,16 @@ pub(super) fn labels(field: &str, labels: Option<&Value>, causes: &mut Causes) {
     }
 }
 
-fn annotations(metadata: &Value, causes: &mut Causes) {
-    let Some(annotations) = metadata.get("annotations").and_then(Value::as_object) else { return };
+/// Annotations: qualified names, and not too much in all.
+pub(super) fn annotations(field: &str, annotations: Option<&Value>, causes: &mut Causes) {
+    let Some(annotations) = annotations.and_then(Value::as_object) else { return };
     let mut size = 0;
     for (name, value) in annotations {
         // Annotations may be written in capitals.
-        let faults = names::label_key_faults(&name.to_lowercase());
-        causes.invalid_for("metadata.annotations", &json!(name), faults);
+        causes.invalid_for(field, &json!(name), names::label_key_faults(&name.to_lowercase()));
         size += name.len() + value.as_str().map_or(0, str::len);
     }
     if size > MOST_ANNOTATIONS {
-        causes.too_long("metadata.annotations", MOST_ANNOTATIONS);
+        causes.too_long(field, MOST_ANNOTATIONS);
     }
 }

@@ -4,13 +4,25 @@
 //! 1. A check adds causes and never ends early: a client is told everything at once, in the order of the API.
 //! 2. What is not checked here is taken: this is what clients notice, not all that a cluster forbids.
 //!
-//! Next: `causes.rs` is what checks write to; `pods.rs`, `workloads.rs`, `services.rs`, `storage.rs`, `policy.rs` check.
+//! Next: `causes.rs` is what checks write to; `pods.rs`, `workloads.rs`, `jobs.rs`, `services.rs`, `networks.rs`,
+//! `storage.rs`, `policy.rs`, `rights.rs`, `webhooks.rs` check.
+mod amounts;
 mod causes;
+mod containers;
+mod jobs;
 mod metadata;
+mod networks;
 mod pods;
 mod policy;
+mod rights;
+mod schedule;
+mod selectors;
 mod services;
 mod storage;
+mod templates;
+#[cfg(test)]
+mod tests;
+mod webhooks;
 mod workloads;
 
 use serde_json::Value;
@@ -34,50 +46,84 @@ impl Cluster {
 /// What is wrong with a new object.
 fn of_new(kind: &Kind, body: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
-    metadata::check(body, &mut causes);
-    if !kind.custom && !crd::is_definition(kind) {
+    let built_in = !kind.custom && !crd::is_definition(kind);
+    metadata::check(body, built_in, &mut causes);
+    if built_in {
         spec(kind, body, &mut causes);
         if kind.resource.is("events.k8s.io", "events") {
             storage::new_event(body, &mut causes);
         }
+        if kind.resource.is("batch", "cronjobs") {
+            jobs::new_name(body, &mut causes);
+        }
     }
     causes.into_list()
+}
+
+/// How often a real server looks at the metadata of an update, beyond twice, before and after it looks at the rest: as a new
+/// object's (true) or as a change (false).
+fn passes(kind: &Kind) -> (&'static [bool], &'static [bool]) {
+    if kind.custom {
+        return (&[false], &[]);
+    }
+    match &*kind.resource.plural {
+        "deployments" | "replicasets" | "daemonsets" | "statefulsets" | "cronjobs" => (&[false], &[]),
+        "jobs" | "namespaces" | "nodes" => (&[true], &[false]),
+        "limitranges" => (&[true], &[]),
+        _ => (&[false, true], &[]),
+    }
 }
 
 /// What is wrong with a change of an object.
 fn of_change(kind: &Kind, old: &Value, body: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
-    metadata::check(body, &mut causes);
-    if kind.custom || crd::is_definition(kind) {
-        return causes.into_list();
-    }
-    if old.get("spec") != body.get("spec") || body.get("spec").is_none() {
+    let built_in = !kind.custom && !crd::is_definition(kind);
+    let look = |new: bool, causes: &mut Causes| match new {
+        true => metadata::check(body, built_in, causes),
+        false => metadata::check_change(body, causes),
+    };
+    // Once for all kinds, then once more by the rules of the kind.
+    metadata::check(body, false, &mut causes);
+    look(false, &mut causes);
+    let (before, after) = passes(kind);
+    before.iter().for_each(|new| look(*new, &mut causes));
+    if built_in && (old.get("spec") != body.get("spec") || body.get("spec").is_none()) {
         spec(kind, body, &mut causes);
     }
-    let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
-    match group {
-        "apps" | "batch" => workloads::change(plural, old, body, &mut causes),
-        "" => {
-            pods::change(plural, old, body, &mut causes);
-            services::change(plural, old, body, &mut causes);
-            storage::change(plural, old, body, &mut causes);
-        }
-        _ => policy::change(plural, old, body, &mut causes),
+    after.iter().for_each(|new| look(*new, &mut causes));
+    if built_in {
+        change(kind, old, body, &mut causes);
     }
     causes.into_list()
+}
+
+fn change(kind: &Kind, old: &Value, body: &Value, causes: &mut Causes) {
+    let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
+    match group {
+        "apps" | "batch" => workloads::change(plural, old, body, causes),
+        "" => {
+            pods::change(plural, old, body, causes);
+            services::change(plural, old, body, causes);
+            storage::change(plural, old, body, causes);
+        }
+        _ => policy::change(plural, old, body, causes),
+    }
 }
 
 fn spec(kind: &Kind, body: &Value, causes: &mut Causes) {
     let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
     match group {
-        "apps" | "batch" => workloads::check(plural, body, causes),
+        "apps" => workloads::check(plural, &body["spec"], causes),
+        "batch" => jobs::check(plural, body, causes),
         "" => {
             pods::check(plural, body, causes);
             services::check(plural, body, causes);
             storage::check(plural, body, causes);
         }
-        "networking.k8s.io" => services::check(plural, body, causes),
+        "networking.k8s.io" => networks::check(plural, body, causes),
         "storage.k8s.io" => storage::check(plural, body, causes),
+        "rbac.authorization.k8s.io" => rights::check(plural, body, causes),
+        "admissionregistration.k8s.io" => webhooks::check(plural, body, causes),
         _ => policy::check(plural, body, causes),
     }
 }

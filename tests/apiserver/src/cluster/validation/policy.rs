@@ -1,19 +1,27 @@
-//! Roles, bindings, autoscalers, budgets, leases, priorities and classes.
+//! Autoscalers, budgets, leases, priorities; and what stays in bindings and classes.
 //!
-//! Answers: does this rule say to whom and what, and may it be changed?
+//! Answers: does this policy say what it is about, and may it be changed?
 //! 1. What a binding binds to stays; whoever wants another role makes another binding.
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use crate::cluster::rbac::GROUP;
+use super::{amounts, selectors};
+use crate::cluster::kind::NameRule;
+use crate::cluster::names;
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
+/// The sources of metrics, and the member each has its own in.
+const METRICS: [(&str, &str); 5] = [
+    ("ContainerResource", "containerResource"),
+    ("External", "external"),
+    ("Object", "object"),
+    ("Pods", "pods"),
+    ("Resource", "resource"),
+];
 
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
     let spec = &body["spec"];
     match plural {
-        "roles" | "clusterroles" => rules(plural, body, causes),
-        "rolebindings" | "clusterrolebindings" => binding(plural, body, causes),
         "horizontalpodautoscalers" => autoscaler(spec, causes),
         "poddisruptionbudgets" => budget(spec, causes),
         "leases" => {
@@ -35,108 +43,104 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
     }
 }
 
-fn rules(plural: &str, body: &Value, causes: &mut Causes) {
-    let aggregation = body.get("aggregationRule").filter(|_| plural == "clusterroles");
-    if let Some(aggregation) = aggregation.filter(|aggregation| aggregation.is_object())
-        && list(aggregation, "clusterRoleSelectors").is_empty()
-    {
-        let why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
-        causes.required("aggregationRule.clusterRoleSelectors", why);
-    }
-    for (at, rule) in list(body, "rules").iter().enumerate() {
-        let field = |name: &str| format!("rules[{at}].{name}");
-        if list(rule, "verbs").is_empty() {
-            causes.required(&field("verbs"), "verbs must contain at least one value");
-        }
-        let urls = list(rule, "nonResourceURLs");
-        if !urls.is_empty() {
-            let urls = json!(urls);
-            if plural == "roles" {
-                let why = "namespaced rules cannot apply to non-resource URLs";
-                causes.invalid(&field("nonResourceURLs"), &urls, why);
-            }
-            if ["apiGroups", "resources", "resourceNames"].iter().any(|name| !list(rule, name).is_empty()) {
-                let why = "rules cannot apply to both regular resources and non-resource URLs";
-                causes.invalid(&field("nonResourceURLs"), &urls, why);
-            }
-            continue;
-        }
-        if list(rule, "apiGroups").is_empty() {
-            causes.required(&field("apiGroups"), "resource rules must supply at least one api group");
-        }
-        if list(rule, "resources").is_empty() {
-            causes.required(&field("resources"), "resource rules must supply at least one resource");
-        }
-    }
-}
-
-/// A subject is of the group of roles, or an account of a namespace.
-fn subject(plural: &str, subject: &Value, field: &dyn Fn(&str) -> String, causes: &mut Causes) {
-    let group = text(subject, "apiGroup");
-    match text(subject, "kind") {
-        "ServiceAccount" => {
-            if !group.is_empty() {
-                causes.unsupported(&field("apiGroup"), &json!(group), &[""]);
-            }
-            if plural == "clusterrolebindings" && text(subject, "namespace").is_empty() {
-                causes.required(&field("namespace"), "");
-            }
-        }
-        "User" | "Group" if group != GROUP => {
-            causes.unsupported(&field("apiGroup"), &json!(group), &[GROUP]);
-        }
-        "User" | "Group" => {}
-        other => {
-            causes.unsupported(&field("kind"), &json!(other), &["ServiceAccount", "User", "Group"]);
-        }
-    }
-}
-
-fn binding(plural: &str, body: &Value, causes: &mut Causes) {
-    let role = &body["roleRef"];
-    if text(role, "apiGroup") != GROUP {
-        causes.unsupported("roleRef.apiGroup", &json!(text(role, "apiGroup")), &[GROUP]);
-    }
-    let known: &[&str] = if plural == "rolebindings" { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
-    if !known.contains(&text(role, "kind")) {
-        causes.unsupported("roleRef.kind", &json!(text(role, "kind")), known);
-    }
-    if text(role, "name").is_empty() {
-        causes.required("roleRef.name", "");
-    }
-    for (at, subject) in list(body, "subjects").iter().enumerate() {
-        let field = |name: &str| format!("subjects[{at}].{name}");
-        if text(subject, "name").is_empty() {
-            causes.required(&field("name"), "");
-        }
-        self::subject(plural, subject, &field, causes);
-    }
-}
-
 fn autoscaler(spec: &Value, causes: &mut Causes) {
-    let most = spec.get("maxReplicas").and_then(Value::as_i64).unwrap_or(0);
+    let number = |name: &str| spec.get(name).and_then(Value::as_i64);
+    let (least, most) = (number("minReplicas"), number("maxReplicas").unwrap_or(0));
+    if let Some(least) = least.filter(|least| *least < 1) {
+        causes.invalid("spec.minReplicas", &json!(least), "must be greater than or equal to 1");
+    }
     if most < 1 {
         causes.required("spec.maxReplicas", "must be set and greater than 0");
     }
-    if spec.get("minReplicas").and_then(Value::as_i64).is_some_and(|least| most < least) {
+    if least.is_some_and(|least| most < least) {
         causes.invalid("spec.maxReplicas", &json!(most), "must be greater than or equal to `minReplicas`");
     }
-    let target = &spec["scaleTargetRef"];
-    for name in ["kind", "name"].into_iter().filter(|name| text(target, name).is_empty()) {
-        causes.required(&format!("spec.scaleTargetRef.{name}"), "");
+    scaled(&spec["scaleTargetRef"], causes);
+    let metrics = list(spec, "metrics");
+    for (at, metric) in metrics.iter().enumerate() {
+        check_metric(&format!("spec.metrics[{at}]"), metric, causes);
     }
-    if text(target, "apiVersion").is_empty() {
-        causes.invalid("spec.scaleTargetRef.apiVersion", &json!(""), "apiVersion must specify API group");
+    let outer = |metric: &Value| matches!(text(metric, "type"), "Object" | "External");
+    if least == Some(0) && !metrics.iter().any(outer) {
+        let why = "must specify at least one Object or External metric to support scaling to zero replicas";
+        causes.forbidden("spec.metrics", why);
+    }
+}
+
+fn scaled(target: &Value, causes: &mut Causes) {
+    for name in ["kind", "name"] {
+        let (field, value) = (format!("spec.scaleTargetRef.{name}"), text(target, name));
+        if value.is_empty() {
+            causes.required(&field, "");
+        } else {
+            causes.invalid_for(&field, &json!(value), names::faults(value, NameRule::PathSegment));
+        }
+    }
+    let version = text(target, "apiVersion");
+    let why = match version.split('/').count() {
+        _ if version.is_empty() => "apiVersion must specify API group".to_owned(),
+        1 | 2 => return,
+        _ => format!("unexpected GroupVersion string: {version}"),
+    };
+    causes.invalid("spec.scaleTargetRef.apiVersion", &json!(version), &why);
+}
+
+/// One thing to scale by; a source that is not known is told twice.
+fn check_metric(field: &str, metric: &Value, causes: &mut Causes) {
+    let kind = text(metric, "type");
+    let at = format!("{field}.type");
+    if kind.is_empty() {
+        causes.required(&at, "must specify a metric source type");
+    }
+    let Some((_, member)) = METRICS.into_iter().find(|(known, _)| *known == kind) else {
+        let known = METRICS.map(|(known, _)| known);
+        causes.unsupported(&at, &json!(kind), &known);
+        causes.unsupported(&at, &json!(kind), &known);
+        return;
+    };
+    let field = format!("{field}.{member}");
+    let Some(source) = metric.get(member) else {
+        causes.required(&field, "must populate information for the given metric source");
+        return;
+    };
+    if kind == "Resource" {
+        if text(source, "name").is_empty() {
+            causes.required(&format!("{field}.name"), "must specify a resource name");
+        }
+        check_target(&format!("{field}.target"), &source["target"], causes);
+    }
+}
+
+fn check_target(field: &str, target: &Value, causes: &mut Causes) {
+    let kind = text(target, "type");
+    if kind.is_empty() {
+        causes.required(&format!("{field}.type"), "must specify a metric target type");
+    } else if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
+        let why = "must be either Utilization, Value, or AverageValue";
+        causes.invalid(&format!("{field}.type"), &json!(kind), why);
+    }
+    if target.get("averageUtilization").is_none() && target.get("averageValue").is_none() {
+        let why = "must set either a target raw value or a target utilization";
+        causes.required(&format!("{field}.averageUtilization"), why);
     }
 }
 
 fn budget(spec: &Value, causes: &mut Causes) {
-    let (Some(least), Some(most)) = (spec.get("minAvailable"), spec.get("maxUnavailable")) else { return };
-    let selector = spec.get("selector").unwrap_or(&Value::Null);
-    let value = format!(
-        "{{\"MinAvailable\":{least},\"Selector\":{selector},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":null}}"
-    );
-    causes.invalid_text("spec", &value, "minAvailable and maxUnavailable cannot be both set");
+    let (least, most) = (spec.get("minAvailable"), spec.get("maxUnavailable"));
+    if let (Some(least), Some(most)) = (least, most) {
+        let selector = spec.get("selector").unwrap_or(&Value::Null);
+        let value = format!(
+            "{{\"MinAvailable\":{least},\"Selector\":{selector},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":null}}"
+        );
+        causes.invalid_text("spec", &value, "minAvailable and maxUnavailable cannot be both set");
+    }
+    for (field, value) in [("spec.minAvailable", least), ("spec.maxUnavailable", most)] {
+        amounts::not_negative(field, value, causes);
+        amounts::at_most_all(field, value, causes);
+    }
+    selectors::check("spec.selector", spec.get("selector"), causes);
+    let policy = spec.get("unhealthyPodEvictionPolicy");
+    causes.one_of("spec.unhealthyPodEvictionPolicy", policy, &["AlwaysAllow", "IfHealthyBudget"]);
 }
 
 pub(super) fn change(plural: &str, old: &Value, new: &Value, causes: &mut Causes) {

@@ -1,61 +1,128 @@
-//! Services and ingresses: ports, types, addresses, backends.
+//! Services: ports, types, addresses.
 //!
 //! Answers: can this be reached as it says, and is its address still its own?
 //! 1. A cluster address once given stays, unless the service becomes one of another type.
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use super::pods::PROTOCOLS;
+use super::containers::{PROTOCOLS, port_name_faults};
+use super::metadata;
+use crate::cluster::kind::NameRule;
+use crate::cluster::names;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const NODE_PORTS: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";
 
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
-    match plural {
-        "services" => service(&body["spec"], causes),
-        "ingresses" => ingress(body.get("spec"), causes),
-        _ => {}
+    if plural == "services" {
+        service(&body["spec"], causes);
     }
 }
 
 fn service(spec: &Value, causes: &mut Causes) {
-    let kind = text(spec, "type");
-    let ports = list(spec, "ports");
+    let (kind, ports) = (text(spec, "type"), list(spec, "ports"));
     if ports.is_empty() && kind != "ExternalName" && text(spec, "clusterIP") != "None" {
         causes.required("spec.ports", "");
     }
+    if kind == "ExternalName" {
+        external(spec, causes);
+    }
+    let mut seen = BTreeSet::new();
     for (at, port) in ports.iter().enumerate() {
-        service_port(&format!("spec.ports[{at}]"), port, ports.len() > 1, causes);
+        service_port(&format!("spec.ports[{at}]"), port, ports.len() > 1, &mut seen, causes);
     }
+    metadata::labels("spec.selector", spec.get("selector"), causes);
+    let affinity = spec.get("sessionAffinity");
+    causes.one_of("spec.sessionAffinity", affinity, &["ClientIP", "None"]);
     causes.one_of("spec.type", spec.get("type"), &TYPES);
-    if kind == "ExternalName" && text(spec, "externalName").is_empty() {
-        causes.required("spec.externalName", "");
-    }
-    causes.one_of("spec.sessionAffinity", spec.get("sessionAffinity"), &["ClientIP", "None"]);
-    for (at, address) in list(spec, "clusterIPs").iter().enumerate() {
+    node_ports(kind, ports, causes);
+    doubled(ports, causes);
+    let policy = spec.get("ipFamilyPolicy");
+    causes.one_of("spec.ipFamilyPolicy", policy, &["PreferDualStack", "RequireDualStack", "SingleStack"]);
+    for (at, address) in list(spec, "clusterIPs").iter().enumerate().filter(|_| kind != "ExternalName") {
         let sound = address.as_str().is_some_and(|text| text == "None" || text.parse::<IpAddr>().is_ok());
         if !sound {
             let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
             causes.invalid(&format!("spec.clusterIPs[{at}]"), address, why);
         }
     }
+    // Ports are given out last, to a service that is sound.
+    for (at, port) in ports.iter().enumerate().filter(|_| causes.count() == 0) {
+        let node = port.get("nodePort").filter(|node| **node != json!(0));
+        if let Some(node) =
+            node.filter(|node| !node.as_i64().is_some_and(|node| (30_000..=32_767).contains(&node)))
+        {
+            causes.invalid(&format!("spec.ports[{at}].nodePort"), node, NODE_PORTS);
+            return;
+        }
+    }
 }
 
-fn service_port(field: &str, port: &Value, several: bool, causes: &mut Causes) {
-    if several && text(port, "name").is_empty() {
+/// A service that is only a name for another one.
+fn external(spec: &Value, causes: &mut Causes) {
+    if !list(spec, "clusterIPs").is_empty() || !text(spec, "clusterIP").is_empty() {
+        causes.forbidden("spec.clusterIPs", "may not be set for ExternalName services");
+    }
+    let name = text(spec, "externalName");
+    if name.is_empty() {
+        causes.required("spec.externalName", "");
+    } else {
+        let whole = name.strip_suffix('.').unwrap_or(name);
+        causes.invalid_for("spec.externalName", &json!(name), names::faults(whole, NameRule::Subdomain));
+    }
+}
+
+fn service_port<'a>(
+    field: &str,
+    port: &'a Value,
+    several: bool,
+    seen: &mut BTreeSet<&'a str>,
+    causes: &mut Causes,
+) {
+    let name = text(port, "name");
+    if !name.is_empty() {
+        causes.invalid_for(&format!("{field}.name"), &json!(name), names::faults(name, NameRule::Label));
+        if !seen.insert(name) {
+            causes.duplicate(&format!("{field}.name"), name);
+        }
+    } else if several {
         causes.required(&format!("{field}.name"), "");
     }
-    causes.port(&format!("{field}.port"), &port["port"]);
+    let zero = json!(0);
+    causes.port(&format!("{field}.port"), port.get("port").unwrap_or(&zero));
     causes.one_of(&format!("{field}.protocol"), port.get("protocol"), &PROTOCOLS);
-    if let Some(target) = port.get("targetPort").filter(|target| target.is_number()) {
-        causes.port(&format!("{field}.targetPort"), target);
+    match port.get("targetPort").unwrap_or(&zero) {
+        Value::String(name) => {
+            causes.invalid_for(&format!("{field}.targetPort"), &json!(name), port_name_faults(name));
+        }
+        number => causes.port(&format!("{field}.targetPort"), number),
     }
-    if let Some(node) = port.get("nodePort").filter(|node| node.as_i64().is_some_and(|node| node != 0))
-        && !node.as_i64().is_some_and(|node| (30_000..=32_767).contains(&node))
-    {
-        causes.invalid(&format!("{field}.nodePort"), node, NODE_PORTS);
+}
+
+fn node_ports(kind: &str, ports: &[Value], causes: &mut Causes) {
+    for (at, port) in ports.iter().enumerate().filter(|_| kind == "ClusterIP") {
+        if port.get("nodePort").is_some_and(|node| *node != json!(0)) {
+            let why = "may not be used when `type` is 'ClusterIP'";
+            causes.forbidden(&format!("spec.ports[{at}].nodePort"), why);
+        }
+    }
+}
+
+/// Two ports of one number and protocol; of such a port only these two are told.
+fn doubled(ports: &[Value], causes: &mut Causes) {
+    let mut seen = BTreeSet::new();
+    for (at, port) in ports.iter().enumerate() {
+        let (number, protocol) = (port["port"].as_i64().unwrap_or(0), text(port, "protocol"));
+        if !seen.insert((number, protocol)) {
+            let value = format!(
+                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}",
+                json!(protocol)
+            );
+            causes.duplicate_text(&format!("spec.ports[{at}]"), &value);
+        }
     }
 }
 
@@ -67,54 +134,5 @@ pub(super) fn change(plural: &str, old: &Value, new: &Value, causes: &mut Causes
     let external = |value: &Value| value["spec"]["type"] == "ExternalName";
     if !external(old) && !external(new) && !address(old).is_empty() && address(old) != address(new) {
         causes.invalid("spec.clusterIPs[0]", &json!([address(new)]), "may not change once set");
-    }
-}
-
-fn ingress(spec: Option<&Value>, causes: &mut Causes) {
-    let empty = json!({});
-    let spec = spec.unwrap_or(&empty);
-    if spec.get("defaultBackend").is_none() && list(spec, "rules").is_empty() {
-        let why = "either `defaultBackend` or `rules` must be specified";
-        causes.invalid("spec", &Value::Null, why);
-    }
-    for (rule_at, rule) in list(spec, "rules").iter().enumerate() {
-        for (path_at, path) in list(&rule["http"], "paths").iter().enumerate() {
-            ingress_path(&format!("spec.rules[{rule_at}].http.paths[{path_at}]"), path, causes);
-        }
-    }
-    if let Some(backend) = spec.get("defaultBackend") {
-        check_backend("spec.defaultBackend", backend, causes);
-    }
-}
-
-fn ingress_path(field: &str, path: &Value, causes: &mut Causes) {
-    let known = ["Exact", "ImplementationSpecific", "Prefix"];
-    match path.get("pathType") {
-        None | Some(Value::Null) => {
-            causes.required(&format!("{field}.pathType"), "pathType must be specified")
-        }
-        Some(kind) if kind == "ImplementationSpecific" => {}
-        Some(kind) => {
-            if !text(path, "path").starts_with('/') && known.iter().any(|known| kind == known) {
-                causes.invalid(
-                    &format!("{field}.path"),
-                    &json!(text(path, "path")),
-                    "must be an absolute path",
-                );
-            }
-            causes.one_of(&format!("{field}.pathType"), Some(kind), &known);
-        }
-    }
-    check_backend(&format!("{field}.backend"), &path["backend"], causes);
-}
-
-fn check_backend(field: &str, backend: &Value, causes: &mut Causes) {
-    let Some(service) = backend.get("service") else { return };
-    if text(service, "name").is_empty() {
-        causes.required(&format!("{field}.service.name"), "");
-    }
-    let port = &service["port"];
-    if text(port, "name").is_empty() && port.get("number").is_none() {
-        causes.required(field, "port name or number is required");
     }
 }

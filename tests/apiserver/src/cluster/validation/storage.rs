@@ -5,6 +5,10 @@
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
+use super::selectors;
+use crate::cluster::kind::NameRule;
+use crate::cluster::names;
+use crate::cluster::schema::quantity;
 
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
@@ -17,18 +21,14 @@ const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "Rea
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
     match plural {
         "configmaps" => {
-            for name in ["data", "binaryData"] {
-                keys(name, &body[name], causes);
-            }
             for name in body["data"].as_object().into_iter().flat_map(|data| data.keys()) {
+                key("data", name, causes);
                 if body["binaryData"].get(name).is_some() {
-                    causes.invalid(
-                        &format!("data[{name}]"),
-                        &json!(name),
-                        "duplicate of key present in binaryData",
-                    );
+                    let why = "duplicate of key present in binaryData";
+                    causes.invalid(&format!("data[{name}]"), &json!(name), why);
                 }
             }
+            keys("binaryData", &body["binaryData"], causes);
             if texts_size(&body["data"]) + decoded_size(&body["binaryData"]) > MOST_DATA {
                 // The limit is that of no field: so a real server writes it.
                 causes.too_long("[]", MOST_DATA);
@@ -45,11 +45,14 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
 
 fn keys(field: &str, data: &Value, causes: &mut Causes) {
     for name in data.as_object().into_iter().flat_map(|data| data.keys()) {
-        let sound = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-        if !sound {
-            causes.invalid(&format!("{field}[{name}]"), &json!(name), KEY);
-        }
+        key(field, name, causes);
+    }
+}
+
+fn key(field: &str, name: &str, causes: &mut Causes) {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || !name.bytes().all(plain) {
+        causes.invalid(&format!("{field}[{name}]"), &json!(name), KEY);
     }
 }
 
@@ -101,10 +104,27 @@ fn access_modes(spec: &Value, why: &str, causes: &mut Causes) {
 }
 
 fn claim(spec: &Value, causes: &mut Causes) {
+    selectors::check("spec.selector", spec.get("selector"), causes);
     access_modes(spec, "at least 1 access mode is required", causes);
-    if spec.pointer("/resources/requests/storage").is_none() {
-        causes.required("spec.resources[storage]", "");
+    let modes = list(spec, "accessModes");
+    if modes.len() > 1 && modes.contains(&json!("ReadWriteOncePod")) {
+        let why = "may not use ReadWriteOncePod with other access modes";
+        causes.forbidden("spec.accessModes", why);
     }
+    match spec.pointer("/resources/requests/storage") {
+        None => causes.required("spec.resources[storage]", ""),
+        Some(size) => {
+            if size.as_str().and_then(quantity::nanos).is_some_and(|size| size <= 0) {
+                causes.invalid("spec.resources[storage]", size, "must be greater than zero");
+            }
+        }
+    }
+    let class = text(spec, "storageClassName");
+    if !class.is_empty() {
+        let faults = names::faults(class, NameRule::Subdomain);
+        causes.invalid_for("spec.storageClassName", &json!(class), faults);
+    }
+    causes.one_of("spec.volumeMode", spec.get("volumeMode"), &["Block", "Filesystem"]);
 }
 
 fn volume(spec: &Value, causes: &mut Causes) {

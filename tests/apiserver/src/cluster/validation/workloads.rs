@@ -1,12 +1,15 @@
-//! Deployments, sets, jobs: selectors and templates that fit each other, and what may not change.
+//! Deployments and sets: selectors, templates and strategies that fit each other, and what may not change.
 //!
-//! Answers: will the pods of this template be found by this selector?
-//! 1. A missing selector fits nothing, an empty one fits everything and is refused for that.
+//! Answers: can this set be kept as it says? Each kind asks in an order of its own, as a real server does.
+//! 1. A strategy that is refused as a whole is told as Go has it: members in Go's names and order.
+//!
+//! Next: `templates.rs` checks what pods are made of; `jobs.rs` has what ends.
 use serde_json::{Value, json};
 
+use super::amounts;
 use super::causes::{Causes, NO_CHANGE, text};
-use super::{metadata, pods};
-use crate::cluster::label_selector;
+use super::selectors::{self, written};
+use super::{metadata, templates};
 
 const STATEFUL_FIXED: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -19,73 +22,164 @@ const STATEFUL_FREE: [&str; 7] = [
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 ];
-const JOB_RESTARTS: &str = "valid values: \"OnFailure\", \"Never\"";
 
-pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
-    let spec = &body["spec"];
+pub(super) fn check(plural: &str, spec: &Value, causes: &mut Causes) {
     match plural {
-        "deployments" | "replicasets" | "daemonsets" | "statefulsets" => {
-            causes.not_negative("spec.replicas", spec.get("replicas"));
-            selected(plural, spec, causes);
-        }
-        "jobs" => {
-            for name in ["parallelism", "completions", "backoffLimit"] {
-                causes.not_negative(&format!("spec.{name}"), spec.get(name));
-            }
-            job_template("spec.template", &spec["template"], causes);
-        }
-        "cronjobs" => {
-            schedule(spec, causes);
-            job_template("spec.jobTemplate.spec.template", &spec["jobTemplate"]["spec"]["template"], causes);
-        }
+        "deployments" => deployment(spec, causes),
+        "replicasets" => replica_set(spec, causes),
+        "daemonsets" => daemon_set(spec, causes),
+        "statefulsets" => stateful_set(spec, causes),
         _ => {}
     }
 }
 
-fn selected(plural: &str, spec: &Value, causes: &mut Causes) {
-    let selector = spec.get("selector").filter(|selector| !selector.is_null());
-    let labels = spec.pointer("/template/metadata/labels");
-    let empty = selector.is_some_and(|selector| label_selector::text(selector).is_empty());
-    match selector {
-        None => causes.required("spec.selector", ""),
-        Some(_) if empty => {
-            let kind = if plural == "replicasets" { "deployment" } else { plural.trim_end_matches('s') };
-            causes.invalid("spec.selector", &json!({}), &format!("empty selector is invalid for {kind}"));
+fn counts(names: &[&str], spec: &Value, causes: &mut Causes) {
+    for name in names {
+        causes.not_negative(&format!("spec.{name}"), spec.get(*name));
+    }
+}
+
+fn deployment(spec: &Value, causes: &mut Causes) {
+    counts(&["replicas"], spec, causes);
+    selected(spec, "deployment", causes);
+    let (field, strategy) = ("spec.strategy", &spec["strategy"]);
+    match text(strategy, "type") {
+        "RollingUpdate" => rolling_deployment(&strategy["rollingUpdate"], causes),
+        "Recreate" => {
+            if strategy.get("rollingUpdate").is_some() {
+                let why = "may not be specified when strategy `type` is 'Recreate'";
+                causes.forbidden("spec.strategy.rollingUpdate", why);
+            }
         }
-        Some(_) => {}
+        _ => {
+            let told = strategy_as_told(strategy, &["maxUnavailable", "maxSurge"], "0");
+            causes.unsupported_text(field, &told, &["Recreate", "RollingUpdate"]);
+        }
     }
-    let has = |name: &str| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str);
-    if !empty && !label_selector::chooses(selector, &has) {
-        let why = "`selector` does not match template `labels`";
-        causes.invalid("spec.template.metadata.labels", labels.unwrap_or(&Value::Null), why);
-    }
-    metadata::labels("spec.template.labels", labels, causes);
-    let template = &spec["template"]["spec"];
-    pods::spec("spec.template.spec", template, causes);
-    let restart =
-        template.get("restartPolicy").filter(|policy| matches!(policy.as_str(), Some("OnFailure" | "Never")));
-    if let Some(policy) = restart {
-        causes.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
-    }
-}
-
-fn job_template(at: &str, template: &Value, causes: &mut Causes) {
-    let spec = &template["spec"];
-    pods::spec(&format!("{at}.spec"), spec, causes);
-    if matches!(text(spec, "restartPolicy"), "" | "Always") {
-        causes.required(&format!("{at}.spec.restartPolicy"), JOB_RESTARTS);
+    counts(&["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"], spec, causes);
+    let number = |name: &str| spec.get(name).and_then(Value::as_i64);
+    if let Some(deadline) = number("progressDeadlineSeconds")
+        && deadline <= number("minReadySeconds").unwrap_or(0)
+    {
+        causes.invalid(
+            "spec.progressDeadlineSeconds",
+            &json!(deadline),
+            "must be greater than minReadySeconds",
+        );
     }
 }
 
-fn schedule(spec: &Value, causes: &mut Causes) {
-    let schedule = text(spec, "schedule");
-    let fields: Vec<&str> = schedule.split_whitespace().collect();
-    if schedule.is_empty() {
-        causes.required("spec.schedule", "");
-    } else if !schedule.starts_with('@') && fields.len() != 5 {
-        let why = format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" "));
-        causes.invalid("spec.schedule", &json!(schedule), &why);
+/// Selector and template of what keeps a number of equal pods.
+fn selected(spec: &Value, kind: &str, causes: &mut Causes) {
+    if templates::selector(spec, kind, causes) {
+        templates::fits_unless_empty(spec, causes);
+        templates::check("spec.template", &spec["template"], causes);
+        templates::serves(spec, "ReplicaSet", causes);
+    } else {
+        causes.invalid_text("spec.selector", &written(&spec["selector"]), "invalid label selector");
     }
+}
+
+fn rolling_deployment(rolling: &Value, causes: &mut Causes) {
+    let field = |name: &str| format!("spec.strategy.rollingUpdate.{name}");
+    let (missing, more) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    amounts::not_negative(&field("maxUnavailable"), missing, causes);
+    amounts::not_negative(&field("maxSurge"), more, causes);
+    if amounts::is_zero(missing) && amounts::is_zero(more) {
+        let value = missing.unwrap_or(&Value::Null);
+        causes.invalid(&field("maxUnavailable"), value, "may not be 0 when `maxSurge` is 0");
+    }
+    amounts::at_most_all(&field("maxUnavailable"), missing, causes);
+}
+
+fn replica_set(spec: &Value, causes: &mut Causes) {
+    counts(&["replicas", "minReadySeconds"], spec, causes);
+    selected(spec, "deployment", causes);
+}
+
+fn daemon_set(spec: &Value, causes: &mut Causes) {
+    let selector = spec.get("selector").filter(|selector| !selector.is_null());
+    if selectors::check("spec.selector", selector, causes) {
+        templates::fits(spec, causes);
+    }
+    if let Some(selector) = selector {
+        templates::refuse_empty(selector, "daemonset", causes);
+    }
+    templates::check("spec.template", &spec["template"], causes);
+    templates::serves(spec, "DaemonSet", causes);
+    counts(&["minReadySeconds"], spec, causes);
+    let strategy = &spec["updateStrategy"];
+    match text(strategy, "type") {
+        "OnDelete" => {}
+        "RollingUpdate" => rolling_daemon_set(&strategy["rollingUpdate"], causes),
+        _ => {
+            let told = strategy_as_told(strategy, &["maxUnavailable", "maxSurge"], "0");
+            causes.unsupported_text("spec.updateStrategy", &told, &["RollingUpdate", "OnDelete"]);
+        }
+    }
+    counts(&["revisionHistoryLimit"], spec, causes);
+}
+
+fn rolling_daemon_set(rolling: &Value, causes: &mut Causes) {
+    let field = |name: &str| format!("spec.updateStrategy.rollingUpdate.{name}");
+    let (missing, more) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    for (name, value) in [("maxUnavailable", missing), ("maxSurge", more)] {
+        amounts::not_negative(&field(name), value, causes);
+    }
+    for (name, value) in [("maxUnavailable", missing), ("maxSurge", more)] {
+        amounts::at_most_all(&field(name), value, causes);
+    }
+    match (amounts::is_zero(missing), amounts::is_zero(more)) {
+        (false, false) => {
+            let value = more.unwrap_or(&Value::Null);
+            causes.invalid(&field("maxSurge"), value, "may not be set when maxUnavailable is non-zero");
+        }
+        (true, true) => causes.required(&field("maxUnavailable"), "cannot be 0 when maxSurge is 0"),
+        _ => {}
+    }
+}
+
+fn stateful_set(spec: &Value, causes: &mut Causes) {
+    let strategy = &spec["updateStrategy"];
+    match text(strategy, "type") {
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            let partition = strategy["rollingUpdate"].get("partition");
+            causes.not_negative("spec.updateStrategy.rollingUpdate.partition", partition);
+        }
+        _ => {
+            let told = strategy_as_told(strategy, &["partition", "maxUnavailable"], "null");
+            let told = told.replace("\"Partition\":null", "\"Partition\":0");
+            causes.invalid_text("spec.updateStrategy", &told, "must be 'RollingUpdate' or 'OnDelete'");
+        }
+    }
+    counts(&["replicas", "minReadySeconds"], spec, causes);
+    if templates::selector(spec, "statefulset", causes) {
+        templates::fits_unless_empty(spec, causes);
+        templates::check("spec.template", &spec["template"], causes);
+        let part = |name: &str| spec["template"]["metadata"].get(name);
+        metadata::labels("spec.template.labels", part("labels"), causes);
+        metadata::annotations("spec.template.annotations", part("annotations"), causes);
+    } else {
+        causes.invalid_text("spec.selector", &written(&spec["selector"]), "");
+    }
+    templates::serves(spec, "StatefulSet", causes);
+}
+
+/// A strategy in Go's words; `missing` is what stands for a part that is not there.
+fn strategy_as_told(strategy: &Value, parts: &[&str], missing: &str) -> String {
+    let rolling = strategy.get("rollingUpdate").map_or_else(
+        || "null".to_owned(),
+        |rolling| {
+            let part = |name: &&str| {
+                let value = rolling.get(*name).map_or_else(|| missing.to_owned(), Value::to_string);
+                let (first, rest) = name.split_at(1);
+                format!("\"{}{rest}\":{value}", first.to_uppercase())
+            };
+            format!("{{{}}}", parts.iter().map(part).collect::<Vec<_>>().join(","))
+        },
+    );
+    format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", json!(text(strategy, "type")))
 }
 
 pub(super) fn change(plural: &str, old: &Value, new: &Value, causes: &mut Causes) {
@@ -110,13 +204,4 @@ pub(super) fn change(plural: &str, old: &Value, new: &Value, causes: &mut Causes
         }
         _ => {}
     }
-}
-
-/// A selector as a Go server writes it: the labels first.
-fn written(selector: &Value) -> String {
-    let parts = ["matchLabels", "matchExpressions"].into_iter().filter_map(|name| {
-        let part = selector.get(name)?;
-        Some(format!("{name:?}:{part}"))
-    });
-    format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
 }

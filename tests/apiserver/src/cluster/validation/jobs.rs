@@ -1,0 +1,121 @@
+//! Jobs and cron jobs: counts, selectors of their own, pods that end.
+//!
+//! Answers: can this work be done and be found again, and when is it to be done? Times are read by `schedule.rs`.
+//! 1. A job's pods do not restart for ever.
+//! 2. What a cron job makes has no selector yet; a job has one, its own or its author's.
+use serde_json::{Value, json};
+
+use super::causes::{Causes, list, text};
+use super::selectors::{self, written};
+use super::{schedule, templates};
+
+const RESTARTS: &str = "valid values: \"OnFailure\", \"Never\"";
+/// How long the name of a cron job may be, so that its jobs' names are labels.
+const MOST_NAME: usize = 52;
+
+pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
+    let spec = &body["spec"];
+    match plural {
+        "jobs" => {
+            generated(text(&body["metadata"], "uid"), spec, causes);
+            work("spec", spec, causes);
+            selector(spec, causes);
+        }
+        "cronjobs" => cron(spec, causes),
+        _ => {}
+    }
+}
+
+/// What the name of a new cron job is asked for, when all else has been looked at.
+pub(super) fn new_name(body: &Value, causes: &mut Causes) {
+    let name = text(&body["metadata"], "name");
+    if name.len() > MOST_NAME {
+        causes.invalid("metadata.name", &json!(name), "must be no more than 52 characters");
+    }
+}
+
+fn counts(at: &str, spec: &Value, names: &[&str], causes: &mut Causes) {
+    for name in names {
+        causes.not_negative(&format!("{at}.{name}"), spec.get(*name));
+    }
+}
+
+fn work(at: &str, spec: &Value, causes: &mut Causes) {
+    let names = [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ];
+    counts(at, spec, &names, causes);
+    causes.one_of(&format!("{at}.completionMode"), spec.get("completionMode"), &["NonIndexed", "Indexed"]);
+    if text(spec, "completionMode") == "Indexed" && spec.get("completions").is_none() {
+        causes.required(&format!("{at}.completions"), "when completion mode is Indexed");
+    }
+    failure_policy(&format!("{at}.podFailurePolicy"), &spec["podFailurePolicy"], causes);
+    templates::check(&format!("{at}.template"), &spec["template"], causes);
+    let (field, policy) =
+        (format!("{at}.template.spec.restartPolicy"), &spec["template"]["spec"]["restartPolicy"]);
+    match policy.as_str().unwrap_or_default() {
+        "" | "Always" => causes.required(&field, RESTARTS),
+        "OnFailure" if spec.get("podFailurePolicy").is_some() => {
+            causes.invalid(&field, policy, "only \"Never\" is supported when podFailurePolicy is specified");
+        }
+        "OnFailure" | "Never" => {}
+        _ => causes.unsupported(&field, policy, &["OnFailure", "Never"]),
+    }
+}
+
+fn failure_policy(field: &str, policy: &Value, causes: &mut Causes) {
+    for (at, rule) in list(policy, "rules").iter().enumerate() {
+        let field = format!("{field}.rules[{at}]");
+        if text(rule, "action").is_empty() {
+            let known = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
+            causes.required(&format!("{field}.action"), known);
+        }
+        let conditions = list(rule, "onPodConditions");
+        if rule.get("onExitCodes").is_none() && conditions.is_empty() {
+            causes.invalid_whole(&field, "specifying one of OnExitCodes and OnPodConditions is required");
+        }
+    }
+}
+
+/// The selector a job has when it is stored: generated, unless its author says otherwise.
+fn selector(spec: &Value, causes: &mut Causes) {
+    let selector = spec.get("selector").filter(|selector| !selector.is_null());
+    if selector.is_none() {
+        causes.required("spec.selector", "");
+    }
+    if selectors::check("spec.selector", selector, causes) {
+        templates::fits(spec, causes);
+    }
+}
+
+/// Whether a job that leaves its selector to the server has the one that is made of its uid, and no other part.
+fn generated(uid: &str, spec: &Value, causes: &mut Causes) {
+    let own = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+    if spec["manualSelector"] != true && spec.get("selector").is_some_and(|selector| *selector != own) {
+        causes.invalid_text("spec.selector", &written(&spec["selector"]), "`selector` not auto-generated");
+    }
+}
+
+fn cron(spec: &Value, causes: &mut Causes) {
+    let zone = spec.get("timeZone").and_then(Value::as_str);
+    schedule::check("spec.schedule", text(spec, "schedule"), causes);
+    counts("spec", spec, &["startingDeadlineSeconds"], causes);
+    if zone == Some("") {
+        causes.invalid("spec.timeZone", &json!(""), "timeZone must be nil or non-empty string");
+    }
+    let policy = spec.get("concurrencyPolicy");
+    causes.one_of("spec.concurrencyPolicy", policy, &["Allow", "Forbid", "Replace"]);
+    let job = &spec["jobTemplate"]["spec"];
+    work("spec.jobTemplate.spec", job, causes);
+    if job["manualSelector"] == true {
+        let field = "spec.jobTemplate.spec.manualSelector";
+        causes.unsupported(field, &json!(true), &["nil", "false"]);
+    }
+    counts("spec", spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], causes);
+}
