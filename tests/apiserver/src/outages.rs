@@ -1,7 +1,7 @@
 //! The faults that change what is stored: jumps and rewinds of versions, objects and definitions that come back as others.
 //!
 //! Answers: how does a test play a restore from a backup, or a name that is another object now?
-//! 1. Each is one visit to the core: no client sees a half of it.
+//! 1. Each is one visit to the core: no client sees a half of it. What the garbage collector makes of it follows.
 //! 2. All but `jump_revision` and `restore_backup` go through the rules of the API and are told to watches as usual.
 //!
 //! Next: `cluster/outage.rs` does the work.
@@ -24,7 +24,8 @@ impl Faults {
     }
 
     /// Puts the kept state back, as `ApiServer::restore` does: versions go back, open watches end, and a watch from the
-    /// lost future stays silent. Whether there was one; it is kept for another time.
+    /// lost future stays silent. Whether there was one (and it is kept in the directory, where there is one); it stays for
+    /// another time.
     pub fn restore_backup(&self) -> bool {
         self.world.with(|inner| {
             let backup = inner.faults.backup.clone();
@@ -32,7 +33,7 @@ impl Faults {
                 inner.cluster.restore(&backup);
                 true
             })
-        })
+        }) && self.followed().is_ok()
     }
 
     /// Deletes an object, whatever holds it, and creates it again under the same name with another uid, without its status.
@@ -55,7 +56,8 @@ impl Faults {
             let namespace = namespace_for(&kind, namespace);
             let call = Call::plain(&kind, namespace, name, now);
             inner.cluster.recreate(&call, unseen).map(drop)
-        })
+        })?;
+        self.followed()
     }
 
     /// Deletes a definition with all its objects: its resource answers 404 until `return_definition`.
@@ -68,8 +70,9 @@ impl Faults {
             let kind = served(&inner.cluster, DEFINITIONS)?;
             let body = inner.cluster.withdraw(&Call::plain(&kind, "", name, now))?;
             inner.faults.withdrawn.insert(name.to_owned(), body);
-            Ok(())
-        })
+            Ok::<_, ApiError>(())
+        })?;
+        self.followed()
     }
 
     /// Creates the definition that `withdraw_definition` took, with another uid and without objects.
@@ -85,7 +88,13 @@ impl Faults {
             let body = body.ok_or_else(|| ApiError::not_found(kind.named(name)))?;
             inner.cluster.create(&call, body)?;
             inner.faults.withdrawn.remove(name);
-            Ok(())
-        })
+            Ok::<_, ApiError>(())
+        })?;
+        self.followed()
+    }
+
+    /// What follows of a change is done before the method returns, as for a request: objects that lost their owners go.
+    fn followed(&self) -> Result<(), ApiError> {
+        self.world.settle().map_err(|error| ApiError::not_kept(&error))
     }
 }

@@ -57,6 +57,7 @@ impl World {
     pub(crate) fn new(settings: Settings, bookmark_period: Duration, access: Access) -> Self {
         let clock = Clock::real();
         let mut cluster = Cluster::new(settings, clock.seconds());
+        cluster.add_beginnings(clock.seconds());
         if access.authorization == Authorization::Rbac {
             cluster.add_default_roles(clock.seconds());
         }

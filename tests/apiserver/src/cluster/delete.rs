@@ -70,9 +70,12 @@ impl Cluster {
             return Ok(Deleted { object: old, removed: true });
         }
         if crd::is_definition(kind) {
-            return self.end_definition(call, &old);
+            return self.end_definition(call, &old, options);
         }
         let mut before = old.decode();
+        if is_core(kind, "pods") && goes_no_sooner(&before, options) {
+            return Ok(Deleted { object: old, removed: false });
+        }
         if let Some(propagation) = options.propagation {
             propagation.write(&mut before);
         }
@@ -230,6 +233,13 @@ fn check_preconditions(call: &Call<'_>, old: &Object, options: &DeleteOptions) -
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a pod is going already, and this DELETE would not let it go sooner: then it changes nothing.
+fn goes_no_sooner(before: &Value, options: &DeleteOptions) -> bool {
+    let running = before.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+    let going = before.pointer("/metadata/deletionTimestamp").is_some();
+    going && running.is_some_and(|running| options.grace.is_none_or(|asked| asked >= running))
 }
 
 /// The grace of a pod: 0 unless it runs on a node. Other kinds have none: they go without being marked first.

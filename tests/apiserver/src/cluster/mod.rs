@@ -8,6 +8,7 @@
 //! 1. Every change goes through `Cluster::commit`, takes the next revision and reaches every watch it concerns.
 //! 2. Nothing here waits; what must be woken is left in `Cluster::take_woken` for the shell.
 pub(crate) mod apply;
+mod beginnings;
 pub(crate) mod builtin;
 mod cel;
 pub(crate) mod convert;

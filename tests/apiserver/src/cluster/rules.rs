@@ -86,7 +86,8 @@ fn other(plural: &str) -> Rules {
         "servicecidrs" => Rules { status_metadata: &[], ..RULES },
         "ipaddresses" => Rules { name: NameRule::PathSegment, ..RULES },
         "customresourcedefinitions" => CONDITIONAL_COUNTED,
-        "apiservices" | "csistoragecapacities" => CONDITIONAL,
+        "apiservices" => Rules { name: NameRule::PathSegment, ..CONDITIONAL },
+        "csistoragecapacities" => CONDITIONAL,
         "csidrivers" => Rules {
             delete_answers_object: true,
             status_metadata: &[],

@@ -71,3 +71,11 @@ fn api_26_a_policy_that_does_not_exist_is_422() {
     assert_eq!(refused.code, 422);
     assert_eq!(names(&server), ["a"]);
 }
+
+#[test]
+fn what_a_fault_takes_away_takes_its_dependants_along() {
+    let server = collecting();
+    family(&server);
+    server.faults().recreate("configmaps", "default", "owner", false).expect("it is there");
+    assert_eq!(names(&server), ["owner"], "another uid is another owner");
+}

@@ -148,3 +148,40 @@ fn api_29_three_namespaces_cannot_go_and_others_are_finalised() {
         s.get("/api/v1/namespaces/{ns}-gone");
     });
 }
+
+#[test]
+fn api_26_an_eviction_may_name_a_policy() {
+    judge(|s| {
+        let mut bound = pod("a");
+        bound["spec"]["nodeName"] = json!("n");
+        s.post(PODS, &bound);
+        let eviction = |policy: &str| {
+            json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"},
+                "deleteOptions": {"propagationPolicy": policy}})
+        };
+        s.post(format!("{PODS}/a/eviction"), &eviction("Sideways"));
+        s.post(format!("{PODS}/a/eviction"), &eviction("Foreground"));
+        s.get(format!("{PODS}/a"));
+        s.post(format!("{PODS}/a/eviction"), &eviction("Orphan"));
+        s.get(format!("{PODS}/a"));
+    });
+}
+
+#[test]
+fn e11_a_definition_heeds_a_policy_only_when_it_is_going() {
+    judge(|s| {
+        crate::definitions::widgets(s);
+        let held = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w", "finalizers": ["judge.example.com/a"]}});
+        s.post("/apis/{group}/v1/namespaces/{ns}/widgets", &held);
+        let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";
+        s.delete(format!("{definition}?propagationPolicy=Foreground"));
+        // Somebody else says so on a real server, a moment later.
+        let going = |answer: &crate::harness::Answer| {
+            answer.text("/status/conditions/2/reason") == "InstanceDeletionInProgress"
+        };
+        s.until(&Request::new("GET", definition), going);
+        s.delete(format!("{definition}?propagationPolicy=Foreground"));
+        s.delete(format!("{definition}?propagationPolicy=Orphan"));
+        s.get(definition);
+    });
+}

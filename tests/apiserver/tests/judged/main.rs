@@ -8,6 +8,7 @@
 
 mod harness;
 
+mod beginnings;
 mod certificates;
 mod crowds;
 mod definitions;

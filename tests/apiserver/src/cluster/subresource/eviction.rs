@@ -12,6 +12,7 @@ use super::super::label_selector;
 use super::super::list::scope_of;
 use super::super::object::{Object, member};
 use super::super::prepare;
+use super::super::propagation::Propagation;
 use super::super::selector::Selector;
 use super::super::status::ApiError;
 use super::super::store::{Call, Cluster};
@@ -32,7 +33,9 @@ impl Cluster {
         if member(body, "name") != call.name {
             return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
         }
-        let options = DeleteOptions::parse(body.get("deleteOptions").unwrap_or(&Value::Null));
+        let options = body.get("deleteOptions").unwrap_or(&Value::Null);
+        let propagation = Propagation::read(options, &Vec::new())?;
+        let options = DeleteOptions { propagation, ..DeleteOptions::parse(options) };
         let old = self.get(call.kind, call.namespace, call.name)?;
         let mut pod = old.decode();
         if !is_disturbed_freely(&pod) {
