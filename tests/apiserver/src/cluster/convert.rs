@@ -1,5 +1,6 @@
 //! Objects that are stored in another shape than they are told in: events of events.k8s.io, which are stored as core's,
-//! daemon sets, whose count of templates is told as an annotation, and custom objects of several versions.
+//! daemon sets, whose count of templates is told as an annotation, autoscalers of autoscaling/v1, which are stored as
+//! v2, and custom objects of several versions.
 //!
 //! Answers: what does this object look like in the version it is asked for, and in the one it is stored in? It is pure:
 //! members are moved, nothing is judged and nothing is lost.
@@ -9,6 +10,8 @@
 //! 3. `managedFields` keep the version they were written in, as every entry says which one that is.
 //!
 //! Next: `object.rs` and `representation.rs`, where objects enter and leave.
+mod autoscaler;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
@@ -37,11 +40,21 @@ const STORED_TEMPLATES: &str = "templateGeneration";
 
 /// Whether objects of this kind are stored in another shape than they are told in.
 pub(crate) fn is_converted(kind: &Kind) -> bool {
-    is_renamed(kind) || counts_templates(kind) || kind.stored_as.is_some()
+    is_renamed(kind) || counts_templates(kind) || is_older_autoscaler(kind) || kind.stored_as.is_some()
 }
 
 fn is_renamed(kind: &Kind) -> bool {
     !kind.custom && kind.resource != kind.storage
+}
+
+/// Whether this is the autoscaler of autoscaling/v1.
+pub(super) fn is_older_autoscaler(kind: &Kind) -> bool {
+    kind.version == "v1" && kind.resource.is("autoscaling", "horizontalpodautoscalers")
+}
+
+/// Gives an autoscaler of autoscaling/v1 what the way through its stored shape adds and drops.
+pub(super) fn renew_autoscaler(value: &mut Value) {
+    autoscaler::renew(value);
 }
 
 pub(super) fn counts_templates(kind: &Kind) -> bool {
@@ -60,6 +73,9 @@ pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
 pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
     if counts_templates(kind) {
         store_templates(value);
+    }
+    if is_older_autoscaler(kind) {
+        autoscaler::store(value);
     }
     if let Some(stored) = &kind.stored_as {
         *value = stored.read(value.take());
@@ -80,6 +96,9 @@ pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
 pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     if counts_templates(kind) {
         tell_templates(value);
+    }
+    if is_older_autoscaler(kind) {
+        autoscaler::tell(value);
     }
     if let (Some(_), Some(own)) = (&kind.stored_as, &kind.definition) {
         *value = own.pruned(value.take());

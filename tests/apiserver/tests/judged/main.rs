@@ -8,6 +8,7 @@
 
 mod harness;
 
+mod autoscalers;
 mod beginnings;
 mod certificates;
 mod crowds;

@@ -19,6 +19,7 @@ use serde_json::Value;
 pub(super) use golang::GoType;
 use services::Addresses;
 
+use super::convert;
 use super::crd;
 use super::kind::Kind;
 use super::store::{Call, Cluster};
@@ -106,8 +107,13 @@ fn complete(kind: &Kind, body: &mut Value) {
     if (group, plural) == ("", "pods") {
         pods::pod(body);
     }
-    for (at, text) in table::rows(group, plural) {
-        path::put_missing(body, at, text);
+    if convert::is_older_autoscaler(kind) {
+        path::put_missing(body, "/spec/minReplicas", "1");
+        convert::renew_autoscaler(body);
+    } else {
+        for (at, text) in table::rows(group, plural) {
+            path::put_missing(body, at, text);
+        }
     }
     if let Some(go) = go {
         go.write(body);
