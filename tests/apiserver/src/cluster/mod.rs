@@ -57,6 +57,7 @@ mod validation;
 mod warnings;
 pub(crate) mod watch;
 pub(crate) mod write;
+mod zones;
 
 #[cfg(test)]
 mod tests;

@@ -150,8 +150,9 @@ fn e20_causes_of_jobs() {
             json!({"schedule": "@every x", "jobTemplate": {"spec": {"template": template("Never"), "manualSelector": true}}}),
         ];
         refused(s, "/apis/batch/v1/namespaces/{ns}/cronjobs?dryRun=All", &crons);
-        let nowhere = json!({"schedule": "* * * * *", "timeZone": "Mars/Olympus", "jobTemplate": {"spec": {"template": template("Never")}}});
-        refused(s, "/apis/batch/v1/namespaces/{ns}/cronjobs?dryRun=All", &[nowhere]);
+        let at = |zone: &str| json!({"schedule": "* * * * *", "timeZone": zone, "jobTemplate": {"spec": {"template": template("Never")}}});
+        let zones = ["Mars/Olympus", "local", "Europe/Berlin", "UTC", "+01:00"].map(at);
+        refused(s, "/apis/batch/v1/namespaces/{ns}/cronjobs?dryRun=All", &zones);
         let long = "x".repeat(60);
         s.post(
             "/apis/batch/v1/namespaces/{ns}/cronjobs",

@@ -100,7 +100,7 @@ fn tell_spec(spec: &mut Map<String, Value>, notes: &mut Vec<(&str, String)>) {
     let others: Vec<String> = metrics
         .iter()
         .filter(|metric| !is_share_of_cpu(metric, "/resource/target/averageUtilization"))
-        .map(|metric| wanted(metric))
+        .map(wanted)
         .collect();
     if !others.is_empty() {
         notes.push((METRICS, list(&others)));

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::causes::{Causes, list, text};
 use super::selectors::{self, written};
 use super::{schedule, templates};
+use crate::cluster::zones;
 
 const RESTARTS: &str = "valid values: \"OnFailure\", \"Never\"";
 /// How long the name of a cron job may be, so that its jobs' names are labels.
@@ -102,12 +103,26 @@ fn generated(uid: &str, spec: &Value, causes: &mut Causes) {
     }
 }
 
+fn time_zone(zone: &str, causes: &mut Causes) {
+    let mut refuse = |why: &str| causes.invalid("spec.timeZone", &json!(zone), why);
+    if zone.is_empty() {
+        refuse("timeZone must be nil or non-empty string");
+        return;
+    }
+    if zone.eq_ignore_ascii_case("local") {
+        refuse("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
+    }
+    if let Err(why) = zones::find(zone) {
+        refuse(&why);
+    }
+}
+
 fn cron(spec: &Value, causes: &mut Causes) {
     let zone = spec.get("timeZone").and_then(Value::as_str);
     schedule::check("spec.schedule", text(spec, "schedule"), causes);
     counts("spec", spec, &["startingDeadlineSeconds"], causes);
-    if zone == Some("") {
-        causes.invalid("spec.timeZone", &json!(""), "timeZone must be nil or non-empty string");
+    if let Some(zone) = zone {
+        time_zone(zone, causes);
     }
     let policy = spec.get("concurrencyPolicy");
     causes.one_of("spec.concurrencyPolicy", policy, &["Allow", "Forbid", "Replace"]);

@@ -6,6 +6,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::{Given, Library, Run, no_overload};
 use crate::cluster::cel::value::Value;
+use crate::cluster::zones;
 
 pub(super) fn add(library: &mut Library) {
     const PARTS: [(&str, &str, &str, Run); 10] = [
@@ -84,6 +85,5 @@ fn zoned(time: Timestamp, zone: &str) -> Result<Zoned, String> {
         let offset = offset.ok_or_else(|| format!("unknown time zone {zone}"))?;
         return Ok(time.to_zoned(offset.to_time_zone()));
     }
-    let named = if zone.is_empty() { Ok(TimeZone::UTC) } else { TimeZone::get(zone) };
-    named.map(|zone| time.to_zoned(zone)).map_err(|_| format!("unknown time zone {zone}"))
+    zones::find(zone).map(|zone| time.to_zoned(zone))
 }
