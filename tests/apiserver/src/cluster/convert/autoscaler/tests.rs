@@ -1,0 +1,38 @@
+//! The conversion of autoscalers, both ways.
+//!
+//! They answer: is everything that v1 has no member for told, and does it come back?
+use serde_json::{Value, json};
+
+use super::{BEHAVIOR, METRICS, store, tell};
+
+fn stored() -> Value {
+    json!({"metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "metrics": [
+        {"type": "Pods", "pods": {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "5"}}},
+        {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+    ], "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}}},
+        "status": {"currentReplicas": 1, "currentMetrics": null, "desiredReplicas": 2, "conditions": [
+            {"type": "AbleToScale", "status": "True", "lastTransitionTime": null}]}})
+}
+
+#[test]
+fn what_the_first_version_has_no_member_for_is_told_in_annotations() {
+    let mut value = stored();
+    tell(&mut value);
+    assert_eq!(value["spec"], json!({"maxReplicas": 3, "targetCPUUtilizationPercentage": 60}));
+    let annotations = &value["metadata"]["annotations"];
+    let pods = r#"[{"type":"Pods","pods":{"metricName":"q","targetAverageValue":"5"}}]"#;
+    assert_eq!(annotations[METRICS], pods);
+    let behavior = "{\"ScaleUp\":null,\"ScaleDown\":{\"StabilizationWindowSeconds\":5,\"SelectPolicy\":null,\
+        \"Policies\":null,\"Tolerance\":null}}";
+    assert_eq!(annotations[BEHAVIOR], behavior);
+}
+
+#[test]
+fn there_and_back_is_the_same_object() {
+    let mut value = stored();
+    tell(&mut value);
+    store(&mut value);
+    assert_eq!(value, stored());
+    store(&mut value);
+    assert_eq!(value, stored(), "what has the stored shape is left as it is");
+}
