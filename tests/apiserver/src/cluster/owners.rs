@@ -7,9 +7,12 @@
 //! 4. A server without managed fields keeps none and passes over those sent.
 //!
 //! Next: `write.rs` and `server_side.rs` call this.
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::apply::{FieldSet, Managed, Place, Writer};
+use super::convert;
 use super::defaults::GoType;
 use super::kind::Kind;
 use super::object::metadata_mut;
@@ -144,16 +147,26 @@ impl Cluster {
         act: impl FnOnce(Writer<'_>) -> R,
     ) -> R {
         let version = call.kind.api_version();
-        let mut schemas: Vec<(String, Option<Schema>)> = vec![(version.clone(), call.kind.schema())];
+        let mut kinds: Vec<(String, &Arc<Kind>)> = vec![(version.clone(), call.kind)];
         if managed.entries.iter().any(|entry| entry.owner.version != version) {
             // What was written through another group is told in a version that this one does not have.
-            let of_group = |kind: &&std::sync::Arc<Kind>| kind.resource == call.kind.resource;
+            let of_group = |kind: &&Arc<Kind>| kind.resource == call.kind.resource;
             let versions = self.registry.stored_in(&call.kind.storage).filter(of_group);
-            schemas.extend(versions.map(|kind| (kind.api_version(), kind.schema())));
+            kinds.extend(versions.map(|kind| (kind.api_version(), kind)));
         }
+        let schemas: Vec<(&str, Option<Schema>)> =
+            kinds.iter().map(|(version, kind)| (version.as_str(), kind.schema())).collect();
         let places = |version: &str| {
-            let (_, schema) = schemas.iter().find(|(known, _)| known == version)?;
+            let (_, schema) = schemas.iter().find(|(known, _)| *known == version)?;
             Some(schema.as_ref().map_or(Place::Free, Place::root))
+        };
+        let told = |version: &str, value: &Value| {
+            let mut value = value.clone();
+            if let Some((_, kind)) = kinds.iter().find(|(known, _)| known == version) {
+                convert::into_stored(call.kind, &mut value);
+                convert::from_stored(kind, &mut value);
+            }
+            value
         };
         act(Writer {
             manager: call.manager,
@@ -162,6 +175,7 @@ impl Cluster {
             now: call.now,
             ignored: &ignored(call),
             places: &places,
+            told: &told,
         })
     }
 

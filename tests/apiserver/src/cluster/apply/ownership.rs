@@ -57,6 +57,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) ignored: &'a FieldSet,
     /// The object in each apiVersion that is served.
     pub(crate) places: &'a dyn Fn(&str) -> Option<Place<'a>>,
+    /// A state of the object as another apiVersion tells it.
+    pub(crate) told: &'a dyn Fn(&str, &Value) -> Value,
 }
 
 /// A field that someone else owns.
@@ -145,7 +147,8 @@ impl Writer<'_> {
             let version = entry.owner.version.clone();
             let found = of_versions.entry(version).or_insert_with_key(|version| {
                 let place = (self.places)(version)?;
-                Some(sets(&compare(place, states.0, states.1).ignoring(self.ignored)))
+                let (old, new) = ((self.told)(version, states.0), (self.told)(version, states.1));
+                Some(sets(&compare(place, &old, &new).ignoring(self.ignored)))
             });
             // A version that is not served any more has no owners.
             let Some((changed, removed)) = found else { return false };

@@ -79,6 +79,12 @@ pub(crate) fn normal(transcript: &Transcript) -> Normal {
     Normal { steps: steps.collect(), order: names.versions.values().cloned().collect() }
 }
 
+/// What tells one entry of `managedFields` from another.
+fn owner(entry: &Value) -> String {
+    let member = |name: &str| entry[name].as_str().unwrap_or_default();
+    ["operation", "manager", "apiVersion", "subresource"].map(member).join(" ")
+}
+
 /// Whether this is the head of many objects: its version is that of the store, not of a write.
 fn is_collection(object: &Map<String, Value>) -> bool {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -166,6 +172,10 @@ impl Names {
             Value::Array(items) => {
                 let mut told: Vec<Value> =
                     items.iter().map(|item| self.told(item, key, collection)).collect();
+                // Owners stand in the order of their times, whole seconds, which two runs do not share.
+                if key == "managedFields" {
+                    told.sort_by_key(owner);
+                }
                 // A real server tells the rules of a user in the order of a hash map.
                 if matches!(key, "resourceRules" | "nonResourceRules") {
                     told.sort_by_key(Value::to_string);
