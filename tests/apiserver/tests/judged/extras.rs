@@ -37,6 +37,64 @@ fn e16_both_event_groups_are_one_storage() {
 }
 
 #[test]
+fn e16_events_are_refused_by_the_rules_of_their_group() {
+    const CORE: &str = "/api/v1/namespaces/{ns}/events";
+    const NEW: &str = "/apis/events.k8s.io/v1/namespaces/{ns}/events";
+    judge(|s| {
+        let about = json!({"kind": "Pod", "name": "p", "namespace": "{ns}"});
+        s.post(CORE, &json!({"metadata": {"name": "none"}, "involvedObject": {"kind": "Pod", "name": "p"}}));
+        s.post(CORE, &json!({"metadata": {"name": "other"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "x"}}));
+        s.post(CORE, &json!({"metadata": {"name": "timed"}, "involvedObject": about, "eventTime": "2020-01-01T00:00:00.000000Z"}));
+        s.post(CORE, &json!({"metadata": {"name": "old"}, "involvedObject": about, "reason": "R", "message": "m", "type": "Normal", "count": 1}));
+        let whole = json!({"metadata": {"name": "new"}, "regarding": about, "eventTime": "2020-01-01T00:00:00.000000Z", "type": "Normal",
+            "reason": "R", "note": "n", "action": "A", "reportingController": "example.com/c", "reportingInstance": "i"});
+        s.post(NEW, &whole);
+        let with = |name: &str, value: serde_json::Value| {
+            let mut event = whole.clone();
+            event["metadata"]["name"] = json!("bad");
+            event[name] = value;
+            event
+        };
+        for (name, value) in [
+            ("eventTime", json!(null)),
+            ("type", json!("Odd")),
+            ("deprecatedCount", json!(2)),
+            ("deprecatedFirstTimestamp", json!("2020-01-01T00:00:00Z")),
+            ("deprecatedLastTimestamp", json!("2020-01-01T00:00:00Z")),
+            ("deprecatedSource", json!({"component": "c"})),
+            ("reportingController", json!("no name!")),
+            ("reportingInstance", json!("x".repeat(129))),
+            ("action", json!("x".repeat(129))),
+            ("reason", json!("x".repeat(129))),
+            ("note", json!("x".repeat(1025))),
+            ("regarding", json!({"kind": "Pod", "name": "p"})),
+            ("series", json!({"count": 1, "lastObservedTime": "2020-01-01T00:00:00.000000Z"})),
+            ("series", json!({"count": 2, "lastObservedTime": null})),
+        ] {
+            s.post(NEW, &with(name, value));
+        }
+        for change in [
+            json!({"note": "other"}),
+            json!({"reason": "other"}),
+            json!({"type": "Warning"}),
+            json!({"action": "other"}),
+            json!({"regarding": {"name": "q"}}),
+            json!({"related": {"kind": "Pod", "name": "q"}}),
+            json!({"reportingInstance": "other"}),
+            json!({"reportingController": "example.com/d"}),
+            json!({"eventTime": "2021-01-01T00:00:00.000000Z"}),
+            json!({"deprecatedCount": 5}),
+            json!({"series": {"count": 3, "lastObservedTime": "2020-01-01T00:00:00.000000Z"}}),
+        ] {
+            s.patch("merge", format!("{NEW}/new?dryRun=All"), &change);
+        }
+        s.patch("merge", format!("{CORE}/new"), &json!({"message": "changed", "count": 7}));
+        s.patch("merge", format!("{NEW}/new"), &json!({"metadata": {"labels": {"a": "b"}}}));
+        s.patch("merge", format!("{CORE}/old"), &json!({"metadata": null}));
+    });
+}
+
+#[test]
 fn e1_kubectl_sends_protobuf() {
     judge(|s| {
         // runtime.Unknown (type, raw, no encoding) around a ConfigMap named a with k=v, as client-go writes it.

@@ -9,6 +9,7 @@
 mod amounts;
 mod causes;
 mod containers;
+mod events;
 mod jobs;
 mod metadata;
 mod networks;
@@ -50,9 +51,7 @@ fn of_new(kind: &Kind, body: &Value) -> Vec<Cause> {
     metadata::check(body, built_in, &mut causes);
     if built_in {
         spec(kind, body, &mut causes);
-        if kind.resource.is("events.k8s.io", "events") {
-            storage::new_event(body, &mut causes);
-        }
+        events::of_new(kind, body, &mut causes);
         if kind.resource.is("batch", "cronjobs") {
             jobs::new_name(body, &mut causes);
         }
@@ -93,6 +92,7 @@ fn of_change(kind: &Kind, old: &Value, body: &Value) -> Vec<Cause> {
     after.iter().for_each(|new| look(*new, &mut causes));
     if built_in {
         change(kind, old, body, &mut causes);
+        events::of_change(kind, old, body, &mut causes);
     }
     causes.into_list()
 }

@@ -38,7 +38,6 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
         "persistentvolumeclaims" => claim(&body["spec"], causes),
         "persistentvolumes" => volume(&body["spec"], causes),
         "storageclasses" if text(body, "provisioner").is_empty() => causes.required("provisioner", ""),
-        "events" => event(body, causes),
         _ => {}
     }
 }
@@ -148,35 +147,6 @@ fn volume(spec: &Value, causes: &mut Causes) {
     let source = |name: &String| !plain.contains(&name.as_str()) && !others.contains(&name.as_str());
     if !spec.as_object().is_some_and(|spec| spec.keys().any(source)) {
         causes.required("spec", "must specify a volume type");
-    }
-}
-
-fn event(body: &Value, causes: &mut Causes) {
-    let about = text(&body["involvedObject"], "namespace");
-    let own = text(&body["metadata"], "namespace");
-    if !about.is_empty() && about != own {
-        causes.invalid("involvedObject.namespace", &json!(about), "does not match event.namespace");
-    }
-}
-
-/// What is asked of an event made in events.k8s.io; the causes name members as core does, and as a real server does.
-pub(super) fn new_event(body: &Value, causes: &mut Causes) {
-    let about = text(&body["regarding"], "namespace");
-    let own = text(&body["metadata"], "namespace");
-    if about != own && !(about.is_empty() && own == "default") {
-        causes.invalid("involvedObject.namespace", &json!(about), "does not match event.namespace");
-    }
-    if body["eventTime"].is_null() {
-        causes.required("eventTime", "");
-    } else {
-        let asked = ["reportingController", "reportingInstance", "action", "reason"];
-        for name in asked.into_iter().filter(|name| text(body, name).is_empty()) {
-            causes.required(name, "");
-        }
-    }
-    let how = text(body, "type");
-    if !matches!(how, "Normal" | "Warning") {
-        causes.invalid("type", &json!(how), &format!("has invalid value: {how}"));
     }
 }
 
