@@ -41,9 +41,13 @@ fn e16_a_selector_of_core_finds_what_was_made_in_the_other_group() {
     let server = server();
     let event = json!({"metadata": {"name": "a"}, "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
         "reason": "Tested", "note": "text", "type": "Normal", "action": "Test", "reportingController": "example.com/c",
-        "reportingInstance": "c-1", "eventTime": "2020-01-02T03:04:05.000006Z", "deprecatedSource": {"component": "c"}});
+        "reportingInstance": "c-1", "eventTime": "2020-01-02T03:04:05.000006Z"});
     assert_eq!(post(&server, GROUP, &event).code, 201);
-    let listed = get(&server, &format!("{CORE}?fieldSelector=involvedObject.name%3Dp,source%3Dc")).json();
+    let listed = get(
+        &server,
+        &format!("{CORE}?fieldSelector=involvedObject.name%3Dp,reportingComponent%3Dexample.com/c"),
+    )
+    .json();
     assert_eq!(listed["items"][0]["message"], "text");
     assert_eq!(listed["items"][0]["reportingComponent"], "example.com/c");
 }
