@@ -15,6 +15,7 @@ mod lister;
 mod own_callback;
 mod reflector;
 mod repair;
+mod scripted_server;
 mod store;
 mod supervision;
 mod threads;

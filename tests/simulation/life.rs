@@ -106,6 +106,8 @@ pub(crate) fn live(seed: u64) -> String {
         let server = Server::new();
         server.serve_watch_list(!dice.one_in(3));
         server.objects_per_part(1 + dice.below(80));
+        server.answer_after(Duration::from_millis(dice.pick(&[0, 5, 5, 60, 2_000])));
+        server.pause_between_parts(Duration::from_millis(dice.pick(&[0, 0, 0, 1, 20])));
         for n in 0..dice.below(400) {
             server.apply(&format!("a/{n}"), "first".to_owned());
         }

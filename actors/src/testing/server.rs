@@ -5,6 +5,7 @@
 //! 1. A watch from version n brings every event after n, in order, or an Expired error.
 //! 2. Requests are logged in order, as the lines that tests read.
 //! 3. A switch acts on what comes after it; `refuse` counts down.
+//! 4. An answer takes time (`latency.rs`): unless a test says so, its head is not there in the poll of its request.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -12,16 +13,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use informer_core::delta::{ListPart, WatchPart};
+use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
-use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
+use informer_core::request::{ListRequest, WatchRequest};
 use tokio::sync::watch;
 
+mod latency;
 mod live;
 mod poison;
 
-use live::Live;
+use latency::Latency;
 
 use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use crate::messages::Body;
@@ -57,6 +59,7 @@ struct State<S> {
     poisoned: BTreeSet<ObjectKey>,
     page: usize,
     frozen: bool,
+    latency: Latency,
 }
 
 /// An older state of a [`Server`].
@@ -97,6 +100,7 @@ impl<S: Body> Server<S> {
             poisoned: BTreeSet::new(),
             page: 64,
             frozen: false,
+            latency: Latency::default(),
         };
         Self(Arc::new(Shared { state: Mutex::new(state), news: watch::Sender::new(0), source }))
     }
@@ -274,10 +278,6 @@ fn version(revision: u64) -> ResourceVersion {
     ResourceVersion::from_number(revision).expect("revisions begin at 1")
 }
 
-fn revision_of(asked: &AskedVersion) -> u64 {
-    asked.version().and_then(|version| version.to_string().parse().ok()).unwrap_or(0)
-}
-
 impl<S> State<S> {
     fn next(&mut self) -> u64 {
         self.revision += 1;
@@ -297,8 +297,9 @@ impl<S: Body> ListWatch<S> for Server<S> {
         let name = request.name.as_ref().map(|_| " name").unwrap_or_default();
         let line = format!("LIST version={:?}{limit}{name}", request.version.to_string());
         let mut state = self.state();
+        let latency = state.latency;
         if let Err(error) = state.admit(line) {
-            return stream::iter([Err(error)]).boxed_local();
+            return latency.pace(stream::iter([Err(error)]).boxed_local());
         }
         let named =
             |object: &&Object<S>| request.name.as_deref().is_none_or(|name| object.key().name() == name);
@@ -310,52 +311,21 @@ impl<S: Body> ListWatch<S> for Server<S> {
             server.until_released().await;
             Ok(end)
         };
-        stream::iter(parts).chain(stream::once(last)).boxed_local()
+        latency.pace(stream::iter(parts).chain(stream::once(last)).boxed_local())
     }
 
     fn watch(&self, request: WatchRequest, _known: Known<S>) -> WatchStream<S> {
-        let kind = if request.initial_events { "WATCH-LIST" } else { "WATCH" };
-        let mut state = self.state();
-        if let Err(error) = state.admit(format!("{kind} version={:?}", request.version.to_string())) {
-            return stream::iter([Err(error)]).boxed_local();
-        }
-        if request.initial_events && !state.watch_list {
-            let refusal = ListWatchError::WatchListUnsupported("this server does not know it".into());
-            return stream::iter([Err(refusal)]).boxed_local();
-        }
-        let from = revision_of(&request.version);
-        if !request.initial_events && from < state.compacted {
-            let text = format!("too old resource version: {from} ({})", state.compacted);
-            return stream::iter([Ok(Vec::new()), Err(ListWatchError::Expired(text.into()))]).boxed_local();
-        }
-        let mut head = vec![Ok(Vec::new())];
-        let told = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
-        let mut position = state.forgotten + told;
-        let mut marker = Vec::new();
-        if request.initial_events {
-            position = state.forgotten + state.history.len();
-            let objects: Vec<_> = state.objects.values().collect();
-            let part = |objects: &[&Object<S>]| objects.iter().map(|object| state.initial(object)).collect();
-            head.extend(objects.chunks(state.page).map(|objects| Ok(part(objects))));
-            let end = WatchPart::Bookmark { version: version(state.revision), initial_events_end: true };
-            marker.push(Ok(vec![end]));
-        }
-        let held = self.clone();
-        let marker = stream::once(async move {
-            if !marker.is_empty() {
-                held.until_released().await;
-            }
-            stream::iter(marker)
-        });
-        let live = Live { server: self.clone(), position, from, generation: state.generation };
-        stream::iter(head).chain(marker.flatten()).chain(live.stream()).boxed_local()
+        let latency = self.state().latency;
+        latency.pace(self.open_watch(&request))
     }
 
     fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>> {
         let mut state = self.state();
+        let latency = state.latency;
         let answer = state.admit(format!("GET {key}")).and_then(|()| state.found(&key));
         let server = self.clone();
         async move {
+            latency.until_head().await;
             server.until_gets_released().await;
             answer
         }

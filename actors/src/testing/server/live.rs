@@ -7,22 +7,65 @@
 use futures_util::{StreamExt, stream};
 use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::Object;
+use informer_core::request::{AskedVersion, WatchRequest};
 
-use super::Server;
+use super::{Server, version};
 use crate::list_watch::WatchStream;
 use crate::messages::Body;
 
+impl<S: Body> Server<S> {
+    /// Answers the request for a watch; what comes before its live part is decided now.
+    pub(super) fn open_watch(&self, request: &WatchRequest) -> WatchStream<S> {
+        let kind = if request.initial_events { "WATCH-LIST" } else { "WATCH" };
+        let mut state = self.state();
+        if let Err(error) = state.admit(format!("{kind} version={:?}", request.version.to_string())) {
+            return stream::iter([Err(error)]).boxed_local();
+        }
+        if request.initial_events && !state.watch_list {
+            let refusal = ListWatchError::WatchListUnsupported("this server does not know it".into());
+            return stream::iter([Err(refusal)]).boxed_local();
+        }
+        let from = revision_of(&request.version);
+        if !request.initial_events && from < state.compacted {
+            let text = format!("too old resource version: {from} ({})", state.compacted);
+            return stream::iter([Ok(Vec::new()), Err(ListWatchError::Expired(text.into()))]).boxed_local();
+        }
+        let mut head = vec![Ok(Vec::new())];
+        let told = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
+        let mut position = state.forgotten + told;
+        let mut marker = Vec::new();
+        if request.initial_events {
+            position = state.forgotten + state.history.len();
+            let objects: Vec<_> = state.objects.values().collect();
+            let part = |objects: &[&Object<S>]| objects.iter().map(|object| state.initial(object)).collect();
+            head.extend(objects.chunks(state.page).map(|objects| Ok(part(objects))));
+            let end = WatchPart::Bookmark { version: version(state.revision), initial_events_end: true };
+            marker.push(Ok(vec![end]));
+        }
+        let held = self.clone();
+        let marker = stream::once(async move {
+            if !marker.is_empty() {
+                held.until_released().await;
+            }
+            stream::iter(marker)
+        });
+        let live = Live { server: self.clone(), position, from, generation: state.generation };
+        stream::iter(head).chain(marker.flatten()).chain(live.stream()).boxed_local()
+    }
+}
+
 /// One open watch.
-pub(super) struct Live<S> {
-    pub(super) server: Server<S>,
-    pub(super) position: usize,
+struct Live<S> {
+    server: Server<S>,
+    position: usize,
     /// Nothing up to this revision is told, also when it is issued a second time.
-    pub(super) from: u64,
-    pub(super) generation: u64,
+    from: u64,
+    generation: u64,
 }
 
 impl<S: Body> Live<S> {
-    pub(super) fn stream(self) -> WatchStream<S> {
+    fn stream(self) -> WatchStream<S> {
         let news = self.server.0.news.subscribe();
         stream::unfold((self, news, false), |(mut live, mut news, ended)| async move {
             if ended {
@@ -64,4 +107,8 @@ enum Next<S> {
     Parts(Vec<WatchPart<S>>),
     End(Option<ListWatchError>),
     Wait,
+}
+
+fn revision_of(asked: &AskedVersion) -> u64 {
+    asked.version().and_then(|version| version.to_string().parse().ok()).unwrap_or(0)
 }
