@@ -28,11 +28,6 @@ const NOT_LOOKED_THROUGH: &[&str] = &[
     "WL",   //
     "FIFO", //
     "RF",   //
-    "IDX",  //
-    "INF",  //
-    "LIS",  //
-    "LST",  //
-    "REST", //
 ];
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
