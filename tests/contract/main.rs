@@ -5,12 +5,14 @@
 //! socket. Read `world.rs` first: it knows the API, the tests read as sentences.
 
 mod blocking;
+mod busy_source;
 mod delivery;
 mod disciplines;
 mod endurance;
 mod every;
 mod history;
 mod informer;
+mod list_budget;
 mod lister;
 mod own_callback;
 mod reflector;
