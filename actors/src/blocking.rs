@@ -35,7 +35,7 @@ impl<S: Body> BlockingHost<S> {
             let key = notify.key().clone();
             let call = AssertUnwindSafe(|| inside(&self.seat, || (self.closure)(notify)));
             if let Err(panic) = catch_unwind(call) {
-                count_panic(&self.seat, &key, &*panic);
+                count_panic(&self.seat, &key, panic);
             }
         }
     }
@@ -43,7 +43,8 @@ impl<S: Body> BlockingHost<S> {
 
 impl<S: Body> Informer<S> {
     /// Subscribes a closure that may block its thread: called for each event, in order, one at a time, on a thread of
-    /// the callback pool. Whoever never returns keeps one thread, and delays nobody else. A panic skips that event.
+    /// the callback pool. Whoever never returns keeps one thread, and delays nobody else. A panic skips that event, is
+    /// counted and logged. A call cannot be cancelled: a shutdown reports at its limit that it is still running.
     ///
     /// # Errors
     /// When the informer has stopped.

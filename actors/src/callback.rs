@@ -7,13 +7,18 @@
 //! 2. A panic, in the closure, in its future or in dropping that, is counted and logged with the event's key, and that
 //!    event is skipped; the next one is delivered.
 //! 3. After the subscription's end no further call starts; the closure is dropped on the arbiter, after its last call.
-//! 4. A callback can be told from the rest of the world: its own subscription's shutdown would wait for itself.
+//!    A call that has not ended 30 s after that (`seat::CALL_GRACE`), or at a shutdown's limit, is cancelled: its
+//!    future is dropped.
+//! 4. A shutdown knows when it is awaited inside a callback of the same subscription or informer: it does not wait for
+//!    that one.
 //!
 //! Read next: `runtime/lent.rs`, which takes it there; `blocking.rs`, closures that block.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::informer::Informer;
@@ -27,18 +32,23 @@ use futures_util::future::LocalBoxFuture;
 use informer_core::meta::ObjectKey;
 
 tokio::task_local! {
-    /// The seat of the subscription whose callback is being run, by its identity.
-    static CALLED: usize;
+    /// The subscription whose callback is being run.
+    static CALLED: Seat;
 }
 
 /// Runs a piece of a subscriber's code, known to be that of this seat.
 pub(crate) fn inside<T>(seat: &Seat, call: impl FnOnce() -> T) -> T {
-    CALLED.sync_scope(seat.identity(), call)
+    CALLED.sync_scope(seat.clone(), call)
 }
 
 /// Whether the caller is the callback of this seat.
 pub(crate) fn is_inside(seat: &Seat) -> bool {
-    CALLED.try_with(|called| *called == seat.identity()).unwrap_or(false)
+    CALLED.try_with(|called| called.is(seat)).unwrap_or(false)
+}
+
+/// The subscription whose callback the caller is, if it is one of this informer.
+pub(crate) fn calling_seat(informer: &Arc<str>) -> Option<Seat> {
+    CALLED.try_with(Seat::clone).ok().filter(|called| Arc::ptr_eq(&called.label().informer, informer))
 }
 
 /// A subscriber's closure, as the host calls it.
@@ -51,33 +61,52 @@ pub(crate) struct CallbackHost<S: Body> {
 }
 
 impl<S: Body> CallbackHost<S> {
-    /// Calls the closure with each event, unless the subscription ends before.
+    /// Calls the closure with each event, unless the subscription ends before; cancels a call that is overdue.
     pub(crate) async fn handle(mut self, window: Vec<Notify<S>>, here: ArbiterHandle) -> Self {
-        let listener = self.seat.label();
-        let (informer, name) = (Arc::clone(&listener.informer), Arc::clone(&listener.name));
+        let Self { callback, seat } = &mut self;
+        let (informer, name) = (Arc::clone(&seat.label().informer), Arc::clone(seat.name()));
         let label = Label { informer, kind: "", name };
+        let current = RefCell::new(None);
         let calls = async {
             for notify in window {
-                if self.seat.has_ended() {
+                if seat.has_ended() {
                     return;
                 }
                 let key = notify.key().clone();
-                let callback = &mut self.callback;
+                current.replace(Some(key.clone()));
+                let callback = &mut *callback;
                 // The future is dropped inside, too: that is the subscriber's code as well.
-                let call = CALLED.scope(self.seat.identity(), async move { callback(notify).await });
+                let call = CALLED.scope((**seat).clone(), async move { callback(notify).await });
                 if let Err(panic) = AssertUnwindSafe(call).catch_unwind().await {
-                    count_panic(&self.seat, &key, &*panic);
+                    count_panic(seat, &key, panic);
                 }
             }
         };
-        here.named(label, calls).await;
+        // Boxed, so that a panic in dropping it can be caught.
+        let mut calls = Box::pin(here.named(label, calls));
+        let is_overdue = tokio::select! {
+            biased;
+            () = &mut calls => false,
+            () = seat.overdue() => true,
+        };
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(calls)));
+        if let Some(key) = current.take().filter(|_| is_overdue) {
+            let subscription = seat.name();
+            tracing::warn!(%subscription, %key, "a subscriber's callback had not ended in time and was cancelled");
+            if let Err(panic) = dropped {
+                count_panic(seat, &key, panic);
+            }
+        }
         self
     }
 }
 
 impl<S: Body> Informer<S> {
     /// Subscribes an async closure: called for each event, one at a time, on the callbacks' arbiter. It must not
-    /// block the thread. A panic skips that event.
+    /// block the thread. A panic skips that event, is counted and logged.
+    ///
+    /// After the subscription's end no further call begins. A call that has begun may go on for
+    /// [`CALL_GRACE`](crate::subscription::CALL_GRACE), or until the limit of a shutdown; then its future is dropped.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -112,10 +141,14 @@ impl<S: Body> Informer<S> {
 }
 
 /// Counts and logs a panic of a callback.
-pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: &(dyn std::any::Any + Send)) {
+pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let subscription = seat.name();
-    tracing::error!(%subscription, %key, panic = panic_text(panic), "a subscriber's callback panicked; event skipped");
+    tracing::error!(%subscription, %key, panic = panic_text(&*panic), "a subscriber's callback panicked; event skipped");
     seat.update(|status| status.panics += 1);
+    // What it panicked with is the subscriber's value, too. A panic in dropping that is not followed any further.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
 }
 
 impl<S: Body> fmt::Debug for CallbackHost<S> {

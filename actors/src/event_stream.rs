@@ -4,6 +4,7 @@
 //! and says that the window before has been handled. What is owed waits there, by its policy. Invariants:
 //! 1. One ask in flight, made only when the stream is polled and has nothing left to give.
 //! 2. It ends when the subscription does; dropping it unsubscribes.
+//! 3. Each poll is counted: a shutdown does not wait for a stream that is not polled.
 //!
 //! Read next: `listener.rs`, which answers.
 
@@ -15,25 +16,54 @@ use std::task::{Context, Poll, ready};
 
 use futures_util::Stream;
 
+use crate::informer::Informer;
+use crate::listener::{Delivery, Polls};
 use crate::mailbox::{Asked, Closed, ask_with};
 use crate::messages::{Body, Notify, Take};
-use crate::subscription::Subscription;
+use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 /// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.
 ///
-/// Synced once the item after the last initial one is asked for.
+/// An item counts as handled once the next one is asked for; so it is synced once the item after the last initial one
+/// is asked for. An informer's shutdown waits for a stream only while it is polled, as told at
+/// [`Informer::events`](crate::informer::Informer::events): drop a stream that is not read to its end.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Events<S: Body> {
     subscription: Subscription<S>,
     taken: VecDeque<Notify<S>>,
     asking: Option<Asked<Vec<Notify<S>>>>,
+    polls: Polls,
+}
+
+impl<S: Body> Informer<S> {
+    /// Subscribes a stream: what is owed waits, by its policy, until it is polled.
+    ///
+    /// An item counts as handled when the next one is asked for. At the informer's shutdown a stream that is owed
+    /// something, or has not asked again, is waited for until the limit, as long as somebody polls it: as long as it
+    /// waits for an event, or has been polled within the last second. One that was never polled is given up at once,
+    /// one that was left, or works on one item for more than a second, then; what it was owed is dropped, and the
+    /// report names it. It still gives what it has taken already, and then ends. Drop a stream that is left, and
+    /// nothing waits for it.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn events(&self) -> Result<Events<S>, SubscribeError> {
+        self.events_with(SubscribeOptions::new())
+    }
+
+    /// As [`Self::events`], with a name, a resync period or another policy.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn events_with(&self, options: SubscribeOptions) -> Result<Events<S>, SubscribeError> {
+        let polls = Polls::default();
+        let counted = polls.clone();
+        let subscription = self.seat_listener(options, "stream", |_| Delivery::Pull(counted))?;
+        Ok(Events { subscription, taken: VecDeque::new(), asking: None, polls })
+    }
 }
 
 impl<S: Body> Events<S> {
-    pub(crate) fn new(subscription: Subscription<S>) -> Self {
-        Self { subscription, taken: VecDeque::new(), asking: None }
-    }
-
     /// The subscription behind it.
     pub fn subscription(&self) -> &Subscription<S> {
         &self.subscription
@@ -44,6 +74,7 @@ impl<S: Body> Stream for Events<S> {
     type Item = Notify<S>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Notify<S>>> {
+        self.polls.count_one();
         loop {
             if let Some(notify) = self.taken.pop_front() {
                 return Poll::Ready(Some(notify));

@@ -10,20 +10,23 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::{join, join_all};
 use informer_core::index::IndexSpec;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
+use crate::callback::calling_seat;
 use crate::lister::Lister;
 use crate::mailbox::ask;
 use crate::messages::{AddIndex, Body, Drain, Flush};
 use crate::runtime::{NameClaim, Runtime, within};
-use crate::seat::EndReason;
+use crate::seat::{EndReason, Seat};
 use crate::status::{InformerStatus, StatusBoard};
 use crate::subscription::{LEAST_PATIENCE, Roll, Unfinished};
 use crate::wiring::{self, Family, InformerSpec};
@@ -106,12 +109,16 @@ pub enum AddIndexError {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// Subscriptions that had not handled everything by the deadline.
+    /// Subscriptions that had not handled everything by the deadline, and streams that were not polled; and that in
+    /// whose callback the shutdown was awaited.
     pub unfinished: Vec<Unfinished>,
     /// Whether something that had come from a source could not be applied: the pipeline was dead, or too slow.
     pub unapplied: bool,
-    /// Whether something of the informer still ran at the deadline.
+    /// Whether something of the informer still ran at the end: an actor, or a callback that could not be cancelled.
     pub still_running: bool,
+    /// Whether it was awaited inside a callback of one of the informer's own closures. It does not wait for that one,
+    /// which still runs.
+    pub own_callback: bool,
 }
 
 impl ShutdownReport {
@@ -233,7 +240,11 @@ impl<S: Body> Informer<S> {
     }
 
     /// Stops: reads no more, applies what is queued, delivers what is owed until `limit`, ends every actor.
-    /// Returns when nothing of it runs any more, or at the limit with what did not come back.
+    /// Returns when nothing of it runs any more, callbacks included, or at the limit with what did not come back. Async
+    /// calls that still run at the limit are cancelled: their futures are dropped. Blocking ones cannot be.
+    ///
+    /// It does not wait for streams that nobody polls, see [`Self::events`]; nor for the callback in which it is
+    /// awaited itself, if that is one of the informer's own closures (the others are waited for).
     pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         self.0.shutdown(limit).await
     }
@@ -283,31 +294,61 @@ impl<S: Body> Running<S> {
     async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let family = &self.family;
         family.shared.hush.cancel();
-        let mut report = ShutdownReport::default();
         let clock = &family.shared.runtime.0.clock;
         let deadline = clock.now().saturating_add(limit);
-        let drained = async {
-            // An error means that the actor has died meanwhile: its successor has nothing to wait for.
-            let _closed = ask(&family.fifo, Flush).await;
-            let drains = family.shared.roster.all().into_iter().map(|listener| ask(&listener, Drain));
-            futures_util::future::join_all(drains).await;
-        };
-        if !family.kin.stop.is_cancelled() && within(limit, drained).await.is_none() {
-            report.unfinished = self.roll.unfinished();
-        }
-        report.unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
+        // Its callback returns after this, so nothing here may wait for it.
+        let caller = calling_seat(&family.kin.informer);
+        let stopped = family.kin.stop.is_cancelled();
+        let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
+        let mut unfinished = self.roll.owing();
+        unfinished.extend(caller.clone());
+        let unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
         family.kin.stop.cancel();
         family.tasks.close();
+        self.roll.end_all(&EndReason::InformerStopped);
+        let mut others = self.roll.present();
+        others.retain(|seat| !caller.as_ref().is_some_and(|caller| caller.is(seat)));
         // Guards end within one turn of the stop; only a blocked arbiter keeps them.
-        let left = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
-        report.still_running = within(left, self.ended()).await.is_none();
-        report
+        let mut over = pin!(join(self.ended(), join_all(others.iter().map(Seat::left))));
+        let rest = deadline.saturating_sub(clock.now());
+        let mut returned = drained && within(rest.max(LEAST_PATIENCE), &mut over).await.is_some();
+        if !returned {
+            unfinished.extend(others.iter().filter(|seat| seat.is_in_a_call()).cloned());
+            others.iter().for_each(Seat::cancel_calls);
+            returned = within(LEAST_PATIENCE, over).await.is_some();
+        }
+        ShutdownReport {
+            unfinished: report(unfinished),
+            unapplied,
+            still_running: !returned || caller.is_some(),
+            own_callback: caller.is_some(),
+        }
+    }
+
+    /// Ends when all that was queued is applied and delivered.
+    async fn drained(&self, caller: Option<Seat>) {
+        // An error means that the actor has died meanwhile: its successor has nothing to wait for.
+        let _closed = ask(&self.family.fifo, Flush).await;
+        let listeners = self.family.shared.roster.all();
+        join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))
+            .await;
     }
 
     fn ended(&self) -> impl Future<Output = ()> + use<S> {
         let mut changes = self.family.shared.board.subscribe();
         async move { drop(changes.wait_for(|status| status.stopped).await) }
     }
+}
+
+/// What these had not done, each once.
+fn report(seats: Vec<Seat>) -> Vec<Unfinished> {
+    let mut once: Vec<Seat> = Vec::new();
+    for seat in seats {
+        if !once.iter().any(|known| known.is(&seat)) {
+            once.push(seat);
+        }
+    }
+    once.iter().map(Seat::unfinished).collect()
 }
 
 /// Says "stopped" when it is dropped: after the last task, or with the arbiter itself.

@@ -17,6 +17,7 @@
 #[cfg(panic = "abort")]
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");
 
+mod actor_subscriber;
 mod blocking;
 pub mod builder;
 mod callback;

@@ -4,20 +4,21 @@
 //! twin's, `informer_core::listener`; this actor records what the Processor hands it and delivers windows of it. It
 //! never runs foreign code. Invariants:
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nobody.
-//! 2. A window is at most 63 `do_send` and one awaited `send`: its reply proves that the whole window was handled
-//!    (pipelined `send`s into a full mailbox reorder; this does not). One window at a time.
+//! 2. One window at a time: the next is taken from the backlog when the one before has been handled.
 //! 3. `seen` is the snapshot up to which everything is in the backlog; after a restart of the group the listener
 //!    attaches with it again and owes exactly the difference.
+//! 4. Each turn shows its figures once, at its end, and answers a Drain after that: whoever sees `synced` or the
+//!    answer sees figures that agree.
 //!
 //! Mailbox: one Owed in flight, one Start and one Reattach an epoch, the handle's asks. Its death ends its own
-//! subscription with a reason. Read next: `callback.rs` and `event_stream.rs`, two receivers of ours.
+//! subscription with a reason. Read next: `listener/delivery.rs`, how a window leaves; `listener/drain.rs`.
 
 use std::fmt;
 use std::sync::Arc;
 
 use actix::ActorContext;
 use actix::dev::OneshotSender;
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
 use informer_core::delta::Change;
 use informer_core::initial_tracker::InitialTracker;
 use informer_core::listener::Ledger;
@@ -25,31 +26,21 @@ use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
-use crate::blocking::BlockingHost;
-use crate::callback::CallbackHost;
 use crate::faults::Site;
 use crate::guard::Child;
-use crate::mailbox::{Closed, Reply, ReplySlot, ask};
-use crate::messages::{Answer, Attach, Body, Drain, Epoch, Notify, Owed, Reattach, Start, Take};
+use crate::mailbox::{Reply, ReplySlot, ask};
+use crate::messages::{Answer, Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
 use crate::processor::Processor;
-use crate::runtime::{Lent, Strand};
 use crate::seat::{EndReason, Seat};
 use crate::wiring::PipelineShared;
 
-/// Notifications under way to a subscriber: 63 sent, one awaited.
-pub(crate) const WINDOW: usize = 64;
+mod delivery;
+mod drain;
 
-/// How notifications leave.
-pub(crate) enum Delivery<S: Body> {
-    /// Sent to an actor.
-    Push(Recipient<Notify<S>>),
-    /// Handed to a closure that awaits, a window at a time.
-    Async(Lent<CallbackHost<S>>),
-    /// Handed to a closure that may block, a window at a time.
-    Blocking(Strand<BlockingHost<S>>),
-    /// Fetched by a stream.
-    Pull,
-}
+pub(crate) use delivery::{Delivery, Polls};
+
+/// The most notifications that are under way to a subscriber.
+pub(crate) const WINDOW: usize = 64;
 
 /// What a Listener is built from.
 pub(crate) struct ListenerSpec<S: Body> {
@@ -57,6 +48,8 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) id: ListenerId,
     pub(crate) seat: Seat,
     pub(crate) delivery: Delivery<S>,
+    /// The most notifications in one window: [`WINDOW`], or one.
+    pub(crate) window: usize,
     pub(crate) processor: Arc<Addr<Processor<S>>>,
     /// Its own address: one for all who have to reach it.
     pub(crate) address: Arc<Addr<Listener<S>>>,
@@ -73,9 +66,13 @@ pub(crate) struct Listener<S: Body> {
     reattach_after_intake: bool,
     /// A Start is awaited: what it will bring is owed, too.
     attaching: bool,
-    delivering: bool,
+    /// Notifications of the window that is with the subscriber, and those that it has handled before.
+    in_flight: usize,
+    handled: u64,
     taker: Option<OneshotSender<Vec<Notify<S>>>>,
     drains: Vec<ReplySlot<()>>,
+    /// How often the stream had been polled when the drain began to wait for its next poll.
+    polls: Option<u64>,
 }
 
 /// How far the subscription is with its beginning.
@@ -121,9 +118,11 @@ impl<S: Body> Child for Listener<S> {
             intake: None,
             reattach_after_intake: false,
             attaching: false,
-            delivering: false,
+            in_flight: 0,
+            handled: 0,
             taker: None,
             drains: Vec::new(),
+            polls: None,
         }
     }
 }
@@ -160,8 +159,7 @@ impl<S: Body> Listener<S> {
         self.seen = Some(snapshot);
         if let Some(dropped) = self.backlog.overflow() {
             self.show();
-            self.spec.seat.end_with(EndReason::Overflow { dropped });
-            return ctx.stop();
+            return self.end(EndReason::Overflow { dropped }, ctx);
         }
         self.pump(ctx);
     }
@@ -193,104 +191,77 @@ impl<S: Body> Listener<S> {
         self.has_seen(owed.snapshot, ctx);
     }
 
-    /// Delivers the next window, if something is owed and none is under way.
+    /// Delivers the next window, if something is owed and none is under way; shows how far it is.
     fn pump(&mut self, ctx: &mut Context<Self>) {
-        let wanted = match &self.spec.delivery {
-            Delivery::Push(_) | Delivery::Async(_) | Delivery::Blocking(_) => !self.delivering,
-            Delivery::Pull => self.taker.is_some(),
-        };
-        if !wanted {
-            return self.show();
-        }
-        let window = self.backlog.take(WINDOW);
-        if !window.is_empty() {
-            return self.deliver(window, ctx);
-        }
-        if self.backlog.is_empty() {
-            self.check_synced();
-            if !self.delivering && !self.attaching {
-                self.drains.drain(..).for_each(|slot| slot.answer(()));
+        if self.is_wanted() {
+            let window = self.next_window();
+            if !window.is_empty() {
+                self.deliver(window, ctx);
+            } else if !self.backlog.is_empty() {
+                // The cursor passed keys that are owed nothing; it goes on after others have had their turn.
+                ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.pump(ctx)));
             }
-            return self.show();
         }
-        // The cursor passed keys that are owed nothing; it goes on after others have had their turn.
-        ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.pump(ctx)));
+        self.check_synced();
+        self.show();
+        self.answer_drains(ctx);
     }
 
-    fn deliver(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
-        let mut window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
-        self.delivering = true;
+    /// Whether the subscriber takes a window now.
+    fn is_wanted(&self) -> bool {
         match &self.spec.delivery {
-            Delivery::Pull => {
-                if let Some(taker) = self.taker.take() {
-                    // A stream that was dropped meanwhile is unsubscribed with it.
-                    let _taken = taker.send(window);
-                }
-            }
-            Delivery::Push(recipient) => {
-                let Some(fence) = window.pop() else { return };
-                window.into_iter().for_each(|notify| send_unawaited(recipient, notify));
-                ctx.spawn(recipient.send(fence).into_actor(self).map(|handled, this, ctx| match handled {
-                    Ok(()) => this.handled(ctx),
-                    Err(_) => this.subscriber_is_gone(ctx),
-                }));
-            }
-            Delivery::Async(closure) => {
-                let here = self.spec.shared.runtime.callback_arbiter();
-                let called = closure.run(move |host| host.handle(window, here));
-                ctx.spawn(called.into_actor(self).map(|called, this, ctx| match called {
-                    Ok(()) => this.handled(ctx),
-                    Err(Closed) => this.subscriber_is_gone(ctx),
-                }));
-            }
-            Delivery::Blocking(closure) => {
-                let handled = closure.run(move |host| host.handle(window));
-                ctx.spawn(handled.into_actor(self).map(|(), this, ctx| this.handled(ctx)));
+            Delivery::Pull(_) => self.taker.is_some(),
+            _ => self.in_flight == 0,
+        }
+    }
+
+    /// As many keys are visited for a window of one as for a whole one.
+    fn next_window(&mut self) -> Vec<Change<S>> {
+        for _ in 0..WINDOW / self.spec.window {
+            let window = self.backlog.take(self.spec.window);
+            if !window.is_empty() || self.backlog.is_empty() {
+                return window;
             }
         }
+        Vec::new()
     }
 
     /// The subscriber has handled everything that was taken.
     fn handled(&mut self, ctx: &mut Context<Self>) {
-        self.delivering = false;
+        self.in_flight = 0;
+        self.handled = self.backlog.stats().delivered;
         self.backlog.acknowledge();
-        self.check_synced();
         self.pump(ctx);
     }
 
     fn check_synced(&mut self) {
         let Some(opening) = &mut self.opening else { return };
-        let delivered = if self.delivering { 0 } else { self.backlog.stats().delivered };
         // What was dropped for good is not owed any more, and not handled either.
-        let nothing_owed = !self.delivering && self.backlog.is_empty() && self.backlog.overflow().is_none();
-        if self.backlog.initial_delivered() && opening.initial.is_delivered(delivered, nothing_owed) {
+        let nothing_owed =
+            self.in_flight == 0 && self.backlog.is_empty() && self.backlog.overflow().is_none();
+        if self.backlog.initial_delivered() && opening.initial.is_delivered(self.handled, nothing_owed) {
             self.opening = None;
-            self.spec.seat.update(|status| status.synced = true);
         }
     }
 
-    fn subscriber_is_gone(&mut self, ctx: &mut Context<Self>) {
-        self.spec.seat.end_with(EndReason::SubscriberGone);
+    fn end(&self, reason: EndReason, ctx: &mut Context<Self>) {
+        self.spec.seat.end_with(reason);
         ctx.stop();
     }
 
-    /// Shows the backlog's figures in the subscription's status.
+    /// Shows the figures in the subscription's status, all in one.
     fn show(&self) {
         let stats = self.backlog.stats();
         self.spec.seat.update(|status| {
+            status.synced = self.opening.is_none();
             status.depth = stats.depth;
             status.oldest_since = stats.oldest_since;
-            status.in_flight = self.delivering;
+            status.in_flight = self.in_flight;
             status.coalesced = stats.coalesced;
             status.dropped = stats.dropped;
-            status.delivered = stats.delivered;
+            status.delivered = self.handled;
         });
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "bounded: at most 63 before the awaited fence of the window")]
-fn send_unawaited<S: Body>(recipient: &Recipient<Notify<S>>, notify: Notify<S>) {
-    recipient.do_send(notify);
 }
 
 impl<S: Body> Handler<Start<S>> for Listener<S> {
@@ -352,20 +323,6 @@ impl<S: Body> Handler<Take<S>> for Listener<S> {
         // Asking again says that what was taken before has been handled.
         self.taker = Some(taker);
         self.handled(ctx);
-    }
-}
-
-impl<S: Body> Handler<Drain> for Listener<S> {
-    type Result = Answer<()>;
-
-    fn handle(&mut self, _drain: Drain, _ctx: &mut Context<Self>) -> Answer<()> {
-        let busy = self.delivering || self.attaching || self.intake.is_some();
-        if !busy && self.backlog.is_empty() {
-            return Reply::Now(());
-        }
-        let (slot, reply) = ReplySlot::new();
-        self.drains.push(slot);
-        reply
     }
 }
 

@@ -12,7 +12,7 @@
 //! | `Notify` | Listener | the subscriber | none; the last of a window is awaited | 63 and one awaited |
 //! | `Take` | a subscription's stream | Listener | a batch, when something is owed | one ask in flight |
 //! | `Flush` | the informer's handle | DeltaFifo | when all that was queued is applied and recorded | once |
-//! | `Drain` | the informer's handle | Listener | when nothing is owed any more | once |
+//! | `Drain` | a handle's shutdown | Listener | when nothing is owed any more, or nobody takes it | once |
 //! | `AddIndex` | the informer's handle | Indexer | at once: taken or refused | callers |
 //! | `Exited` | a guard | Supervisor | the verdict | one ask in flight a child |
 //!
@@ -35,6 +35,7 @@ use informer_core::snapshot::Snapshot;
 
 use crate::listener::Listener;
 use crate::mailbox::Reply;
+use crate::seat::Seat;
 
 /// What a body must be to travel: nothing but shareable.
 pub trait Body: Send + Sync + 'static {}
@@ -229,10 +230,14 @@ impl<S: Body> Message for Take<S> {
 #[rtype(result = "()")]
 pub(crate) struct Flush;
 
-/// Deliver what is owed; answer when nothing is left.
+/// Deliver what is owed; answer when nothing is left, or when nobody is there to take it: to the callback that asks,
+/// and to a stream that is not polled.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Drain;
+pub(crate) struct Drain {
+    /// The subscription in whose callback the asker waits, if it does.
+    pub(crate) inside: Option<Seat>,
+}
 
 /// Add a secondary index.
 #[derive(Debug)]

@@ -15,6 +15,10 @@ use tokio::sync::Notify;
 
 use crate::runtime::Label;
 
+/// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
+/// future is dropped. A shutdown cancels it at its limit.
+pub const CALL_GRACE: Duration = Duration::from_secs(30);
+
 /// Why a subscription has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -51,7 +55,10 @@ impl std::fmt::Display for EndReason {
 #[non_exhaustive]
 pub enum ShutdownError {
     /// The limit passed first.
-    #[error("subscription {} had not come back at the limit, {} events dropped", .0.name, .0.dropped)]
+    #[error(
+        "subscription {} had not come back at the limit: {} events dropped, {} in flight",
+        .0.name, .0.dropped, .0.in_flight
+    )]
     Unfinished(Unfinished),
     /// Its own callback has called it, and would wait for itself: nothing was waited for, and no further call
     /// follows this one.
@@ -65,8 +72,13 @@ pub enum ShutdownError {
 pub struct Unfinished {
     /// Its name.
     pub name: Arc<str>,
-    /// Events that were owed and are dropped; those in its last window are not counted.
+    /// Events that were owed and had not been handed to the subscriber: they are dropped.
     pub dropped: usize,
+    /// Events that had been handed over and not been reported back as handled: the subscriber may have handled some.
+    pub in_flight: usize,
+    /// Whether its callback still ran at the end: a blocking closure cannot be cancelled, nor an async one that blocks
+    /// its thread.
+    pub still_running: bool,
 }
 
 /// How a subscription is doing.
@@ -87,7 +99,7 @@ pub struct SubscriptionStatus {
     pub depth: usize,
     /// Since when the oldest of them is owed, as time since the runtime's start.
     pub oldest_since: Option<Duration>,
-    /// Whether events are with the subscriber and not yet handled.
+    /// Whether events are with the subscriber and not yet handled: at most 64, or one if it is told one at a time.
     pub in_flight: bool,
     /// Events that were merged into another one of the same key, or annulled each other.
     pub coalesced: u64,
@@ -119,7 +131,7 @@ struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) synced: bool,
-    pub(crate) in_flight: bool,
+    pub(crate) in_flight: usize,
     pub(crate) delivered: u64,
     pub(crate) depth: usize,
     pub(crate) oldest_since: Option<Duration>,
@@ -128,6 +140,8 @@ pub(crate) struct Figures {
     pub(crate) panics: u64,
     ended: Option<EndReason>,
     present: usize,
+    /// A shutdown's limit has passed: calls that still run are cancelled.
+    cancelled: bool,
 }
 
 /// Someone who acts for the subscription, its Listener or its closure; gone when dropped.
@@ -154,9 +168,9 @@ impl Seat {
         Self(Arc::new(Place { label, policy, resync, figures: Mutex::default(), changed: Notify::new() }))
     }
 
-    /// Tells this seat from every other one that lives.
-    pub(crate) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
+    /// Whether both are of one subscription.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -186,7 +200,7 @@ impl Seat {
             delivered: figures.delivered,
             depth: figures.depth,
             oldest_since: figures.oldest_since,
-            in_flight: figures.in_flight,
+            in_flight: figures.in_flight > 0,
             coalesced: figures.coalesced,
             dropped: figures.dropped,
             panics: figures.panics,
@@ -220,6 +234,56 @@ impl Seat {
     pub(crate) fn enter(&self) -> Presence {
         self.figures().present += 1;
         Presence(self.clone())
+    }
+
+    /// Whether its subscriber has not handled everything that it is owed.
+    pub(crate) fn is_owing(&self) -> bool {
+        let figures = self.figures();
+        figures.depth > 0 || figures.in_flight > 0
+    }
+
+    /// Whether events are with the subscriber, or were when its Listener ended, and somebody still acts for it.
+    pub(crate) fn is_in_a_call(&self) -> bool {
+        let figures = self.figures();
+        figures.present > 0 && figures.in_flight > 0
+    }
+
+    /// What it had not done, for a report.
+    pub(crate) fn unfinished(&self) -> Unfinished {
+        let figures = self.figures();
+        Unfinished {
+            name: Arc::clone(self.name()),
+            dropped: figures.depth,
+            in_flight: figures.in_flight,
+            still_running: figures.present > 0,
+        }
+    }
+
+    /// Cancels the async call that is under way, if there is one: the subscription has ended, and so has its
+    /// shutdown's limit.
+    pub(crate) fn cancel_calls(&self) {
+        self.figures().cancelled = true;
+        self.0.changed.notify_waiters();
+    }
+
+    /// Waits until an async call that is under way is to be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after
+    /// the end of the subscription.
+    pub(crate) async fn overdue(&self) {
+        let late = async {
+            self.over().await;
+            tokio::time::sleep(CALL_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.until(|figures| figures.cancelled.then_some(())) => {}
+            () = late => {}
+        }
+    }
+
+    /// Whether nobody acts for it any more.
+    pub(crate) fn has_left(&self) -> bool {
+        let figures = self.figures();
+        figures.ended.is_some() && figures.present == 0
     }
 
     /// Waits for the end.

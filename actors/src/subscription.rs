@@ -8,28 +8,29 @@
 //! 2. `synced` is Ok when the subscriber has handled its last initial event, panics included. Latched.
 //! 3. After the handle is dropped no further callback starts.
 //!
-//! Read next: `listener.rs`, the actor; `callback.rs`, where closures run.
+//! Read next: `actor_subscriber.rs`, `callback.rs`, `blocking.rs` and `event_stream.rs`, the four kinds of subscribers;
+//! `listener.rs`, the actor behind each.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use actix::Addr;
 use actix::dev::channel::channel;
-use actix::{Addr, Recipient};
 pub use informer_core::listener::{Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 
 use crate::callback::is_inside;
-use crate::event_stream::Events;
 use crate::guard::{Stop, Tether};
 use crate::informer::{Informer, Running, WaitError};
 use crate::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::mailbox::ask;
-use crate::messages::{Body, Detach, Drain, Notify};
+use crate::messages::{Body, Detach, Drain};
 use crate::runtime::{Label, within};
+pub use crate::seat::{CALL_GRACE, ShutdownError, Unfinished};
 use crate::seat::{EndReason, Seat, SubscriptionStatus};
-pub use crate::seat::{ShutdownError, Unfinished};
 use crate::wiring::{Raised, raise};
 
 /// What an end is given at least, once nothing more is owed: actors end within one turn.
@@ -42,6 +43,7 @@ pub struct SubscribeOptions {
     name: Option<Arc<str>>,
     resync: Option<Duration>,
     policy: Policy,
+    one_at_a_time: bool,
 }
 
 impl SubscribeOptions {
@@ -69,6 +71,19 @@ impl SubscribeOptions {
         self.policy = Policy::Every { bytes, when_full };
         self
     }
+
+    /// Sends an event only when the one before has been handled; what waits meanwhile coalesces, or waits, by the
+    /// policy. For subscribed actors whose handler answers with a future (`ResponseFuture`, `ResponseActFuture`): actix
+    /// lets those run beside each other. With this option at most one event is unhandled, events are handled in order,
+    /// and `synced` and `shutdown` hold for the futures, too.
+    ///
+    /// It costs a round trip of messages for each event (3 to 5 µs) where a window of 64 has one. Closures are called
+    /// one at a time in any case. A handler can order itself, too: an `AtomicResponse` lets nothing else of its actor
+    /// run until its future has ended, so what holds for plain handlers holds for it without this option.
+    pub fn one_at_a_time(mut self) -> Self {
+        self.one_at_a_time = true;
+        self
+    }
 }
 
 /// Why there is no subscription.
@@ -87,9 +102,9 @@ pub(crate) struct Roll(Arc<Mutex<Vec<Seat>>>);
 impl Roll {
     fn add(&self, seat: Seat) {
         let mut seats = self.seats();
-        // Those that have ended leave whenever there is no room: in all a constant number of looks a seat.
+        // Those that have left go whenever there is no room: in all a constant number of looks a seat.
         if seats.len() == seats.capacity() {
-            seats.retain(|seat| !seat.has_ended());
+            seats.retain(|seat| !seat.has_left());
         }
         seats.push(seat);
     }
@@ -102,10 +117,16 @@ impl Roll {
         self.live().iter().for_each(|seat| seat.end_with(reason.clone()));
     }
 
-    pub(crate) fn unfinished(&self) -> Vec<Unfinished> {
-        let statuses = self.live().into_iter().map(|seat| seat.read());
-        let owing = statuses.filter(|status| status.depth > 0 || status.in_flight);
-        owing.map(|status| Unfinished { name: status.name, dropped: status.depth }).collect()
+    /// Those who have not handled everything that they are owed.
+    pub(crate) fn owing(&self) -> Vec<Seat> {
+        let mut live = self.live();
+        live.retain(Seat::is_owing);
+        live
+    }
+
+    /// All for whom somebody acts, also after their end.
+    pub(crate) fn present(&self) -> Vec<Seat> {
+        self.seats().iter().filter(|seat| !seat.has_left()).cloned().collect()
     }
 
     fn seats(&self) -> MutexGuard<'_, Vec<Seat>> {
@@ -123,48 +144,6 @@ pub struct Subscription<S: Body> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Subscribes an actor: it is sent every [`Notify`], at most 64 unhandled at a time.
-    ///
-    /// # Errors
-    /// When the informer has stopped.
-    pub fn subscribe(
-        &self,
-        recipient: impl Into<Recipient<Notify<S>>>,
-    ) -> Result<Subscription<S>, SubscribeError> {
-        self.subscribe_with(SubscribeOptions::new(), recipient)
-    }
-
-    /// As [`Self::subscribe`], with a name, a resync period or another policy.
-    ///
-    /// # Errors
-    /// When the informer has stopped.
-    pub fn subscribe_with(
-        &self,
-        options: SubscribeOptions,
-        recipient: impl Into<Recipient<Notify<S>>>,
-    ) -> Result<Subscription<S>, SubscribeError> {
-        let kind = type_of(&recipient);
-        let recipient = recipient.into();
-        self.seat_listener(options, kind, move |_| Delivery::Push(recipient))
-    }
-
-    /// Subscribes a stream: what is owed waits, by its policy, until it is polled.
-    ///
-    /// # Errors
-    /// When the informer has stopped.
-    pub fn events(&self) -> Result<Events<S>, SubscribeError> {
-        self.events_with(SubscribeOptions::new())
-    }
-
-    /// As [`Self::events`], with a name, a resync period or another policy.
-    ///
-    /// # Errors
-    /// When the informer has stopped.
-    pub fn events_with(&self, options: SubscribeOptions) -> Result<Events<S>, SubscribeError> {
-        let subscription = self.seat_listener(options, "stream", |_| Delivery::Pull)?;
-        Ok(Events::new(subscription))
-    }
-
     pub(crate) fn seat_listener(
         &self,
         options: SubscribeOptions,
@@ -186,6 +165,7 @@ impl<S: Body> Informer<S> {
             shared: running.family.shared.clone(),
             id,
             delivery: deliver(&seat),
+            window: if options.one_at_a_time { 1 } else { WINDOW },
             seat: seat.clone(),
             processor: Arc::clone(&running.family.processor),
             address: Arc::clone(&listener),
@@ -198,14 +178,6 @@ impl<S: Body> Informer<S> {
         }
         Ok(Subscription { id, seat, listener, informer: self.clone() })
     }
-}
-
-/// The short name of the actor behind an address: `actix::address::Addr<audit::Audit>` gives `Audit`.
-fn type_of<R>(_recipient: &R) -> &'static str {
-    let full = std::any::type_name::<R>();
-    let inner = full.split_once('<').map_or(full, |(_, inner)| inner);
-    let path = inner.split(['<', '>']).next().unwrap_or(inner);
-    path.rsplit("::").next().unwrap_or(path)
 }
 
 impl<S: Body> Running<S> {
@@ -278,25 +250,41 @@ impl<S: Body> Subscription<S> {
     /// Delivers what is owed until `limit`, then unsubscribes; returns after the last callback has returned and its
     /// closure is dropped.
     ///
+    /// A subscribed actor must be able to handle messages meanwhile. Awaited with `ctx.wait`, or in an
+    /// `AtomicResponse`, in a handler of that very actor, it stops the actor's mailbox: if events are owed or in
+    /// flight then, it takes its whole limit and ends with [`ShutdownError::Unfinished`]. `ctx.spawn` it there, or
+    /// drop the subscription. (For a closure this is found out; whose task awaits a future of an actor is not known.)
+    ///
     /// # Errors
-    /// At the limit, with the number of events dropped; a callback may then still be running. At once, when awaited
-    /// inside this subscription's own closure (async or blocking), which it would wait for.
+    /// At the limit, with the number of events dropped; an async call that still runs is cancelled then, a blocking
+    /// one cannot be. At once, when awaited inside this subscription's own closure (async or blocking), which it would
+    /// wait for.
     pub async fn shutdown(self, limit: Duration) -> Result<(), ShutdownError> {
         if is_inside(&self.seat) {
             return Err(ShutdownError::OwnCallback);
         }
         let clock = &self.informer.runtime().0.clock;
-        let deadline = clock.now() + limit;
-        let drained = within(limit, ask(&self.listener, Drain)).await.is_some();
-        let dropped = self.status().depth;
+        let deadline = clock.now().saturating_add(limit);
+        let drained = within(limit, ask(&self.listener, Drain { inside: None })).await.is_some();
+        let mut unfinished = self.seat.unfinished();
         self.seat.end_with(EndReason::Unsubscribed);
-        let left = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
-        let returned = within(left, self.seat.left()).await.is_some();
-        if drained && returned {
-            Ok(())
-        } else {
-            Err(ShutdownError::Unfinished(Unfinished { name: self.status().name, dropped }))
+        if !drained {
+            self.seat.cancel_calls();
         }
+        let mut left = pin!(self.seat.left());
+        let rest = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
+        let returned = within(rest, &mut left).await.is_some();
+        if drained && returned {
+            return Ok(());
+        }
+        if drained {
+            // Its Listener had ended before, in the middle of a call: that had the time until the limit, too.
+            self.seat.cancel_calls();
+            unfinished.still_running = within(LEAST_PATIENCE, left).await.is_none();
+        } else {
+            unfinished.still_running = !returned;
+        }
+        Err(ShutdownError::Unfinished(unfinished))
     }
 }
 

@@ -163,11 +163,14 @@ pub(crate) struct ListenerRoster<S: Body>(Mutex<BTreeMap<ListenerId, Arc<Addr<Li
 
 impl<S: Body> ListenerRoster<S> {
     pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
-        locked(&self.0).insert(id, listener);
+        let replaced = locked(&self.0).insert(id, listener);
+        // With the last address go the messages of a mailbox, and the bodies in them: not under the lock.
+        drop(replaced);
     }
 
     pub(crate) fn leave(&self, id: ListenerId) {
-        locked(&self.0).remove(&id);
+        let removed = locked(&self.0).remove(&id);
+        drop(removed);
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Addr<Listener<S>>>> {
@@ -212,7 +215,8 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());
     let arbiter = runtime.pipeline_arbiter();
     let kin = Arc::new(Kin {
-        informer: Arc::clone(&spec.name),
+        // A text of its own, so that its address tells this informer from every other one.
+        informer: Arc::from(&*spec.name),
         group,
         supervisor: supervisor.0,
         stop: stop.clone(),

@@ -68,7 +68,7 @@ pub(crate) fn on_threads(scenario: impl Future<Output = ()>) {
 }
 
 /// A blocking subscriber that is stuck in its first event until the gate opens, and says when it is.
-async fn stuck(informer: &Informer<String>, held: &Held) -> Subscription<String> {
+pub(crate) async fn stuck(informer: &Informer<String>, held: &Held) -> Subscription<String> {
     let (begun, begins) = oneshot::channel();
     let (held, mut begun) = (held.clone(), Some(begun));
     let subscription = informer.for_each_blocking(move |_| {

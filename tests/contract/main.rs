@@ -4,21 +4,23 @@
 //! `informer_actors::testing`. What a core decides alone is tested beside that core. Nothing here sleeps or opens a
 //! socket. Read `world.rs` first: it knows the API, the tests read as sentences.
 
+mod actors;
 mod blocking;
-mod busy_source;
+mod cancelled;
 mod delivery;
 mod disciplines;
 mod endurance;
 mod every;
 mod history;
 mod informer;
-mod list_budget;
 mod lister;
 mod own_callback;
 mod reflector;
 mod repair;
+mod reports;
 mod scripted_server;
 mod store;
+mod streams;
 mod supervision;
 mod threads;
 mod watchdog;

@@ -8,8 +8,10 @@
 //! 2. A [`Strand`] runs one job at a time, so a subscription never holds more than one thread, and none while idle.
 //! 3. What a strand owns is dropped here, too, after its last job has returned, and never on an arbiter.
 //! 4. A panic in a job ends that job, not its thread.
+//! 5. After the close no job begins: who asks is told [`Closed`]. What a strand owns is dropped on a thread of its own.
+//! 6. No job runs, no thread is started and nothing is logged under a lock.
 //!
-//! Read next: `callback.rs`, whose closures run here.
+//! Read next: `blocking.rs`, whose closures run here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -21,6 +23,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::panic_text;
+use crate::mailbox::Closed;
 
 /// How long a thread without a job is kept.
 const LINGER: Duration = Duration::from_secs(5);
@@ -48,7 +51,8 @@ struct State {
 }
 
 struct Worker {
-    handle: JoinHandle<()>,
+    /// None while the thread is being started.
+    handle: Option<JoinHandle<()>>,
     busy: bool,
 }
 
@@ -71,15 +75,26 @@ impl CallbackPool {
         self.0.as_ref().map_or(0, |crew| crew.state().threads.len())
     }
 
-    /// Runs a job: on an idle thread, else on a new one; after the close, here.
-    fn run(&self, job: Job) {
+    /// Runs a job: on an idle thread, else on a new one. After the close it is given back.
+    fn run(&self, job: Job) -> Result<(), Job> {
         match &self.0 {
             Some(crew) => crew.run(job),
-            None => guarded(job),
+            None => {
+                guarded(job);
+                Ok(())
+            }
         }
     }
 
-    /// Ends idle threads, and busy ones after their job, without waiting for any. What nobody has begun is dropped.
+    /// Drops a value of a subscriber: on the pool, and after its close on a thread that lives for that alone.
+    fn drop_there<T: Send + 'static>(&self, value: T) {
+        if let Err(job) = self.run(Box::new(move || drop(value))) {
+            let thread = self.0.as_ref().map_or("", |crew| &crew.name);
+            run_apart(thread, job);
+        }
+    }
+
+    /// Ends idle threads, and busy ones after their job, without waiting for any. No further job begins.
     pub(super) fn end(&self) {
         drop(self.dismiss());
     }
@@ -87,8 +102,8 @@ impl CallbackPool {
     /// As [`Self::end`], and joins the idle ones. Who never returns cannot be ended, and is not waited for.
     pub(super) fn close(&self) {
         let own = std::thread::current().id();
-        let idle = self.dismiss().into_iter().filter(|worker| worker.handle.thread().id() != own);
-        idle.for_each(|worker| drop(worker.handle.join()));
+        let handles = self.dismiss().into_iter().filter_map(|worker| worker.handle);
+        handles.filter(|handle| handle.thread().id() != own).for_each(|handle| drop(handle.join()));
     }
 
     /// The idle threads, which end now.
@@ -100,8 +115,24 @@ impl CallbackPool {
             (std::mem::take(&mut state.threads), std::mem::take(&mut state.jobs))
         };
         crew.wake.notify_all();
-        drop(unbegun);
+        if !unbegun.is_empty() {
+            run_apart(&crew.name, Box::new(move || drop(unbegun)));
+        }
         threads.into_values().filter(|worker| !worker.busy).collect()
+    }
+}
+
+/// Runs a job on a new thread; here only if the system gives none.
+fn run_apart(pool: &str, job: Job) {
+    let job = Arc::new(Mutex::new(Some(job)));
+    let taken = Arc::clone(&job);
+    let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let thread = std::thread::Builder::new().name(format!("{pool}-callback-end"));
+    if let Err(error) = thread.spawn(move || take(&taken).map(guarded)) {
+        tracing::error!(%error, pool, "no thread to drop a blocking closure on; it is dropped here");
+        if let Some(job) = take(&job) {
+            guarded(job);
+        }
     }
 }
 
@@ -110,31 +141,37 @@ impl Crew {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(self: &Arc<Self>, job: Job) {
+    fn run(self: &Arc<Self>, job: Job) -> Result<(), Job> {
         let mut state = self.state();
         if state.closed {
-            drop(state);
-            return guarded(job);
+            return Err(job);
         }
         state.jobs.push_back(job);
-        if state.idle < state.jobs.len() {
-            self.start_thread(&mut state);
-        }
+        let number = (state.idle < state.jobs.len()).then(|| state.expect_thread());
         drop(state);
-        self.wake.notify_one();
+        match number {
+            Some(number) => self.start_thread(number),
+            None => self.wake.notify_one(),
+        }
+        Ok(())
     }
 
-    fn start_thread(self: &Arc<Self>, state: &mut State) {
-        let number = state.started;
+    /// Starts the thread that is expected under this number.
+    fn start_thread(self: &Arc<Self>, number: u64) {
         let crew = Arc::clone(self);
         let thread = std::thread::Builder::new().name(format!("{}-callback-{number}", self.name));
         match thread.spawn(move || crew.work(number)) {
             Ok(handle) => {
-                state.started += 1;
-                state.threads.insert(number, Worker { handle, busy: true });
+                // It may have ended already; then nobody joins it.
+                if let Some(worker) = self.state().threads.get_mut(&number) {
+                    worker.handle = Some(handle);
+                }
             }
-            // The job stays queued for the first thread that becomes idle.
-            Err(error) => tracing::error!(%error, pool = self.name, "no thread for a blocking callback"),
+            Err(error) => {
+                self.state().threads.remove(&number);
+                // The job stays queued for the first thread that becomes idle.
+                tracing::error!(%error, pool = self.name, "no thread for a blocking callback; it waits for another one");
+            }
         }
     }
 
@@ -166,6 +203,14 @@ impl Crew {
 }
 
 impl State {
+    /// Makes room for a thread that is about to be started.
+    fn expect_thread(&mut self) -> u64 {
+        let number = self.started;
+        self.started += 1;
+        self.threads.insert(number, Worker { handle: None, busy: true });
+        number
+    }
+
     fn set_busy(&mut self, number: u64, busy: bool) {
         if let Some(worker) = self.threads.get_mut(&number) {
             worker.busy = busy;
@@ -185,7 +230,7 @@ pub(crate) struct Strand<T: Send + 'static>(Arc<Owned<T>>);
 
 struct Owned<T: Send + 'static> {
     pool: CallbackPool,
-    // Held by the one job that runs; never waited for, since its owner asks for one job at a time.
+    // Held for as long as the value takes to move; empty while a job has it.
     value: Mutex<Option<T>>,
 }
 
@@ -195,29 +240,60 @@ impl<T: Send + 'static> Strand<T> {
     }
 
     /// Runs `job` on the value; the future ends when it has returned, also if it panicked. The job runs whether or
-    /// not the future is polled. Two jobs at once would keep each other waiting on their threads.
-    pub(crate) fn run<J>(&self, job: J) -> impl Future<Output = ()> + use<T, J>
+    /// not the future is polled. A second job before the first has returned would find no value.
+    ///
+    /// [`Closed`]: the pool is closed, and the job was dropped.
+    pub(crate) fn run<J>(&self, job: J) -> impl Future<Output = Result<(), Closed>> + use<T, J>
     where
         J: FnOnce(&mut T) + Send + 'static,
     {
         let (returned, ended) = oneshot::channel::<()>();
         let owned = Arc::clone(&self.0);
-        self.0.pool.run(Box::new(move || {
+        let accepted = self.0.pool.run(Box::new(move || {
+            // Dropped in this order: the value is back when the asker is told.
             let _told_at_the_end = returned;
-            let mut value = owned.value.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(value) = &mut *value {
+            let mut lent = LentOut { value: owned.take(), owned: &owned };
+            if let Some(value) = &mut lent.value {
                 job(value);
             }
         }));
-        // The sender is only ever dropped: that is the message.
-        async move { drop(ended.await) }
+        let accepted = accepted.map_err(|_job| Closed);
+        async move {
+            accepted?;
+            // The sender is only ever dropped: that is the message.
+            drop(ended.await);
+            Ok(())
+        }
+    }
+}
+
+/// The value while a job has it; back in its place when dropped, also after a panic.
+struct LentOut<'a, T: Send + 'static> {
+    value: Option<T>,
+    owned: &'a Owned<T>,
+}
+
+impl<T: Send + 'static> Drop for LentOut<'_, T> {
+    fn drop(&mut self) {
+        self.owned.put_back(self.value.take());
+    }
+}
+
+impl<T: Send + 'static> Owned<T> {
+    fn take(&self) -> Option<T> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put_back(&self, value: Option<T>) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = value;
     }
 }
 
 impl<T: Send + 'static> Drop for Owned<T> {
     fn drop(&mut self) {
-        let value = self.value.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        self.pool.run(Box::new(move || drop(value)));
+        if let Some(value) = self.take() {
+            self.pool.drop_there(value);
+        }
     }
 }
 
@@ -240,47 +316,4 @@ impl fmt::Debug for CallbackPool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use super::{CallbackPool, Strand};
-
-    #[test]
-    fn a_job_never_waits_for_another_and_idle_threads_are_used_again() {
-        let pool = CallbackPool::threads("grown");
-        let (release, held) = mpsc::channel::<()>();
-        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
-        let (done, finished) = mpsc::channel();
-        for _ in 0..8 {
-            let (held, done) = (std::sync::Arc::clone(&held), done.clone());
-            pool.run(Box::new(move || {
-                let _ = held.lock().map(|held| held.recv());
-                let _ = done.send(());
-            }));
-        }
-        let (told, heard) = mpsc::channel();
-        pool.run(Box::new(move || told.send("not delayed").expect("it is heard")));
-        assert_eq!(heard.recv(), Ok("not delayed"));
-        assert!(pool.width() >= 8);
-        drop(release);
-        (0..8).for_each(|_| finished.recv().expect("they return"));
-        pool.close();
-    }
-
-    #[test]
-    fn a_job_that_panics_is_told_as_ended_and_what_a_strand_owns_is_dropped_on_the_pool() {
-        struct Owned(mpsc::Sender<Option<String>>);
-        impl Drop for Owned {
-            fn drop(&mut self) {
-                let _ = self.0.send(std::thread::current().name().map(str::to_owned));
-            }
-        }
-        let (told, heard) = mpsc::channel();
-        let strand = Strand::new(CallbackPool::threads("owning"), Owned(told));
-        let ended = strand.run(|_| panic!("on purpose"));
-        drop(strand);
-        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ended);
-        let thread = heard.recv().expect("it is dropped").expect("a named thread");
-        assert!(thread.starts_with("owning-callback-"), "{thread}");
-    }
-}
+mod tests;

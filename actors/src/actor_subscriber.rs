@@ -1,0 +1,165 @@
+//! Subscribed actors: whom an informer sends its notifications.
+//!
+//! Answers "who keeps whom, and when has a handler done its work?". Invariants:
+//! 1. A subscription made with `subscribe` keeps its actor; one made with `subscribe_weak` does not. Each keeps its
+//!    informer.
+//! 2. An actor that is gone ends its subscription with `SubscriberGone`, once the next event is owed to it.
+//!
+//! Read next: `listener/delivery.rs`, which sends; `callback.rs` and `blocking.rs`, closures instead of actors.
+
+use actix::{Recipient, WeakRecipient};
+
+use crate::informer::Informer;
+use crate::listener::Delivery;
+use crate::messages::{Body, Notify};
+use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
+
+impl<S: Body> Informer<S> {
+    /// Subscribes an actor: it is sent every [`Notify`], in order, at most 64 unhandled at a time. Returns at once.
+    ///
+    /// **Who keeps whom.** The subscription keeps the actor and the informer. So an actor that has no other owner lives
+    /// until its subscription ends. An actor that keeps its own [`Subscription`] must not be subscribed like this: it
+    /// would keep itself, and the informer, for ever. That is what [`Self::subscribe_weak`] is for.
+    ///
+    /// **Handlers that answer with a future.** An event counts as handled when its handler has returned, or, with an
+    /// `AtomicResponse`, when its future has ended. With a `ResponseFuture` or `ResponseActFuture` actix handles the
+    /// next message while the future runs: up to 64 run beside each other, their ends come in any order, and `synced`
+    /// and `shutdown` wait only for the last one that was begun. [`SubscribeOptions::one_at_a_time`] mends that.
+    ///
+    /// **Panics.** A panic in the handler ends the actor, as always in actix; others on its thread run on. The
+    /// subscription ends with [`EndReason::SubscriberGone`](crate::seat::EndReason), and nothing else does. (A
+    /// closure's panic costs one event, and its subscription goes on.)
+    ///
+    /// ```
+    /// use actix::{Actor, Context, Handler};
+    /// use informer_actors::messages::Notify;
+    ///
+    /// struct Print;
+    ///
+    /// impl Actor for Print {
+    ///     type Context = Context<Self>;
+    /// }
+    ///
+    /// impl Handler<Notify<String>> for Print {
+    ///     type Result = ();
+    ///
+    ///     fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) {
+    ///         println!("{} ({})", notify.key(), notify.cause());
+    ///     }
+    /// }
+    /// # #[cfg(feature = "testing")]
+    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # server.apply("default/one", "1".to_owned());
+    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
+    ///
+    /// let subscription = texts.subscribe(Print.start())?; // nothing else keeps this actor
+    /// subscription.synced().await?; // it has handled the first list
+    /// drop(subscription); // now the actor ends
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).expect("it is told");
+    /// ```
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn subscribe(
+        &self,
+        recipient: impl Into<Recipient<Notify<S>>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        self.subscribe_with(SubscribeOptions::new(), recipient)
+    }
+
+    /// As [`Self::subscribe`], with a name, a resync period, another policy, or one event at a time.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn subscribe_with(
+        &self,
+        options: SubscribeOptions,
+        recipient: impl Into<Recipient<Notify<S>>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        let kind = type_of(&recipient);
+        let recipient = recipient.into();
+        self.seat_listener(options, kind, move |_| Delivery::Push(recipient))
+    }
+
+    /// As [`Self::subscribe`], but the subscription does not keep the actor: others do. This is how an actor subscribes
+    /// itself when it starts and keeps its [`Subscription`]: when its last address is dropped it goes, its
+    /// subscription with it, and then nothing of that keeps the informer.
+    ///
+    /// That the actor is gone is noticed when the next event is owed to it: then the subscription ends with
+    /// [`EndReason::SubscriberGone`](crate::seat::EndReason). Takes a `WeakAddr`, a `WeakRecipient`, or an address,
+    /// of which it keeps a weak one.
+    ///
+    /// ```
+    /// use actix::{Actor, AsyncContext, Context, Handler};
+    /// use informer_actors::informer::Informer;
+    /// use informer_actors::messages::Notify;
+    /// use informer_actors::subscription::Subscription;
+    ///
+    /// struct Count {
+    ///     texts: Informer<String>,
+    ///     subscription: Option<Subscription<String>>,
+    ///     told: usize,
+    /// }
+    ///
+    /// impl Actor for Count {
+    ///     type Context = Context<Self>;
+    ///
+    ///     fn started(&mut self, ctx: &mut Context<Self>) {
+    ///         // With `subscribe` this actor would keep itself.
+    ///         self.subscription = self.texts.subscribe_weak(ctx.address().downgrade()).ok();
+    ///     }
+    /// }
+    ///
+    /// impl Handler<Notify<String>> for Count {
+    ///     type Result = ();
+    ///
+    ///     fn handle(&mut self, _notify: Notify<String>, _ctx: &mut Context<Self>) {
+    ///         self.told += 1;
+    ///     }
+    /// }
+    /// # #[cfg(feature = "testing")]
+    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
+    ///
+    /// let count = Count { texts: texts.clone(), subscription: None, told: 0 }.start();
+    /// texts.synced().await?;
+    /// drop((count, texts)); // the actor goes, and the informer stops
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).expect("it syncs");
+    /// ```
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn subscribe_weak(
+        &self,
+        recipient: impl Into<WeakRecipient<Notify<S>>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        self.subscribe_weak_with(SubscribeOptions::new(), recipient)
+    }
+
+    /// As [`Self::subscribe_weak`], with a name, a resync period, another policy, or one event at a time.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn subscribe_weak_with(
+        &self,
+        options: SubscribeOptions,
+        recipient: impl Into<WeakRecipient<Notify<S>>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        let kind = type_of(&recipient);
+        let recipient = recipient.into();
+        self.seat_listener(options, kind, move |_| Delivery::PushWeak(recipient))
+    }
+}
+
+/// The short name of the actor behind an address: `actix::address::Addr<audit::Audit>` gives `Audit`.
+fn type_of<R>(_recipient: &R) -> &'static str {
+    let full = std::any::type_name::<R>();
+    let inner = full.split_once('<').map_or(full, |(_, inner)| inner);
+    let path = inner.split(['<', '>']).next().unwrap_or(inner);
+    path.rsplit("::").next().unwrap_or(path)
+}

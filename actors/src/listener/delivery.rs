@@ -1,0 +1,109 @@
+//! How a window of notifications leaves a Listener, and how it learns that they were handled.
+//!
+//! Answers "who takes it, and what proves that it was handled?". Invariants:
+//! 1. To an actor a window is at most 63 `do_send` and one awaited `send`. Messages are handled in order, so the reply
+//!    proves that the whole window was handled, if the handler returns when it has done its work. (Pipelined `send`s
+//!    into a full mailbox reorder; this does not.) A window of one is one awaited `send`.
+//! 2. An actor that is held weakly is held only while a window is sent, never while it is handled.
+//! 3. To a closure a window is one job; to a stream it is the answer to its ask, and its next ask proves it handled.
+//!
+//! Read next: `callback.rs`, `blocking.rs` and `event_stream.rs`, three receivers of ours.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use actix::dev::RecipientRequest;
+use actix::{ActorFutureExt, AsyncContext, Context, Recipient, WeakRecipient, WrapFuture};
+use informer_core::delta::Change;
+
+use super::Listener;
+use crate::blocking::BlockingHost;
+use crate::callback::CallbackHost;
+use crate::mailbox::Closed;
+use crate::messages::{Body, Notify};
+use crate::runtime::{Lent, Strand};
+use crate::seat::EndReason;
+
+/// How notifications leave.
+pub(crate) enum Delivery<S: Body> {
+    /// Sent to an actor, which lives as long as the subscription.
+    Push(Recipient<Notify<S>>),
+    /// Sent to an actor, as long as others keep it.
+    PushWeak(WeakRecipient<Notify<S>>),
+    /// Handed to a closure that awaits, a window at a time.
+    Async(Lent<CallbackHost<S>>),
+    /// Handed to a closure that may block, a window at a time.
+    Blocking(Strand<BlockingHost<S>>),
+    /// Fetched by a stream.
+    Pull(Polls),
+}
+
+/// How often a stream was polled: how its Listener knows that somebody is there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Polls(Arc<AtomicU64>);
+
+impl Polls {
+    pub(crate) fn count_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<S: Body> Listener<S> {
+    pub(super) fn deliver(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
+        let window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
+        self.in_flight = window.len();
+        let spec = Arc::clone(&self.spec);
+        match &spec.delivery {
+            Delivery::Pull(_) => {
+                if let Some(taker) = self.taker.take() {
+                    // A stream that was dropped meanwhile is unsubscribed with it.
+                    let _taken = taker.send(window);
+                }
+            }
+            Delivery::Push(recipient) => self.await_fence(send_window(recipient, window), ctx),
+            Delivery::PushWeak(recipient) => match recipient.upgrade() {
+                Some(recipient) => self.await_fence(send_window(&recipient, window), ctx),
+                None => self.end(EndReason::SubscriberGone, ctx),
+            },
+            Delivery::Async(closure) => {
+                let here = spec.shared.runtime.callback_arbiter();
+                let called = closure.run(move |host| host.handle(window, here));
+                ctx.spawn(called.into_actor(self).map(|called, this, ctx| match called {
+                    Ok(()) => this.handled(ctx),
+                    Err(Closed) => this.end(EndReason::SubscriberGone, ctx),
+                }));
+            }
+            Delivery::Blocking(closure) => {
+                let called = closure.run(move |host| host.handle(window));
+                ctx.spawn(called.into_actor(self).map(|called, this, ctx| match called {
+                    Ok(()) => this.handled(ctx),
+                    // The runtime has ended, and the informer with it.
+                    Err(Closed) => this.end(EndReason::InformerStopped, ctx),
+                }));
+            }
+        }
+    }
+
+    fn await_fence(&mut self, fence: Option<RecipientRequest<Notify<S>>>, ctx: &mut Context<Self>) {
+        let Some(fence) = fence else { return };
+        ctx.spawn(fence.into_actor(self).map(|handled, this, ctx| match handled {
+            Ok(()) => this.handled(ctx),
+            Err(_) => this.end(EndReason::SubscriberGone, ctx),
+        }));
+    }
+}
+
+/// Sends all; the last one is to be awaited.
+#[expect(clippy::disallowed_methods, reason = "bounded: at most 63 before the awaited fence of the window")]
+fn send_window<S: Body>(
+    recipient: &Recipient<Notify<S>>,
+    mut window: Vec<Notify<S>>,
+) -> Option<RecipientRequest<Notify<S>>> {
+    let fence = window.pop()?;
+    window.into_iter().for_each(|notify| recipient.do_send(notify));
+    Some(recipient.send(fence))
+}

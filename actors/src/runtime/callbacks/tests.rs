@@ -1,0 +1,86 @@
+//! The callback pool alone: its width, its end, and on which thread a strand's value is used and dropped.
+
+use std::sync::{Arc, Mutex, mpsc};
+
+use super::{CallbackPool, Strand};
+use crate::mailbox::Closed;
+
+/// Tells on which thread it is dropped.
+struct Owned(mpsc::Sender<Option<String>>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.0.send(std::thread::current().name().map(str::to_owned));
+    }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+#[test]
+fn a_job_never_waits_for_another_and_idle_threads_are_used_again() {
+    let pool = CallbackPool::threads("grown");
+    let (release, held) = mpsc::channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    let (done, finished) = mpsc::channel();
+    for _ in 0..8 {
+        let (held, done) = (Arc::clone(&held), done.clone());
+        let job = move || {
+            let _ = held.lock().map(|held| held.recv());
+            let _ = done.send(());
+        };
+        assert!(pool.run(Box::new(job)).is_ok(), "the pool is open");
+    }
+    let (told, heard) = mpsc::channel();
+    let job = move || told.send("not delayed").expect("it is heard");
+    assert!(pool.run(Box::new(job)).is_ok(), "the pool is open");
+    assert_eq!(heard.recv(), Ok("not delayed"));
+    assert!(pool.width() >= 8);
+    drop(release);
+    (0..8).for_each(|_| finished.recv().expect("they return"));
+    pool.close();
+}
+
+#[test]
+fn a_job_that_panics_is_told_as_ended_and_what_a_strand_owns_is_dropped_on_the_pool() {
+    let (told, heard) = mpsc::channel();
+    let strand = Strand::new(CallbackPool::threads("owning"), Owned(told));
+    let ended = strand.run(|_| panic!("on purpose"));
+    drop(strand);
+    assert_eq!(wait(ended), Ok(()));
+    let thread = heard.recv().expect("it is dropped").expect("a named thread");
+    assert!(thread.starts_with("owning-callback-"), "{thread}");
+}
+
+#[test]
+fn lis_29_after_the_close_no_job_begins_and_what_a_strand_owns_is_dropped_on_a_thread_of_its_own() {
+    let (told, heard) = mpsc::channel();
+    let pool = CallbackPool::threads("closed");
+    let strand = Strand::new(pool.clone(), Owned(told));
+    pool.close();
+    let (ran, runs) = mpsc::channel();
+    let ended = strand.run(move |_| ran.send(()).expect("it is heard"));
+    assert_eq!(wait(ended), Err(Closed));
+    assert_eq!(runs.recv(), Err(mpsc::RecvError), "the job was dropped");
+    drop(strand);
+    let thread = heard.recv().expect("it is dropped").expect("a named thread");
+    assert_eq!(thread, "closed-callback-end");
+}
+
+#[test]
+fn no_lock_is_held_while_a_job_runs_and_the_value_is_back_after_a_panic() {
+    let strand = Strand::new(CallbackPool::threads("free"), 1);
+    let owned = Arc::clone(&strand.0);
+    let (told, heard) = mpsc::channel();
+    let free = told.clone();
+    let ended = strand.run(move |value| {
+        *value += 1;
+        free.send(i32::from(owned.value.try_lock().is_ok())).expect("it is heard");
+        panic!("on purpose");
+    });
+    assert_eq!(wait(ended), Ok(()));
+    assert_eq!(heard.recv(), Ok(1), "the lock is free");
+    assert_eq!(wait(strand.run(move |value| told.send(*value).expect("it is heard"))), Ok(()));
+    assert_eq!(heard.recv(), Ok(2), "the same value as before");
+}

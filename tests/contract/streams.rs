@@ -1,0 +1,118 @@
+//! Streams at a shutdown: which are waited for, and which are given up. LIS-26.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::poll_immediate;
+use informer_actors::event_stream::Events;
+use informer_actors::testing::{Recorder, RecorderHandle};
+
+use crate::reports::unfinished;
+use crate::world::{LONG, World, nothing, run, settle, three};
+
+const TEN: Duration = Duration::from_secs(10);
+const AT_ONCE: Duration = Duration::from_millis(500);
+
+/// Reads a stream to its end, with a while of work for each event.
+async fn read(mut events: Events<String>, told: RecorderHandle<String>) {
+    while let Some(notify) = events.next().await {
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        told.record(&notify);
+    }
+}
+
+/// Shuts down and says how long it took and who was unfinished.
+async fn shut_down(world: &World, limit: Duration) -> (Duration, Vec<(String, usize, usize)>) {
+    let before = world.runtime.now();
+    let report = world.informer.shutdown(limit).await;
+    assert!(!report.still_running && !report.unapplied, "{report:?}");
+    let unfinished =
+        unfinished(&report).into_iter().map(|(name, dropped, flying)| (name.into(), dropped, flying));
+    (world.runtime.now() - before, unfinished.collect())
+}
+
+#[test]
+fn lis_26_a_stream_that_was_never_polled_is_given_up_at_once_with_what_it_is_owed() {
+    run(three, |world| async move {
+        world.synced().await;
+        let mut events = world.informer.events().expect("it runs");
+        settle().await;
+        let (took, unfinished) = shut_down(&world, TEN).await;
+        assert_eq!(unfinished, [("stream-0".to_owned(), 3, 0)]);
+        assert!(took < AT_ONCE, "{took:?}");
+        assert!(events.next().await.is_none(), "it has ended");
+    });
+}
+
+#[test]
+fn lis_26_so_it_is_when_the_shutdown_comes_before_the_streams_start() {
+    run(three, |world| async move {
+        world.synced().await;
+        let _events = world.informer.events().expect("it runs");
+        let (took, unfinished) = shut_down(&world, TEN).await;
+        assert_eq!(unfinished, [("stream-0".to_owned(), 3, 0)]);
+        assert!(took < AT_ONCE, "{took:?}");
+    });
+}
+
+#[test]
+fn lis_26_a_stream_that_is_polled_is_told_all_that_it_is_owed() {
+    run(three, |world| async move {
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let reader = actix_rt::spawn(read(world.informer.events().expect("it runs"), told.clone()));
+        world.synced().await;
+        settle().await;
+        for n in 0..5 {
+            world.apply("a/one", &n.to_string()).await;
+        }
+        let (took, unfinished) = shut_down(&world, LONG).await;
+        assert_eq!(unfinished, []);
+        assert_eq!(told.len(), 4, "three, and one coalesced change: {:?}", told.lines());
+        assert!(took < Duration::from_secs(4), "{took:?}");
+        told.agrees_with(&world.informer.snapshot()).expect("a true replay");
+        reader.await.expect("the stream ends");
+    });
+}
+
+#[test]
+fn lis_26_so_it_is_when_the_shutdown_comes_before_the_start_of_a_polled_stream() {
+    run(three, |world| async move {
+        world.synced().await;
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let mut events = world.informer.events().expect("it runs");
+        assert!(poll_immediate(events.next()).await.is_none(), "it waits");
+        let reader = actix_rt::spawn(read(events, told.clone()));
+        let (_, unfinished) = shut_down(&world, LONG).await;
+        assert_eq!((unfinished, told.len()), (vec![], 3));
+        reader.await.expect("the stream ends");
+    });
+}
+
+#[test]
+fn lis_26_a_stream_that_is_owed_nothing_delays_nothing() {
+    run(nothing, |world| async move {
+        world.synced().await;
+        let _unpolled = world.informer.events().expect("it runs");
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let reader = actix_rt::spawn(read(world.informer.events().expect("it runs"), told));
+        settle().await;
+        let (took, unfinished) = shut_down(&world, TEN).await;
+        assert_eq!(unfinished, []);
+        assert!(took < AT_ONCE, "{took:?}");
+        reader.await.expect("the stream ends");
+    });
+}
+
+#[test]
+fn lis_26_a_stream_that_was_left_is_given_up_after_a_second() {
+    run(three, |world| async move {
+        world.synced().await;
+        let mut events = world.informer.events().expect("it runs");
+        events.next().await.expect("the first of three");
+        let (took, unfinished) = shut_down(&world, TEN).await;
+        assert_eq!(unfinished, [("stream-0".to_owned(), 0, 3)]);
+        assert!((Duration::from_secs(1)..Duration::from_secs(2)).contains(&took), "{took:?}");
+        assert!(events.next().await.is_some() && events.next().await.is_some(), "what it has taken it gives");
+        assert!(events.next().await.is_none(), "then it has ended");
+    });
+}
