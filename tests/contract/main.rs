@@ -6,6 +6,7 @@
 
 mod actors;
 mod blocking;
+mod busy_source;
 mod cancelled;
 mod delivery;
 mod disciplines;
@@ -13,6 +14,7 @@ mod endurance;
 mod every;
 mod history;
 mod informer;
+mod list_budget;
 mod lister;
 mod own_callback;
 mod reflector;

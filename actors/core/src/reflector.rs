@@ -5,19 +5,21 @@
 //! `poll_timeout` when to call again. Time and chance come with each call, so a script replays exactly.
 //!
 //! ```text
-//!            ┌── watch-list ──▶ initial events ──┐ end bookmark                 silent: renewal
-//!  start ────┤      │ refused, failed            ├──▶ Replace ──▶ watching ◀──┐ ended well: at once
-//!     ▲      └──────┴─▶ list, page by page ──────┘                  │    └────┘ failed: after a wait
+//!              ┌── watch-list ──▶ initial events ──┐ end bookmark                 silent: renewal
+//!  permit ─────┤      │ refused, failed            ├──▶ Replace ──▶ watching ◀──┐ ended well: at once
+//!     ▲        └──────┴─▶ list, page by page ──────┘                  │    └────┘ failed: after a wait
 //!     └── at once, or after a wait ◀─── expired, unreadable, stale, ERROR, rewind
 //! ```
 //! Invariants, over all files of this module:
 //! 1. Versions delivered never go back, except by a Replace with cause `Rewind`.
 //! 2. A Replace is delivered only when the list or the initial events were complete.
 //! 3. One request is open at a time; a second watch only while a renewal awaits its head.
-//! 4. In every phase something is due: an answer under the deadline of the source, or `poll_timeout`.
+//! 4. In every phase something is due: the permit, or `poll_timeout`.
+//! 5. A list or watch-list is asked for only with the permit of the list budget, which is needed until it is whole or
+//!    has failed; no deadline runs while the permit is waited for.
 //!
 //! Read next: `reflector/watch_list.rs` and `reflector/list.rs`, then `watch.rs`, `renewal.rs`, `rewind.rs`, and
-//! `retry.rs` for what failures cost. How long a list may take is the source's business: it ends in an error.
+//! `retry.rs` for what failures cost.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -63,7 +65,9 @@ pub struct Moment {
 /// use std::time::Duration;
 /// let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("pods") };
 /// let mut machine = ListWatchMachine::<String>::new(config, None);
-/// machine.start(Moment { now: Duration::ZERO, chance: 0.5 });
+/// machine.start();
+/// assert!(matches!(machine.poll_effect(), Some(Effect::AcquireListPermit)));
+/// machine.handle_list_permit(Moment { now: Duration::ZERO, chance: 0.5 });
 /// let Some(Effect::List { request, .. }) = machine.poll_effect() else { panic!("not a list") };
 /// assert_eq!((request.version.to_string().as_str(), request.limit), ("0", Some(500)));
 /// ```
@@ -78,7 +82,7 @@ pub struct ListWatchMachine<S> {
     /// The silence after which the live stream is renewed.
     renew_interval: Duration,
     last_connect_at: Option<Duration>,
-    /// When a relist last began at once.
+    /// When a relist that needs no wait last began.
     last_relist_at: Option<Duration>,
     streams: u32,
     effects: VecDeque<Effect<S>>,
@@ -96,6 +100,8 @@ enum Phase<S> {
         until: Duration,
         next: Next,
     },
+    /// For the list budget.
+    AwaitingPermit,
     Listing(Listing<S>),
     InitialEvents(InitialEvents<S>),
     Gathering(Gathering<S>),
@@ -168,11 +174,11 @@ impl<S> ListWatchMachine<S> {
         Self { counters, ..self }
     }
 
-    /// Begins with the first request; a second call does nothing. Spreading starts over time, and waiting for the
-    /// list budget, is the caller's: it calls this late.
-    pub fn start(&mut self, at: Moment) {
+    /// Begins with the first request; a second call does nothing. Spreading starts over time is the caller's: it
+    /// calls this late.
+    pub fn start(&mut self) {
         if matches!((&self.phase, &self.state), (Phase::Idle, SourceState::Starting)) {
-            self.begin_listing(at);
+            self.begin_listing();
         }
     }
 
@@ -184,7 +190,7 @@ impl<S> ListWatchMachine<S> {
             Phase::InitialEvents(initial) => self.effects.push_back(Effect::Close(initial.stream.id)),
             Phase::Gathering(gathering) => self.effects.push_back(Effect::Close(gathering.stream.id)),
             Phase::Watching(_) => self.close_watch(),
-            Phase::Idle | Phase::Waiting { .. } | Phase::Stopped => {}
+            Phase::Idle | Phase::Waiting { .. } | Phase::AwaitingPermit | Phase::Stopped => {}
         }
         self.phase = Phase::Stopped;
         self.state = SourceState::Stopped;
@@ -198,13 +204,14 @@ impl<S> ListWatchMachine<S> {
         self.effects.pop_front()
     }
 
-    /// When `handle_timeout` is due; `None` while only the source can bring things forward.
+    /// When `handle_timeout` is due; `None` while only the source or the list budget can bring things forward.
     pub fn poll_timeout(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Waiting { until, .. } => Some(*until),
+            Phase::Listing(listing) => Some(listing.deadline),
             Phase::InitialEvents(initial) => Some(initial.deadline),
             Phase::Watching(watching) => Some(self.watch_timer(watching).1),
-            Phase::Idle | Phase::Listing(_) | Phase::Gathering(_) | Phase::Stopped => None,
+            Phase::Idle | Phase::AwaitingPermit | Phase::Gathering(_) | Phase::Stopped => None,
         }
     }
 
@@ -214,23 +221,30 @@ impl<S> ListWatchMachine<S> {
             return;
         }
         match &self.phase {
-            Phase::Waiting { next: Next::Listing, .. } => self.begin_listing(at),
+            Phase::Waiting { next: Next::Listing, .. } => self.begin_listing(),
             Phase::Waiting { next: Next::Watch, .. } => self.open_watch(at),
+            Phase::Listing(_) => self.list_late(at),
             Phase::InitialEvents(_) => self.initial_events_late(at),
             Phase::Watching(watching) => {
                 let (timer, _) = self.watch_timer(watching);
                 self.watch_timeout(timer, at);
             }
-            Phase::Idle | Phase::Listing(_) | Phase::Gathering(_) | Phase::Stopped => {}
+            Phase::Idle | Phase::AwaitingPermit | Phase::Gathering(_) | Phase::Stopped => {}
         }
     }
 
-    /// The list budget let the newest list or watch-list go only now: its deadlines count from here. Need not be
-    /// called where nothing was held back.
-    pub fn handle_admitted(&mut self, at: Moment) {
-        if let Phase::InitialEvents(initial) = &mut self.phase {
-            initial.deadline = at.now.saturating_add(self.config.initial_events_deadline);
+    /// The answer to `AcquireListPermit`: the list budget has room for this list. Ignored when no permit is awaited.
+    pub fn handle_list_permit(&mut self, at: Moment) {
+        if matches!(self.phase, Phase::AwaitingPermit) {
+            self.open_listing(at);
         }
+    }
+
+    /// Whether a permit of the list budget is awaited, or in use: from `AcquireListPermit` until the list or watch-list
+    /// is whole or has failed, all pages and what starts over at once included. Once it is false, the permit is to be
+    /// given back: at the latest when no effect is left, and before a `Deliver`.
+    pub fn needs_list_permit(&self) -> bool {
+        matches!(self.phase, Phase::AwaitingPermit | Phase::Listing(_) | Phase::InitialEvents(_))
     }
 
     /// A piece of the list under way.

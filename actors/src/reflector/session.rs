@@ -2,19 +2,21 @@
 //!
 //! Answers "how are the machine's effects done?": requests become streams, deliveries become asks to the DeltaFifo,
 //! waits become one timer. It decides nothing. Invariants:
-//! 1. One loop, one `select!`, biased: stop first, data before timers, so that a deadline never beats data that is
-//!    already here.
+//! 1. One loop, one `select!`, biased: stop first, data before the machine's timer, so that a deadline never beats data
+//!    that is already here. What comes at most once a second, the GET for a set-aside object and its timer, goes before
+//!    data: a watch that is always ready does not keep it waiting.
 //! 2. A delivery is awaited before anything else is read: that is the back-pressure onto the socket.
 //! 3. At most one GET for a set-aside object is open, paced by the schedule and counted in the status, and a list that
 //!    is delivered meanwhile ends it.
-//! 4. A list, and a watch-list up to its end bookmark, holds one permit of the runtime's list budget.
+//! 4. A permit of the runtime's list budget is held while the machine needs it: for a whole list with all its pages, and
+//!    for a watch-list up to its end bookmark. It is waited for before the request, and goes back in every end: it
+//!    lives in the session.
 //!
 //! ```text
 //!   machine ──effects──▶ streams, asks, timer ──what happened──▶ machine
 //! ```
 //! Read next: `informer_core::reflector` and `informer_core::repair`, which decide.
 
-use std::cell::Cell;
 use std::future::{Future, pending};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,14 +24,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, StreamExt};
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion};
-use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, SourceState, StreamId};
+use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 use informer_core::repair::RepairSchedule;
 use informer_core::request::ListRequest;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::ReflectorSpec;
 use crate::faults::Site;
@@ -73,15 +75,14 @@ struct Session<S: Body> {
     /// The set-aside objects, and the GET for one of them.
     repairs: RepairSchedule,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
-    /// The permit of a watch-list whose initial events are still coming.
-    listing: Rc<Cell<Option<OwnedSemaphorePermit>>>,
-    /// Told when a watch-list has its permit: only now does its time begin to count.
-    admitted: Rc<Notify>,
+    /// The place in the line for a permit of the list budget, and the permit.
+    turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 enum Happened<S> {
     Timeout,
-    Admitted,
+    Permitted(OwnedSemaphorePermit),
     Version(Result<ResourceVersion, ListWatchError>),
     Watched(StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>),
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
@@ -102,8 +103,8 @@ impl<S: Body> Session<S> {
             question: None,
             repairs: RepairSchedule::new(),
             fetch: None,
-            listing: Rc::default(),
-            admitted: Rc::default(),
+            turn: None,
+            permit: None,
             spec,
         }
     }
@@ -118,14 +119,14 @@ impl<S: Body> Session<S> {
     }
 
     async fn follow(&mut self) {
-        let now = self.moment();
-        self.machine.start(now);
+        self.machine.start();
         loop {
             while let Some(effect) = self.machine.poll_effect() {
                 if self.carry_out(effect).await.is_err() {
                     return;
                 }
             }
+            self.give_permit_back();
             self.report();
             let happened = self.next().await;
             self.spec.shared.strike(Site::ReflectorReceived);
@@ -139,21 +140,12 @@ impl<S: Body> Session<S> {
     /// Does what the machine wants; an error means that the DeltaFifo is gone, and with it this epoch.
     async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
         match effect {
-            Effect::List { request, everything } => self.list = Some(self.open_list(request, everything)),
+            Effect::AcquireListPermit => self.acquire_permit(),
+            Effect::List { request, everything } => {
+                self.list = Some(self.source.list(request, self.known(everything)));
+            }
             Effect::Watch { stream, request, everything } => {
-                let known = self.known(everything);
-                let watch = if request.initial_events {
-                    let (source, listing) = (Rc::clone(&self.source), Rc::clone(&self.listing));
-                    let admitted = Rc::clone(&self.admitted);
-                    permitted(&self.spec.shared.runtime.0.lists, move |permit| {
-                        listing.set(permit);
-                        admitted.notify_one();
-                        source.watch(request, known)
-                    })
-                } else {
-                    self.source.watch(request, known)
-                };
-                self.watches.push((stream, watch));
+                self.watches.push((stream, self.source.watch(request, self.known(everything))));
             }
             Effect::Close(stream) => {
                 self.watches.retain(|(open, _)| *open != stream);
@@ -169,6 +161,8 @@ impl<S: Body> Session<S> {
     }
 
     async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), Closed> {
+        // What is delivered is whole: a queue that is full keeps no permit from others.
+        self.give_permit_back();
         let (epoch, source) = (self.epoch, self.spec.source.clone());
         let now = self.moment();
         match delivery {
@@ -185,11 +179,21 @@ impl<S: Body> Session<S> {
         }
     }
 
-    fn open_list(&self, request: ListRequest, everything: bool) -> ListStream<S> {
-        let (source, known) = (Rc::clone(&self.source), self.known(everything));
-        permitted(&self.spec.shared.runtime.0.lists, move |permit| {
-            source.list(request, known).map(move |part| (part, &permit).0).boxed_local()
-        })
+    /// Stands in line for a permit, unless the list before has left one: what starts over keeps it.
+    fn acquire_permit(&mut self) {
+        if self.permit.is_some() {
+            let now = self.moment();
+            return self.machine.handle_list_permit(now);
+        }
+        let budget = Arc::clone(&self.spec.shared.runtime.0.lists);
+        let turn = async move { budget.acquire_owned().await.expect("the list budget is never closed") };
+        self.turn = Some(turn.boxed_local());
+    }
+
+    fn give_permit_back(&mut self) {
+        if !self.machine.needs_list_permit() {
+            self.permit = None;
+        }
     }
 
     fn ask_version(
@@ -235,7 +239,15 @@ impl<S: Body> Session<S> {
         let machine = &self.machine;
         tokio::select! {
             biased;
-            () = self.admitted.notified() => Happened::Admitted,
+            permit = settled(&mut self.turn) => {
+                self.turn = None;
+                Happened::Permitted(permit)
+            }
+            found = settled(&mut self.fetch) => {
+                self.fetch = None;
+                Happened::Fetched(found)
+            }
+            () = at_last(&clock, repair_due) => Happened::RepairDue,
             answer = settled(&mut self.question) => {
                 self.question = None;
                 Happened::Version(answer)
@@ -247,12 +259,7 @@ impl<S: Body> Session<S> {
                 Happened::Watched(stream, item)
             }
             part = next_listed(&mut self.list) => Happened::Listed(part),
-            found = settled(&mut self.fetch) => {
-                self.fetch = None;
-                Happened::Fetched(found)
-            }
             () = at_last(&clock, deadline) => Happened::Timeout,
-            () = at_last(&clock, repair_due) => Happened::RepairDue,
         }
     }
 
@@ -286,7 +293,10 @@ impl<S: Body> Session<S> {
     fn tell_machine(&mut self, happened: Happened<S>, now: Moment) {
         match happened {
             Happened::Timeout => self.machine.handle_timeout(now),
-            Happened::Admitted => self.machine.handle_admitted(now),
+            Happened::Permitted(permit) => {
+                self.permit = Some(permit);
+                self.machine.handle_list_permit(now);
+            }
             Happened::Version(answer) => self.machine.handle_version(answer, now),
             Happened::Watched(stream, Some(Ok(parts))) => self.machine.handle_watch_parts(stream, parts, now),
             Happened::Watched(stream, Some(Err(error))) => {
@@ -314,24 +324,10 @@ impl<S: Body> Session<S> {
         self.chance.moment(&self.spec.shared.runtime.0.clock)
     }
 
-    /// Shows the machine's state on the board, and gives the list permit back once the list is over.
+    /// Shows the machine's state on the board.
     fn report(&self) {
-        let state = self.machine.state();
-        if !matches!(state, SourceState::Listing { .. }) {
-            self.listing.take();
-        }
         self.spec.shared.board.update_source(&self.spec.source, |status| status.follow(&self.machine));
     }
-}
-
-/// A stream that begins when the list budget allows it.
-fn permitted<T: 'static>(
-    budget: &Arc<Semaphore>,
-    open: impl FnOnce(Option<OwnedSemaphorePermit>) -> stream::LocalBoxStream<'static, T> + 'static,
-) -> stream::LocalBoxStream<'static, T> {
-    // The budget is never closed, so there is always a permit in the end.
-    let permit = Arc::clone(budget).acquire_owned();
-    stream::once(async move { open(permit.await.ok()) }).flatten().boxed_local()
 }
 
 async fn at_last(clock: &Clock, deadline: Option<Duration>) {

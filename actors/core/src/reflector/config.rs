@@ -33,6 +33,8 @@ pub struct ReflectorConfig {
     /// A watch-list that brings no object it had not brought for so long, before its end bookmark, has failed: changes
     /// of objects it has brought already put nothing off. 90 s.
     pub initial_events_deadline: Duration,
+    /// A list that brings no object and no end of a page for so long has failed. 90 s.
+    pub list_deadline: Duration,
     /// A watch without a frame that ends sooner than this (and than the last wait) is a failure. 10 s.
     pub short_watch: Duration,
     /// Watches that end without failing are opened again at once, but no two within this time. 1 s.
@@ -66,6 +68,7 @@ impl Default for ReflectorConfig {
             min_watch_timeout: LEAST_WATCH_TIMEOUT,
             backoff: BackoffPolicy::default(),
             initial_events_deadline: Duration::from_secs(90),
+            list_deadline: Duration::from_secs(90),
             short_watch: Duration::from_secs(10),
             reconnect_interval: Duration::from_secs(1),
             renew_after: Duration::from_secs(30),

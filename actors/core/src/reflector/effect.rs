@@ -24,6 +24,8 @@ impl fmt::Display for StreamId {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Effect<S> {
+    /// Wait for a permit of the list budget, unless one is held still, and call `handle_list_permit`.
+    AcquireListPermit,
     /// Send a list request and feed its parts to `handle_list_part`, its end to `handle_list_end`. One at a time.
     List {
         /// The page to ask for.

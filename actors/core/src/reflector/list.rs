@@ -7,10 +7,12 @@
 //! 2. Nothing of a list is delivered before its last page is whole; then all of it at once.
 //! 3. Pages of two versions are never joined: when a token has expired, the list starts over, in one page.
 //! 4. A list older than what was delivered is a rewind of the server: it is thrown away and asked for again, whole.
+//! 5. A list that brings neither an object nor the end of a page for `list_deadline` is dropped: it has failed.
 //!
-//! Bounds: holds one pointer for each object received.
+//! Bounds: holds every object received until the list is whole; the bodies are held by nobody else until then.
 
 use std::mem;
+use std::time::Duration;
 
 use super::retry::{Next, RelistReason};
 use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
@@ -24,6 +26,8 @@ pub(super) struct Listing<S> {
     asked: AskedVersion,
     limit: Option<u32>,
     everything: bool,
+    /// When it has failed for want of something new.
+    pub(super) deadline: Duration,
     /// The token of the page under way; none for the first.
     token: Option<String>,
     page: Page,
@@ -57,14 +61,25 @@ impl<S> Listing<S> {
 }
 
 impl<S> ListWatchMachine<S> {
+    /// Everything is to be asked for, as soon as the list budget allows it.
+    pub(super) fn begin_listing(&mut self) {
+        if matches!(self.state, SourceState::Listing { .. } | SourceState::Streaming) {
+            self.state = SourceState::Listing { received: 0 };
+        }
+        self.phase = Phase::AwaitingPermit;
+        self.effects.push_back(Effect::AcquireListPermit);
+    }
+
     /// Asks for everything, by watch-list or by list, whichever is due.
-    pub(super) fn begin_listing(&mut self, at: Moment) {
+    pub(super) fn open_listing(&mut self, at: Moment) {
         if self.newest.is_some() {
             self.counters.relists += 1;
             self.lessons.reason.count(&mut self.counters.relists_by);
+            if self.lessons.reason.needs_no_wait() {
+                self.last_relist_at = Some(at.now);
+            }
         }
-        if matches!(self.state, SourceState::Starting | SourceState::Listing { .. } | SourceState::Streaming)
-        {
+        if matches!(self.state, SourceState::Starting) {
             self.state = SourceState::Listing { received: 0 };
         }
         let latest = mem::take(&mut self.lessons.latest) || self.lessons.rewinding;
@@ -76,7 +91,7 @@ impl<S> ListWatchMachine<S> {
         if self.is_watch_list_due() {
             self.open_watch_list(version, at);
         } else {
-            self.open_list(version);
+            self.open_list(version, at);
         }
     }
 
@@ -87,6 +102,11 @@ impl<S> ListWatchMachine<S> {
             self.effects.push_back(Effect::CloseList);
             let error = self.unexpected("a list page went on after its end");
             return self.fail(error, Next::Listing, at);
+        }
+        if is_new(&part) {
+            listing.deadline = at.now.saturating_add(self.config.list_deadline);
+        } else if at.now >= listing.deadline {
+            return self.list_late(at);
         }
         match part {
             ListPart::Objects(objects) => {
@@ -129,7 +149,7 @@ impl<S> ListWatchMachine<S> {
             token => {
                 self.lessons.paged |= listing.asked == AskedVersion::Any;
                 listing.token = token;
-                self.ask_page(listing);
+                self.ask_page(listing, at);
             }
         }
     }
@@ -155,13 +175,21 @@ impl<S> ListWatchMachine<S> {
         self.effects.push_back(Effect::Deliver(Delivery::Replace(replacement)));
     }
 
-    fn open_list(&mut self, asked: AskedVersion) {
+    /// Nothing new came in time.
+    pub(super) fn list_late(&mut self, at: Moment) {
+        self.effects.push_back(Effect::CloseList);
+        let error = self.late("the next object of a list", self.config.list_deadline);
+        self.fail(error, Next::Listing, at);
+    }
+
+    fn open_list(&mut self, asked: AskedVersion, at: Moment) {
         let limit = self.page_limit(&asked);
         self.counters.lists += 1;
-        self.ask_page(Listing {
+        let listing = Listing {
             asked,
             limit,
             everything: self.skips_nothing(),
+            deadline: Duration::ZERO,
             token: None,
             page: Page::Open,
             version: None,
@@ -169,10 +197,12 @@ impl<S> ListWatchMachine<S> {
             set_aside: Vec::new(),
             bytes: 0,
             received: 0,
-        });
+        };
+        self.ask_page(listing, at);
     }
 
-    fn ask_page(&mut self, listing: Listing<S>) {
+    fn ask_page(&mut self, mut listing: Listing<S>, at: Moment) {
+        listing.deadline = at.now.saturating_add(self.config.list_deadline);
         let (request, everything) = (listing.request(), listing.everything);
         self.effects.push_back(Effect::List { request, everything });
         self.phase = Phase::Listing(listing);
@@ -210,6 +240,11 @@ impl<S> ListWatchMachine<S> {
         if self.newest.is_some() && !self.lessons.rewinding {
             self.lessons.reason = RelistReason::Expired;
         }
-        self.begin_listing(at);
+        self.begin_listing();
     }
+}
+
+/// Whether a part takes the list further.
+fn is_new<S>(part: &ListPart<S>) -> bool {
+    !matches!(part, ListPart::Objects(objects) if objects.is_empty())
 }

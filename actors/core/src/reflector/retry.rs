@@ -6,8 +6,9 @@
 //!    or 30 to 60 s where we are refused or the kind is gone.
 //! 2. What sends the source to a relist at once (expired, unreadable, stale, rewind) does so once; the second time
 //!    before an object or bookmark came through it is a failure.
-//! 3. Relists at once begin at most once per `reconnect_interval`, except for rewinds, which the connects before
-//!    them already space.
+//! 3. A relist at once begins no sooner than `reconnect_interval` after the last one began, except for rewinds, which
+//!    the connects before them already space. (The list that a server answers with "expired" starts over without a
+//!    wait, once: `list.rs`.)
 
 use std::time::Duration;
 
@@ -43,6 +44,11 @@ pub(super) enum RelistReason {
 }
 
 impl RelistReason {
+    /// Whether it leads to a relist without a wait, the first time.
+    pub(super) fn needs_no_wait(self) -> bool {
+        matches!(self, Self::Expired | Self::Unreadable | Self::Stale | Self::Rewind)
+    }
+
     pub(super) fn count(self, counters: &mut RelistCounters) {
         let counter = match self {
             Self::Resumed => &mut counters.resumed,
@@ -110,10 +116,7 @@ impl<S> ListWatchMachine<S> {
             Some(earliest) if at.now < earliest && reason != RelistReason::Rewind => {
                 self.phase = Phase::Waiting { until: earliest, next: Next::Listing };
             }
-            _ => {
-                self.last_relist_at = Some(at.now);
-                self.begin_listing(at);
-            }
+            _ => self.begin_listing(),
         }
     }
 

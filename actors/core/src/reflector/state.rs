@@ -15,7 +15,8 @@ use crate::list_watch_error::ListWatchError;
 pub enum SourceState {
     /// Nothing was asked yet: the start is spread over time, or waits for the list budget.
     Starting,
-    /// A list, or a watch-list before its end bookmark, is under way.
+    /// A list, or a watch-list before its end bookmark, is under way; after something was delivered also while it
+    /// waits for the list budget.
     Listing {
         /// Objects received in this list or watch-list so far, all pages together, set-aside ones included; an
         /// object that a watch-list sends twice counts twice.

@@ -3,6 +3,7 @@
 //! A script is text: what happens, and under it, behind `>`, everything that the machine then wants done.
 //! `script.rs` is the one place that knows the API, and describes the words. `random.rs` makes up scripts.
 
+mod budget;
 mod gathering;
 mod lists;
 mod random;

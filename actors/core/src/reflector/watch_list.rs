@@ -8,8 +8,8 @@
 //!    failed otherwise is listed once instead, and asked again by the next relist.
 //! 3. A stream that comes to hold no more than before for `initial_events_deadline`, before its end bookmark, is cut:
 //!    initial events are new objects, and live changes may go on for ever behind ones that never end.
-//! 4. No call moves more than [`SLICE`] objects: what is longer is gathered over several, with `Effect::Yield`
-//!    between them.
+//! 4. A net result is moved [`SLICE`] objects at a time, with `Effect::Yield` between them; what is left is moved at
+//!    once when the stream goes on meanwhile.
 //!
 //! Bounds: holds one pointer for each object received, in key order.
 
@@ -133,9 +133,13 @@ impl<S> ListWatchMachine<S> {
                 initial.deadline = at.now.saturating_add(self.config.initial_events_deadline);
             }
         }
+        let late = end.is_none() && at.now >= initial.deadline;
         self.state = SourceState::Listing { received: initial.received };
         if let Some(version) = end {
             self.initial_events_ended(version, parts.collect(), at);
+        } else if late {
+            // A stream that is always ready keeps its timer from being looked at.
+            self.initial_events_late(at);
         }
     }
 
@@ -147,14 +151,14 @@ impl<S> ListWatchMachine<S> {
         };
         if is_refusal_of_watch_lists(&error) {
             self.lessons.watch_list_refused = true;
-            return self.begin_listing(at);
+            return self.begin_listing();
         }
         match error {
             ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {
                 self.counters.expired += 1;
                 if initial.asked != AskedVersion::Latest {
                     self.lessons.latest = true;
-                    return self.begin_listing(at);
+                    return self.begin_listing();
                 }
                 self.lessons.list_only = true;
             }

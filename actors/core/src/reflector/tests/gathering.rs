@@ -10,7 +10,9 @@ use crate::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 fn ended_after(count: usize) -> (ListWatchMachine<()>, StreamId) {
     let at = Moment { now: Duration::ZERO, chance: 0.0 };
     let mut machine = ListWatchMachine::new(watch_lists(), None);
-    machine.start(at);
+    machine.start();
+    assert!(matches!(machine.poll_effect(), Some(Effect::AcquireListPermit)));
+    machine.handle_list_permit(at);
     let Some(Effect::Watch { stream, .. }) = machine.poll_effect() else { panic!("not a watch") };
     let initial = (0..count).map(|index| frame(&format!("o{index}@1")));
     let parts = initial.chain([frame("*3end"), frame("last@4")]).collect();

@@ -50,9 +50,17 @@ struct Source {
     delivered: Option<u64>,
     /// The number of objects of a list or watch-list that has just become whole.
     whole: Option<usize>,
-    /// An answer has just said that the version asked for is not there.
+    /// The newest answer said that the version asked for is not there, and nothing was waited for or asked since but
+    /// the list budget.
     refused: bool,
     rewinds: u64,
+    budget_taken: bool,
+    /// Whether a list or watch-list was under way when this step began.
+    listing_was_open: bool,
+    /// A list or watch-list under way was answered so that it is asked for again in another way, without a wait.
+    starts_over: bool,
+    /// When the last relist of those reasons began, and how many had begun and how many failures there were by then.
+    relisted: (Option<Duration>, u64, u64),
 }
 
 fn number(version: &ResourceVersion) -> u64 {
@@ -74,6 +82,10 @@ impl Source {
             whole: None,
             refused: false,
             rewinds: 0,
+            budget_taken: false,
+            listing_was_open: false,
+            starts_over: false,
+            relisted: (None, 0, 0),
         }
     }
 
@@ -85,10 +97,11 @@ impl Source {
     fn step(&mut self, (kind, value, chance): Dice) {
         self.at.chance = chance;
         self.whole = None;
-        self.refused = false;
+        self.listing_was_open = self.machine.needs_list_permit();
         let stream = self.watches.keys().nth(usize::from(value) % self.watches.len().max(1)).copied();
         match (self.list.is_some(), stream) {
             _ if kind.is_multiple_of(8) => self.pass(value),
+            _ if kind.is_multiple_of(11) => self.budget(value.is_multiple_of(2)),
             _ if kind % 8 == 1 && self.question => self.answer(value),
             (true, _) => self.answer_list(kind, value),
             (false, Some(stream)) if self.machine.wants_watch_input(stream) => self.feed(stream, kind, value),
@@ -96,6 +109,14 @@ impl Source {
             _ => self.pass(255),
         }
         self.drain();
+    }
+
+    /// The list budget is used up, or has room.
+    fn budget(&mut self, taken: bool) {
+        self.budget_taken = taken;
+        if !taken {
+            self.machine.handle_list_permit(self.at);
+        }
     }
 
     /// Time passes: to the next timer, or a part of the way.
@@ -144,6 +165,11 @@ impl Source {
     fn fail(&mut self, value: u8, tell: impl FnOnce(&mut Self, ListWatchError)) {
         let error = error(ERRORS[usize::from(value) % ERRORS.len()]);
         self.refused = matches!(error, ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_));
+        let other_way = matches!(
+            error,
+            ListWatchError::WatchListUnsupported(_) | ListWatchError::Status { code: 400 | 422, .. }
+        );
+        self.starts_over |= self.listing_was_open && (self.refused || other_way);
         tell(self, error);
     }
 
@@ -188,6 +214,8 @@ impl Source {
     fn drain(&mut self) {
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
+                Effect::AcquireListPermit if self.budget_taken => {}
+                Effect::AcquireListPermit => self.machine.handle_list_permit(self.at),
                 Effect::List { request, everything } => self.list_asked(&request, everything),
                 Effect::Watch { stream, request, .. } => self.watch_asked(stream, &request),
                 Effect::Close(stream) => {
@@ -202,10 +230,13 @@ impl Source {
         }
         if let Phase::Waiting { until, .. } = self.machine.phase {
             let wait = until.saturating_sub(self.at.now);
+            self.refused = false;
             assert!(wait <= Duration::from_secs(60), "waits {wait:?}");
             assert!(self.list.is_none() && self.watches.is_empty(), "waits with something open");
         }
         assert_eq!(self.machine.resource_version().map(number), self.delivered);
+        let open = self.list.is_some() || self.watches.values().any(|open| open.initial);
+        assert!(self.machine.needs_list_permit() || !open, "a list without a permit");
     }
 
     fn list_asked(&mut self, request: &crate::request::ListRequest, everything: bool) {
@@ -214,6 +245,8 @@ impl Source {
             let rewinding = self.machine.counters().rewinds > self.rewinds;
             assert!(everything || !rewinding);
             self.version_asked(&request.version, rewinding);
+            self.relist_begun();
+            self.refused = false;
             self.list = Some(0);
         } else {
             self.list = Some(self.machine_received());
@@ -234,6 +267,8 @@ impl Source {
             assert!(self.watches.is_empty());
             let first = self.delivered.is_none();
             self.version_asked(&request.version, first);
+            self.relist_begun();
+            self.refused = false;
         } else {
             let renewal = self.watches.values().all(|open| open.head && !open.initial);
             assert!(renewal && self.watches.len() <= 1, "two watches and no renewal");
@@ -241,6 +276,23 @@ impl Source {
         }
         let open = Open { initial: request.initial_events, head: false, content: BTreeMap::new() };
         self.watches.insert(stream, open);
+    }
+
+    /// Relists at once are spaced, but for rewinds and for lists that start over; those after a failure have waited.
+    fn relist_begun(&mut self) {
+        let counters = self.machine.counters();
+        let by = &counters.relists_by;
+        let begun = by.expired + by.unreadable + by.stale + by.rewind;
+        let (last, begun_before, failures) = self.relisted;
+        if begun == begun_before {
+            return;
+        }
+        if counters.rewinds == self.rewinds && counters.failures == failures && !self.starts_over {
+            let since = last.map(|last| self.at.now - last);
+            assert!(since.is_none_or(|since| since >= Duration::from_secs(1)), "again after {since:?}");
+        }
+        self.relisted = (Some(self.at.now), begun, counters.failures);
+        self.starts_over = false;
     }
 
     fn version_asked(&self, asked: &AskedVersion, may_be_latest: bool) {
@@ -278,9 +330,10 @@ impl Source {
 
     /// A healthy server: whatever is open is answered well.
     fn recover(&mut self) {
+        self.budget(false);
+        self.drain();
         for _ in 0..50 {
             self.whole = None;
-            self.refused = false;
             let newest = version(self.delivered.unwrap_or(1));
             if matches!(self.machine.state(), SourceState::Streaming) && self.list.is_none() && !self.question
             {
@@ -325,7 +378,7 @@ proptest! {
         script in prop::collection::vec((any::<u8>(), any::<u8>(), 0.0_f64..1.0), 0..120),
     ) {
         let mut source = Source::new(watch_list, page_size, resume);
-        source.machine.start(source.at);
+        source.machine.start();
         source.drain();
         for dice in script {
             source.step(dice);

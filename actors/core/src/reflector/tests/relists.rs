@@ -126,7 +126,7 @@ fn ref_44_an_unreadable_frame_relists_once_and_not_in_a_loop() {
 }
 
 #[test]
-fn a_relist_after_a_good_frame_begins_at_once_but_not_twice_within_a_second() {
+fn ref_57_a_relist_after_a_good_frame_begins_at_once_but_not_twice_within_a_second() {
     check_watching(
         r#"
         frames *11
@@ -143,6 +143,61 @@ fn a_relist_after_a_good_frame_begins_at_once_but_not_twice_within_a_second() {
         > WAIT 1
         wait
         > LIST version="12"
+        "#,
+    );
+}
+
+#[test]
+fn ref_57_a_relist_that_was_put_off_counts_when_the_next_one_is_spaced() {
+    check_watching(
+        r#"
+        frames *11
+        > DELTA *11
+        breaks 410
+        > LIST version="11"
+        list end=11
+        > REPLACE version=11 Relist
+        > WATCH version="11" stream=1
+        head
+        frames *12
+        > DELTA *12
+        pass 0.1
+        breaks 410
+        > WAIT 0.9
+        wait
+        > LIST version="12"
+        list end=12
+        > REPLACE version=12 Relist
+        > WATCH version="12" stream=2
+        head
+        frames *13
+        > DELTA *13
+        pass 0.05
+        breaks 410
+        > WAIT 0.95
+        "#,
+    );
+}
+
+#[test]
+fn ref_57_a_relist_that_waited_for_the_list_budget_counts_from_when_it_began() {
+    check_watching(
+        r#"
+        frames *11
+        > DELTA *11
+        budget taken
+        breaks 410
+        pass 5
+        budget free
+        > LIST version="11"
+        list end=11
+        > REPLACE version=11 Relist
+        > WATCH version="11" stream=1
+        head
+        frames *12
+        > DELTA *12
+        breaks 410
+        > WAIT 1
         "#,
     );
 }

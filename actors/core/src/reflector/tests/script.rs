@@ -3,11 +3,12 @@
 //! Answers "does the machine do exactly this?"; a script knows nothing of Rust. Each is run twice, with the least
 //! and the most chance, so `WAIT 0.8..1.6` proves both ends of the range.
 //!
-//! Happenings: `start`, `stop`, `pass SECONDS` (timers fire on the way), `wait` (until the next timer),
+//! Happenings: `start`, `stop`, `pass SECONDS` (timers fire on the way), `busy SECONDS` (none does), `wait` (until the
+//! next timer), `budget taken|free` (free at first: a permit is given when it is asked for),
 //! `list ITEMS [end=V [next=TOKEN]]`, `list-ends`, `list-fails ERROR`, `head`, `frames ITEMS`, `ends`,
 //! `breaks ERROR` (each with `stream=N`, by default the newest), `version V`, `version-fails ERROR`.
-//! Checks: `state ...`, `count NAME=N ...`, `newest V`, `error WORDS`, `reads yes|no`.
-//! Items: `a@3` an object or ADDED, `-a@3` DELETED, `!a@3` set aside, `!-a@3` DELETED and undecoded, `*3` a
+//! Checks: `state ...`, `count NAME=N ...`, `newest V`, `error WORDS`, `reads yes|no`, `permit needed|free`.
+//! Items: `nothing` a part without objects, `a@3` an object or ADDED, `-a@3` DELETED, `!a@3` set aside, `!-a@3` DELETED and undecoded, `*3` a
 //! bookmark, `*3end` the one that ends initial events, `?` unreadable.
 
 use std::fmt::Write as _;
@@ -51,12 +52,15 @@ struct Script {
     at: Moment,
     newest_stream: u32,
     waits_until: Option<Duration>,
+    budget_free: bool,
+    permit_asked: bool,
 }
 
 impl Script {
     fn new(config: ReflectorConfig, resume: Option<ResourceVersion>, chance: f64) -> Self {
         let at = Moment { now: Duration::from_secs(1_000), chance };
-        Self { machine: ListWatchMachine::new(config, resume), at, newest_stream: 0, waits_until: None }
+        let machine = ListWatchMachine::new(config, resume);
+        Self { machine, at, newest_stream: 0, waits_until: None, budget_free: true, permit_asked: false }
     }
 
     fn run(mut self, script: &str) {
@@ -93,9 +97,10 @@ impl Script {
         let items = rest.split(' ').filter(|word| !word.is_empty() && !word.contains('='));
         let at = self.at;
         match word {
-            "start" => self.machine.start(at),
+            "start" => self.machine.start(),
             "stop" => self.machine.stop(),
-            "admitted" => self.machine.handle_admitted(at),
+            "budget" => self.budget_free = rest == "free",
+            "busy" => self.at.now += Duration::from_secs_f64(rest.parse().unwrap()),
             "pass" => self.pass(Duration::from_secs_f64(rest.parse().unwrap()), done),
             "wait" => {
                 self.at.now = self.machine.poll_timeout().expect("something is waited for");
@@ -121,6 +126,7 @@ impl Script {
         let machine = &self.machine;
         match word {
             "state" => assert_eq!(state_text(machine.state()), rest),
+            "permit" => assert_eq!(if machine.needs_list_permit() { "needed" } else { "free" }, rest),
             "newest" => {
                 assert_eq!(machine.resource_version().map(ToString::to_string).as_deref(), Some(rest))
             }
@@ -175,7 +181,19 @@ impl Script {
     }
 
     fn drain(&mut self, done: &mut Vec<String>) {
+        if self.permit_asked && self.budget_free {
+            self.permit_asked = false;
+            self.machine.handle_list_permit(self.at);
+        }
         while let Some(effect) = self.machine.poll_effect() {
+            if matches!(effect, Effect::AcquireListPermit) {
+                assert!(self.machine.needs_list_permit(), "asked for what it does not need");
+                match self.budget_free {
+                    true => self.machine.handle_list_permit(self.at),
+                    false => self.permit_asked = true,
+                }
+                continue;
+            }
             if let Effect::Watch { stream, request, .. } = &effect {
                 self.newest_stream = stream.0;
                 let seconds = request.timeout.as_secs();
@@ -237,6 +255,7 @@ fn aside(text: &str) -> SetAside {
 fn list_part(item: &str) -> ListPart<()> {
     match item.strip_prefix('!') {
         Some(rest) => ListPart::SetAside(aside(rest)),
+        None if item == "nothing" => ListPart::Objects(Vec::new()),
         None if item == "?" => ListPart::Unreadable("garbage".into()),
         None => ListPart::Objects(vec![object(item)]),
     }
@@ -271,6 +290,7 @@ fn state_text(state: &SourceState) -> String {
 fn effect_text(effect: &Effect<()>) -> String {
     let all = |everything: &bool| if *everything { " everything" } else { "" };
     match effect {
+        Effect::AcquireListPermit => "PERMIT".to_owned(),
         Effect::List { request, everything } => {
             let what = request.token.as_ref().map_or_else(
                 || format!("version={:?}", request.version.to_string()),

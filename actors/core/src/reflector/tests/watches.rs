@@ -22,7 +22,9 @@ fn timeouts(minutes: u64, chance: f64) -> Duration {
     let min_watch_timeout = Duration::from_secs(minutes * 60);
     let config = ReflectorConfig { min_watch_timeout, ..watch_lists() };
     let mut machine = ListWatchMachine::<()>::new(config, None);
-    machine.start(Moment { now: Duration::ZERO, chance });
+    machine.start();
+    assert!(matches!(machine.poll_effect(), Some(Effect::AcquireListPermit)));
+    machine.handle_list_permit(Moment { now: Duration::ZERO, chance });
     let Some(Effect::Watch { request, .. }) = machine.poll_effect() else { panic!("not a watch") };
     request.timeout
 }

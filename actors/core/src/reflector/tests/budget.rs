@@ -1,0 +1,143 @@
+//! The list budget: how long a permit is needed, and how long a list may bring nothing new.
+
+use super::script::{check, check_resumed, lists};
+use super::watches::check_watching;
+use crate::reflector::ReflectorConfig;
+
+fn pages_of_four() -> ReflectorConfig {
+    ReflectorConfig { page_size: Some(4), ..lists() }
+}
+
+#[test]
+fn ref_55_the_permit_is_needed_until_the_list_is_whole_or_has_failed() {
+    check_resumed(
+        &pages_of_four(),
+        r#"
+        permit free
+        budget taken
+        start
+        permit needed
+        state Starting
+        pass 600
+        budget free
+        > LIST version="10" limit=4
+        permit needed
+        list a@1 end=10 next=C1
+        > LIST token=C1 limit=4
+        permit needed
+        list-fails 410
+        > LIST version=""
+        permit needed
+        list-fails 500
+        > WAIT 0.8..1.6
+        permit free
+        wait
+        > LIST version="10" limit=4
+        list a@1 end=12
+        > REPLACE version=12 Relist a@1
+        > WATCH version="12" stream=0
+        permit free
+        "#,
+    );
+}
+
+#[test]
+fn ref_55_a_relist_that_waits_for_the_budget_is_no_failure_and_asks_nothing_meanwhile() {
+    check_watching(
+        r#"
+        budget taken
+        breaks 410
+        state Listing 0
+        pass 3600
+        count failures=0 relists=0
+        budget free
+        > LIST version="10"
+        count failures=0 relists=1
+        "#,
+    );
+}
+
+#[test]
+fn ref_22_a_stop_while_the_permit_is_awaited_asks_nothing_any_more() {
+    check(
+        &lists(),
+        r#"
+        budget taken
+        start
+        stop
+        permit free
+        budget free
+        state Stopped
+        "#,
+    );
+}
+
+#[test]
+fn ref_56_a_list_that_brings_no_new_object_for_90_s_has_failed() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        pass 89
+        list a@1
+        pass 60
+        list nothing
+        pass 29
+        list nothing
+        state Listing 1
+        pass 1
+        > CLOSE list
+        > WAIT 0.8..1.6
+        state Backoff 1
+        error timed out: pods: the next object of a list did not come within 90s
+        permit free
+        wait
+        > LIST version="0" limit=500
+        pass 90
+        > CLOSE list
+        > WAIT 1.6..3.2
+        "#,
+    );
+}
+
+#[test]
+fn ref_56_also_when_parts_without_objects_never_pause() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        list a@1
+        busy 90
+        list nothing
+        > CLOSE list
+        > WAIT 0.8..1.6
+        "#,
+    );
+}
+
+#[test]
+fn ref_56_each_page_and_each_object_that_cannot_be_read_gives_a_list_its_90_s_anew() {
+    check(
+        &pages_of_four(),
+        r#"
+        start
+        > LIST version="0" limit=4
+        pass 80
+        list !a@1
+        pass 80
+        list ?
+        pass 80
+        list end=10 next=C1
+        > LIST token=C1 limit=4
+        pass 80
+        list b@1
+        state Listing 2
+        pass 80
+        list end=10
+        > REPLACE version=10 InitialList b@1 !a@1
+        > WATCH version="10" stream=0
+        "#,
+    );
+}
