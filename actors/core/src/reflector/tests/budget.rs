@@ -1,6 +1,6 @@
 //! The list budget: how long a permit is needed, and how long a list may bring nothing new.
 
-use super::script::{check, check_resumed, lists};
+use super::script::{check, check_resumed, lists, watch_lists};
 use super::watches::check_watching;
 use crate::reflector::ReflectorConfig;
 
@@ -138,6 +138,48 @@ fn ref_56_each_page_and_each_object_that_cannot_be_read_gives_a_list_its_90_s_an
         list end=10
         > REPLACE version=10 InitialList b@1 !a@1
         > WATCH version="10" stream=0
+        "#,
+    );
+}
+
+#[test]
+fn wl_14_the_time_spent_waiting_for_the_list_budget_does_not_count() {
+    check(
+        &watch_lists(),
+        r#"
+        budget taken
+        start
+        permit needed
+        state Starting
+        pass 600
+        count failures=0 watches=0
+        budget free
+        > WATCH version="" initial-events stream=0
+        state Listing 0
+        pass 60
+        permit needed
+        frames a@1 *3end
+        > REPLACE version=3 InitialList a@1
+        permit free
+        "#,
+    );
+}
+
+#[test]
+fn ref_58_a_flood_of_live_changes_does_not_put_the_deadline_of_initial_events_off() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1
+        busy 89
+        frames a@2
+        busy 1
+        frames a@3
+        > CLOSE stream=0
+        > WAIT 0.8..1.6
+        error the next initial event did not come within 90s
         "#,
     );
 }

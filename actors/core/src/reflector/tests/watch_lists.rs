@@ -248,48 +248,6 @@ fn wl_14_live_changes_behind_initial_events_that_never_end_put_nothing_off() {
 }
 
 #[test]
-fn wl_14_the_time_spent_waiting_for_the_list_budget_does_not_count() {
-    check(
-        &watch_lists(),
-        r#"
-        budget taken
-        start
-        permit needed
-        state Starting
-        pass 600
-        count failures=0 watches=0
-        budget free
-        > WATCH version="" initial-events stream=0
-        state Listing 0
-        pass 60
-        permit needed
-        frames a@1 *3end
-        > REPLACE version=3 InitialList a@1
-        permit free
-        "#,
-    );
-}
-
-#[test]
-fn ref_58_a_flood_of_live_changes_does_not_put_the_deadline_of_initial_events_off() {
-    check(
-        &watch_lists(),
-        r#"
-        start
-        > WATCH version="" initial-events stream=0
-        frames a@1
-        busy 89
-        frames a@2
-        busy 1
-        frames a@3
-        > CLOSE stream=0
-        > WAIT 0.8..1.6
-        error the next initial event did not come within 90s
-        "#,
-    );
-}
-
-#[test]
 fn wl_18_a_proxy_that_cuts_every_watch_list_does_not_keep_the_informer_from_its_list() {
     check(
         &watch_lists(),
