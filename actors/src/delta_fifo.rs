@@ -34,6 +34,8 @@ pub(crate) struct DeltaFifo<S: Body> {
     waiting_for_room: Vec<ReplySlot<()>>,
     waiting_for_batch: Option<ReplySlot<Batch<S>>>,
     waiting_for_idle: Vec<ReplySlot<()>>,
+    /// The Indexer has a batch that it has not yet done.
+    handed_out: bool,
 }
 
 impl<S: Body> Actor for DeltaFifo<S> {
@@ -54,6 +56,8 @@ impl<S: Body> Child for DeltaFifo<S> {
     type Spec = DeltaFifoSpec<S>;
 
     fn build(spec: &DeltaFifoSpec<S>) -> Self {
+        spec.shared.progress.set_queued(false);
+        spec.shared.progress.group_is_up();
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
@@ -61,6 +65,7 @@ impl<S: Body> Child for DeltaFifo<S> {
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
             waiting_for_idle: Vec::new(),
+            handed_out: false,
         }
     }
 }
@@ -77,6 +82,7 @@ impl<S: Body> DeltaFifo<S> {
     /// Answers a push: now if there is room, else when a pop has made some.
     fn pushed(&mut self) -> Answer<()> {
         self.serve();
+        self.show_work();
         if self.queue.has_room() {
             return Reply::Now(());
         }
@@ -93,8 +99,14 @@ impl<S: Body> DeltaFifo<S> {
         if let Some(batch) = self.queue.pop_batch()
             && let Some(slot) = self.waiting_for_batch.take()
         {
+            self.handed_out = true;
             slot.answer(batch);
         }
+    }
+
+    /// Shows the watchdog whether the Indexer has something to do.
+    fn show_work(&self) {
+        self.spec.shared.progress.set_queued(self.handed_out || self.queue.depth().parts > 0);
     }
 
     fn admit(&mut self) {
@@ -156,7 +168,11 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
             return reply;
         }
         self.spec.shared.strike(Site::DeltaFifoPop);
-        if let Some(batch) = self.queue.pop_batch() {
+        self.spec.shared.progress.note();
+        let batch = self.queue.pop_batch();
+        self.handed_out = batch.is_some();
+        self.show_work();
+        if let Some(batch) = batch {
             self.admit();
             return Reply::Now(batch);
         }

@@ -3,11 +3,12 @@
 //! Answers "what if this actor dies exactly here?". In production the hook is empty and costs one branch; with the
 //! feature `testing` a script of sites is installed and a strike panics inside the actor, as a bug of ours would.
 //! Invariants:
-//! 1. Without an installed hook a strike does nothing.
+//! 1. Without an installed hook a strike does nothing, and nothing stalls.
 //! 2. Sites name places between two effects, where dying could lose or repeat something.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A place in an actor where a fault can strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,18 +54,33 @@ type Hook = Arc<dyn Fn(Site) + Send + Sync>;
 
 /// The installed hook, if any.
 #[derive(Clone, Default)]
-pub struct Faults(Option<Hook>);
+pub struct Faults {
+    hook: Option<Hook>,
+    stall: Option<(Site, Arc<AtomicBool>)>,
+}
 
 impl Faults {
     /// Calls `hook` at every site; a test's hook panics where it wants to.
     #[cfg(any(test, feature = "testing"))]
     pub fn new(hook: impl Fn(Site) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(hook)))
+        Self { hook: Some(Arc::new(hook)), stall: None }
+    }
+
+    /// While `stalled` is set, the Indexer does not do what it is about to do at `site`: at [`Site::IndexerApply`] it
+    /// loses the batch and goes on with nothing, at [`Site::IndexerReplace`] it takes its turns without any effect.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn stalling(site: Site, stalled: Arc<AtomicBool>) -> Self {
+        Self { hook: None, stall: Some((site, stalled)) }
+    }
+
+    /// Whether what is to be done at this site is left undone.
+    pub(crate) fn stalls(&self, here: Site) -> bool {
+        self.stall.as_ref().is_some_and(|(site, stalled)| *site == here && stalled.load(Ordering::Relaxed))
     }
 
     /// Gives the hook its chance.
     pub(crate) fn strike(&self, site: Site) {
-        if let Some(hook) = &self.0 {
+        if let Some(hook) = &self.hook {
             hook(site);
         }
     }
@@ -72,6 +88,10 @@ impl Faults {
 
 impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Faults(installed)" } else { "Faults(none)" })
+        f.write_str(if self.hook.is_some() || self.stall.is_some() {
+            "Faults(installed)"
+        } else {
+            "Faults(none)"
+        })
     }
 }

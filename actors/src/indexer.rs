@@ -2,7 +2,8 @@
 //!
 //! Answers "what has changed, and who must know?": it asks the DeltaFifo for a batch, lets its core twin,
 //! `informer_core::indexer`, apply it, publishes the result and hands the changes to the Processor. Invariants:
-//! 1. One step at a time: the next batch is asked for when the Processor has taken the changes of the last one.
+//! 1. One step at a time, as `informer_core::indexer::steps` says: the next batch is asked for when the Processor has
+//!    taken the changes of the last one.
 //! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects, other messages are handled in between,
 //!    and readers see the state before them or after them.
 //! 3. It publishes in its own epoch only; a snapshot is published before its `Changes` are sent.
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
 use informer_core::delta::Change;
 use informer_core::delta_fifo::Batch;
-use informer_core::index::IndexSpec;
+use informer_core::indexer::steps::{Effect, Step, Steps};
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
 use informer_core::meta::Object;
 use informer_core::processor::ListenerId;
@@ -53,12 +54,7 @@ pub(crate) struct Indexer<S: Body> {
     epoch: Epoch,
     store: Store<S>,
     sync: SyncTracker,
-    /// A pop is in flight.
-    asking: bool,
-    /// A Replace or a new index is under way, in slices.
-    advancing: bool,
-    /// A batch that arrived while a new index was being built.
-    held: Option<Batch<S>>,
+    steps: Steps<Batch<S>>,
     /// Frames and objects that were replaced, to be freed elsewhere.
     rubbish: Vec<Rubbish<S>>,
 }
@@ -68,7 +64,7 @@ impl<S: Body> Actor for Indexer<S> {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.spec.shared.strike(Site::IndexerStarted);
-        self.next(ctx);
+        self.drive(ctx);
     }
 }
 
@@ -82,6 +78,8 @@ impl<S: Body> Child for Indexer<S> {
     type Spec = IndexerSpec<S>;
 
     fn build(spec: &IndexerSpec<S>) -> Self {
+        spec.shared.progress.set_step(Step::Ready);
+        spec.shared.progress.group_is_up();
         let published = spec.shared.published.snapshot();
         let mut sync = SyncTracker::new(spec.shared.sources.iter().cloned());
         sync.observe(&published);
@@ -90,35 +88,36 @@ impl<S: Body> Child for Indexer<S> {
             epoch: spec.shared.published.epoch(),
             store: Store::new(published, spec.shared.indices.all()),
             sync,
-            asking: false,
-            advancing: false,
-            held: None,
+            steps: Steps::new(),
             rubbish: Vec::new(),
         }
     }
 }
 
 impl<S: Body> Indexer<S> {
-    /// Goes on with what is under way or held back, or asks for the next batch.
-    fn next(&mut self, ctx: &mut Context<Self>) {
-        if self.store.is_busy() {
-            return self.advance(ctx);
-        }
-        if let Some(batch) = self.held.take() {
-            return self.apply(batch, ctx);
-        }
-        if std::mem::replace(&mut self.asking, true) {
-            return;
-        }
-        let pop = ask(&self.spec.fifo, Pop(self.epoch, PhantomData));
-        // An error means that the DeltaFifo has died: the whole group is restarted, this actor too.
-        ctx.spawn(pop.into_actor(self).map(|batch, this, ctx| {
-            this.asking = false;
-            match batch {
-                Ok(batch) if this.advancing => this.held = Some(batch),
-                Ok(batch) => this.apply(batch, ctx),
-                Err(_) => {}
+    /// Does what is to be done now. Called after everything that happened: it ends when the next thing must be awaited.
+    fn drive(&mut self, ctx: &mut Context<Self>) {
+        while let Some(effect) = self.steps.poll_effect(self.store.is_busy()) {
+            match effect {
+                Effect::Ask => self.ask_for_batch(ctx),
+                // A test-only fault: the batch is lost, and nothing is asked for again.
+                Effect::Apply(_) if self.spec.shared.stalls(Site::IndexerApply) => return,
+                Effect::Apply(batch) => self.apply(batch, ctx),
+                Effect::Advance => self.advance(ctx),
             }
+        }
+        self.spec.shared.progress.set_step(self.steps.step());
+    }
+
+    fn ask_for_batch(&mut self, ctx: &mut Context<Self>) {
+        let pop = ask(&self.spec.fifo, Pop(self.epoch, PhantomData));
+        ctx.spawn(pop.into_actor(self).map(|batch, this, ctx| {
+            match batch {
+                Ok(batch) => this.steps.handle_batch(batch),
+                // The DeltaFifo has died: the whole group is restarted, this actor too.
+                Err(_) => this.steps.handle_end(),
+            }
+            this.drive(ctx);
         }));
     }
 
@@ -129,14 +128,8 @@ impl<S: Body> Indexer<S> {
                 let applied = self.store.apply_parts(parts);
                 self.publish(applied, ctx);
             }
-            Batch::Keyed { parts, reached } => {
-                self.store.begin_keyed(parts, reached);
-                self.advance(ctx);
-            }
-            Batch::Replace { source, replacement } => {
-                self.store.begin_replace(source, replacement);
-                self.advance(ctx);
-            }
+            Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
+            Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
             Batch::Resync { due } => self.tell(Vec::new(), Some(due), ctx),
         }
     }
@@ -144,28 +137,34 @@ impl<S: Body> Indexer<S> {
     /// One slice of what is under way, then room for other messages.
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.spec.shared.strike(Site::IndexerReplace);
-        self.advancing = true;
-        match self.store.advance(SLICE) {
-            Progress::Done(applied) => {
-                self.advancing = false;
-                self.publish(applied, ctx);
+        match self.slice() {
+            Progress::Done(applied) => self.publish(applied, ctx),
+            Progress::More => {
+                ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| {
+                    this.steps.handle_turn();
+                    this.drive(ctx);
+                }));
             }
-            _ => {
-                ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.advance(ctx)));
-            }
+            _ => self.steps.handle_turn(),
         }
+    }
+
+    fn slice(&mut self) -> Progress<S> {
+        if self.spec.shared.stalls(Site::IndexerReplace) {
+            return Progress::More;
+        }
+        self.spec.shared.progress.note();
+        self.store.advance(SLICE)
     }
 
     fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
         let Applied { snapshot, changes, replaced, reported, .. } = applied;
         self.spec.shared.report(&reported);
         self.sync.observe(&snapshot);
-        let (objects, set_aside, synced) = (snapshot.len(), snapshot.set_aside_len(), self.sync.is_synced());
         let before = self.spec.shared.published.snapshot();
-        if !self.spec.shared.published.publish(self.epoch, snapshot) {
-            return;
+        if !self.spec.shared.publish(self.epoch, snapshot, self.sync.is_synced()) {
+            return self.steps.handle_end();
         }
-        self.spec.shared.board.update_counts(objects, set_aside, synced);
         self.rubbish.push((before, replaced));
         self.spec.shared.strike(Site::IndexerPublished);
         self.tell(changes, None, ctx);
@@ -190,11 +189,17 @@ impl<S: Body> Indexer<S> {
         let snapshot = self.spec.shared.published.snapshot();
         let message = Changes { epoch: self.epoch, snapshot, changes: changes.into(), resync };
         let told = ask(&self.spec.processor, message);
+        self.steps.handle_published();
         ctx.spawn(told.into_actor(self).map(|told, this, ctx| {
             if told.is_ok() {
+                this.spec.shared.progress.note();
                 this.discard();
-                this.next(ctx);
+                this.steps.handle_told();
+            } else {
+                // The Processor has died: the whole group is restarted, this actor too.
+                this.steps.handle_end();
             }
+            this.drive(ctx);
         }));
     }
 }
@@ -202,20 +207,23 @@ impl<S: Body> Indexer<S> {
 impl<S: Body> Handler<AddIndex<S>> for Indexer<S> {
     type Result = Result<(), IndexExists>;
 
-    fn handle(&mut self, AddIndex(spec): AddIndex<S>, ctx: &mut Context<Self>) -> Self::Result {
-        self.add_index(spec)?;
-        if self.asking && !self.advancing {
-            self.advance(ctx);
-        }
+    fn handle(&mut self, add: AddIndex<S>, ctx: &mut Context<Self>) -> Self::Result {
+        self.add_index(add)?;
+        self.drive(ctx);
         Ok(())
     }
 }
 
 impl<S: Body> Indexer<S> {
-    /// Remembers the index for later lives; it is built by the next steps and appears in one later snapshot.
-    fn add_index(&mut self, spec: IndexSpec<S>) -> Result<(), IndexExists> {
-        self.store.begin_index(spec.clone())?;
-        self.spec.shared.indices.add(spec);
+    /// Remembers the index for later lives; it is built by the next steps and appears in one later snapshot. A call
+    /// that is asked again, since an earlier life took it and died before it could answer, has succeeded.
+    fn add_index(&mut self, AddIndex { spec, call }: AddIndex<S>) -> Result<(), IndexExists> {
+        let indices = &self.spec.shared.indices;
+        match self.store.begin_index(spec.clone()) {
+            Ok(()) => indices.add(spec, call),
+            Err(_) if indices.was_added_by(&call) => {}
+            Err(exists) => return Err(exists),
+        }
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ use informer_core::snapshot::Snapshot;
 use crate::callback::calling_seat;
 use crate::lister::Lister;
 use crate::mailbox::ask;
-use crate::messages::{AddIndex, Body, Drain, Flush};
+use crate::messages::{AddIndex, Body, Drain, Flush, IndexCall};
 use crate::runtime::{NameClaim, Runtime, within};
 use crate::seat::{EndReason, Seat};
 use crate::status::{InformerStatus, StatusBoard};
@@ -61,6 +61,9 @@ pub enum StartError {
     /// Two indices have one name.
     #[error("two indices are named {0:?}")]
     IndexTwice(String),
+    /// This field of [`Bounds`](informer_core::delta_fifo::Bounds) is zero: nothing could ever leave the queue.
+    #[error("the queue bound `{0}` must be at least 1")]
+    ZeroBound(&'static str),
 }
 
 /// Why waiting for an informer or a subscription did not succeed.
@@ -223,9 +226,10 @@ impl<S: Body> Informer<S> {
     /// # Errors
     /// When the name is taken, which changes nothing, or the informer has stopped.
     pub async fn add_index(&self, spec: IndexSpec<S>) -> Result<(), AddIndexError> {
-        let name = spec.name.to_string();
+        let (name, call) = (spec.name.to_string(), IndexCall::new());
         loop {
-            match ask(&self.0.family.indexer, AddIndex(spec.clone())).await {
+            let add = AddIndex { spec: spec.clone(), call: call.clone() };
+            match ask(&self.0.family.indexer, add).await {
                 Ok(taken) => return taken.map_err(|_| AddIndexError::Exists(name)),
                 Err(_) if self.status().stopped => return Err(AddIndexError::Stopped),
                 // The Indexer died over it, or before: its successor is asked.
@@ -259,6 +263,9 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
     }
     if let Some(twice) = first_twice(spec.sources.iter().map(|source| source.id.as_str())) {
         return Err(StartError::SourceTwice(twice));
+    }
+    if let Some(bound) = spec.bounds.zero() {
+        return Err(StartError::ZeroBound(bound));
     }
     first_twice(spec.indices.iter().map(|index| &*index.name))
         .map_or(Ok(()), |twice| Err(StartError::IndexTwice(twice)))

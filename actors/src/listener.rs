@@ -169,6 +169,7 @@ impl<S: Body> Listener<S> {
         let Some(intake) = &mut self.intake else { return };
         if let Some(chunk) = intake.owed.changes.get(intake.next_chunk) {
             self.backlog.record(chunk);
+            self.spec.shared.progress.note();
             intake.next_chunk += 1;
             self.pump(ctx);
             ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.take_in(ctx)));
@@ -306,6 +307,7 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
         self.backlog.set_now(self.spec.shared.runtime.now());
         if owed.changes.len() > 1 {
             let (slot, reply) = ReplySlot::new();
+            debug_assert!(self.intake.is_none(), "the Processor waits for the last changes to be taken in");
             self.intake = Some(Box::new(Intake { owed, next_chunk: 0, slot }));
             self.take_in(ctx);
             return reply;

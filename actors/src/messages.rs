@@ -241,7 +241,25 @@ pub(crate) struct Drain {
 
 /// Add a secondary index.
 #[derive(Debug)]
-pub(crate) struct AddIndex<S>(pub(crate) IndexSpec<S>);
+pub(crate) struct AddIndex<S> {
+    pub(crate) spec: IndexSpec<S>,
+    /// Whose wish it is: the same one may be asked several times.
+    pub(crate) call: IndexCall,
+}
+
+/// One call of `add_index`, told apart from all others.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexCall(Arc<()>);
+
+impl IndexCall {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(()))
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
 
 impl<S: Body> Message for AddIndex<S> {
     type Result = Result<(), IndexExists>;

@@ -4,7 +4,7 @@
 //! awaited before the Indexer may go on. A listener is our own actor and only records, so nobody waits for foreign
 //! code here. Decisions are those of `informer_core::processor` and `informer_core::resync`. Invariants:
 //! 1. A listener is attached in one turn with the snapshot it starts from: nothing lost, nothing twice.
-//! 2. A listener that does not answer has ended: it is taken off the roster, nobody else notices.
+//! 2. A listener whose mailbox is closed, or that ended over the message, is taken off the roster; nobody else notices.
 //! 3. After a restart every seat of the roster that wiring keeps is asked to attach again.
 //!
 //! Mailbox: one ask of the Indexer, one Attach a listener and epoch, one Detach a subscription. Its death restarts
@@ -70,6 +70,7 @@ impl<S: Body> Child for Processor<S> {
     type Spec = ProcessorSpec<S>;
 
     fn build(spec: &ProcessorSpec<S>) -> Self {
+        spec.shared.progress.group_is_up();
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
@@ -104,9 +105,11 @@ impl<S: Body> Handler<Changes<S>> for Processor<S> {
             return Reply::Now(());
         }
         self.spec.shared.strike(Site::ProcessorChanges);
+        // A first list without objects changes nothing, and yet each listener must learn that it owes nothing of it.
+        let has_listed = message.snapshot.versions().len() > self.current.versions().len();
         self.current = message.snapshot.clone();
         let due = message.resync.clone().unwrap_or_default();
-        if (message.changes.is_empty() && due.is_empty()) && !self.becomes_synced(&message) {
+        if message.changes.is_empty() && due.is_empty() && !has_listed {
             return Reply::Now(());
         }
         self.fan_out(&message, &due, ctx)
@@ -114,11 +117,6 @@ impl<S: Body> Handler<Changes<S>> for Processor<S> {
 }
 
 impl<S: Body> Processor<S> {
-    /// An empty first list changes nothing, and yet a listener must learn that it owes nothing more.
-    fn becomes_synced(&self, message: &Changes<S>) -> bool {
-        !self.roster.is_empty() && message.snapshot.is_empty()
-    }
-
     fn fan_out(
         &mut self,
         message: &Changes<S>,
@@ -144,6 +142,7 @@ impl<S: Body> Processor<S> {
         }
         self.spec.shared.strike(Site::ProcessorFannedOut);
         let (slot, reply) = ReplySlot::new();
+        debug_assert!(self.owed_to_indexer.is_none(), "the Indexer sends changes one publish at a time");
         self.owed_to_indexer = Some(slot);
         ctx.spawn(join_all(asks).into_actor(self).map(|told, this, _ctx| {
             for (id, outcome) in told {

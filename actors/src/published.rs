@@ -7,7 +7,7 @@
 //!    restarted group reads here at its birth stays the newest until it publishes itself.
 //! 3. The count rises with every publish, after the snapshot is readable.
 //!
-//! Read next: `indexer.rs`, the writer; `pipeline.rs`, the readers' handles.
+//! Read next: `indexer.rs`, the writer; `lister.rs`, the readers' handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,8 +50,13 @@ impl<S> Published<S> {
             return false;
         }
         self.newest.store(Arc::new(snapshot));
-        self.count.send_modify(|count| *count += 1);
         true
+    }
+
+    /// Wakes who waits for a publish. Not done by [`Self::publish`], since that is called under the status board's lock,
+    /// and waking may run code of others.
+    pub(crate) fn wake(&self) {
+        self.count.send_modify(|count| *count += 1);
     }
 
     /// The epoch that may publish.

@@ -33,8 +33,8 @@ pub(crate) use clock::{Clock, sleep_until, within};
 pub(crate) use lent::Lent;
 pub(crate) use pool::panic_text;
 pub use pool::{DecodePool, JobPanicked};
-pub use watchdog::Stuck;
-pub(crate) use watchdog::Watchdog;
+pub use watchdog::{Stuck, StuckKind};
+pub(crate) use watchdog::{Watchdog, Watched};
 
 use crate::faults::Faults;
 

@@ -4,17 +4,20 @@
 //! owns; handles read and await it. It decides nothing. Invariants:
 //! 1. State is per source; the informer's is the worst of them.
 //! 2. After the informer has stopped, every wait on the board ends.
-//! 3. A change of state is seen by a waiter even if the next one follows at once only if it looks in between; the
+//! 3. Figures, versions and `synced` change in one step with the published snapshot; a source's state has moved on from
+//!    `Listing` before what was listed is published.
+//! 4. A change of state is seen by a waiter even if the next one follows at once only if it looks in between; the
 //!    counters never miss one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::delta_fifo::Discipline;
-use informer_core::indexer::Incident;
+use informer_core::indexer::{Incident, Reason};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
+use informer_core::snapshot::Snapshot;
 use tokio::sync::watch;
 
 use crate::runtime::Stuck;
@@ -31,7 +34,7 @@ pub struct SourceStatus {
     pub counters: SourceCounters,
     /// The newest failure, kept after it has been overcome.
     pub last_error: Option<ListWatchError>,
-    /// The version that the source has reached.
+    /// The version that the source has reached in the published snapshot.
     pub version: Option<ResourceVersion>,
     /// When the last frame or bookmark came, as time since the runtime's start.
     pub last_frame_at: Option<Duration>,
@@ -80,7 +83,6 @@ impl SourceStatus {
             self.counters = counters.clone();
             self.last_error = machine.last_error().cloned().or_else(|| self.last_error.take());
         }
-        self.version = machine.resource_version().cloned();
         self.last_frame_at = machine.last_frame_at().or(self.last_frame_at);
         news
     }
@@ -97,21 +99,7 @@ fn same_state(a: &SourceState, b: &SourceState) -> bool {
     }
 }
 
-impl DataCounters {
-    pub(crate) fn count(&mut self, incident: &Incident) {
-        let counter = match incident {
-            Incident::DeletedUnknown(_) => &mut self.deleted_unknown,
-            Incident::Duplicate(_) => &mut self.duplicates,
-            Incident::StaleVersion { .. } => &mut self.stale_parts,
-            Incident::SetAside(_) => &mut self.set_aside,
-            Incident::IndexFailed { .. } => &mut self.index_failures,
-            _ => &mut self.other,
-        };
-        *counter += 1;
-    }
-}
-
-/// What was odd in the data, counted; each is logged with its key where it happens.
+/// What was odd in the data, counted by reason; each is logged with its key where it happens, up to 250 of one publish.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataCounters {
@@ -119,16 +107,59 @@ pub struct DataCounters {
     pub deleted_unknown: u64,
     /// Keys that came twice in one list.
     pub duplicates: u64,
+    /// States that the store held already.
+    pub unchanged: u64,
     /// Parts older than the stored object.
     pub stale_parts: u64,
+    /// Objects that a list held in an older version than the store.
+    pub older_listed: u64,
+    /// Lists older than what their source had reached.
+    pub older_replaces: u64,
+    /// Objects that came under the name of another source.
+    pub foreign_sources: u64,
     /// Objects set aside, ever.
     pub set_aside: u64,
     /// Index entries lost to a failing index function.
     pub index_failures: u64,
-    /// Messages of an older epoch that were ignored.
+    /// Messages of an older epoch that were ignored: nothing of the data, and under no [`Reason`].
     pub stale_messages: u64,
-    /// Anything else that the store reported.
-    pub other: u64,
+}
+
+impl DataCounters {
+    /// How often something was reported for this reason.
+    pub const fn count_of(&self, reason: Reason) -> u64 {
+        match reason {
+            Reason::DeletedUnknown => self.deleted_unknown,
+            Reason::Duplicate => self.duplicates,
+            Reason::Unchanged => self.unchanged,
+            Reason::StaleVersion => self.stale_parts,
+            Reason::OlderListed => self.older_listed,
+            Reason::OlderReplace => self.older_replaces,
+            Reason::ForeignSource => self.foreign_sources,
+            Reason::SetAside => self.set_aside,
+            Reason::IndexFailed => self.index_failures,
+        }
+    }
+
+    /// Every reason with its count, those that never happened included.
+    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
+        Reason::ALL.into_iter().map(|reason| (reason, self.count_of(reason)))
+    }
+
+    pub(crate) fn count(&mut self, incident: &Incident) {
+        let counter = match incident.reason() {
+            Reason::DeletedUnknown => &mut self.deleted_unknown,
+            Reason::Duplicate => &mut self.duplicates,
+            Reason::Unchanged => &mut self.unchanged,
+            Reason::StaleVersion => &mut self.stale_parts,
+            Reason::OlderListed => &mut self.older_listed,
+            Reason::OlderReplace => &mut self.older_replaces,
+            Reason::ForeignSource => &mut self.foreign_sources,
+            Reason::SetAside => &mut self.set_aside,
+            Reason::IndexFailed => &mut self.index_failures,
+        };
+        *counter += incident.count() as u64;
+    }
 }
 
 /// How an informer is doing.
@@ -151,7 +182,8 @@ pub struct InformerStatus {
     pub restarts: u64,
     /// What was odd in the data.
     pub data: DataCounters,
-    /// What blocks one of the threads that its actors and closures run on, while it does.
+    /// What blocks one of the threads that its actors and closures run on, or which of its actors makes no progress
+    /// although there is work, while that lasts.
     pub stuck: Option<Stuck>,
     /// Why supervision has given up on a part of this informer, if it has.
     pub failed: Option<Arc<str>>,
@@ -196,6 +228,20 @@ impl InformerStatus {
             .or_else(|| self.sources.iter().find_map(|source| source.last_error.as_ref()))
     }
 
+    /// Takes over the figures of a published snapshot; true if a waiter could be waiting for it.
+    fn show<S>(&mut self, figures: &Figures<'_, S>) -> bool {
+        for entry in &mut self.sources {
+            let version = figures.versions.version(&entry.source);
+            if entry.version.as_ref() != version {
+                entry.version = version.cloned();
+            }
+        }
+        let before = (self.objects, self.set_aside, self.synced);
+        let now = (figures.objects, figures.set_aside, self.synced || figures.synced);
+        (self.objects, self.set_aside, self.synced) = now;
+        before != now
+    }
+
     /// Lists and watch-lists after the first published one, over all sources.
     pub fn relists(&self) -> u64 {
         self.sources.iter().map(|source| source.counters.relists).sum()
@@ -212,6 +258,15 @@ fn severity(state: &SourceState) -> u8 {
         SourceState::Denied { .. } => 5,
         _ => 6,
     }
+}
+
+/// What the status shows of a published snapshot.
+pub(crate) struct Figures<'a, S> {
+    pub(crate) objects: usize,
+    pub(crate) set_aside: usize,
+    /// The snapshot itself, for the versions of its sources.
+    pub(crate) versions: &'a Snapshot<S>,
+    pub(crate) synced: bool,
 }
 
 /// The board that the actors of one informer report to.
@@ -244,14 +299,15 @@ impl StatusBoard {
         });
     }
 
-    /// Shows what has been published; wakes the waiters only if something that they can see has changed.
-    pub(crate) fn update_counts(&self, objects: usize, set_aside: usize, synced: bool) {
+    /// Publishes and shows the figures of what is published, in one step; false if `publish` refuses. Wakes the
+    /// waiters only if objects, set-aside objects or `synced` have changed.
+    pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
+        let mut published = false;
         self.0.send_if_modified(|status| {
-            let before = (status.objects, status.set_aside, status.synced);
-            let now = (objects, set_aside, status.synced || synced);
-            (status.objects, status.set_aside, status.synced) = now;
-            !status.stopped && before != now
+            published = publish();
+            published && status.show(figures) && !status.stopped
         });
+        published
     }
 
     /// Shows what blocks a thread of this informer, or that nothing does; false after the stop.

@@ -23,6 +23,7 @@ use crate::faults::Site;
 use crate::guard::Child;
 use crate::mailbox::Reply;
 use crate::messages::Exited;
+use crate::progress::Progress;
 use crate::runtime::{Chance, Runtime};
 use crate::status::{InformerStatus, SourceStatus, StatusBoard};
 
@@ -31,6 +32,7 @@ use crate::status::{InformerStatus, SourceStatus, StatusBoard};
 pub(crate) struct SupervisorSpec {
     pub(crate) runtime: Runtime,
     pub(crate) board: StatusBoard,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) policy: RestartPolicy,
     /// Ends the informer when the group cannot go on.
     pub(crate) stop: CancellationToken,
@@ -80,6 +82,9 @@ impl Handler<Exited> for Supervisor {
 impl Supervisor {
     fn record(&mut self, exited: &Exited, verdict: &Verdict) {
         let child = &exited.child;
+        if matches!(verdict, Verdict::RestartGroup { .. }) {
+            self.spec.progress.group_is_down();
+        }
         match verdict {
             Verdict::Restart { after } | Verdict::RestartGroup { after } => {
                 tracing::error!(%child, exit = %Told(&exited.exit), ?after, "an actor has ended and is restarted");

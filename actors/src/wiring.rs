@@ -24,7 +24,7 @@ use actix::Addr;
 use actix::dev::channel::{AddressReceiver, channel};
 use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::index::IndexSpec;
-use informer_core::indexer::Incident;
+use informer_core::indexer::Reported;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::processor::ListenerId;
 use informer_core::reflector::ReflectorConfig;
@@ -39,12 +39,14 @@ use crate::guard::{Child, GroupEpoch, Guard, Kin, Stop, Tether};
 use crate::indexer::{Indexer, IndexerSpec};
 use crate::list_watch::Connect;
 use crate::listener::Listener;
-use crate::messages::{Body, Epoch};
+use crate::messages::{Body, Epoch, IndexCall};
+use crate::odd_data;
 use crate::processor::{Processor, ProcessorSpec};
+use crate::progress::Progress;
 use crate::published::Published;
 use crate::reflector::{Reflector, ReflectorSpec};
-use crate::runtime::{ArbiterHandle, Label, Runtime};
-use crate::status::{InformerStatus, StatusBoard};
+use crate::runtime::{ArbiterHandle, Label, Runtime, Watched};
+use crate::status::{Figures, InformerStatus, StatusBoard};
 use crate::supervisor::{SupervisorSpec, reflector_name};
 
 /// Messages that a mailbox of ours takes before its senders wait; each sender has one ask in flight.
@@ -80,9 +82,11 @@ pub struct InformerSpec<S> {
 pub(crate) struct PipelineShared<S: Body>(Arc<Common<S>>);
 
 pub(crate) struct Common<S: Body> {
+    pub(crate) name: Arc<str>,
     pub(crate) runtime: Runtime,
     pub(crate) published: Arc<Published<S>>,
     pub(crate) board: StatusBoard,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) handed: Handed,
     pub(crate) sources: Arc<[SourceId]>,
     pub(crate) indices: IndexRegistry<S>,
@@ -104,19 +108,38 @@ impl<S: Body> PipelineShared<S> {
         self.runtime.0.faults.strike(site);
     }
 
+    /// Whether a test wants this left undone.
+    pub(crate) fn stalls(&self, site: Site) -> bool {
+        self.runtime.0.faults.stalls(site)
+    }
+
+    /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun: whoever has seen the
+    /// one sees the other, on any thread.
+    pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>, synced: bool) -> bool {
+        let figures = Figures {
+            objects: snapshot.len(),
+            set_aside: snapshot.set_aside_len(),
+            versions: &snapshot.clone(),
+            synced,
+        };
+        let published = self.board.publish(&figures, || self.published.publish(epoch, snapshot));
+        if published {
+            self.published.wake();
+        }
+        published
+    }
+
     pub(crate) fn count_stale_message(&self) {
         self.board.update(|status| status.data.stale_messages += 1);
     }
 
     /// Counts and logs what was odd in the data.
-    pub(crate) fn report(&self, incidents: &[Incident]) {
+    pub(crate) fn report(&self, incidents: &[Reported]) {
         if incidents.is_empty() {
             return;
         }
-        self.board.update(|status| incidents.iter().for_each(|incident| status.data.count(incident)));
-        for incident in incidents {
-            tracing::warn!(?incident, "odd data");
-        }
+        self.board.update(|status| incidents.iter().for_each(|odd| status.data.count(&odd.incident)));
+        incidents.iter().for_each(|odd| odd_data::log(&self.name, odd));
     }
 }
 
@@ -145,16 +168,25 @@ impl Handed {
     }
 }
 
-/// The indices that every life of the Indexer has.
-pub(crate) struct IndexRegistry<S>(Mutex<Vec<IndexSpec<S>>>);
+/// The indices that every life of the Indexer has, and by which call each was added later, if it was.
+pub(crate) struct IndexRegistry<S>(Mutex<Vec<(IndexSpec<S>, Option<IndexCall>)>>);
 
 impl<S> IndexRegistry<S> {
-    pub(crate) fn all(&self) -> Vec<IndexSpec<S>> {
-        locked(&self.0).clone()
+    fn new(specs: &[IndexSpec<S>]) -> Self {
+        Self(Mutex::new(specs.iter().map(|spec| (spec.clone(), None)).collect()))
     }
 
-    pub(crate) fn add(&self, spec: IndexSpec<S>) {
-        locked(&self.0).push(spec);
+    pub(crate) fn all(&self) -> Vec<IndexSpec<S>> {
+        locked(&self.0).iter().map(|(spec, _)| spec.clone()).collect()
+    }
+
+    pub(crate) fn add(&self, spec: IndexSpec<S>, call: IndexCall) {
+        locked(&self.0).push((spec, Some(call)));
+    }
+
+    /// Whether an earlier life of the Indexer took the index of this very call.
+    pub(crate) fn was_added_by(&self, call: &IndexCall) -> bool {
+        locked(&self.0).iter().any(|(_, by)| by.as_ref().is_some_and(|by| by.is(call)))
     }
 }
 
@@ -226,9 +258,16 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
     let nursery = Nursery { arbiter, tasks: TaskTracker::new(), kin: Arc::clone(&kin) };
     let board = shared.board.clone();
     let arbiters = [nursery.arbiter.clone(), runtime.callback_arbiter()];
-    runtime.0.watchdog.watch(arbiters, Box::new(move |stuck| board.update_stuck(stuck)));
-    let books =
-        SupervisorSpec { runtime: runtime.clone(), board: shared.board.clone(), policy: spec.restarts, stop };
+    let (informer, progress) = (Arc::clone(&spec.name), Arc::clone(&shared.progress));
+    let shown = Box::new(move |stuck: Option<&_>| board.update_stuck(stuck));
+    runtime.0.watchdog.watch(Watched::new(informer, arbiters, progress, shown));
+    let books = SupervisorSpec {
+        runtime: runtime.clone(),
+        board: shared.board.clone(),
+        progress: Arc::clone(&shared.progress),
+        policy: spec.restarts,
+        stop,
+    };
     nursery.raise("supervisor", Role::Supervisor, supervisor.1, books);
     let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds, discipline: spec.discipline };
     nursery.raise("delta-fifo", Role::Group, fifo.1, queue);
@@ -264,12 +303,14 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
 fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S> {
     let sources: Arc<[SourceId]> = spec.sources.iter().map(|source| source.id.clone()).collect();
     PipelineShared(Arc::new(Common {
+        name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
         published: Arc::new(Published::new(spec.indices.iter().map(|index| Arc::clone(&index.name)))),
         board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), spec.discipline, &sources)),
+        progress: Arc::default(),
         handed: Handed::default(),
         sources,
-        indices: IndexRegistry(Mutex::new(spec.indices.clone())),
+        indices: IndexRegistry::new(&spec.indices),
         roster: ListenerRoster(Mutex::default()),
         hush: CancellationToken::new(),
     }))

@@ -40,9 +40,9 @@ pub enum Discipline {
 /// How much a queue takes before its pushers wait, and how much it hands out at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Parts (a Replace or a Resync counts as one): 4,096.
+    /// Parts (a Replace or a Resync counts as one), at least one: 4,096.
     pub parts: usize,
-    /// Bytes as they came from the wire: 32 MiB.
+    /// Bytes as they came from the wire, at least one: 32 MiB.
     pub bytes: usize,
     /// Parts in one batch, at least one: 250, what one turn of the indexer may handle. Under
     /// [`Discipline::PerKey`] a key with more parts than this is one batch all the same.
@@ -52,6 +52,18 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self { parts: 4_096, bytes: 32 << 20, batch: 250 }
+    }
+}
+
+impl Bounds {
+    /// The name of a bound that is zero, if one is: no pusher would ever be answered, or nothing handed out.
+    pub const fn zero(&self) -> Option<&'static str> {
+        match self {
+            Self { parts: 0, .. } => Some("parts"),
+            Self { bytes: 0, .. } => Some("bytes"),
+            Self { batch: 0, .. } => Some("batch"),
+            _ => None,
+        }
     }
 }
 

@@ -9,7 +9,8 @@
 //! 4. An unchanged object keeps its pointer. Whatever could not be applied is reported with its key.
 //!
 //! Bounds: `apply_parts` is as long as its parts; [`Store::advance`] handles at most its budget of objects.
-//! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index).
+//! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index),
+//! `indexer/steps.rs` (when the actor does which of these).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,7 +22,7 @@ use crate::snapshot::{Frame, Snapshot};
 
 pub use crate::index::IndexExists;
 pub use draft::Applied;
-pub use incident::Incident;
+pub use incident::{Incident, Reason, Reported};
 
 use building::Building;
 use draft::Draft;
@@ -35,6 +36,7 @@ pub mod invariants;
 mod keyed;
 mod parts;
 mod replace;
+pub mod steps;
 
 /// The sole owner of an informer's state. What it hands out is immutable; what it works on is seen by nobody.
 pub struct Store<S> {

@@ -7,7 +7,7 @@
 //!
 //! Read [`meta`] and [`delta`] for the data, then follow an object: [`reflector`] (what to ask the server next),
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (who is told), [`listener`] (what one
-//! subscriber is owed). [`restart`] is the supervisor's decision.
+//! subscriber is owed). [`restart`] is the supervisor's decision, [`stall`] the watchdog's.
 
 pub mod backoff;
 pub mod delta;
@@ -25,4 +25,5 @@ pub mod request;
 pub mod restart;
 pub mod resync;
 pub mod snapshot;
+pub mod stall;
 pub mod sync_tracker;

@@ -167,6 +167,8 @@ impl<S: Body> Session<S> {
         let now = self.moment();
         match delivery {
             Delivery::Replace(replacement) => {
+                // Shown before it can be published: once synced is, the state no longer says Listing.
+                self.report();
                 self.fetch = None;
                 self.repairs.observe_replace(&replacement, now);
                 ask(&self.spec.fifo, Replace { epoch, source, replacement }).await

@@ -17,7 +17,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Clock, RuntimeError, Stuck};
+use super::{Clock, RuntimeError, Stuck, StuckKind};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -97,14 +97,22 @@ impl ArbiterHandle {
         Ok(handle)
     }
 
-    /// An arbiter on the thread of the simulation: `work_here` must be spawned there.
+    /// An arbiter on the thread of the simulation: the future must be spawned there. It shows pulses if it is watched.
     #[cfg(any(test, feature = "testing"))]
-    pub(super) fn here(name: &str, clock: Clock) -> (Self, impl Future<Output = ()> + 'static) {
+    pub(super) fn here(
+        name: &str,
+        clock: Clock,
+        watched: bool,
+    ) -> (Self, impl Future<Output = ()> + 'static) {
         let (handle, mut inbox) = Self::unstarted(name.to_owned(), clock);
         let shared = Arc::clone(&handle.0);
         let work = async move {
             let _ended = shared.ended.clone().drop_guard();
-            jobs_until_stop(&shared, &mut inbox).await;
+            if watched {
+                work(&shared, &mut inbox).await;
+            } else {
+                jobs_until_stop(&shared, &mut inbox).await;
+            }
         };
         (handle, work)
     }
@@ -166,6 +174,11 @@ impl ArbiterHandle {
         .await
     }
 
+    /// The thread's name.
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+
     /// When the thread last showed a pulse.
     pub(super) fn last_pulse(&self) -> Duration {
         Duration::from_millis(self.0.pulse.load(Ordering::Relaxed))
@@ -179,7 +192,8 @@ impl ArbiterHandle {
     /// What it is busy with now, as what blocks it.
     pub(super) fn blocked(&self) -> Stuck {
         let health = self.health();
-        Stuck { arbiter: health.name.into(), actor: health.running.map(Into::into), since: self.last_pulse() }
+        let actor = health.running.map(Into::into);
+        Stuck { kind: StuckKind::Blocked, arbiter: health.name.into(), actor, since: self.last_pulse() }
     }
 
     pub(super) fn health(&self) -> ArbiterHealth {

@@ -41,6 +41,7 @@ pub struct SimulationBuilder {
     faults: Faults,
     start_jitter: Duration,
     lists: usize,
+    watched: bool,
 }
 
 impl Runtime {
@@ -56,6 +57,7 @@ impl Runtime {
             faults: Faults::default(),
             start_jitter: Duration::ZERO,
             lists: DEFAULT_LIST_BUDGET,
+            watched: false,
         }
     }
 }
@@ -76,6 +78,12 @@ impl SimulationBuilder {
     /// How many lists may be under way at once.
     pub fn lists_at_once(mut self, count: usize) -> Self {
         self.lists = count.max(1);
+        self
+    }
+
+    /// Lets the watchdog look, once in each simulated second. Without it nothing wakes an idle simulation.
+    pub fn watched(mut self) -> Self {
+        self.watched = true;
         self
     }
 
@@ -102,23 +110,35 @@ impl Simulation {
         let world = actix_rt::Runtime::from(tokio_runtime);
         world.block_on(async {
             let clock = Clock::started_now();
-            let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone());
-            let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone());
+            let watched = self.builder.watched;
+            let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone(), watched);
+            let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone(), watched);
             actix_rt::spawn(pipeline_work);
             actix_rt::spawn(callback_work);
-            let runtime = self.runtime(pipeline, callbacks, clock);
+            let mut watchdog = Watchdog::none();
+            if watched {
+                let (looks, look) = Watchdog::here(clock.clone(), vec![pipeline.clone(), callbacks.clone()]);
+                actix_rt::spawn(look);
+                watchdog = looks;
+            }
+            let runtime = self.runtime([pipeline, callbacks], clock, watchdog);
             scenario(runtime).await
         })
     }
 
-    fn runtime(&self, pipeline: ArbiterHandle, callbacks: ArbiterHandle, clock: Clock) -> Runtime {
+    fn runtime(
+        &self,
+        [pipeline, callbacks]: [ArbiterHandle; 2],
+        clock: Clock,
+        watchdog: Watchdog,
+    ) -> Runtime {
         Runtime(Arc::new(Inner {
             pipelines: vec![pipeline],
             callbacks,
             next: AtomicUsize::new(0),
             pool: DecodePool::inline(),
             blocking: CallbackPool::inline(),
-            watchdog: Watchdog::none(),
+            watchdog,
             lists: Arc::new(Semaphore::new(self.builder.lists)),
             clock,
             faults: self.builder.faults.clone(),

@@ -1,20 +1,25 @@
-//! The watchdog: notices an arbiter that something blocks, which no panic guard sees.
+//! The watchdog: notices an arbiter that something blocks, and a pipeline that turns without getting on.
 //!
-//! Answers "does every arbiter still turn, and who keeps it if not?". A thread of its own, outside all arbiters, looks
-//! at their pulses each second, shows a stuck one in the status of the informers that depend on it, and logs it. It
-//! ends nothing: a thread that is blocked cannot be ended. In simulation there is none. Invariants:
+//! Answers "does every arbiter still turn, does every informer with work make progress, and who keeps it if not?". A
+//! thread of its own, outside all arbiters, looks each second at their pulses and at what the actors have done, shows
+//! what is stuck in the status of the informers that depend on it, and logs it. It ends nothing: a thread that is
+//! blocked cannot be ended. In simulation there is one only if it is asked for. Invariants:
 //! 1. An arbiter without a pulse for [`STUCK_AFTER`] is stuck; arbiter and actor are named.
-//! 2. The status changes when an arbiter becomes stuck and when it turns again, and not in between.
-//! 3. A stuck arbiter is logged at most once in ten minutes.
+//! 2. What makes a pipeline stuck that turns is the rule of `informer_core::stall`; its actor is named.
+//! 3. The status changes when something becomes stuck and when it goes on, and not in between.
+//! 4. One stuck arbiter, and one stuck pipeline, is logged at most once in ten minutes.
 //!
-//! Read next: `runtime/arbiter.rs`, whose pulse this is.
+//! Read next: `runtime/arbiter.rs`, whose pulse this is; `progress.rs`, what the actors have done.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use informer_core::stall::StallWatch;
+
 use super::{ArbiterHandle, Clock, RuntimeError};
+use crate::progress::Progress;
 
 /// Pulses come each second; after so long without one, something blocks the thread.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
@@ -22,22 +27,35 @@ const STUCK_AFTER: Duration = Duration::from_secs(2);
 /// How often the watchdog looks.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// How often one stuck arbiter is logged.
+/// How often one stuck arbiter or pipeline is logged.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
-/// An arbiter that something blocks.
+/// What does not go on, and who keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
+    /// In which way.
+    pub kind: StuckKind,
     /// The thread's name.
     pub arbiter: Arc<str>,
-    /// The actor that blocks it, as `informer/actor`, if it is one of ours or runs a subscriber's closure.
+    /// The actor that blocks it or does not get on, as `informer/actor`, if it is one of ours or runs a subscriber's
+    /// closure.
     pub actor: Option<Arc<str>>,
-    /// When the thread last showed a pulse, as time since the runtime's start.
+    /// When the thread last showed a pulse, or the pipeline last made progress, as time since the runtime's start.
     pub since: Duration,
 }
 
-/// Shows an informer what holds its arbiters; false when it has stopped and need not be told any more.
+/// In which way something is stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StuckKind {
+    /// The thread shows no pulse: what it runs does not return, and nothing else on it can run.
+    Blocked,
+    /// The thread turns, and yet nothing is done of what the informer's source has sent: a fault of ours.
+    NoProgress,
+}
+
+/// Shows an informer what holds it; false when it has stopped and need not be told any more.
 pub(crate) type Shown = Box<dyn Fn(Option<&Stuck>) -> bool + Send>;
 
 /// The watchdog of one runtime, or none.
@@ -60,9 +78,13 @@ struct State {
     closed: bool,
 }
 
-/// An informer, and the arbiters that it depends on.
-struct Watched {
+/// An informer: the arbiters that it depends on (the first is its pipeline's), and what its actors have done.
+pub(crate) struct Watched {
+    informer: Arc<str>,
     arbiters: [ArbiterHandle; 2],
+    progress: Arc<Progress>,
+    stall: StallWatch,
+    logged_at: Option<Duration>,
     shown: Shown,
 }
 
@@ -80,25 +102,41 @@ impl Watchdog {
         arbiters: Vec<ArbiterHandle>,
     ) -> Result<Self, RuntimeError> {
         let name = format!("{name}-watchdog");
-        let shared = Arc::new(Shared { clock, state: Mutex::default(), wake: Condvar::new() });
-        let patients: Vec<_> =
-            arbiters.into_iter().map(|arbiter| Patient { arbiter, logged_at: None }).collect();
+        let shared = Shared::new(clock);
+        let patients = Patient::all(arbiters);
         let watching = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name(name.clone()).spawn(move || watching.watch(patients));
         let thread = thread.map_err(|source| RuntimeError::Thread { name, source })?;
         Ok(Self(Some(Kennel { shared, thread: Mutex::new(Some(thread)) })))
     }
 
-    /// Nobody watches: on the paused clock of a simulation nothing can be late.
+    /// Nobody watches.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// From now on `shown` is told when one of these arbiters is stuck, and when it turns again.
-    pub(crate) fn watch(&self, arbiters: [ArbiterHandle; 2], shown: Shown) {
+    /// One that looks on the paused clock of a simulation, while the given future runs there.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn here(
+        clock: Clock,
+        arbiters: Vec<ArbiterHandle>,
+    ) -> (Self, impl Future<Output = ()> + 'static) {
+        let shared = Shared::new(clock);
+        let (mut patients, watching) = (Patient::all(arbiters), Arc::clone(&shared));
+        let look = async move {
+            while !watching.state().closed {
+                tokio::time::sleep(ROUND).await;
+                watching.look(&mut patients);
+            }
+        };
+        (Self(Some(Kennel { shared, thread: Mutex::new(None) })), look)
+    }
+
+    /// From now on the informer is told when something of it is stuck, and when it goes on.
+    pub(crate) fn watch(&self, informer: Watched) {
         if let Some(Kennel { shared, .. }) = &self.0 {
-            shared.state().watched.push(Watched { arbiters, shown });
+            shared.state().watched.push(informer);
         }
     }
 
@@ -121,6 +159,10 @@ impl Watchdog {
 }
 
 impl Shared {
+    fn new(clock: Clock) -> Arc<Self> {
+        Arc::new(Self { clock, state: Mutex::default(), wake: Condvar::new() })
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,25 +177,70 @@ impl Shared {
                 return;
             }
             drop(state);
-            let now = self.clock.now();
-            patients.iter_mut().for_each(|patient| patient.look(now));
-            self.show();
+            self.look(&mut patients);
         }
     }
 
-    /// Tells each informer; without the lock, since that wakes whoever waits for the informer's status.
-    fn show(&self) {
+    /// Looks at each arbiter and tells each informer; without the lock, since that wakes whoever waits for the
+    /// informer's status.
+    fn look(&self, patients: &mut [Patient]) {
+        let now = self.clock.now();
+        patients.iter_mut().for_each(|patient| patient.look(now));
         let mut watched = std::mem::take(&mut self.state().watched);
-        watched.retain(|informer| (informer.shown)(informer.arbiters.iter().find_map(stuck).as_ref()));
+        watched.retain_mut(|informer| informer.look(now));
         self.state().watched.append(&mut watched);
     }
 }
 
+impl Watched {
+    pub(crate) fn new(
+        informer: Arc<str>,
+        arbiters: [ArbiterHandle; 2],
+        progress: Arc<Progress>,
+        shown: Shown,
+    ) -> Self {
+        Self { informer, arbiters, progress, stall: StallWatch::new(), logged_at: None, shown }
+    }
+
+    /// Tells the informer what holds it; false when it need not be told any more.
+    fn look(&mut self, now: Duration) -> bool {
+        let stalled = self.stalled(now);
+        if let Some(stalled) = stalled.as_ref().filter(|_| is_due(self.logged_at, now)) {
+            let (arbiter, actor) = (&stalled.arbiter, stalled.actor.as_deref().unwrap_or("unknown"));
+            let silent_for = now.saturating_sub(stalled.since);
+            tracing::error!(
+                informer = %self.informer,
+                actor,
+                %arbiter,
+                ?silent_for,
+                "an actor makes no progress although there is work: the informer's store is out of date until it is \
+                 started anew",
+            );
+            self.logged_at = Some(now);
+        }
+        (self.shown)(self.arbiters.iter().find_map(stuck).or(stalled).as_ref())
+    }
+
+    /// What does not get on although its thread turns, if something does not.
+    fn stalled(&mut self, now: Duration) -> Option<Stuck> {
+        let arbiter = &self.arbiters[0];
+        let turn = u64::try_from(arbiter.last_pulse().as_millis()).unwrap_or(u64::MAX);
+        let since = self.stall.observe(now, self.progress.sample(turn))?;
+        let actor = format!("{}/{}", self.informer, self.progress.holder());
+        let kind = StuckKind::NoProgress;
+        Some(Stuck { kind, arbiter: arbiter.name().into(), actor: Some(actor.into()), since })
+    }
+}
+
 impl Patient {
+    fn all(arbiters: Vec<ArbiterHandle>) -> Vec<Self> {
+        arbiters.into_iter().map(|arbiter| Self { arbiter, logged_at: None }).collect()
+    }
+
     fn look(&mut self, now: Duration) {
         match stuck(&self.arbiter) {
             Some(stuck) if is_due(self.logged_at, now) => {
-                let Stuck { arbiter, actor, since } = stuck;
+                let Stuck { arbiter, actor, since, .. } = stuck;
                 let (actor, silent_for) = (actor.as_deref().unwrap_or("unknown"), now.saturating_sub(since));
                 tracing::error!(%arbiter, actor, ?silent_for, "something blocks an arbiter: its actors stand still");
                 self.logged_at = Some(now);

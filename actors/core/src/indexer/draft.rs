@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::Incident;
+use super::{Incident, Reason, Reported};
 use crate::delta::Change;
 use crate::index::{Index, IndexSpec};
-use crate::meta::Object;
+use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 
 /// How many changes travel together, and how many incidents of one publish are reported in full.
@@ -28,7 +28,7 @@ pub struct Applied<S> {
     /// so that none was ever moved: to be dropped off the arbiter.
     pub replaced: Vec<Vec<Object<S>>>,
     /// What has to be counted and logged.
-    pub reported: Vec<Incident>,
+    pub reported: Vec<Reported>,
 }
 
 impl<S> fmt::Debug for Applied<S> {
@@ -47,8 +47,8 @@ pub(super) struct Draft<S> {
     chunks: Vec<Arc<[Change<S>]>>,
     open: Vec<Change<S>>,
     replaced: Vec<Vec<Object<S>>>,
-    reported: Vec<Incident>,
-    omitted: BTreeMap<&'static str, usize>,
+    reported: Vec<Reported>,
+    omitted: BTreeMap<Reason, usize>,
 }
 
 impl<S> Draft<S> {
@@ -76,9 +76,9 @@ impl<S> Draft<S> {
         self.replaced.push(objects);
     }
 
-    pub(super) fn report(&mut self, incident: Incident) {
+    pub(super) fn report(&mut self, source: &SourceId, incident: Incident) {
         if self.reported.len() < CHUNK {
-            self.reported.push(incident);
+            self.reported.push(Reported::of(source, incident));
         } else {
             *self.omitted.entry(incident.reason()).or_default() += 1;
         }
@@ -91,7 +91,7 @@ impl<S> Draft<S> {
             Err(error) => {
                 index.forget(object.key());
                 let (index, key) = (Arc::clone(&spec.name), object.key().clone());
-                self.report(Incident::IndexFailed { index, key, error });
+                self.report(object.source(), Incident::IndexFailed { index, key, error });
             }
         }
     }
@@ -101,7 +101,7 @@ impl<S> Draft<S> {
             self.chunks.push(self.open.into());
         }
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
-        self.reported.extend(omitted);
+        self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
         Applied { snapshot, before, changes: self.chunks, replaced: self.replaced, reported: self.reported }
     }
 }

@@ -9,6 +9,83 @@ use crate::delta::SetAside;
 use crate::index::IndexError;
 use crate::meta::{ObjectKey, ResourceVersion, SourceId};
 
+/// Why something is reported: what it is counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "whoever counts must have a counter for every reason")]
+pub enum Reason {
+    /// A deletion of a key that the store does not hold.
+    DeletedUnknown,
+    /// A key twice in one list.
+    Duplicate,
+    /// A state that the store holds already.
+    Unchanged,
+    /// A part older than what the store holds.
+    StaleVersion,
+    /// A list holds an older version of an object than the store.
+    OlderListed,
+    /// A list is older than what its source had reached.
+    OlderReplace,
+    /// An object came under another source's name.
+    ForeignSource,
+    /// An object that does not decode.
+    SetAside,
+    /// An index function failed or panicked.
+    IndexFailed,
+}
+
+impl Reason {
+    /// Every reason there is.
+    pub const ALL: [Self; 9] = [
+        Self::DeletedUnknown,
+        Self::Duplicate,
+        Self::Unchanged,
+        Self::StaleVersion,
+        Self::OlderListed,
+        Self::OlderReplace,
+        Self::ForeignSource,
+        Self::SetAside,
+        Self::IndexFailed,
+    ];
+
+    /// Its name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DeletedUnknown => "deleted_unknown",
+            Self::Duplicate => "duplicate",
+            Self::Unchanged => "unchanged",
+            Self::StaleVersion => "stale_version",
+            Self::OlderListed => "older_listed",
+            Self::OlderReplace => "older_replace",
+            Self::ForeignSource => "foreign_source",
+            Self::SetAside => "set_aside",
+            Self::IndexFailed => "index_failed",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An incident, and the source whose data it was found in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reported {
+    /// Whose data; `None` where several are counted together.
+    pub source: Option<SourceId>,
+    /// What was odd.
+    pub incident: Incident,
+}
+
+impl Reported {
+    /// An incident in the data of one source.
+    pub fn of(source: &SourceId, incident: Incident) -> Self {
+        Self { source: Some(source.clone()), incident }
+    }
+}
+
 /// Something to be counted by [`Incident::reason`] and logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -68,26 +145,26 @@ pub enum Incident {
     /// More of the same in one publish, not reported one by one.
     Omitted {
         /// The [`Incident::reason`] of each.
-        reason: &'static str,
+        reason: Reason,
         /// How many.
         count: usize,
     },
 }
 
 impl Incident {
-    /// The name to count it by.
-    pub fn reason(&self) -> &'static str {
+    /// What to count it by.
+    pub const fn reason(&self) -> Reason {
         match self {
-            Self::DeletedUnknown(_) => "deleted_unknown",
-            Self::Duplicate(_) => "duplicate",
-            Self::Unchanged(_) => "unchanged",
-            Self::StaleVersion { .. } => "stale_version",
-            Self::OlderListed { .. } => "older_listed",
-            Self::OlderReplace { .. } => "older_replace",
-            Self::ForeignSource { .. } => "foreign_source",
-            Self::SetAside(_) => "set_aside",
-            Self::IndexFailed { .. } => "index_failed",
-            Self::Omitted { reason, .. } => reason,
+            Self::DeletedUnknown(_) => Reason::DeletedUnknown,
+            Self::Duplicate(_) => Reason::Duplicate,
+            Self::Unchanged(_) => Reason::Unchanged,
+            Self::StaleVersion { .. } => Reason::StaleVersion,
+            Self::OlderListed { .. } => Reason::OlderListed,
+            Self::OlderReplace { .. } => Reason::OlderReplace,
+            Self::ForeignSource { .. } => Reason::ForeignSource,
+            Self::SetAside(_) => Reason::SetAside,
+            Self::IndexFailed { .. } => Reason::IndexFailed,
+            Self::Omitted { reason, .. } => *reason,
         }
     }
 

@@ -17,8 +17,8 @@ impl<S> Store<S> {
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
         match part {
             WatchPart::Applied(object) => self.apply_object(source, object),
-            WatchPart::Deleted(last) => self.apply_deletion(last),
-            WatchPart::DeletedUnread(aside) => self.apply_unread_deletion(&aside),
+            WatchPart::Deleted(last) => self.apply_deletion(source, last),
+            WatchPart::DeletedUnread(aside) => self.apply_unread_deletion(source, &aside),
             WatchPart::SetAside(aside) => self.apply_set_aside(source, aside),
             WatchPart::Fetched(object) => self.apply_fetched(source, object),
             WatchPart::Bookmark { .. } => {}
@@ -32,11 +32,11 @@ impl<S> Store<S> {
             && (object.version() < stored.version() || object.is_same_as(stored))
         {
             self.working.replace(stored);
-            return self.refuse(stored, object);
+            return self.refuse(source, stored, object);
         }
         if object.source() != source {
-            let (key, source) = (object.key().clone(), source.clone());
-            self.draft.report(Incident::ForeignSource { key, source });
+            let (key, of) = (object.key().clone(), source.clone());
+            self.draft.report(source, Incident::ForeignSource { key, source: of });
         }
         self.end_set_aside(object.key(), object.version());
         let cause = Cause::Watch;
@@ -54,18 +54,18 @@ impl<S> Store<S> {
     }
 
     /// A part that is older than what is stored, or the same.
-    fn refuse(&mut self, stored: &Object<S>, object: Object<S>) {
+    fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
         if object.version() < stored.version() {
-            self.report_stale(object.key(), stored.version(), object.version());
+            self.report_stale(source, object.key(), [stored.version(), object.version()]);
         } else {
             self.end_set_aside(object.key(), object.version());
-            self.draft.report(Incident::Unchanged(object.key().clone()));
+            self.draft.report(source, Incident::Unchanged(object.key().clone()));
         }
         self.draft.discard(object);
     }
 
-    fn apply_deletion(&mut self, last: Object<S>) {
-        let Some(old) = self.take_for_deletion(last.key(), last.version()) else {
+    fn apply_deletion(&mut self, source: &SourceId, last: Object<S>) {
+        let Some(old) = self.take_for_deletion(source, last.key(), last.version()) else {
             return self.draft.discard(last);
         };
         let change = if old.is_same_life_as(&last) {
@@ -77,22 +77,27 @@ impl<S> Store<S> {
         self.draft.change(change);
     }
 
-    fn apply_unread_deletion(&mut self, aside: &SetAside) {
-        self.draft.report(Incident::SetAside(aside.clone()));
-        if let Some(old) = self.take_for_deletion(&aside.key, &aside.version) {
+    fn apply_unread_deletion(&mut self, source: &SourceId, aside: &SetAside) {
+        self.draft.report(source, Incident::SetAside(aside.clone()));
+        if let Some(old) = self.take_for_deletion(source, &aside.key, &aside.version) {
             self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause: Cause::Watch });
         }
     }
 
     /// Takes the stored object of a deleted key out, unless there is none or it is newer than the deletion.
-    fn take_for_deletion(&mut self, key: &ObjectKey, version: &ResourceVersion) -> Option<Object<S>> {
+    fn take_for_deletion(
+        &mut self,
+        source: &SourceId,
+        key: &ObjectKey,
+        version: &ResourceVersion,
+    ) -> Option<Object<S>> {
         self.end_set_aside(key, version);
         let Some(stored) = self.working.get(key).cloned() else {
-            self.draft.report(Incident::DeletedUnknown(key.clone()));
+            self.draft.report(source, Incident::DeletedUnknown(key.clone()));
             return None;
         };
         if version < stored.version() {
-            self.report_stale(key, stored.version(), version);
+            self.report_stale(source, key, [stored.version(), version]);
             return None;
         }
         self.remove(key);
@@ -103,9 +108,9 @@ impl<S> Store<S> {
         let stored = self.working.get(&told.key).map(Object::version);
         let known = self.working.set_aside().get(&told.key).map(|aside| &aside.told.version);
         if let Some(newer) = stored.max(known).filter(|newest| told.version <= **newest).cloned() {
-            return self.report_stale(&told.key, &newer, &told.version);
+            return self.report_stale(source, &told.key, [&newer, &told.version]);
         }
-        self.draft.report(Incident::SetAside(told.clone()));
+        self.draft.report(source, Incident::SetAside(told.clone()));
         let round = self.working.replaces();
         let entry = Aside { source: source.clone(), round, told };
         self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
@@ -128,8 +133,8 @@ impl<S> Store<S> {
         }
     }
 
-    fn report_stale(&mut self, key: &ObjectKey, stored: &ResourceVersion, told: &ResourceVersion) {
+    fn report_stale(&mut self, source: &SourceId, key: &ObjectKey, [stored, told]: [&ResourceVersion; 2]) {
         let (key, stored, told) = (key.clone(), stored.clone(), told.clone());
-        self.draft.report(Incident::StaleVersion { key, stored, told });
+        self.draft.report(source, Incident::StaleVersion { key, stored, told });
     }
 }

@@ -135,15 +135,15 @@ impl<S> Store<S> {
         let published = self.working.newest(source).cloned();
         let older = published.filter(|published| replacement.version < *published);
         if let (Some(published), true) = (older, replacement.cause != Cause::Rewind) {
-            let (source, listed) = (source.clone(), replacement.version.clone());
-            self.draft.report(Incident::OlderReplace { source, published, listed });
+            let (of, listed) = (source.clone(), replacement.version.clone());
+            self.draft.report(source, Incident::OlderReplace { source: of, published, listed });
         }
     }
 
     fn store_listed(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         while *left > 0 {
             if let Some(told) = replacing.set_aside.next() {
-                self.draft.report(Incident::SetAside(told.clone()));
+                self.draft.report(&replacing.source, Incident::SetAside(told.clone()));
                 let entry = Aside { source: replacing.source.clone(), round: replacing.round, told };
                 self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
             } else if let Some(object) = replacing.objects.get(replacing.stored).cloned() {
@@ -173,7 +173,7 @@ impl<S> Store<S> {
         if is_older && !replacing.is_rewind() {
             let (key, stored, listed) =
                 (object.key().clone(), stored.version().clone(), object.version().clone());
-            self.draft.report(Incident::OlderListed { key, stored, listed });
+            self.draft.report(&replacing.source, Incident::OlderListed { key, stored, listed });
         }
         self.store_new(replacing, object);
     }
@@ -181,7 +181,7 @@ impl<S> Store<S> {
     fn store_new(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
         if object.source() != &replacing.source {
             let (key, source) = (object.key().clone(), replacing.source.clone());
-            self.draft.report(Incident::ForeignSource { key, source });
+            self.draft.report(&replacing.source, Incident::ForeignSource { key, source });
         }
         replacing.list(&object);
         self.hold(object);
@@ -189,7 +189,7 @@ impl<S> Store<S> {
 
     /// The second of one key in one list: the higher version stays, as the frame before knew it if it did.
     fn store_duplicate(&mut self, replacing: &mut Replacing<S>, stored: &Object<S>, object: Object<S>) {
-        self.draft.report(Incident::Duplicate(object.key().clone()));
+        self.draft.report(&replacing.source, Incident::Duplicate(object.key().clone()));
         if object.version() <= stored.version() {
             return;
         }

@@ -5,7 +5,7 @@
 
 use crate::delta::{Cause, Change, Replacement, SetAside, WatchPart};
 use crate::index::IndexSpec;
-use crate::indexer::{Applied, Incident, Progress, Store, invariants};
+use crate::indexer::{Applied, Progress, Reported, Store, invariants};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, version, written};
@@ -15,6 +15,7 @@ mod parts;
 mod props;
 mod queued;
 mod replace;
+mod steps;
 
 /// A store, and all that it has published.
 struct Play {
@@ -125,9 +126,9 @@ fn tell(change: &Change<String>) -> String {
 
 /// The incidents as text: reason and key.
 fn reported(applied: &Applied<String>) -> Vec<String> {
-    let text = |incident: &Incident| match incident.key() {
+    let text = |Reported { incident, .. }: &Reported| match incident.key() {
         Some(key) => format!("{} {key}", incident.reason()),
-        None => incident.reason().to_owned(),
+        None => incident.reason().to_string(),
     };
     applied.reported.iter().map(text).collect()
 }

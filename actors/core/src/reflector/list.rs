@@ -221,6 +221,7 @@ impl<S> ListWatchMachine<S> {
     fn listed(&mut self, listing: Listing<S>, at: Moment) {
         let version = listing.version.expect("a list whose last page is whole has a version");
         self.deliver_replace(version, (listing.objects, listing.set_aside), listing.bytes);
+        self.state = SourceState::Streaming;
         self.open_watch(at);
     }
 

@@ -22,7 +22,8 @@ pub enum SourceState {
         /// object that a watch-list sends twice counts twice.
         received: u64,
     },
-    /// What is delivered follows the server.
+    /// What is delivered follows the server: a list is delivered, and the watch from its version on is open or is being
+    /// opened.
     Streaming,
     /// It failed, and waits or is being asked again.
     Backoff {

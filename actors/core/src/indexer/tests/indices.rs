@@ -126,7 +126,7 @@ fn idx_18_a_failing_or_panicking_index_function_costs_that_entry_alone() {
         let applied = play.apply(vec![put(worded("a/x", 6, failing)), put(worded("a/z", 7, "red"))]);
         assert_eq!(told(&applied), ["a/x u1@1 -> a/x u1@6 Watch", "+ a/z u1@7 Watch"]);
         assert_eq!(reported(&applied), ["index_failed a/x"]);
-        assert!(applied.reported[0].to_string().starts_with("index word failed for a/x: "));
+        assert!(applied.reported[0].incident.to_string().starts_with("index word failed for a/x: "));
         assert_eq!(found(play.now(), "red"), ["a/y u1@2", "a/z u1@7"]);
         play.apply(vec![put(worded("a/x", 8, "red"))]);
         assert_eq!(found(play.now(), "red"), ["a/x u1@8", "a/y u1@2", "a/z u1@7"]);

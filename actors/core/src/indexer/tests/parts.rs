@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Play, aside, at, bookmark, gone, put, reported, told};
 use crate::delta::{Cause, Change, WatchPart};
-use crate::indexer::Incident;
+use crate::indexer::{Incident, Reason, Reported};
 use crate::meta::{Meta, Object, SourceId};
 use crate::snapshot::fixture::{key, life, object, told_by, version, written};
 
@@ -251,7 +251,7 @@ fn more_incidents_than_a_chunk_are_counted_by_reason() {
     let parts = (1..=600).map(|number| gone(object("a/x", number)));
     let applied = play.apply(parts.chain([WatchPart::SetAside(aside("a/y", 601))]).collect());
     assert_eq!(applied.reported.len(), 252);
-    assert_eq!(applied.reported.iter().map(Incident::count).sum::<usize>(), 601);
-    let omitted = Incident::Omitted { reason: "deleted_unknown", count: 350 };
-    assert!(applied.reported.contains(&omitted));
+    assert_eq!(applied.reported.iter().map(|reported| reported.incident.count()).sum::<usize>(), 601);
+    let omitted = Incident::Omitted { reason: Reason::DeletedUnknown, count: 350 };
+    assert!(applied.reported.contains(&Reported { source: None, incident: omitted }));
 }

@@ -21,6 +21,7 @@ fn ref_01_first_list_asks_for_version_zero_and_the_watch_for_the_lists_version()
         list end=10
         > REPLACE version=10 InitialList a@3 b@4
         > WATCH version="10" stream=0
+        state Streaming
         head
         state Streaming
         count lists=1 watches=1 relists=0 failures=0

@@ -1,0 +1,223 @@
+//! The Indexer's steps through every order of what can happen, with a real store.
+//!
+//! Answers "is there an order in which two steps run at once, a batch is lost, or nothing is ever asked again?" by
+//! trying all of them up to a depth: at each point any of the things under way may end first, or an index be added.
+
+use crate::delta::{Cause, Replacement, WatchPart};
+use crate::index::IndexSpec;
+use crate::indexer::steps::{Effect, Step, Steps};
+use crate::indexer::{Progress, Store};
+use crate::meta::{Object, SourceId};
+use crate::snapshot::Snapshot;
+use crate::snapshot::fixture::{object, version};
+
+/// So many things happen, in every possible order.
+const DEPTH: usize = 18;
+/// Objects in a list; the slices are of one object, so that each takes several.
+const LISTED: u64 = 3;
+const INDICES: usize = 3;
+const BATCHES: u64 = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Happens {
+    BatchComes,
+    TurnComes,
+    ProcessorHasTaken,
+    IndexIsAdded,
+}
+
+enum Batch {
+    Parts(Vec<WatchPart<String>>),
+    List(Replacement<String>),
+}
+
+/// The Indexer as its shell drives it, and what is under way around it.
+struct Driven {
+    store: Store<String>,
+    steps: Steps<(u64, Batch)>,
+    questions: usize,
+    turns: usize,
+    tellings: usize,
+    given: u64,
+    applied: u64,
+    indices: usize,
+}
+
+impl Driven {
+    fn new() -> Self {
+        let store = Store::new(Snapshot::empty(), Vec::new());
+        let steps = Steps::new();
+        let mut driven =
+            Self { store, steps, questions: 0, turns: 0, tellings: 0, given: 0, applied: 0, indices: 0 };
+        driven.drive();
+        driven
+    }
+
+    fn possible(&self) -> Vec<Happens> {
+        let mut possible = Vec::new();
+        if self.questions > 0 && self.given < BATCHES {
+            possible.push(Happens::BatchComes);
+        }
+        if self.turns > 0 {
+            possible.push(Happens::TurnComes);
+        }
+        if self.tellings > 0 {
+            possible.push(Happens::ProcessorHasTaken);
+        }
+        if self.indices < INDICES {
+            possible.push(Happens::IndexIsAdded);
+        }
+        possible
+    }
+
+    fn happens(&mut self, what: Happens) {
+        match what {
+            Happens::BatchComes => {
+                self.questions -= 1;
+                self.given += 1;
+                self.steps.handle_batch((self.given, batch(self.given)));
+            }
+            Happens::TurnComes => {
+                self.turns -= 1;
+                self.steps.handle_turn();
+            }
+            Happens::ProcessorHasTaken => {
+                self.tellings -= 1;
+                self.steps.handle_told();
+            }
+            Happens::IndexIsAdded => {
+                self.indices += 1;
+                let name = self.indices.to_string();
+                let spec = IndexSpec::new(name, |object: &Object<String>| vec![object.body().clone()]);
+                self.store.begin_index(spec).expect("a new name");
+            }
+        }
+        self.drive();
+    }
+
+    fn drive(&mut self) {
+        while let Some(effect) = self.steps.poll_effect(self.store.is_busy()) {
+            match effect {
+                Effect::Ask => self.questions += 1,
+                Effect::Apply((number, batch)) => self.apply(number, batch),
+                Effect::Advance => self.advance(),
+            }
+        }
+        assert!(self.turns + self.tellings <= 1, "two steps at once");
+        assert!(self.questions <= 1, "two questions at once");
+        let waits = self.turns + self.tellings == 0;
+        assert!(!waits || self.questions == 1, "nothing is under way and nothing was asked for");
+        assert_eq!(waits, self.steps.step() == Step::Ready);
+    }
+
+    fn apply(&mut self, number: u64, batch: Batch) {
+        assert!(!self.store.is_busy(), "applied in the middle of something");
+        assert_eq!(number, self.applied + 1, "batches are applied in order, each once");
+        self.applied = number;
+        match batch {
+            Batch::Parts(parts) => {
+                let parts = parts.into_iter().map(|part| (SourceId::default(), part)).collect();
+                let _applied = self.store.apply_parts(parts);
+                self.steps.handle_published();
+                self.tellings += 1;
+            }
+            Batch::List(replacement) => self.store.begin_replace(SourceId::default(), replacement),
+        }
+    }
+
+    fn advance(&mut self) {
+        match self.store.advance(1) {
+            Progress::Done(_) => {
+                self.steps.handle_published();
+                self.tellings += 1;
+            }
+            Progress::More => self.turns += 1,
+            Progress::Idle => panic!("busy, and nothing to do"),
+        }
+    }
+
+    /// Lets everything end that is under way.
+    fn end(&mut self) {
+        for _ in 0..1_000 {
+            let next = self.possible().into_iter().find(|what| *what != Happens::IndexIsAdded);
+            let Some(next) = next else { break };
+            self.happens(next);
+        }
+        assert_eq!((self.applied, self.steps.step()), (BATCHES, Step::Ready));
+        let snapshot = self.store.snapshot();
+        let names = 1..=self.indices;
+        assert!(
+            names.clone().all(|name| snapshot.index_values(&name.to_string()).is_ok()),
+            "an index is missing"
+        );
+        assert_eq!(snapshot.version(&SourceId::default()), Some(&version(BATCHES * 10)));
+    }
+}
+
+/// The first and the last batch are lists, the others events.
+fn batch(number: u64) -> Batch {
+    let at = number * 10;
+    if number == 2 {
+        return Batch::Parts(vec![WatchPart::Applied(object("a/live", at))]);
+    }
+    let objects = (0..LISTED).map(|n| object(&format!("a/{n}"), at - n)).collect();
+    Batch::List(Replacement::new(version(at), Cause::Relist, objects, Vec::new()))
+}
+
+/// Runs the steps that `path` chooses among those possible, and says how many were possible at its end.
+fn played(path: &[usize]) -> (Driven, usize) {
+    let mut driven = Driven::new();
+    for choice in path {
+        let what = driven.possible()[*choice];
+        driven.happens(what);
+    }
+    let possible = driven.possible().len();
+    (driven, possible)
+}
+
+#[test]
+fn idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is_asked_for() {
+    let mut open = vec![Vec::new()];
+    let mut tried = 0;
+    while let Some(path) = open.pop() {
+        let (mut driven, possible) = played(&path);
+        tried += 1;
+        if path.len() == DEPTH {
+            driven.end();
+            continue;
+        }
+        open.extend((0..possible).map(|choice| [&path[..], &[choice]].concat()));
+    }
+    assert!(tried > 1_000, "{tried} orders: too few to prove anything");
+}
+
+#[test]
+fn idx_27_a_batch_that_comes_while_an_index_is_handed_on_waits_until_that_is_taken() {
+    let mut steps = Steps::new();
+    assert_eq!(steps.poll_effect(false), Some(Effect::Ask));
+    // An index is added and built in one slice.
+    assert_eq!(steps.poll_effect(true), Some(Effect::Advance));
+    steps.handle_published();
+    steps.handle_batch("a list");
+    assert_eq!((steps.poll_effect(false), steps.step()), (None, Step::Telling));
+    // A second index is added: it waits, too.
+    assert_eq!(steps.poll_effect(true), None);
+    steps.handle_told();
+    assert_eq!(steps.poll_effect(true), Some(Effect::Advance));
+    assert_eq!(steps.poll_effect(true), None, "one slice at a time");
+    steps.handle_published();
+    steps.handle_told();
+    assert_eq!(steps.poll_effect(false), Some(Effect::Apply("a list")));
+}
+
+#[test]
+fn after_the_end_of_its_epoch_nothing_is_begun_whatever_still_comes() {
+    let mut steps = Steps::new();
+    assert_eq!(steps.poll_effect(false), Some(Effect::Ask));
+    assert_eq!(steps.poll_effect(true), Some(Effect::Advance));
+    steps.handle_end();
+    steps.handle_batch("late");
+    steps.handle_turn();
+    assert_eq!((steps.poll_effect(true), steps.poll_effect(false)), (None, None));
+    assert_eq!(steps.step(), Step::Ended);
+}

@@ -1,0 +1,99 @@
+//! The log of a scenario: every line that is written on this thread while it runs.
+//!
+//! Answers "what does an operator read in the log, and which fields does a line carry?" for simulated scenarios, which
+//! run on one thread. It filters nothing: a test picks its lines by message or level. Invariants:
+//! 1. Lines are in the order in which they were written; tests that run at the same time do not see each other's.
+
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// One line of the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) level: Level,
+    pub(crate) message: String,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+impl Line {
+    /// The value of a field, as it is written.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The lines so far. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Line>>>);
+
+impl Log {
+    /// The lines so far.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The lines whose message contains these words.
+    pub(crate) fn with(&self, words: &str) -> Vec<Line> {
+        self.lines().into_iter().filter(|line| line.message.contains(words)).collect()
+    }
+}
+
+/// Runs a scenario and records what is logged on this thread meanwhile.
+pub(crate) fn recorded<T>(scenario: impl FnOnce(Log) -> T) -> T {
+    let log = Log::default();
+    tracing::subscriber::with_default(Recorder(log.clone()), || scenario(log))
+}
+
+struct Recorder(Log);
+
+impl Subscriber for Recorder {
+    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let mut line = Line { level: *metadata.level(), message: String::new(), fields: Vec::new() };
+        event.record(&mut line);
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.take(field, value.to_owned());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _written = write!(text, "{value:?}");
+        self.take(field, text);
+    }
+}
+
+impl Line {
+    fn take(&mut self, field: &Field, value: String) {
+        if field.name() == "message" {
+            self.message = value;
+        } else {
+            self.fields.push((field.name(), value));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Informers of several sources, some of them empty (INF-36 for subscriptions), and bounds that are refused (INF-62).
+//!
+//! Nothing is held back here: the sources list when they list, as in a program.
+
+use std::time::Duration;
+
+use actix::Actor;
+use informer_actors::informer::{Informer, StartError};
+use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Recorder, Server};
+use informer_actors::wiring::SourceSpec;
+use informer_core::delta_fifo::Bounds;
+use informer_core::meta::SourceId;
+use informer_core::reflector::ReflectorConfig;
+
+use crate::world::{LONG, settle};
+
+/// Sources with so many objects each, in this order.
+fn informer_of(runtime: &Runtime, counts: &[usize]) -> (Informer<String>, Vec<Server<String>>) {
+    let mut builder = Informer::builder(runtime, "several");
+    let mut servers = Vec::new();
+    for (place, count) in counts.iter().enumerate() {
+        let name = SourceId::new(format!("source-{place}"));
+        let server = Server::named(name.clone());
+        (0..*count).for_each(|n| drop(server.apply(&format!("{name}/{n}"), String::new())));
+        let config = ReflectorConfig::new("texts");
+        builder = builder.source_with(SourceSpec { id: name, connect: server.connect(), config });
+        servers.push(server);
+    }
+    (builder.start().expect("the spec is sound"), servers)
+}
+
+#[test]
+fn inf_36_a_subscription_of_several_sources_syncs_whichever_of_them_is_empty() {
+    for counts in [[10, 0], [0, 10], [0, 0]] {
+        Runtime::simulated(1).run(|runtime| async move {
+            let (informer, _servers) = informer_of(&runtime, &counts);
+            let (recorder, told) = Recorder::new();
+            let early = informer.subscribe(recorder.start()).expect("it runs");
+            informer.synced_within(LONG).await.expect("both have listed");
+            early.synced_within(LONG).await.unwrap_or_else(|error| panic!("{counts:?}: {error}"));
+            assert_eq!(told.len(), counts.iter().sum::<usize>());
+            let late = informer.subscribe(Recorder::new().0.start()).expect("it runs");
+            late.synced_within(LONG).await.unwrap_or_else(|error| panic!("{counts:?}, late: {error}"));
+        });
+    }
+}
+
+#[test]
+fn inf_36_a_subscription_syncs_when_an_empty_source_lists_long_after_the_others() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let (informer, servers) = informer_of(&runtime, &[10, 0, 0]);
+        servers[1].hold_lists(true);
+        servers[2].hold_lists(true);
+        let subscription = informer.subscribe(Recorder::new().0.start()).expect("it runs");
+        settle().await;
+        servers[2].hold_lists(false);
+        assert!(subscription.synced_within(Duration::from_secs(5)).await.is_err(), "one has not listed");
+        servers[1].hold_lists(false);
+        informer.synced_within(LONG).await.expect("all have listed");
+        subscription.synced_within(LONG).await.expect("all is told");
+    });
+}
+
+#[test]
+fn inf_62_a_queue_that_could_take_or_hand_out_nothing_is_refused_by_the_name_of_its_bound() {
+    let sound = Bounds::default();
+    let bounds = [
+        ("parts", Bounds { parts: 0, ..sound }),
+        ("bytes", Bounds { bytes: 0, ..sound }),
+        ("batch", Bounds { batch: 0, ..sound }),
+    ];
+    Runtime::simulated(1).run(|runtime| async move {
+        for (name, bounds) in bounds {
+            let server = Server::<String>::new();
+            let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).bounds(bounds);
+            let error = informer.start().expect_err("it could never go on");
+            assert_eq!(error, StartError::ZeroBound(name));
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        let server = Server::<String>::new();
+        let least = Bounds { parts: 1, bytes: 1, batch: 1 };
+        let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).bounds(least);
+        informer.start().expect("one is enough").synced_within(LONG).await.expect("it syncs");
+    });
+}
