@@ -35,8 +35,10 @@ pub struct Chaos {
 }
 
 impl Chaos {
+    #[track_caller]
     pub(crate) fn new(faults: Faults, seed: u64, resources: &[&str]) -> Self {
-        let resources = resources.iter().map(|name| (*name).to_owned()).collect();
+        let resources = resources.iter().filter_map(|name| faults.of(name).place);
+        let resources = resources.map(|resource| resource.to_string()).collect();
         Self { faults, rng: Rng::new(seed), resources, standing: Vec::new(), trail: Vec::new() }
     }
 

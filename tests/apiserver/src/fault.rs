@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// One movement of a fault switch, as data.
 ///
 /// As JSON it is an object whose member `fault` names it: `{"fault": "freeze-watches", "resource": "pods"}`.
-/// A resource is named as for kubectl (`pods`, `deployments.apps`); without one the fault holds for all.
+/// A resource is named as for kubectl (`pods`, `deployments.apps`, `deploy`); without one the fault holds for all. A name
+/// that is no resource of the server is refused; `ExpectResource` announces one that a definition adds later.
 ///
 /// ```
 /// use informer_apiserver::Fault;
@@ -25,6 +26,11 @@ use serde::{Deserialize, Serialize};
 pub enum Fault {
     /// Put all switches back
     Clear {},
+    /// Accept faults of a resource that a definition will add later
+    ExpectResource {
+        /// Its plural and group (`widgets.example.com`)
+        resource: String,
+    },
     /// Forget all past events: watches and exact lists from before get 410
     Compact {
         /// Only of this resource

@@ -4,6 +4,7 @@
 //! 1. `default()` is "no faults": every behaviour is then the faithful one.
 //! 2. A switch holds for a resource if it is on for that resource or everywhere.
 //! 3. A counted fault counts only the requests it refuses; one for a resource is asked before one for all.
+//! 4. Whoever lets a switch or size act counts that (`struck`, `struck_by` in `faults/strikes.rs`).
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::kind::ResourceId;
@@ -31,6 +32,24 @@ pub(crate) enum Switch {
     PlainTextErrors,
 }
 
+impl Switch {
+    /// The name of the fault, as in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::FreezeWatches => "freeze-watches",
+            Self::FreezeServer => "freeze-server",
+            Self::DropBookmarks => "drop-bookmarks",
+            Self::RefuseWatchList => "refuse-watch-list",
+            Self::WithholdEndBookmark => "withhold-end-bookmark",
+            Self::ShortWatches => "short-watches",
+            Self::DuplicateEvents => "duplicate-events",
+            Self::ReorderEvents => "reorder-events",
+            Self::HoldListTails => "hold-list-tails",
+            Self::PlainTextErrors => "plain-text-errors",
+        }
+    }
+}
+
 /// A fault with a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dial {
@@ -44,6 +63,18 @@ pub(crate) enum Dial {
     Latency,
 }
 
+impl Dial {
+    /// The name of the fault, as in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ListRate => "slow-lists",
+            Self::ListLimit => "limit-lists",
+            Self::ListPadding => "pad-lists",
+            Self::Latency => "delay-requests",
+        }
+    }
+}
+
 /// A refusal for the next requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
@@ -55,12 +86,27 @@ pub(crate) struct Failure {
     pub(crate) reads_only: bool,
 }
 
+impl Failure {
+    /// The name of the fault, as in JSON.
+    pub(crate) fn name(&self) -> &'static str {
+        match (self.retry_after, self.reads_only) {
+            (Some(_), _) => "too-many-requests-next",
+            (None, true) => "gone-next",
+            (None, false) => "fail-next",
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct FaultState {
     pub(crate) failures: BTreeMap<Place, Failure>,
     pub(crate) denied: BTreeSet<(String, ResourceId)>,
     pub(crate) on: BTreeSet<(Switch, Place)>,
     pub(crate) dials: BTreeMap<(Dial, Place), u64>,
+    /// Resources that a definition is said to add later.
+    pub(crate) expected: BTreeSet<ResourceId>,
+    /// How often each fault that was set has acted, by its name and place.
+    pub(crate) strikes: BTreeMap<(String, Place), u64>,
     /// Definitions taken away by a switch, to be put back by it, by name.
     pub(crate) withdrawn: BTreeMap<String, serde_json::Value>,
     /// The state kept by `keep_backup`.
@@ -89,8 +135,20 @@ impl FaultState {
         self.on.contains(&(switch, None))
     }
 
+    /// Whether this resource was announced, or its definition taken away, or a fault set for it.
+    pub(crate) fn has_met(&self, resource: &ResourceId) -> bool {
+        self.expected.contains(resource)
+            || self.withdrawn.contains_key(&resource.to_string())
+            || self.denied.iter().any(|(_, denied)| denied == resource)
+            || self.strikes.keys().any(|(_, place)| place.as_ref() == Some(resource))
+            || self.on.iter().any(|(_, place)| place.as_ref() == Some(resource))
+            || self.dials.keys().any(|(_, place)| place.as_ref() == Some(resource))
+            || self.failures.keys().any(|place| place.as_ref() == Some(resource))
+    }
+
     pub(crate) fn turn(&mut self, switch: Switch, place: Place, on: bool) {
         if on {
+            self.note(switch.name(), place.clone(), 0);
             self.on.insert((switch, place));
         } else {
             self.on.remove(&(switch, place));
@@ -108,14 +166,33 @@ impl FaultState {
 
     pub(crate) fn set_size(&mut self, dial: Dial, place: Place, size: Option<u64>) {
         match size {
-            Some(size) => self.dials.insert((dial, place), size),
-            None => self.dials.remove(&(dial, place)),
-        };
+            Some(size) => {
+                self.note(dial.name(), place.clone(), 0);
+                self.dials.insert((dial, place), size);
+            }
+            None => {
+                self.dials.remove(&(dial, place));
+            }
+        }
+    }
+
+    /// Refuses the next requests; none if none are left.
+    pub(crate) fn fail(&mut self, place: Place, failure: Failure) {
+        if failure.left > 0 {
+            self.note(failure.name(), place.clone(), 0);
+        }
+        self.failures.insert(place, failure);
+    }
+
+    pub(crate) fn deny(&mut self, verb: String, resource: ResourceId) {
+        self.note(&format!("deny {verb}"), Some(resource.clone()), 0);
+        self.denied.insert((verb, resource));
     }
 
     /// Asks the switches about a request; counts down where one refuses.
     pub(crate) fn refuse(&mut self, verb: &str, resource: &ResourceId) -> Option<Refused> {
         if !self.denied.is_empty() && self.denied.contains(&(verb.to_owned(), resource.clone())) {
+            self.note(&format!("deny {verb}"), Some(resource.clone()), 1);
             return Some(Refused::Denied);
         }
         if self.failures.is_empty() {
@@ -133,10 +210,11 @@ impl FaultState {
         if let Some(seconds) = failure.retry_after {
             error = error.with_retry_after(seconds);
         }
-        let refused = Refused::With(error, failure.plain);
+        let (refused, name) = (Refused::With(error, failure.plain), failure.name());
         if failure.left == 0 {
             self.failures.remove(&place);
         }
+        self.note(name, place, 1);
         Some(refused)
     }
 }

@@ -4,9 +4,13 @@
 //! 1. A switch acts from the moment its method returns, on open watches too where it says so.
 //! 2. `clear` puts every switch back; what a switch has already done (compaction, ended watches) stays done.
 //! 3. `of` narrows the switches to one resource; without it they hold for all.
+//! 4. A name that is no resource of the server is refused, and what a fault did is counted: nothing passes vacuously.
 //!
-//! Next: `fault.rs` is the same as data, for the admin port and chaos; `fault_state.rs` holds the positions.
+//! Next: `fault.rs` is the same as data, for the admin port and chaos; `fault_state.rs` holds the positions;
+//! `faults/names.rs` reads the names of resources, `faults/strikes.rs` counts.
 mod apply;
+mod names;
+mod strikes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 pub use self::apply::FaultError;
+pub use self::strikes::Strikes;
 use crate::builder::StartError;
 use crate::cluster::kind::ResourceId;
 use crate::cluster::watch::WatchEnd;
@@ -21,7 +26,8 @@ use crate::door::Door;
 use crate::fault_state::{Dial, Failure, FaultState, Switch};
 use crate::world::{Inner, World};
 
-/// The fault switches of one server. Resources are named as for kubectl: `pods`, `deployments.apps`.
+/// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`, `deploy`); a method
+/// that is given a name of no resource panics, and says which name is near.
 ///
 /// The refusals for the next requests (`gone_next`, `fail_next`, `too_many_requests_next`) share one switch per place:
 /// the last one set holds. They count requests for resources; discovery, version and health always answer.
@@ -31,6 +37,7 @@ use crate::world::{Inner, World};
 /// server.faults().too_many_requests_next(3, 1, informer_apiserver::ErrorBody::Status);
 /// server.faults().of("pods").drop_bookmarks(true);     // of pods only
 /// server.faults().clear();
+/// assert_eq!(server.faults().struck(), 0);             // nothing was asked meanwhile
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -55,19 +62,18 @@ impl Faults {
         Self { world, door, place: None }
     }
 
-    /// The same switches, for one resource only. Those that concern a whole server or name their resource
-    /// themselves do not change by it.
-    #[must_use]
-    pub fn of(&self, resource: &str) -> Self {
-        Self { place: Some(ResourceId::parse(resource)), ..self.clone() }
-    }
-
     /// Puts all switches back, of all resources: faithful behaviour from here on. A server that refuses connections
-    /// stays so until `accept_connections`, and what was kept by `keep_backup` or `withdraw_definition` is kept.
+    /// stays so until `accept_connections`; what was kept by `keep_backup` or `withdraw_definition` is kept, and so are
+    /// the counts of `strikes`.
     pub fn clear(&self) {
         self.set(|faults| {
-            let (withdrawn, backup) = (std::mem::take(&mut faults.withdrawn), faults.backup.take());
-            *faults = FaultState { withdrawn, backup, ..FaultState::default() };
+            let old = std::mem::take(faults);
+            *faults = FaultState {
+                withdrawn: old.withdrawn,
+                backup: old.backup,
+                strikes: old.strikes,
+                ..FaultState::default()
+            };
         });
     }
 
@@ -78,7 +84,10 @@ impl Faults {
 
     /// Forgets all past events but those of the last `revisions` versions.
     pub fn keep_revisions(&self, revisions: u64) {
-        self.world.with(|inner| inner.cluster.keep_revisions(self.place.as_ref(), revisions));
+        self.world.with(|inner| {
+            let storage = self.place.as_ref().map(|resource| inner.cluster.registry.storage_of(resource));
+            inner.cluster.keep_revisions(storage.as_ref(), revisions);
+        });
     }
 
     /// Answers the next `requests` lists and watches with HTTP 410.
@@ -105,26 +114,29 @@ impl Faults {
 
     /// Ends the open watches cleanly, as at their deadline.
     pub fn end_watches(&self) {
-        self.world.with(|inner| inner.cluster.end_watches(self.place.as_ref(), WatchEnd::Clean));
+        self.end("end-watches", WatchEnd::Clean);
     }
 
     /// Ends the open watches of one resource cleanly.
+    #[track_caller]
     pub fn end_watches_of(&self, resource: &str) {
         self.of(resource).end_watches();
     }
 
     /// Breaks the open watches off in the middle of a line, with a connection reset.
     pub fn reset_watches(&self) {
-        self.world.with(|inner| inner.cluster.end_watches(self.place.as_ref(), WatchEnd::Reset));
+        self.end("reset-watches", WatchEnd::Reset);
     }
 
     /// Sends nothing more into the watches of a resource, open ones and new ones; their connections stay open.
     /// A watch that falls too far behind meanwhile is closed when it is thawed.
+    #[track_caller]
     pub fn freeze(&self, resource: &str) {
         self.of(resource).freeze_watches(true);
     }
 
     /// Lets the frozen watches of a resource go on.
+    #[track_caller]
     pub fn thaw(&self, resource: &str) {
         self.of(resource).freeze_watches(false);
     }
@@ -171,19 +183,21 @@ impl Faults {
     }
 
     /// Refuses a verb (`list`, `watch`, ...) on a resource with 403, until `allow`.
+    ///
+    /// # Panics
+    /// If there is no such verb or resource.
+    #[track_caller]
     pub fn deny(&self, verb: &str, resource: &str) {
-        let denied = (verb.to_owned(), ResourceId::parse(resource));
-        self.set(|faults| {
-            faults.denied.insert(denied);
-        });
+        self.forbid(verb, resource, true).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Lifts what `deny` refuses.
+    ///
+    /// # Panics
+    /// If there is no such verb or resource.
+    #[track_caller]
     pub fn allow(&self, verb: &str, resource: &str) {
-        let denied = (verb.to_owned(), ResourceId::parse(resource));
-        self.set(|faults| {
-            faults.denied.remove(&denied);
-        });
+        self.forbid(verb, resource, false).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Keeps the last byte of every list answered from now on back, until `release_list_tails`.
@@ -217,9 +231,9 @@ impl Faults {
     }
 
     /// Sends these bytes as they are into all open watches of a resource.
+    #[track_caller]
     pub fn send_raw(&self, resource: &str, bytes: impl Into<Bytes>) {
-        let (resource, bytes) = (ResourceId::parse(resource), bytes.into());
-        self.world.with(|inner| inner.cluster.send_raw(&resource, &bytes));
+        self.of(resource).send(bytes.into());
     }
 
     /// Sends every refusal of a request as a line of text in place of a `Status`.
@@ -242,9 +256,27 @@ impl Faults {
     }
 
     fn fail(&self, failure: Failure) {
-        let place = self.place.clone();
-        self.set(|faults| {
-            faults.failures.insert(place, failure);
+        self.set(|faults| faults.fail(self.place.clone(), failure));
+    }
+
+    /// Ends the open watches of this place, and counts them.
+    fn end(&self, fault: &str, end: WatchEnd) {
+        self.world.with(|inner| {
+            let open = inner.cluster.watch_count(self.place.as_ref());
+            inner.cluster.end_watches(self.place.as_ref(), end);
+            inner.faults.note(fault, self.place.clone(), open);
+        });
+    }
+
+    /// Sends bytes into the open watches of this place, and counts them.
+    fn send(&self, bytes: Bytes) {
+        self.world.with(|inner| {
+            let open = inner.cluster.watch_count(self.place.as_ref());
+            if let Some(resource) = &self.place {
+                let storage = inner.cluster.registry.storage_of(resource);
+                inner.cluster.send_raw(&storage, &bytes);
+            }
+            inner.faults.note("send-raw", self.place.clone(), open);
         });
     }
 

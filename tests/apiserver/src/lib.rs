@@ -49,7 +49,8 @@
 //! reconcile(server.addr())?;
 //! assert_eq!(server.get("configmaps", "default", "b")?["metadata"]["labels"]["seen"], "true");
 //!
-//! // What did it ask?
+//! // The outage was met, and what else did it ask?
+//! assert_eq!(server.faults().struck(), 1);
 //! assert_eq!(server.requests().iter().filter(|request| request.verb == "list").count(), 3);
 //! # Ok(())
 //! # }
@@ -101,7 +102,7 @@ pub use chaos::Chaos;
 pub use clock::Clock;
 pub use cluster::status::ApiError;
 pub use fault::Fault;
-pub use faults::{ErrorBody, FaultError, Faults};
+pub use faults::{ErrorBody, FaultError, Faults, Strikes};
 pub use kubeconfig::Credential;
 pub use persistence::PersistenceError;
 pub use requests::Request;

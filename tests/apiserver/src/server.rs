@@ -25,7 +25,7 @@ use crate::cluster::patch::PatchKind;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster, Frozen};
 use crate::door::Door;
-use crate::faults::Faults;
+use crate::faults::{FaultError, Faults};
 use crate::kubeconfig::Credential;
 use crate::persistence::PersistenceError;
 use crate::requests::Request;
@@ -132,7 +132,11 @@ impl ApiServer {
     }
 
     /// A seeded source of faults for these resources: see `Chaos`.
+    ///
+    /// # Panics
+    /// If the server has none of one of these names; `Faults::expect_resource` announces what a definition adds later.
     #[must_use]
+    #[track_caller]
     pub fn chaos(&self, seed: u64, resources: &[&str]) -> Chaos {
         Chaos::new(self.faults(), seed, resources)
     }
@@ -161,10 +165,18 @@ impl ApiServer {
     }
 
     /// How many watches are open on a resource (`pods`, `deployments.apps`).
+    ///
+    /// # Panics
+    /// If the server has no such resource, and never had one.
     #[must_use]
+    #[track_caller]
     pub fn watches(&self, resource: &str) -> usize {
-        let resource = ResourceId::parse(resource);
-        self.world.with(|inner| inner.cluster.watch_count(Some(&resource)))
+        let counted = self.world.with(|inner| {
+            let gone = || Some(ResourceId::parse(resource)).filter(|id| inner.cluster.knows(id));
+            let resource = inner.resource(resource).or_else(|error| gone().ok_or(error))?;
+            Ok::<_, FaultError>(inner.cluster.watch_count(Some(&resource)))
+        });
+        counted.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Creates an object; `apiVersion` and `kind` say what it is, a missing namespace means `default`.
@@ -345,8 +357,9 @@ impl Drop for ApiServer {
 }
 
 pub(crate) fn served(cluster: &Cluster, resource: &str) -> Result<Arc<Kind>, ApiError> {
-    let found = cluster.registry.preferred(&ResourceId::parse(resource));
-    found.cloned().ok_or_else(ApiError::no_such_resource)
+    let registry = &cluster.registry;
+    let found = registry.named(resource).and_then(|named| registry.preferred(named));
+    found.cloned().ok_or_else(|| ApiError::no_resource(resource, registry.nearest(resource)))
 }
 
 pub(crate) fn namespace_for<'a>(kind: &Kind, given: &'a str) -> &'a str {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::kind::ResourceId;
 use crate::fault::Fault;
-use crate::faults::Faults;
+use crate::faults::{FaultError, Faults};
 
 const BODY_LIMIT: usize = 1024 * 1024;
 const HELP: &str = "\
@@ -21,6 +21,8 @@ GET    /status      version, objects and watches by resource, clock, standing fa
 GET    /faults      the standing faults
 POST   /faults      a fault: {\"fault\": \"freeze-watches\", \"resource\": \"pods\"}; \"seconds\" takes it back after that time
 DELETE /faults      put all switches back
+GET    /strikes     how often each fault that was set has acted
+DELETE /strikes     forget the counts
 GET    /requests    the requests seen, oldest first
 DELETE /requests    forget them
 GET    /kubeconfig  a kubeconfig for the API
@@ -66,6 +68,11 @@ pub(super) async fn handle(
                 _ => refused(StatusCode::CONFLICT, "cannot listen again"),
             }
         }
+        ("GET", "/strikes") => HttpResponse::Ok().json(faults.strikes()),
+        ("DELETE", "/strikes") => {
+            faults.clear_strikes();
+            HttpResponse::Ok().json(json!([]))
+        }
         ("GET", "/requests") => HttpResponse::Ok().json(requests(&faults)),
         ("DELETE", "/requests") => {
             faults.world.with(|inner| inner.log.clear());
@@ -108,6 +115,9 @@ async fn fault(faults: Faults, body: &[u8]) -> HttpResponse {
     }
     match web::block(move || faults.apply(&fault).map(|()| faults)).await {
         Ok(Ok(faults)) => standing(&faults),
+        Ok(Err(error @ (FaultError::UnknownResource { .. } | FaultError::UnknownVerb(_)))) => {
+            refused(StatusCode::BAD_REQUEST, &error.to_string())
+        }
         Ok(Err(error)) => refused(StatusCode::CONFLICT, &error.to_string()),
         Err(error) => refused(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }

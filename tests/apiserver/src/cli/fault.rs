@@ -31,6 +31,8 @@ pub(crate) struct Arguments {
 enum What {
     /// The standing faults
     List,
+    /// How often each fault that was set has acted
+    Strikes,
     #[command(flatten)]
     Fault(Fault),
 }
@@ -38,13 +40,18 @@ enum What {
 impl Arguments {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let answer = match self.what {
-            What::List => ask(self.admin_port, "GET", "")?,
+            What::List => ask(self.admin_port, "GET /faults", "")?,
+            What::Strikes => {
+                let told = ask(self.admin_port, "GET /strikes", "")?;
+                told.as_array().into_iter().flatten().for_each(|fault| println!("{fault}"));
+                return Ok(());
+            }
             What::Fault(fault) => {
                 let mut body = serde_json::to_value(fault)?;
                 if let (Some(seconds), Some(members)) = (self.seconds, body.as_object_mut()) {
                     members.insert("seconds".to_owned(), seconds.into());
                 }
-                ask(self.admin_port, "POST", &body.to_string())?
+                ask(self.admin_port, "POST /faults", &body.to_string())?
             }
         };
         if let Some(why) = answer["error"].as_str() {
@@ -61,13 +68,13 @@ impl Arguments {
     }
 }
 
-fn ask(port: u16, method: &str, body: &str) -> Result<Value, Failure> {
+fn ask(port: u16, line: &str, body: &str) -> Result<Value, Failure> {
     let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
         format!("no admin port answers on 127.0.0.1:{port} ({error}); start the server with --admin-port")
     })?;
     socket.set_read_timeout(Some(PATIENCE))?;
     let request = format!(
-        "{method} /faults HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -238,6 +238,9 @@ impl Serve {
                 println!("admin: http://{addr}");
             }
             if let Some(seed) = self.chaos {
+                for resource in &self.chaos_resource {
+                    server.faults().try_of(resource)?;
+                }
                 let resources: Vec<&str> = self.chaos_resource.iter().map(String::as_str).collect();
                 let period = Duration::from_millis(self.chaos_period.max(1));
                 actix_web::rt::spawn(break_things(server.chaos(seed, &resources), period));

@@ -40,9 +40,45 @@ impl Registry {
         versions.min_by_key(|kind| priority(&kind.version))
     }
 
+    /// The resource that kubectl would take this name for: a plural, a singular, a short name or a kind, alone or with
+    /// its group behind a dot (`deployments`, `deploy`, `Deployment.apps`). Without a group the first one told wins.
+    pub(crate) fn named(&self, name: &str) -> Option<&ResourceId> {
+        let wanted = ResourceId::parse(&name.to_ascii_lowercase());
+        let of_group = |kind: &&Arc<Kind>| wanted.group.is_empty() || kind.resource.group == wanted.group;
+        let forms: [fn(&Kind, &str) -> bool; 3] = [
+            |kind, name| *kind.resource.plural == *name,
+            |kind, name| kind.singular == name || kind.kind.eq_ignore_ascii_case(name),
+            |kind, name| kind.short_names.iter().any(|short| short == name),
+        ];
+        let found = forms.into_iter().find_map(|is_form| {
+            self.kinds.iter().filter(of_group).find(|kind| is_form(kind, &wanted.plural))
+        });
+        found.map(|kind| &kind.resource)
+    }
+
+    /// The resource whose name is written most alike, if one is near.
+    pub(crate) fn nearest(&self, name: &str) -> Option<&ResourceId> {
+        let name = name.to_ascii_lowercase();
+        let alone = name.split('.').next().unwrap_or_default();
+        let likeness = |kind: &Kind| {
+            let plural = &*kind.resource.plural;
+            let names = [(plural, alone), (&*kind.singular, alone), (&*kind.resource.to_string(), &*name)]
+                .map(|(known, given)| strsim::jaro_winkler(known, given));
+            names.into_iter().fold(0.0, f64::max)
+        };
+        let near = self.kinds.iter().map(|kind| (likeness(kind), &kind.resource));
+        let near = near.filter(|(likeness, _)| *likeness > 0.85);
+        near.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, resource)| resource)
+    }
+
     /// All versions of what lies in this storage.
     pub(crate) fn stored_in(&self, storage: &ResourceId) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.iter().filter(move |kind| kind.storage == *storage)
+    }
+
+    /// Where the objects of a resource lie.
+    pub(crate) fn storage_of(&self, resource: &ResourceId) -> ResourceId {
+        self.preferred(resource).map_or_else(|| resource.clone(), |kind| kind.storage.clone())
     }
 
     /// The version a resource is stored in: the first one registered.
@@ -117,12 +153,31 @@ pub(crate) fn priority(version: &str) -> (u8, Reverse<u32>, Reverse<u32>, String
 
 #[cfg(test)]
 mod tests {
-    use super::priority;
+    use super::{Registry, priority};
 
     #[test]
     fn api_35_stable_comes_before_beta_before_alpha() {
         let mut versions = ["foo", "v1alpha1", "v1", "v2beta1", "v10", "v1beta2", "v1beta1", "v2"];
         versions.sort_by_key(|version| priority(version));
         assert_eq!(versions, ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1beta1", "v1alpha1", "foo"]);
+    }
+
+    #[test]
+    fn a_resource_is_named_as_for_kubectl() {
+        let registry = Registry::builtin();
+        let named = |name: &str| registry.named(name).map(ToString::to_string).unwrap_or_default();
+        let all = ["deployments", "deployment", "deploy", "Deployment", "deployments.apps", "deploy.apps"];
+        assert_eq!(all.map(named), ["deployments.apps"; 6]);
+        assert_eq!(["po", "pods", "cm", "events"].map(named), ["pods", "pods", "configmaps", "events"]);
+        assert_eq!(named("events.events.k8s.io"), "events.events.k8s.io");
+        assert_eq!(["", "nonsense", "pods.apps", "deployments.extensions"].map(named), [""; 4]);
+    }
+
+    #[test]
+    fn the_nearest_resource_is_told_of_a_name_that_is_none() {
+        let registry = Registry::builtin();
+        let nearest = |name: &str| registry.nearest(name).map(ToString::to_string).unwrap_or_default();
+        assert_eq!(["deploymnets", "deployments.extensions"].map(nearest), ["deployments.apps"; 2]);
+        assert_eq!(["pod.core", "config-maps", "nonsense"].map(nearest), ["pods", "configmaps", ""]);
     }
 }

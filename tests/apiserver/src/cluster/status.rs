@@ -10,6 +10,7 @@ use std::error::Error as _;
 
 use serde_json::{Map, Value, json};
 
+use super::kind::ResourceId;
 use crate::persistence::PersistenceError;
 
 /// A refusal of the API server, as a client would read it from a `Status` object.
@@ -229,6 +230,13 @@ impl ApiError {
     /// An unknown version, resource or subresource of a built-in group.
     pub(crate) fn no_such_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource").details(json!({}))
+    }
+
+    /// A name that is no resource, given to the handle; with the name that is written most alike.
+    pub(crate) fn no_resource(name: &str, nearest: Option<&ResourceId>) -> Self {
+        let hint = nearest.map(|nearest| format!(" (did you mean {nearest}?)")).unwrap_or_default();
+        let text = format!("the server could not find the requested resource: it has no {name:?}{hint}");
+        Self::new(404, "NotFound", text).details(json!({}))
     }
 
     /// A path that nothing serves: the text a Go server gives, not a `Status`.

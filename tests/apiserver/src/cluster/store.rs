@@ -157,6 +157,11 @@ impl Cluster {
         self.tables.iter().map(counts).collect()
     }
 
+    /// Whether there is, or was, anything of this resource.
+    pub(crate) fn knows(&self, resource: &ResourceId) -> bool {
+        self.tables.contains_key(resource)
+    }
+
     /// The version of the last write.
     pub(crate) fn revision(&self) -> u64 {
         self.revision

@@ -24,38 +24,54 @@ pub enum FaultError {
     /// There is no kept state to put back.
     #[error("no backup is kept")]
     NoBackup,
+    /// The server has no resource of this name: the fault would never strike.
+    #[error(
+        "the server has no resource {name:?}{}; one that a definition adds later is announced by expect-resource",
+        .nearest.as_ref().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
+    )]
+    UnknownResource {
+        /// The name as it was given.
+        name: String,
+        /// A name that is written alike.
+        nearest: Option<String>,
+    },
+    /// No request has this verb.
+    #[error(
+        "no request has the verb {0:?}: it is list, watch, get, create, update, patch, delete or deletecollection"
+    )]
+    UnknownVerb(String),
 }
 
 impl Faults {
     /// Applies a fault. Blocks as the method it stands for.
     ///
     /// # Errors
-    /// Those of the method it stands for.
+    /// Those of the method it stands for, and where that would panic: `UnknownResource`, `UnknownVerb`.
     pub fn apply(&self, fault: &Fault) -> Result<(), FaultError> {
         match fault {
             Fault::Clear {} => self.clear(),
-            Fault::Compact { resource } => self.at(resource).compact(),
-            Fault::KeepRevisions { revisions, resource } => self.at(resource).keep_revisions(*revisions),
+            Fault::Compact { resource } => self.at(resource)?.compact(),
+            Fault::KeepRevisions { revisions, resource } => self.at(resource)?.keep_revisions(*revisions),
             Fault::ExpireContinueTokens {} => self.expire_continue_tokens(),
-            Fault::GoneNext { requests, resource } => self.at(resource).gone_next(*requests),
-            Fault::FailNext { requests, code, resource } => self.at(resource).fail_next(*requests, *code),
+            Fault::GoneNext { requests, resource } => self.at(resource)?.gone_next(*requests),
+            Fault::FailNext { requests, code, resource } => self.at(resource)?.fail_next(*requests, *code),
             Fault::TooManyRequestsNext { requests, retry_after, text, resource } => {
                 let body = if *text { ErrorBody::Text } else { ErrorBody::Status };
-                self.at(resource).too_many_requests_next(*requests, *retry_after, body);
+                self.at(resource)?.too_many_requests_next(*requests, *retry_after, body);
             }
-            Fault::EndWatches { resource } => self.at(resource).end_watches(),
-            Fault::ResetWatches { resource } => self.at(resource).reset_watches(),
+            Fault::EndWatches { resource } => self.at(resource)?.end_watches(),
+            Fault::ResetWatches { resource } => self.at(resource)?.reset_watches(),
             Fault::SlowLists { bytes_per_second, resource } => {
-                self.at(resource).slow_lists(some(*bytes_per_second));
+                self.at(resource)?.slow_lists(some(*bytes_per_second));
             }
-            Fault::LimitLists { bytes, resource } => self.at(resource).limit_lists(some(*bytes)),
-            Fault::PadLists { bytes, resource } => self.at(resource).pad_lists(some(*bytes)),
+            Fault::LimitLists { bytes, resource } => self.at(resource)?.limit_lists(some(*bytes)),
+            Fault::PadLists { bytes, resource } => self.at(resource)?.pad_lists(some(*bytes)),
             Fault::DelayRequests { milliseconds, resource } => {
-                self.at(resource).delay_requests(some(*milliseconds).map(Duration::from_millis));
+                self.at(resource)?.delay_requests(some(*milliseconds).map(Duration::from_millis));
             }
-            Fault::SendRaw { resource, text } => self.send_raw(resource, text.clone()),
-            Fault::Deny { verb, resource, off: false } => self.deny(verb, resource),
-            Fault::Deny { verb, resource, off: true } => self.allow(verb, resource),
+            Fault::SendRaw { resource, text } => self.try_of(resource)?.send(text.clone().into()),
+            Fault::ExpectResource { resource } => return self.expect_resource(resource),
+            Fault::Deny { verb, resource, off } => return self.forbid(verb, resource, !off),
             other => return self.apply_to_server(other),
         }
         Ok(())
@@ -84,7 +100,7 @@ impl Faults {
             }
             switch => {
                 if let Some((switch, resource, off)) = switch_of(switch) {
-                    self.at(&resource).turn(switch, !off);
+                    self.at(&resource)?.turn(switch, !off);
                 }
             }
         }
@@ -101,8 +117,8 @@ impl Faults {
         active
     }
 
-    fn at(&self, resource: &Option<String>) -> Self {
-        resource.as_ref().map_or_else(|| self.clone(), |resource| self.of(resource))
+    fn at(&self, resource: &Option<String>) -> Result<Self, FaultError> {
+        resource.as_ref().map_or_else(|| Ok(self.clone()), |resource| self.try_of(resource))
     }
 }
 
@@ -207,5 +223,8 @@ fn active(faults: &FaultState) -> Vec<Fault> {
     });
     let withdrawn =
         faults.withdrawn.keys().map(|name| Fault::WithdrawDefinition { name: name.clone(), off: false });
-    switches.chain(dials).chain(denied).chain(failures).chain(withdrawn).collect()
+    let expected = faults.expected.iter();
+    let expected = expected.map(|resource| Fault::ExpectResource { resource: resource.to_string() });
+    // The announcements come first, so that the others can be applied to another server.
+    expected.chain(switches).chain(dials).chain(denied).chain(failures).chain(withdrawn).collect()
 }

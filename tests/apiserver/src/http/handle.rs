@@ -121,7 +121,12 @@ pub(crate) async fn handle(
     };
     let code = answer.status().as_u16();
     let counted = if code == 404 { counted.unknown() } else { counted };
-    world.with(|inner| inner.metrics.request(counted, code));
+    world.with(|inner| {
+        inner.metrics.request(counted, code);
+        if plain && code >= 400 {
+            inner.faults.note(Switch::PlainTextErrors.name(), None, 1);
+        }
+    });
     if takes_gzip(&request) { compress::large(answer) } else { answer }
 }
 
@@ -134,11 +139,15 @@ async fn arrive(world: &World, heard: &Heard) -> bool {
     let (plain, frozen, latency) = world.with(|inner| {
         inner.log.push(heard.logged());
         let holds = |switch| inner.faults.holds_everywhere(switch);
-        (
-            holds(Switch::PlainTextErrors),
-            holds(Switch::FreezeServer),
-            inner.faults.size(Dial::Latency, &about),
-        )
+        let (plain, frozen) = (holds(Switch::PlainTextErrors), holds(Switch::FreezeServer));
+        let latency = inner.faults.size(Dial::Latency, &about);
+        if frozen {
+            inner.faults.struck(Switch::FreezeServer, &about, 1);
+        }
+        if latency.is_some() {
+            inner.faults.struck_by(Dial::Latency, &about);
+        }
+        (plain, frozen, latency)
     });
     if frozen {
         world.until(|faults| !faults.holds_everywhere(Switch::FreezeServer)).await;

@@ -190,13 +190,23 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
     let size = |inner: &Inner, dial| inner.faults.size(dial, &list.resource);
     let (rate, held, most, padding) = world.with(|inner| {
         let held = inner.faults.holds(Switch::HoldListTails, &list.resource);
-        (size(inner, Dial::ListRate), held, size(inner, Dial::ListLimit), size(inner, Dial::ListPadding))
+        let (rate, padding) = (size(inner, Dial::ListRate), size(inner, Dial::ListPadding));
+        if held {
+            inner.faults.struck(Switch::HoldListTails, &list.resource, 1);
+        }
+        for (dial, _) in
+            [(Dial::ListRate, rate), (Dial::ListPadding, padding)].iter().filter(|dial| dial.1.is_some())
+        {
+            inner.faults.struck_by(*dial, &list.resource);
+        }
+        (rate, held, size(inner, Dial::ListLimit), padding)
     });
     if let Some(bytes) = padding {
         list.pad(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
     let len = list.len();
     if let Some(most) = most.filter(|most| len as u64 > *most) {
+        world.with(|inner| inner.faults.struck_by(Dial::ListLimit, &list.resource));
         let message = format!(
             "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({len} vs. {most})"
         );

@@ -47,6 +47,8 @@ pub(crate) struct WatchStream {
     deadline: Duration,
     next_bookmark: Duration,
     half_sent: bool,
+    /// Whether a switch keeps the stream silent since the last visit.
+    frozen: bool,
     over: bool,
 }
 
@@ -65,9 +67,10 @@ enum Look {
         withhold_end: bool,
     },
     Owed(Vec<Delivery>),
-    /// Nothing is owed; a bookmark may tell this version.
+    /// Nothing is owed; a bookmark may tell this version, if no switch drops it.
     Idle {
         bookmark: Option<u64>,
+        dropped: bool,
     },
     Ended(WatchEnd),
 }
@@ -99,6 +102,7 @@ impl WatchStream {
             deadline,
             next_bookmark: deadline,
             half_sent: false,
+            frozen: false,
             over: false,
         };
         stream.plan_bookmark();
@@ -154,34 +158,46 @@ impl WatchStream {
             }
             Look::Ended(WatchEnd::Clean) => Step::End,
             Look::Ended(WatchEnd::Reset) => self.half_line(),
-            Look::Idle { bookmark } => self.idle(bookmark),
+            Look::Idle { bookmark, dropped } => self.idle(bookmark, dropped),
         }
     }
 
     /// One visit to the core: what is to be done now?
-    fn look(&self, inner: &mut Inner) -> Look {
-        let holds = |switch| inner.faults.holds(switch, &self.kind.resource);
-        if holds(Switch::FreezeServer) || holds(Switch::FreezeWatches) {
+    fn look(&mut self, inner: &mut Inner) -> Look {
+        let resource = &self.kind.resource;
+        let holds = |switch: &Switch| inner.faults.holds(*switch, resource);
+        if let Some(switch) = [Switch::FreezeServer, Switch::FreezeWatches].into_iter().find(holds) {
+            if !std::mem::replace(&mut self.frozen, true) {
+                inner.faults.struck(switch, resource, 1);
+            }
             return Look::Frozen;
         }
-        if holds(Switch::ShortWatches) {
+        self.frozen = false;
+        if holds(&Switch::ShortWatches) {
+            inner.faults.struck(Switch::ShortWatches, resource, 1);
             return Look::Ended(WatchEnd::Clean);
         }
         if self.initial.is_some() || self.marker.is_some() {
-            return Look::Beginning { withhold_end: holds(Switch::WithholdEndBookmark) };
+            return Look::Beginning { withhold_end: holds(&Switch::WithholdEndBookmark) };
         }
-        let (twice, pairs) = (holds(Switch::DuplicateEvents), holds(Switch::ReorderEvents));
-        let bookmarks = self.bookmarks && !holds(Switch::DropBookmarks);
+        let (twice, pairs) = (holds(&Switch::DuplicateEvents), holds(&Switch::ReorderEvents));
+        let dropped = holds(&Switch::DropBookmarks);
         if pairs && inner.cluster.is_owed_one(self.watch) {
-            return Look::Idle { bookmark: None };
+            return Look::Idle { bookmark: None, dropped };
         }
         match inner.cluster.drain(self.watch, BATCH) {
             Drained::Some(deliveries) => {
                 inner.metrics.events(&self.kind.resource, &self.kind.version, deliveries.len());
+                let switched = [(Switch::DuplicateEvents, twice), (Switch::ReorderEvents, pairs)];
+                for (switch, _) in switched.into_iter().filter(|(_, on)| *on) {
+                    inner.faults.struck(switch, resource, deliveries.len());
+                }
                 Look::Owed(disturbed(deliveries, twice, pairs))
             }
             Drained::Ended(end) => Look::Ended(end),
-            Drained::Nothing(revision) => Look::Idle { bookmark: revision.filter(|_| bookmarks) },
+            Drained::Nothing(revision) => {
+                Look::Idle { bookmark: revision.filter(|_| self.bookmarks), dropped }
+            }
         }
     }
 
@@ -197,14 +213,20 @@ impl WatchStream {
             }
             Some(_) => {
                 self.bookmarks = false;
+                self.count(Switch::WithholdEndBookmark);
                 self.step()
             }
             None => self.step(),
         }
     }
 
+    /// Counts what a switch did to this watch.
+    fn count(&self, switch: Switch) {
+        self.world.with(|inner| inner.faults.struck(switch, &self.kind.resource, 1));
+    }
+
     /// Nothing is owed: the deadline, a bookmark, or patience.
-    fn idle(&mut self, bookmark: Option<u64>) -> Step {
+    fn idle(&mut self, bookmark: Option<u64>, dropped: bool) -> Step {
         let now = self.world.clock.elapsed();
         if now >= self.deadline {
             return Step::End;
@@ -214,6 +236,10 @@ impl WatchStream {
             self.plan_bookmark();
         }
         match bookmark.filter(|_| due) {
+            Some(_) if dropped => {
+                self.count(Switch::DropBookmarks);
+                Step::Wait(Some(self.next_bookmark.min(self.deadline)))
+            }
             Some(revision) => {
                 let told = next_line(&mut self.told, self.world.now());
                 Step::Send(told.bookmark(&self.kind, revision, false))

@@ -79,8 +79,24 @@ fn what_is_no_fault_is_refused_with_its_reason() {
     assert!(code == 400 && answer["error"].as_str().unwrap().contains("unknown variant"), "{answer}");
     assert_eq!(post(addr, "/faults", &json!({"fault": "compact", "ressource": "pods"})).0, 400);
     assert_eq!(post(addr, "/faults", &json!({"fault": "restore-backup"})).0, 409);
+    let (code, answer) = post(addr, "/faults", &json!({"fault": "freeze-watches", "resource": "pots"}));
+    assert!(code == 400 && answer["error"].as_str().unwrap().contains("did you mean pods?"), "{answer}");
+    let (code, answer) = post(addr, "/faults", &json!({"fault": "deny", "verb": "lsit", "resource": "pods"}));
+    assert!(code == 400 && answer["error"].as_str().unwrap().contains("the verb \"lsit\""), "{answer}");
     assert_eq!(ask(addr, "POST /faults", "text/plain", r#"{"fault":"clear"}"#).0, 415);
     assert_eq!(ask(addr, "GET /nope", "", "").0, 404);
+}
+
+#[test]
+fn the_admin_port_tells_how_often_a_fault_has_struck() {
+    let (server, addr) = administered();
+    post(addr, "/faults", &json!({"fault": "fail-next", "requests": 2, "code": 503, "resource": "cm"}));
+    let told = |count: u64| json!([{"fault": "fail-next", "resource": "configmaps", "count": count}]);
+    assert_eq!(read(addr, "/strikes"), told(0));
+    assert_eq!(get(&server, MAPS).code, 503);
+    assert_eq!(read(addr, "/strikes"), told(1));
+    ask(addr, "DELETE /strikes", "", "");
+    assert_eq!(read(addr, "/strikes"), json!([]));
 }
 
 #[test]

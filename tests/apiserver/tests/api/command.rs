@@ -235,6 +235,9 @@ fn the_command_breaks_a_running_server_from_another_shell() {
         2
     );
     assert_eq!(running.told(&["clear"]), "no standing faults\n");
+    assert!(running.told(&["strikes"]).contains(r#""fault":"freeze-watches""#));
+    let typo = running.fault(&["freeze-watches", "pots"]);
+    assert!(String::from_utf8_lossy(&typo.stderr).contains("did you mean pods?"), "{typo:?}");
     assert!(!running.fault(&["restore-backup"]).status.success());
     assert!(running.ended_by("-TERM"), "SIGTERM is a clean end");
 }

@@ -17,6 +17,7 @@ mod faults;
 mod garbage;
 mod handle;
 mod languages;
+mod names;
 mod numbers;
 mod openapi;
 mod outages;

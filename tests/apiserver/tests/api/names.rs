@@ -1,0 +1,189 @@
+//! Names of resources, as a test gives them to fault switches and to the handle.
+//!
+//! They answer: can a fault be set for something that is not there, or never strike, and so let a test pass that proves
+//! nothing?
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use informer_apiserver::{ApiServer, Fault, Faults};
+use serde_json::{Value, json};
+
+use crate::client::{config_map, get, open, server, watch};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+
+/// What a call panics with; empty if it does not.
+fn panic_of(call: impl FnOnce()) -> String {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else { return String::new() };
+    panic.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_fault_strikes_a_resource_by_every_name_that_kubectl_takes() {
+    let server = server();
+    for name in ["deployments.apps", "deployments", "deployment", "deploy", "Deployment"] {
+        server.faults().of(name).fail_next(1, 503);
+        assert_eq!(get(&server, DEPLOYMENTS).code, 503, "{name}");
+    }
+    assert_eq!(get(&server, DEPLOYMENTS).code, 200);
+}
+
+#[test]
+fn a_fault_of_no_resource_is_refused_and_says_which_name_is_near() {
+    let server = server();
+    let faults = server.faults();
+    let told = [
+        panic_of(|| faults.of("deploymnets").fail_next(1, 503)),
+        panic_of(|| faults.freeze("deploymnets")),
+        panic_of(|| faults.deny("list", "deploymnets")),
+        panic_of(|| faults.send_raw("deploymnets", "x")),
+        panic_of(|| assert_eq!(server.watches("deploymnets"), 0)),
+        panic_of(|| drop(server.chaos(1, &["deploymnets"]))),
+        faults
+            .apply(&Fault::EndWatches { resource: Some("deploymnets".to_owned()) })
+            .unwrap_err()
+            .to_string(),
+    ];
+    assert!(told.iter().all(|why| why.contains("did you mean deployments.apps?")), "{told:?}");
+    let nothing_near = panic_of(|| faults.of("nonsense").compact());
+    assert!(nothing_near.contains("no resource \"nonsense\";"), "{nothing_near}");
+    assert_eq!(faults.active(), []);
+}
+
+#[test]
+fn the_handle_finds_an_object_by_every_name_that_kubectl_takes() {
+    let server = ApiServer::builder().validation(false).start_blocking().unwrap();
+    server.create(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}})).unwrap();
+    for name in ["deployments.apps", "deployments", "deploy"] {
+        assert_eq!(server.get(name, "default", "a").unwrap()["metadata"]["name"], "a", "{name}");
+    }
+    let refused = server.get("deploymnets", "default", "a").unwrap_err();
+    assert_eq!(refused.code(), 404);
+    assert!(refused.message().ends_with("(did you mean deployments.apps?)"), "{}", refused.message());
+}
+
+fn widgets() -> Value {
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "versions": [version],
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"]}}})
+}
+
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+#[test]
+fn a_fault_can_be_set_for_a_kind_that_a_definition_adds_later() {
+    let server = server();
+    let faults = server.faults();
+    assert!(panic_of(|| drop(faults.of("widgets.example.com"))).contains("announced by expect-resource"));
+    for wrong in ["widgets", "widgets.", ".example.com", "widgets.example"] {
+        faults.expect_resource(wrong).unwrap_err();
+    }
+    faults.expect_resource("widgets.example.com").unwrap();
+    faults.of("widgets.example.com").fail_next(1, 503);
+    faults.deny("watch", "widgets.example.com");
+    let told = faults.active();
+    assert_eq!(told[0], Fault::ExpectResource { resource: "widgets.example.com".to_owned() });
+    let another = crate::client::server();
+    told.iter().for_each(|fault| another.faults().apply(fault).unwrap());
+    assert_eq!(another.faults().active(), told);
+
+    server.create(widgets()).unwrap();
+    assert_eq!([get(&server, WIDGETS).code, get(&server, WIDGETS).code], [503, 200]);
+    assert_eq!(faults.of("wd").struck(), 1);
+}
+
+#[test]
+fn a_fault_of_a_kind_whose_definition_has_gone_can_be_taken_back() {
+    let server = server();
+    server.create(widgets()).unwrap();
+    let fault = Fault::FreezeWatches { resource: Some("widgets.example.com".to_owned()), off: false };
+    server.faults().apply(&fault).unwrap();
+    server.delete("customresourcedefinitions", "", "widgets.example.com").unwrap();
+    server.faults().apply(&fault.undone().unwrap()).unwrap();
+    assert_eq!(server.faults().active(), []);
+    assert_eq!(server.watches("widgets.example.com"), 0);
+}
+
+/// What has acted at the resource, and how often.
+fn counts(faults: &Faults) -> Vec<(String, u64)> {
+    faults.strikes().into_iter().map(|strikes| (strikes.fault, strikes.count)).collect()
+}
+
+#[test]
+fn a_fault_that_was_set_and_never_struck_is_told_with_count_zero() {
+    let server = server();
+    let maps = server.faults().of("configmaps");
+    maps.fail_next(5, 503);
+    maps.drop_bookmarks(true);
+    server.faults().deny("list", "cm");
+    server.faults().of("pods").fail_next(1, 500);
+    let zero = |name: &str| (name.to_owned(), 0);
+    assert_eq!(counts(&maps), [zero("deny list"), zero("drop-bookmarks"), zero("fail-next")]);
+    assert_eq!((maps.struck(), counts(&server.faults()).len()), (0, 4));
+
+    assert_eq!([get(&server, MAPS).code, get(&server, &format!("{MAPS}/a")).code], [403, 503]);
+    server.faults().clear();
+    assert_eq!(get(&server, MAPS).code, 200);
+    let once = |name: &str| (name.to_owned(), 1);
+    assert_eq!(counts(&maps), [once("deny list"), zero("drop-bookmarks"), once("fail-next")]);
+    assert_eq!(server.faults().of("pods").struck(), 0);
+    server.faults().clear_strikes();
+    assert_eq!(counts(&server.faults()), []);
+}
+
+#[test]
+fn each_fault_counts_what_it_did() {
+    let server = server();
+    server.create(config_map("a", "x")).unwrap();
+    let maps = server.faults().of("configmaps");
+    let list = || assert_eq!(get(&server, MAPS).code, 200);
+    maps.slow_lists(Some(1 << 30));
+    maps.pad_lists(Some(5));
+    maps.delay_requests(Some(Duration::from_millis(1)));
+    list();
+    maps.limit_lists(Some(1));
+    assert_eq!(get(&server, MAPS).code, 500);
+    server.faults().plain_text_errors(true);
+    get(&server, &format!("{MAPS}/none"));
+    server.faults().clear();
+
+    maps.refuse_watch_list(true);
+    let begin = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    assert_eq!(open(&server, "GET", &format!("{MAPS}?{begin}"), &[], "").head.code, 422);
+    let mut stream = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={}", server.revision()));
+    maps.duplicate_events(true);
+    server.create(config_map("b", "x")).unwrap();
+    assert_eq!(stream.told(), stream.told());
+    server.faults().clear();
+    maps.freeze_watches(true);
+    while maps.strikes().iter().all(|strikes| strikes.fault != "freeze-watches" || strikes.count == 0) {
+        std::thread::yield_now();
+    }
+    maps.freeze_watches(false);
+    maps.end_watches();
+    assert_eq!(stream.event().unwrap(), None);
+    maps.reset_watches();
+
+    let count =
+        |name: &str| counts(&server.faults()).into_iter().filter(|(fault, _)| fault == name).collect();
+    let told: Vec<Vec<(String, u64)>> = [
+        "slow-lists",
+        "pad-lists",
+        "delay-requests",
+        "limit-lists",
+        "plain-text-errors",
+        "refuse-watch-list",
+        "duplicate-events",
+        "freeze-watches",
+        "end-watches",
+        "reset-watches",
+    ]
+    .map(count)
+    .to_vec();
+    let told: Vec<u64> = told.into_iter().flatten().map(|(_, count)| count).collect();
+    assert_eq!(told, [2, 2, 3, 1, 1, 1, 1, 1, 1, 0]);
+}
