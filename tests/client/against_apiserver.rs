@@ -241,5 +241,5 @@ async fn ref_48_a_relist_decodes_what_changed_and_keeps_every_other_object() {
             "the text of {key} is held twice"
         );
     }
-    assert!(maps.shutdown(Duration::from_secs(10)).await.is_clean());
+    assert!(maps.shutdown(Duration::from_secs(30)).await.is_clean());
 }

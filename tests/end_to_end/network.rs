@@ -140,7 +140,7 @@ pub(crate) async fn wl_14_a_watch_list_that_stops_in_its_middle(stage: Stage) {
     /// More than a TLS handshake, less than thirty pods.
     const STALL: u64 = 8_000;
     let mut trial = Trial::begin(stage).await;
-    let impatient = |config| ReflectorConfig { initial_events_deadline: Duration::from_secs(4), ..config };
+    let impatient = |config| ReflectorConfig { initial_events_deadline: Duration::from_secs(10), ..config };
     let stalled = trial.observe("stalled", impatient, |wire| wire.stall(STALL)).await;
     until("it stops in its middle", || stalled.wire.received() >= STALL).await;
     stalled.wire.mend();

@@ -20,7 +20,7 @@ pub(crate) async fn wl_14_a_watch_list_that_never_ends(stage: Stage) {
     let mut trial = Trial::begin(stage).await;
     let faults = trial.stage.server.in_memory().faults();
     faults.withhold_end_bookmark(true);
-    let impatient = |config| ReflectorConfig { initial_events_deadline: Duration::from_secs(4), ..config };
+    let impatient = |config| ReflectorConfig { initial_events_deadline: Duration::from_secs(10), ..config };
     let endless = trial.observe("endless", impatient, |_| {}).await;
     endless.pods.streams().await;
     let counters = endless.pods.counters();

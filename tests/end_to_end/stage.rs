@@ -23,9 +23,9 @@ use crate::followed::Followed;
 use crate::server::Server;
 
 /// The limit of one wait; no healthy one comes near.
-pub(crate) const LONG: Duration = Duration::from_secs(40);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 /// The limit of one scenario.
-const SCENARIO: Duration = Duration::from_secs(120);
+const SCENARIO: Duration = Duration::from_secs(600);
 /// How often a condition without a notification of its own is looked at.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 

@@ -27,7 +27,7 @@ use crate::workload::{Plan, Workload};
 /// Writes a second, unless a scenario has no use for so many.
 pub(crate) const BUSY: u32 = 60;
 /// How long it may take from the end of a disaster to agreement: above the longest wait between two attempts.
-const REPAIR: Duration = Duration::from_secs(80);
+const REPAIR: Duration = Duration::from_secs(240);
 /// How often the server is asked anew for its list, when a write of unknown fate may have come true.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// How long the slow subscriber takes for each event.

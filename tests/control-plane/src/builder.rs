@@ -58,7 +58,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`StartError`] when a process ended, or was not ready within `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`
-    /// (20 s each); it carries the end of that process's log. Nothing is left running then.
+    /// (two minutes each); it carries the end of that process's log. Nothing is left running then.
     pub fn start(&self) -> Result<ControlPlane, StartError> {
         let mut attempt = 1;
         loop {

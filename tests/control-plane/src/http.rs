@@ -16,7 +16,7 @@ use std::{
 
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, pki_types::CertificateDer};
 
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// The TLS settings for talking to one control plane.
 pub(crate) type Tls = Arc<ClientConfig>;

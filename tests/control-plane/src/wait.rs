@@ -17,7 +17,8 @@ use std::{
 
 use crate::StartError;
 
-const DEFAULT_LIMIT: Duration = Duration::from_secs(20);
+/// More than a loaded machine needs.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long starting and stopping one process may take.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +28,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Reads the variables that the field's test environments share; 20 seconds each where unset.
+    /// Reads the variables that the field's test environments share; two minutes each where unset.
     pub(crate) fn from_environment() -> Result<Self, StartError> {
         Ok(Self {
             start: limit("KUBEBUILDER_CONTROLPLANE_START_TIMEOUT")?,

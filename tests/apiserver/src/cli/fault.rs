@@ -12,7 +12,7 @@ use serde_json::Value;
 type Failure = Box<dyn std::error::Error>;
 
 /// How long a server may take; one that closes its port waits for its threads.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Break a server that runs with --admin-port, or see what is broken.
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use crate::client::{Incoming, config_map, try_get};
 
 const MAPS: &str = "/api/v1/configmaps";
 const HURRIED: Duration = Duration::from_millis(150);
-const PATIENT: Duration = Duration::from_secs(20);
+const PATIENT: Duration = Duration::from_secs(60);
 
 type View = BTreeMap<String, String>;
 
@@ -143,8 +143,9 @@ fn survive(seed: u64) {
     }
     chaos.rest().unwrap();
     server.faults().clear();
-    // What is refused now is refused for good; a few steps may still be needed: resume, be told 410, list, watch.
-    for _ in 0..100 {
+    // What is refused now is refused for good; a few steps may still be needed: resume, be told 410, list, watch. Each
+    // takes ten milliseconds, so a loaded machine is given a minute.
+    for _ in 0..6_000 {
         client.go_on(&server, PATIENT).unwrap();
         if client.view == truth(&server) {
             return;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use informer_apiserver::ApiServer;
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// More than a loaded machine needs.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A complete answer.
 #[derive(Debug)]

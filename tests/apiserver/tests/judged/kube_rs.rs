@@ -3,7 +3,6 @@
 //! They answer: do operators written with kube-rs work against our server, unchanged?
 //! 1. A script tells lines; both servers must make it tell the same ones.
 use std::pin::pin;
-use std::time::Duration;
 
 use futures_util::{Stream, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -20,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::harness::judge;
+use crate::harness::session::EVENT_LIMIT;
 use crate::writes::{deployment, pod};
 
 type Told = Result<Vec<String>, Box<dyn std::error::Error>>;
@@ -135,7 +135,7 @@ fn kube_rs_server_side_apply() {
 async fn next<K: kube_core::Resource>(
     stream: &mut (impl Stream<Item = watcher::Result<Event<K>>> + Unpin),
 ) -> Result<String, Box<dyn std::error::Error>> {
-    let event = tokio::time::timeout(Duration::from_secs(20), stream.try_next()).await??;
+    let event = tokio::time::timeout(EVENT_LIMIT, stream.try_next()).await??;
     let name = |object: &K| object.meta().name.clone().unwrap_or_default();
     Ok(match event {
         Some(Event::Init) => "init".to_owned(),
@@ -221,7 +221,7 @@ fn kube_rs_a_derived_definition() {
         definitions.patch(name, &PatchParams::apply("judge"), &Patch::Apply(Gadget::crd())).await?;
         let established = kube_runtime::wait::conditions::is_crd_established();
         let waiting = kube_runtime::wait::await_condition(definitions.clone(), name, established);
-        tokio::time::timeout(Duration::from_secs(20), waiting).await??;
+        tokio::time::timeout(EVENT_LIMIT, waiting).await??;
         let gadgets: Api<Gadget> = Api::namespaced(client, &namespace);
         let gadget = json!({"apiVersion": "kube-rs.example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {"size": 2}});
         let applied = gadgets.patch("g", &PatchParams::apply("judge"), &Patch::Apply(gadget)).await?;

@@ -224,16 +224,16 @@ fn kubectl_describes_every_kind_it_knows() {
 fn kubectl_waits_and_follows_rollouts() {
     judge(|s| {
         s.kubectl_prepare("create deployment web --image=nginx:1 --replicas=1");
-        s.kubectl("rollout status deployment web --timeout=1s");
+        s.kubectl("rollout status deployment web --timeout=10s");
         s.kubectl("rollout history deployment web");
         let status = "{\"status\":{\"observedGeneration\":1,\"replicas\":1,\"updatedReplicas\":1,\"readyReplicas\":1,\
             \"availableReplicas\":1,\"conditions\":[{\"type\":\"Available\",\"status\":\"True\"}]}}";
         s.kubectl(&format!("patch deployment web --subresource=status --type=merge -p '{status}'"));
-        s.kubectl("rollout status deployment web --timeout=20s");
-        s.kubectl("wait --for=condition=Available deployment/web --timeout=20s");
-        s.kubectl("wait --for=condition=Never deployment/web --timeout=1s");
-        s.kubectl("wait --for=jsonpath='{.status.readyReplicas}'=1 deployment/web --timeout=20s");
-        s.kubectl("wait --for=create configmap/none --timeout=1s");
+        s.kubectl("rollout status deployment web --timeout=120s");
+        s.kubectl("wait --for=condition=Available deployment/web --timeout=120s");
+        s.kubectl("wait --for=condition=Never deployment/web --timeout=10s");
+        s.kubectl("wait --for=jsonpath='{.status.readyReplicas}'=1 deployment/web --timeout=120s");
+        s.kubectl("wait --for=create configmap/none --timeout=10s");
         s.kubectl("rollout restart deployment web");
         s.kubectl("rollout pause deployment web");
         s.kubectl("rollout resume deployment web");

@@ -195,15 +195,17 @@ fn api_41_kubectl_deletes_and_waits_for_it() {
         s.kubectl("delete configmaps --all");
         s.kubectl_prepare("create configmap held");
         s.kubectl_prepare("patch configmap held --type=merge -p '{\"metadata\":{\"finalizers\":[\"judge.example.com/hold\"]}}'");
-        s.kubectl("delete configmap held --timeout=1s");
+        s.kubectl("delete configmap held --timeout=10s");
+        s.kubectl("get configmap held -o json");
         s.kubectl_prepare("patch configmap held --type=merge -p '{\"metadata\":{\"finalizers\":null}}'");
-        s.kubectl("wait --for=delete configmap/held --timeout=20s");
+        s.kubectl("wait --for=delete configmap/held --timeout=120s");
         s.kubectl_prepare("create deployment web --image=nginx:1");
         s.kubectl("delete deployment web --cascade=orphan --wait=false");
         s.kubectl_prepare("run q --image=busybox:1");
         s.kubectl("delete pod q --now");
         s.kubectl_prepare("run r --image=busybox:1");
         s.kubectl("delete pod r --force --grace-period=0");
+        s.kubectl("get configmaps,pods,deployments -o name");
     });
 }
 

@@ -19,8 +19,11 @@ use super::servers::Subject;
 use super::transcript::{Step, Transcript};
 use super::wire::{Head, Incoming, Message};
 
-/// How long a watch waits for an event that should come.
-const EVENT_LIMIT: Duration = Duration::from_secs(8);
+/// How long a watch waits for an event that should come: more than a loaded machine needs.
+pub(crate) const EVENT_LIMIT: Duration = Duration::from_secs(60);
+/// How often a question is asked again, with `MOMENT` in between.
+const ASKED: usize = 1_200;
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// A request that a script describes.
 #[derive(Debug, Clone)]
@@ -192,8 +195,26 @@ impl Session {
 
     /// Sends a request; it and its answer are compared.
     pub(crate) fn send(&mut self, request: Request) -> Answer {
+        self.send_while(request, |_session| (), |_session| true)
+    }
+
+    /// Sends a request under a condition that passes: `prepare` brings it about, and what was answered counts only if
+    /// it still `holds` afterwards. The request and its last answer are compared.
+    pub(crate) fn send_while(
+        &mut self,
+        request: Request,
+        prepare: impl Fn(&Self),
+        holds: impl Fn(&Self) -> bool,
+    ) -> Answer {
         let label = self.transcript.label(request.method, &request.path);
-        match self.answer(&request) {
+        let answered = loop {
+            prepare(self);
+            let answered = self.answer(&request);
+            if holds(self) {
+                break answered;
+            }
+        };
+        match answered {
             Ok(answer) => {
                 self.transcript.push(Step::answered(label, &answer));
                 answer
@@ -282,7 +303,7 @@ impl Session {
 
     /// Asks again, unrecorded, until `enough` says so or a bound is reached: for what servers do in their own time.
     pub(crate) fn until(&mut self, request: &Request, enough: impl Fn(&Answer) -> bool) {
-        for _ in 0..200 {
+        for _ in 0..ASKED {
             if self.answer(request).is_ok_and(|answer| enough(&answer)) {
                 return;
             }
@@ -296,7 +317,7 @@ impl Session {
     reason = "a real server does some things in its own time and tells nobody"
 )]
 fn wait_a_moment() {
-    std::thread::sleep(Duration::from_millis(50));
+    std::thread::sleep(MOMENT);
 }
 
 /// An open watch of a script.
@@ -366,10 +387,11 @@ impl Watch {
 pub(crate) struct Unrecorded(Incoming);
 
 impl Unrecorded {
-    /// Reads to the end, however it comes, and gives the versions of the objects.
-    pub(crate) fn versions_to_the_end(&mut self) -> Vec<String> {
+    /// Reads until this version was told, or to the end, however it comes; gives the versions of the objects.
+    pub(crate) fn versions_up_to(&mut self, newest: &str) -> Vec<String> {
         let mut versions = Vec::new();
-        while let Ok(Some(line)) = self.0.line(EVENT_LIMIT) {
+        while versions.last().is_none_or(|version| version != newest) {
+            let Ok(Some(line)) = self.0.line(EVENT_LIMIT) else { break };
             // A line that was cut off is not told.
             let Ok(event) = serde_json::from_slice::<Value>(&line) else { break };
             let version = event.pointer("/object/metadata/resourceVersion").and_then(Value::as_str);

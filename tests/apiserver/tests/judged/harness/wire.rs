@@ -12,8 +12,8 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-/// How long an answer may be silent. Watches say how long they wait for an event.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an answer may be silent: more than a loaded machine needs. Watches say how long they wait for an event.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place to send requests to.
 #[derive(Debug, Clone)]
