@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::faults::{Faults, Site};
 use crate::mailbox::ask;
 use crate::messages::{Epoch, Exited};
-use crate::runtime::{Label, panic_text};
+use crate::runtime::{Label, panic_text, sleep};
 use crate::seat::Seat;
 use crate::supervisor::Supervisor;
 
@@ -171,7 +171,7 @@ async fn pause(tether: &Tether, epoch: Epoch, after: Duration, grouped: bool) ->
         biased;
         () = tether.stopped() => false,
         () = tether.kin.group.changed_from(epoch), if grouped => true,
-        () = tokio::time::sleep(after) => true,
+        () = sleep(after) => true,
     }
 }
 

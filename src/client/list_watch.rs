@@ -144,7 +144,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
     }
 
     fn watch(&self, request: WatchRequest, known: Known<R::Body>) -> WatchStream<R::Body> {
-        let lane = Lane::Watch { total: request.timeout + WATCH_GRACE };
+        let lane = Lane::Watch { total: request.timeout.saturating_add(WATCH_GRACE) };
         let asked = self.ask(&self.scope.watch(&request), Form::Object, lane);
         let reading = watch::Reading {
             decoder: Arc::clone(&self.decoder),

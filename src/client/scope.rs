@@ -20,6 +20,10 @@ use crate::representation::Asked;
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// The longest watch that is asked for, in seconds: servers count nanoseconds in 64 bits, and more would overflow
+/// there. 68 years.
+const LONGEST_WATCH: u64 = i32::MAX as u64;
+
 /// A resource, perhaps one namespace of it, perhaps only what selectors select.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
@@ -101,7 +105,7 @@ impl Scope {
         let mut query = Query::new(self.collection(self.namespace.as_deref()));
         query.add("watch", "true");
         query.add("allowWatchBookmarks", "true");
-        query.add("timeoutSeconds", &request.timeout.as_secs().max(1).to_string());
+        query.add("timeoutSeconds", &request.timeout.as_secs().clamp(1, LONGEST_WATCH).to_string());
         self.select(&mut query, None);
         query.add_version(&request.version);
         if request.initial_events {

@@ -9,7 +9,11 @@
 
 use std::time::Duration;
 
-/// The numbers of a backoff.
+/// The shortest wait: without one, a policy of zeros would try again and again without a pause.
+pub const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// The numbers of a backoff. Every duration is taken: after a wait of `Duration::MAX` nothing is tried again, and less
+/// than [`LEAST_WAIT`] is taken as that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackoffPolicy {
     /// The lower end of the first wait. Default 0.8 s.
@@ -51,7 +55,8 @@ impl Backoff {
     /// Counts one failure and draws its wait; `chance` is in [0, 1), values outside are clamped.
     pub fn next_wait(&mut self, chance: f64) -> Duration {
         let doublings = self.attempts.min(31);
-        let floor = self.policy.base.saturating_mul(1 << doublings).min(self.policy.cap);
+        let step = self.policy.base.saturating_mul(1 << doublings).min(self.policy.cap);
+        let floor = step.max(LEAST_WAIT);
         self.attempts = self.attempts.saturating_add(1);
         let wait = spread(floor, floor, chance);
         self.last_wait = Some(wait);
@@ -84,7 +89,9 @@ impl Backoff {
 /// A duration between `floor` and `floor + width`, by chance.
 pub(crate) fn spread(floor: Duration, width: Duration, chance: f64) -> Duration {
     let chance = if chance.is_finite() { chance.clamp(0.0, 1.0) } else { 0.0 };
-    floor.saturating_add(width.mul_f64(chance))
+    // As `mul_f64`, which panics where rounding leads beyond `Duration::MAX`.
+    let part = Duration::try_from_secs_f64(width.as_secs_f64() * chance).unwrap_or(Duration::MAX);
+    floor.saturating_add(part)
 }
 
 #[cfg(test)]

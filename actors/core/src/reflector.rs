@@ -30,7 +30,7 @@ use crate::delta::{ListPart, WatchPart};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::ResourceVersion;
 
-pub use config::{LEAST_WATCH_TIMEOUT, ReflectorConfig};
+pub use config::{LEAST_DEADLINE, LEAST_WATCH_TIMEOUT, ReflectorConfig};
 pub use effect::{Delivery, Effect, StreamId};
 pub use state::{RelistCounters, SourceCounters, SourceState};
 
@@ -137,6 +137,7 @@ impl<S> ListWatchMachine<S> {
     /// A machine that has asked nothing yet. `resume` is the newest version that this source has put into the
     /// queue, or published; `None` if there never was one.
     pub fn new(config: ReflectorConfig, resume: Option<ResourceVersion>) -> Self {
+        let config = config.raised();
         let lessons = Lessons {
             latest: false,
             full: false,

@@ -43,7 +43,8 @@ pub enum Role {
     Supervisor,
 }
 
-/// How many restarts are tolerated, and how they are spaced.
+/// How many restarts are tolerated, and how they are spaced. Every duration is taken: within a `window` of
+/// `Duration::MAX` restarts are counted for ever, within one of zero none is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
     /// So many restarts within `window` are tolerated. Default 5.

@@ -113,7 +113,8 @@ impl<S: Body> Session<S> {
     async fn wait_for_turn(&mut self) {
         let jitter = self.spec.shared.runtime.0.start_jitter;
         if !jitter.is_zero() {
-            let at = self.spec.shared.runtime.now() + jitter.mul_f64(self.chance.draw());
+            let wait = jitter.mul_f64(self.chance.draw());
+            let at = self.spec.shared.runtime.now().saturating_add(wait);
             sleep_until(&self.spec.shared.runtime.0.clock, at).await;
         }
     }

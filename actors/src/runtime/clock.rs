@@ -4,6 +4,7 @@
 //! is a seeded stream per asker. This is the one file that reads a clock. Invariants:
 //! 1. Time is a `Duration` since the runtime's start and never goes back.
 //! 2. Equal seed and stream number give equal chances.
+//! 3. Every duration is taken: what lies further ahead than [`FOREVER`], up to `Duration::MAX`, never comes.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -11,6 +12,9 @@ use std::time::Duration;
 
 use informer_core::reflector::Moment;
 use tokio::time::Instant;
+
+/// A wait of a century and more never ends: no `Instant` has to hold its end, and no timer is set.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Time since a beginning.
 #[derive(Debug, Clone)]
@@ -27,19 +31,32 @@ impl Clock {
         Instant::now().saturating_duration_since(self.start)
     }
 
-    fn instant(&self, at: Duration) -> Instant {
-        self.start + at
+    /// The instant at which it shows `at`; none if that never comes.
+    fn instant(&self, at: Duration) -> Option<Instant> {
+        self.start.checked_add(at).filter(|_| at < FOREVER)
     }
 }
 
 /// Waits until the clock shows `at`.
 pub(crate) async fn sleep_until(clock: &Clock, at: Duration) {
-    tokio::time::sleep_until(clock.instant(at)).await;
+    match clock.instant(at) {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for so long.
+pub(crate) async fn sleep(wait: Duration) {
+    if wait < FOREVER {
+        tokio::time::sleep(wait).await;
+    } else {
+        std::future::pending().await
+    }
 }
 
 /// Awaits `future` for at most `limit`; `None` when the time is up.
 pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
-    tokio::time::timeout(limit, future).await.ok()
+    if limit < FOREVER { tokio::time::timeout(limit, future).await.ok() } else { Some(future.await) }
 }
 
 /// A seeded stream of chances.

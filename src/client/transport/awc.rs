@@ -88,7 +88,8 @@ impl Inner {
     async fn send(&self, request: Request<Bytes>, lane: Lane) -> Result<Response<Body>, TransportError> {
         let ends = match lane {
             Lane::Unary => None,
-            Lane::Watch { total } => Some((Instant::now() + total, total)),
+            // A time that no `Instant` can hold never comes.
+            Lane::Watch { total } => Instant::now().checked_add(total).map(|at| (at, total)),
         };
         let late = TransportError::Timeout { what: "the head of the answer", after: HEAD_DEADLINE };
         let answer = timeout(HEAD_DEADLINE, self.attempts(&request, lane)).await.unwrap_or(Err(late));
