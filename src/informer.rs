@@ -7,7 +7,9 @@
 //!
 //! Read next: `client/resource.rs`, what is described; the example `embed_operator`.
 
-pub use informer_actors::informer::{AddIndexError, Informer, ShutdownReport, StartError, WaitError};
+pub use informer_actors::informer::{
+    AddIndexError, Informer, NotSynced, ShutdownReport, StartError, WaitError,
+};
 
 #[cfg(feature = "client")]
 mod kubernetes {

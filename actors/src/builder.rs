@@ -29,7 +29,8 @@ pub struct InformerBuilder<S> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Begins an informer of this name on `runtime`. It needs at least one source.
+    /// Begins an informer of this name on `runtime`. It needs at least one source. If a live informer of the runtime
+    /// has the name when this one starts, a number is put behind it.
     ///
     /// See the example `custom_source` for a whole one.
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> InformerBuilder<S> {
@@ -46,6 +47,14 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> InformerBuilder<S> {
+    /// Calls it otherwise: in its status, in logs and in errors. Give it a name when a runtime has several informers of
+    /// one kind, such as `pods-web`. A taken name is not refused: the informer that starts second gets a number behind
+    /// it (`pods-web-2`), and a name is free again when its informer is stopped. [`Informer::name`] tells the result.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.spec.name = name.into();
+        self
+    }
+
     /// Adds the source `default`, made by `connect` on the informer's arbiter, with default settings.
     pub fn source<L>(self, connect: impl Fn() -> L + Send + Sync + 'static) -> Self
     where
@@ -104,7 +113,7 @@ impl<S: Body> InformerBuilder<S> {
     /// Starts it and returns at once; nothing is listed yet.
     ///
     /// # Errors
-    /// When the description contradicts itself, or the name is taken in this runtime.
+    /// When the description contradicts itself, or the runtime was shut down.
     pub fn start(self) -> Result<Informer<S>, StartError> {
         Informer::start(&self.runtime, self.spec)
     }

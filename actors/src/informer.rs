@@ -3,32 +3,33 @@
 //! Answers "what can be done with a running informer?" from any thread and any async main. Every clone, every
 //! [`Lister`] and every `Subscription` is a reference; the informer stops when the last is dropped. Invariants:
 //! 1. A handle never touches an actor's state: it reads what wiring keeps, or sends a message.
-//! 2. Every wait ends: with what it waits for, at its deadline, or when the informer stops.
+//! 2. Every wait ends: with what it waits for, at its deadline, or when the informer stops, whoever stops it.
 //! 3. `synced` is latched: once Ok, always Ok.
+//! 4. No code of the caller runs under a lock.
 //!
-//! Read next: `subscription.rs`, `lister.rs`; `wiring.rs` for what is behind it.
+//! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs` for what is behind it.
+
+mod shutdown;
 
 use std::fmt;
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{join, join_all};
 use informer_core::index::IndexSpec;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
-use crate::callback::calling_seat;
+use crate::ending::Ending;
 use crate::lister::Lister;
 use crate::mailbox::ask;
-use crate::messages::{AddIndex, Body, Drain, Flush, IndexCall};
-use crate::runtime::{NameClaim, Runtime, within};
-use crate::seat::{EndReason, Seat};
-use crate::status::{InformerStatus, StatusBoard};
-use crate::subscription::{LEAST_PATIENCE, Roll, Unfinished};
+use crate::messages::{AddIndex, Body, IndexCall};
+use crate::runtime::{Runtime, within};
+use crate::seat::EndReason;
+use crate::status::InformerStatus;
+pub use self::shutdown::ShutdownReport;
+pub use crate::wait_error::{NotSynced, WaitError};
 use crate::wiring::{self, Family, InformerSpec};
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
@@ -37,9 +38,8 @@ pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
 /// What every handle holds a reference to.
 pub(crate) struct Running<S: Body> {
     pub(crate) family: Family<S>,
-    pub(crate) roll: Roll,
+    pub(crate) ending: Arc<Ending>,
     pub(crate) next_listener: AtomicU64,
-    _claim: NameClaim,
 }
 
 /// Why an informer did not start.
@@ -49,51 +49,42 @@ pub enum StartError {
     /// The name is empty.
     #[error("an informer's name must not be empty")]
     NoName,
-    /// A live informer of this runtime has the name.
-    #[error("the informer name {0:?} is taken")]
-    NameTaken(String),
     /// It has no source.
-    #[error("an informer needs at least one source")]
-    NoSource,
+    #[error("informer {informer:?} has no source")]
+    NoSource {
+        /// Its name.
+        informer: Arc<str>,
+    },
     /// Two sources have one name.
-    #[error("two sources are named {0:?}")]
-    SourceTwice(String),
+    #[error("two sources of informer {informer:?} are named {name:?}")]
+    SourceTwice {
+        /// Its name.
+        informer: Arc<str>,
+        /// The name of both.
+        name: Arc<str>,
+    },
     /// Two indices have one name.
-    #[error("two indices are named {0:?}")]
-    IndexTwice(String),
+    #[error("two indices of informer {informer:?} are named {name:?}")]
+    IndexTwice {
+        /// Its name.
+        informer: Arc<str>,
+        /// The name of both.
+        name: Arc<str>,
+    },
     /// This field of [`Bounds`](informer_core::delta_fifo::Bounds) is zero: nothing could ever leave the queue.
-    #[error("the queue bound `{0}` must be at least 1")]
-    ZeroBound(&'static str),
-}
-
-/// Why waiting for an informer or a subscription did not succeed.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum WaitError {
-    /// It has stopped, and what was awaited can no longer come.
-    #[error("the informer has stopped{}", because(.reason))]
-    Stopped {
-        /// Why, if supervision gave up.
-        reason: Option<Arc<str>>,
+    #[error("the queue bound `{bound}` of informer {informer:?} must be at least 1")]
+    ZeroBound {
+        /// Its name.
+        informer: Arc<str>,
+        /// The field's name.
+        bound: &'static str,
     },
-    /// The deadline passed first.
-    #[error("not synced after {waited:?}: {state:?}{}", last(.last_error))]
-    Deadline {
-        /// How long it was waited.
-        waited: Duration,
-        /// What the worst source is doing.
-        state: SourceState,
-        /// Its last error.
-        last_error: Option<ListWatchError>,
+    /// The runtime was shut down, or its simulation is over.
+    #[error("the runtime was shut down: informer {informer:?} cannot start on it")]
+    RuntimeStopped {
+        /// The name that it was to have.
+        informer: Arc<str>,
     },
-}
-
-fn because(reason: &Option<Arc<str>>) -> String {
-    reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
-}
-
-fn last(error: &Option<ListWatchError>) -> String {
-    error.as_ref().map(|error| format!("; last error: {error}")).unwrap_or_default()
 }
 
 /// Why an index was not added.
@@ -104,51 +95,35 @@ pub enum AddIndexError {
     #[error("an index named {0:?} exists")]
     Exists(String),
     /// The informer has stopped.
-    #[error("the informer has stopped")]
-    Stopped,
-}
-
-/// What a shutdown left undone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ShutdownReport {
-    /// Subscriptions that had not handled everything by the deadline, and streams that were not polled; and that in
-    /// whose callback the shutdown was awaited.
-    pub unfinished: Vec<Unfinished>,
-    /// Whether something that had come from a source could not be applied: the pipeline was dead, or too slow.
-    pub unapplied: bool,
-    /// Whether something of the informer still ran at the end: an actor, or a callback that could not be cancelled.
-    pub still_running: bool,
-    /// Whether it was awaited inside a callback of one of the informer's own closures. It does not wait for that one,
-    /// which still runs.
-    pub own_callback: bool,
-}
-
-impl ShutdownReport {
-    /// Whether everything came back in time.
-    pub fn is_clean(&self) -> bool {
-        self.unfinished.is_empty() && !self.unapplied && !self.still_running
-    }
+    #[error("informer {informer:?} has stopped")]
+    Stopped {
+        /// Its name.
+        informer: Arc<str>,
+    },
 }
 
 impl<S: Body> Informer<S> {
     /// Builds and starts an informer. Returns at once; nothing is listed yet.
     ///
     /// # Errors
-    /// When the spec contradicts itself or its name is taken.
-    pub fn start(runtime: &Runtime, spec: InformerSpec<S>) -> Result<Self, StartError> {
+    /// When the spec contradicts itself, or the runtime was shut down.
+    pub fn start(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
         check(&spec)?;
-        let claim =
-            runtime.claim_name(&spec.name).ok_or_else(|| StartError::NameTaken(spec.name.to_string()))?;
+        let refused = StartError::RuntimeStopped { informer: Arc::clone(&spec.name) };
+        let Some(registration) = runtime.register(&spec.name) else { return Err(refused) };
+        spec.name = Arc::clone(registration.name());
         let family = wiring::start(runtime, spec);
-        let running = Arc::new(Running {
-            family,
-            roll: Roll::default(),
-            next_listener: AtomicU64::new(0),
-            _claim: claim,
-        });
+        let tokens = (family.kin.stop.clone(), family.shared.hush.clone());
+        let ending = Ending::new(tokens, family.shared.board.clone(), registration);
+        let running = Arc::new(Running { family, ending, next_listener: AtomicU64::new(0) });
         running.watch_for_stop();
-        Ok(Self(running))
+        // Its arbiter has ended, or was told to meanwhile.
+        if running.ending.stop.is_cancelled() { Err(refused) } else { Ok(Self(running)) }
+    }
+
+    /// Its name: the one it was given, or that with a number, if a live informer of the runtime had it.
+    pub fn name(&self) -> &str {
+        &self.0.family.kin.informer
     }
 
     /// How it is doing: states, counters, errors.
@@ -156,7 +131,7 @@ impl<S: Body> Informer<S> {
         self.0.family.shared.board.read()
     }
 
-    /// What its worst source is doing.
+    /// What its worst source is doing; Stopped only when the whole informer has stopped.
     pub fn state(&self) -> SourceState {
         self.status().state()
     }
@@ -166,7 +141,8 @@ impl<S: Body> Informer<S> {
         self.status().last_error().cloned()
     }
 
-    /// Waits until the status satisfies `enough` and gives it.
+    /// Waits until the status satisfies `enough` and gives it. `enough` is called with a copy, once for each change
+    /// that is seen: it may take its time, and may ask anything of this informer.
     ///
     /// # Errors
     /// [`WaitError::Stopped`] if the informer stops before.
@@ -175,40 +151,95 @@ impl<S: Body> Informer<S> {
         mut enough: impl FnMut(&InformerStatus) -> bool,
     ) -> Result<InformerStatus, WaitError> {
         let mut changes = self.0.family.shared.board.subscribe();
-        let status = changes
-            .wait_for(|status| status.stopped || enough(status))
-            .await
-            .map_err(|_| WaitError::Stopped { reason: None })?
-            .clone();
-        if status.stopped && !enough(&status) {
-            Err(WaitError::Stopped { reason: status.failed })
-        } else {
-            Ok(status)
+        loop {
+            let status = changes.borrow_and_update().clone();
+            if enough(&status) {
+                return Ok(status);
+            }
+            if status.stopped {
+                return Err(self.stopped());
+            }
+            tokio::select! {
+                biased;
+                // The board lives in this handle, so that its changes do not end.
+                _ = changes.changed() => {}
+                () = self.0.ending.abandoned() => return Err(self.stopped()),
+            }
         }
     }
 
     /// Waits until the first list of every source is published. Latched.
     ///
     /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops before.
+    /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if a source is given up
+    /// before it has listed.
     pub async fn synced(&self) -> Result<(), WaitError> {
-        self.wait_until(|status| status.synced).await.map(drop)
+        let mut changes = self.0.family.shared.board.subscribe();
+        let settled = changes.wait_for(|status| status.synced || status.stopped || status.lost().is_some());
+        let synced = tokio::select! {
+            biased;
+            status = settled => status.is_ok_and(|status| status.synced),
+            () = self.0.ending.abandoned() => false,
+        };
+        if synced { Ok(()) } else { Err(self.lost().unwrap_or_else(|| self.stopped())) }
     }
 
     /// As [`Self::synced`], for at most `limit`.
     ///
     /// # Errors
-    /// At the limit the state and the last error: the reason why it is not synced.
+    /// As there; at the limit [`WaitError::Deadline`] with the worst source, its state, and who blocks a thread.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
         match within(limit, self.synced()).await {
             Some(result) => result,
-            None => Err(self.deadline(limit)),
+            None => Err(self.deadline(limit, None)),
         }
     }
 
-    pub(crate) fn deadline(&self, waited: Duration) -> WaitError {
+    /// Waits until it is certain that the informer will never be synced although it runs; perhaps for ever.
+    pub(crate) async fn lost_source(&self) -> WaitError {
+        let mut changes = self.0.family.shared.board.subscribe();
+        drop(changes.wait_for(|status| status.lost().is_some() && !status.stopped).await);
+        self.lost().unwrap_or_else(|| self.stopped())
+    }
+
+    /// Why a wait has ended at its deadline.
+    pub(crate) fn deadline(&self, waited: Duration, subscription: Option<&Arc<str>>) -> WaitError {
         let status = self.status();
-        WaitError::Deadline { waited, state: status.state(), last_error: status.last_error().cloned() }
+        let source = status.worst().map(|source| source.source.clone()).unwrap_or_default();
+        let (state, last_error) = (status.state(), status.last_error().cloned());
+        WaitError::Deadline(Box::new(NotSynced {
+            informer: status.name,
+            subscription: subscription.cloned(),
+            waited,
+            informer_synced: status.synced,
+            source,
+            state,
+            last_error,
+            stuck: status.stuck,
+        }))
+    }
+
+    /// Why a wait for a subscription has ended with that.
+    pub(crate) fn ended(&self, subscription: &Arc<str>, reason: EndReason) -> WaitError {
+        if reason == EndReason::InformerStopped {
+            return self.stopped();
+        }
+        let informer = Arc::clone(&self.0.family.kin.informer);
+        WaitError::Ended { informer, subscription: Arc::clone(subscription), reason }
+    }
+
+    fn stopped(&self) -> WaitError {
+        WaitError::Stopped {
+            informer: Arc::clone(&self.0.family.kin.informer),
+            reason: self.0.ending.reason(),
+        }
+    }
+
+    fn lost(&self) -> Option<WaitError> {
+        let status = self.status();
+        let (lost, reason) = status.lost().filter(|_| !status.stopped)?;
+        let (lost, reason) = (lost.as_str().into(), Arc::clone(reason));
+        Some(WaitError::SourceGivenUp { informer: Arc::clone(&status.name), lost, reason })
     }
 
     /// A handle for reading the store.
@@ -231,7 +262,9 @@ impl<S: Body> Informer<S> {
             let add = AddIndex { spec: spec.clone(), call: call.clone() };
             match ask(&self.0.family.indexer, add).await {
                 Ok(taken) => return taken.map_err(|_| AddIndexError::Exists(name)),
-                Err(_) if self.status().stopped => return Err(AddIndexError::Stopped),
+                Err(_) if self.0.ending.stop.is_cancelled() => {
+                    return Err(AddIndexError::Stopped { informer: Arc::clone(&self.0.family.kin.informer) });
+                }
                 // The Indexer died over it, or before: its successor is asked.
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -258,119 +291,29 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
     if spec.name.is_empty() {
         return Err(StartError::NoName);
     }
+    let informer = || Arc::clone(&spec.name);
     if spec.sources.is_empty() {
-        return Err(StartError::NoSource);
+        return Err(StartError::NoSource { informer: informer() });
     }
-    if let Some(twice) = first_twice(spec.sources.iter().map(|source| source.id.as_str())) {
-        return Err(StartError::SourceTwice(twice));
+    if let Some(name) = first_twice(spec.sources.iter().map(|source| source.id.as_str())) {
+        return Err(StartError::SourceTwice { informer: informer(), name });
     }
     if let Some(bound) = spec.bounds.zero() {
-        return Err(StartError::ZeroBound(bound));
+        return Err(StartError::ZeroBound { informer: informer(), bound });
     }
     first_twice(spec.indices.iter().map(|index| &*index.name))
-        .map_or(Ok(()), |twice| Err(StartError::IndexTwice(twice)))
+        .map_or(Ok(()), |name| Err(StartError::IndexTwice { informer: informer(), name }))
 }
 
-fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
     let mut seen = std::collections::BTreeSet::new();
-    names.into_iter().find(|name| !seen.insert(*name)).map(str::to_owned)
+    names.into_iter().find(|name| !seen.insert(*name)).map(Into::into)
 }
 
 impl<S: Body> Running<S> {
     /// A number for the next subscription.
     pub(crate) fn next_number(&self) -> u64 {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
-    fn watch_for_stop(&self) {
-        let (stop, hush) = (self.family.kin.stop.clone(), self.family.shared.hush.clone());
-        let (board, roll, tasks) =
-            (self.family.shared.board.clone(), self.roll.clone(), self.family.tasks.clone());
-        let last_word = LastWord(board);
-        self.family.arbiter.spawn(move || async move {
-            stop.cancelled().await;
-            hush.cancel();
-            roll.end_all(&EndReason::InformerStopped);
-            tasks.close();
-            tasks.wait().await;
-            drop(last_word);
-        });
-    }
-
-    async fn shutdown(&self, limit: Duration) -> ShutdownReport {
-        let family = &self.family;
-        family.shared.hush.cancel();
-        let clock = &family.shared.runtime.0.clock;
-        let deadline = clock.now().saturating_add(limit);
-        // Its callback returns after this, so nothing here may wait for it.
-        let caller = calling_seat(&family.kin.informer);
-        let stopped = family.kin.stop.is_cancelled();
-        let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
-        let mut unfinished = self.roll.owing();
-        unfinished.extend(caller.clone());
-        let unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
-        family.kin.stop.cancel();
-        family.tasks.close();
-        self.roll.end_all(&EndReason::InformerStopped);
-        let mut others = self.roll.present();
-        others.retain(|seat| !caller.as_ref().is_some_and(|caller| caller.is(seat)));
-        // Guards end within one turn of the stop; only a blocked arbiter keeps them.
-        let mut over = pin!(join(self.ended(), join_all(others.iter().map(Seat::left))));
-        let rest = deadline.saturating_sub(clock.now());
-        let mut returned = drained && within(rest.max(LEAST_PATIENCE), &mut over).await.is_some();
-        if !returned {
-            unfinished.extend(others.iter().filter(|seat| seat.is_in_a_call()).cloned());
-            others.iter().for_each(Seat::cancel_calls);
-            returned = within(LEAST_PATIENCE, over).await.is_some();
-        }
-        ShutdownReport {
-            unfinished: report(unfinished),
-            unapplied,
-            still_running: !returned || caller.is_some(),
-            own_callback: caller.is_some(),
-        }
-    }
-
-    /// Ends when all that was queued is applied and delivered.
-    async fn drained(&self, caller: Option<Seat>) {
-        // An error means that the actor has died meanwhile: its successor has nothing to wait for.
-        let _closed = ask(&self.family.fifo, Flush).await;
-        let listeners = self.family.shared.roster.all();
-        join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))
-            .await;
-    }
-
-    fn ended(&self) -> impl Future<Output = ()> + use<S> {
-        let mut changes = self.family.shared.board.subscribe();
-        async move { drop(changes.wait_for(|status| status.stopped).await) }
-    }
-}
-
-/// What these had not done, each once.
-fn report(seats: Vec<Seat>) -> Vec<Unfinished> {
-    let mut once: Vec<Seat> = Vec::new();
-    for seat in seats {
-        if !once.iter().any(|known| known.is(&seat)) {
-            once.push(seat);
-        }
-    }
-    once.iter().map(Seat::unfinished).collect()
-}
-
-/// Says "stopped" when it is dropped: after the last task, or with the arbiter itself.
-struct LastWord(StatusBoard);
-
-impl Drop for LastWord {
-    fn drop(&mut self) {
-        self.0.update(|status| status.stopped = true);
-    }
-}
-
-impl<S: Body> Drop for Running<S> {
-    fn drop(&mut self) {
-        self.family.kin.stop.cancel();
-        self.family.shared.hush.cancel();
     }
 }
 
@@ -385,8 +328,11 @@ impl<S: Body> fmt::Debug for Informer<S> {
         let status = self.status();
         f.debug_struct("Informer")
             .field("name", &status.name)
-            .field("state", &status.state())
+            .field("state", &format_args!("{}", status.state()))
             .field("objects", &status.objects)
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

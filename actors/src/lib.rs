@@ -22,6 +22,7 @@ mod blocking;
 pub mod builder;
 mod callback;
 mod delta_fifo;
+mod ending;
 pub mod event_stream;
 pub mod faults;
 mod guard;
@@ -44,4 +45,5 @@ pub mod subscription;
 mod supervisor;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod wait_error;
 pub mod wiring;

@@ -19,7 +19,7 @@ use informer_core::snapshot::Snapshot;
 use crate::informer::Running;
 use crate::messages::Body;
 use crate::published::Published;
-use crate::runtime::within;
+use crate::runtime::{Stuck, within};
 
 /// A read handle; cheap to clone, `Send` and `Sync`.
 pub struct Lister<S: Body> {
@@ -32,28 +32,70 @@ pub struct Lister<S: Body> {
 #[non_exhaustive]
 pub enum WaitForError {
     /// The deadline passed.
-    #[error("version {wanted} not reached; {}", reached_text(.reached))]
-    Deadline {
-        /// The version asked for.
-        wanted: ResourceVersion,
-        /// The version that the source has reached, if it has listed at all.
-        reached: Option<ResourceVersion>,
-    },
+    #[error("{0}")]
+    Deadline(Box<NotReached>),
     /// The informer has stopped.
-    #[error("the informer stopped before version {wanted}")]
+    #[error("informer {informer:?} stopped before it reached version {wanted}")]
     Stopped {
+        /// Its name.
+        informer: Arc<str>,
         /// The version asked for.
         wanted: ResourceVersion,
     },
-    /// There is no such source, or several and none was named.
-    #[error("no source is named {0:?}")]
-    UnknownSource(String),
+    /// There is no such source.
+    #[error("informer {informer:?} has no source named {name:?}")]
+    UnknownSource {
+        /// Its name.
+        informer: Arc<str>,
+        /// The name asked for.
+        name: Arc<str>,
+    },
+    /// There are several sources, each with versions of its own, and none was named.
+    #[error("informer {informer:?} has several sources ({}): use wait_for_source", names(.sources))]
+    SeveralSources {
+        /// Its name.
+        informer: Arc<str>,
+        /// Its sources.
+        sources: Arc<[SourceId]>,
+    },
 }
 
-fn reached_text(reached: &Option<ResourceVersion>) -> String {
-    reached
-        .as_ref()
-        .map_or_else(|| "nothing is listed yet".to_owned(), |version| format!("reached {version}"))
+/// How far a source had come at a deadline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotReached {
+    /// The informer's name.
+    pub informer: Arc<str>,
+    /// The source that was waited for.
+    pub source: SourceId,
+    /// How long it was waited.
+    pub waited: Duration,
+    /// The version asked for.
+    pub wanted: ResourceVersion,
+    /// The version that the source has reached, if it has listed at all.
+    pub reached: Option<ResourceVersion>,
+    /// What blocks a thread of the informer or of its subscribers' closures, if something does.
+    pub stuck: Option<Stuck>,
+}
+
+impl fmt::Display for NotReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { informer, source, waited, wanted, .. } = self;
+        let source = source.as_str();
+        write!(
+            f,
+            "source {source:?} of informer {informer:?} has not reached version {wanted} after {waited:?}: "
+        )?;
+        match &self.reached {
+            Some(version) => write!(f, "it has reached {version}")?,
+            None => f.write_str("it has not listed yet")?,
+        }
+        self.stuck.as_ref().map_or(Ok(()), |stuck| write!(f, "; {stuck}"))
+    }
+}
+
+fn names(sources: &[SourceId]) -> String {
+    sources.iter().map(SourceId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 impl<S: Body> Lister<S> {
@@ -89,14 +131,25 @@ impl<S: Body> Lister<S> {
         self.published.snapshot()
     }
 
-    /// Waits until the only source has reached `version`: by event, bookmark or list. Read your own writes with it.
+    /// Waits until the only source has reached `version`: by event, bookmark or list. Read your own writes with it:
+    /// give it the version that the server answered to the write.
+    ///
+    /// Two things to know about reading one's own writes:
+    /// - A write to an object that the informer's namespace or selectors leave out brings no event. Then only a later
+    ///   event, a bookmark (about once a minute) or a renewed watch (up to 90 s) reaches its version: give such waits
+    ///   that time, or do not wait for them.
+    /// - Ok means that the store is at least as new as the write, not that it still holds what was written. Somebody may
+    ///   have changed or deleted the object since, and a list shows only the result. Look with [`Self::get`].
     ///
     /// # Errors
     /// At the deadline, with the version reached; when the informer stops; when there are several sources.
     pub async fn wait_for(&self, version: &ResourceVersion, limit: Duration) -> Result<(), WaitForError> {
         match &*self.keep.family.shared.sources {
             [only] => self.wait_for_source(&only.clone(), version, limit).await,
-            _ => Err(WaitForError::UnknownSource(String::new())),
+            several => Err(WaitForError::SeveralSources {
+                informer: self.informer_name(),
+                sources: several.iter().cloned().collect(),
+            }),
         }
     }
 
@@ -111,22 +164,41 @@ impl<S: Body> Lister<S> {
         limit: Duration,
     ) -> Result<(), WaitForError> {
         if !self.keep.family.shared.sources.contains(source) {
-            return Err(WaitForError::UnknownSource(source.to_string()));
+            return Err(WaitForError::UnknownSource {
+                informer: self.informer_name(),
+                name: source.as_str().into(),
+            });
         }
         let reached = || self.published.snapshot().version(source).cloned();
         let mut publishes = self.published.publishes();
         let arrival = async {
-            drop(publishes.wait_for(|_| reached().is_some_and(|reached| reached >= *version)).await);
+            loop {
+                publishes.mark_unchanged();
+                // Looked at outside the lock of the count: dropping an old snapshot may free objects.
+                if reached().is_some_and(|reached| reached >= *version) {
+                    return;
+                }
+                // The count lives in this handle, so that its changes do not end.
+                drop(publishes.changed().await);
+            }
         };
-        let stop = self.keep.family.kin.stop.clone();
+        let wanted = version.clone();
         tokio::select! {
             biased;
-            arrived = within(limit, arrival) => arrived.ok_or_else(|| WaitForError::Deadline {
-                wanted: version.clone(),
-                reached: reached(),
+            arrived = within(limit, arrival) => arrived.ok_or_else(|| {
+                let stuck = self.keep.family.shared.board.read().stuck;
+                let (informer, source) = (self.informer_name(), source.clone());
+                let reached = reached();
+                WaitForError::Deadline(Box::new(NotReached { informer, source, waited: limit, wanted, reached, stuck }))
             }),
-            () = stop.cancelled() => Err(WaitForError::Stopped { wanted: version.clone() }),
+            () = self.keep.ending.stop.cancelled() => {
+                Err(WaitForError::Stopped { informer: self.informer_name(), wanted: version.clone() })
+            }
         }
+    }
+
+    fn informer_name(&self) -> Arc<str> {
+        Arc::clone(&self.keep.family.kin.informer)
     }
 }
 

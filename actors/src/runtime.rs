@@ -14,25 +14,27 @@ mod callbacks;
 mod clock;
 mod lent;
 mod pool;
+mod registry;
 mod watchdog;
 
-use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 pub use arbiter::ArbiterHealth;
 pub(crate) use arbiter::{ArbiterHandle, Label};
 pub(crate) use callbacks::{CallbackPool, Strand};
 pub use clock::Chance;
-pub(crate) use clock::{Clock, sleep_until, within};
+pub(crate) use clock::{Clock, sleep, sleep_until, within};
 pub(crate) use lent::Lent;
 pub(crate) use pool::panic_text;
 pub use pool::{DecodePool, JobPanicked};
+pub(crate) use registry::{Registration, Registry, Resident};
 pub use watchdog::{Stuck, StuckKind};
 pub(crate) use watchdog::{Watchdog, Watched};
 
@@ -59,7 +61,7 @@ pub(crate) struct Inner {
     pub(crate) start_jitter: Duration,
     seed: u64,
     streams: AtomicU64,
-    names: Mutex<BTreeSet<Arc<str>>>,
+    registry: Arc<Registry>,
 }
 
 /// Why a runtime did not start.
@@ -96,11 +98,7 @@ impl StillRunning {
         if self.decoding {
             return "an object is still being decoded".to_owned();
         }
-        let holder = |stuck: &Stuck| {
-            let actor = stuck.actor.as_deref().unwrap_or("something");
-            format!("{actor} blocks {}", stuck.arbiter)
-        };
-        self.stuck.iter().map(holder).collect::<Vec<_>>().join(", ")
+        self.stuck.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -155,19 +153,30 @@ impl Runtime {
         self.0.arbiters().map(ArbiterHandle::health).collect()
     }
 
-    /// Stops every arbiter and waits until its thread has ended; what still runs there is dropped. Blocks no thread
-    /// of the caller. Callbacks that block on the callback pool are not waited for. Informers should be shut down
-    /// first: their listeners are not drained here.
+    /// Stops every informer of this runtime, then its threads, and waits until they have ended. Blocks no thread of
+    /// the caller. To have listeners told what they are owed, shut the informers down first: here nothing is drained,
+    /// and what still runs on an arbiter is dropped. Callbacks that block on the callback pool are not waited for.
+    ///
+    /// What handles of its informers do afterwards, whoever holds them:
+    /// - every wait ends, also one that began before: `synced`, `wait_until` and `wait_for` with their `Stopped`;
+    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::seat::EndReason), its stream gives
+    ///   `None`, and no callback begins any more;
+    /// - whoever subscribes, adds an index or starts an informer is refused;
+    /// - listers and snapshots go on reading what was published last.
     ///
     /// # Errors
-    /// At the limit, with what blocks a thread. Such a thread ends by itself once that returns, and nothing further
-    /// begins on it.
+    /// At the limit, with what blocks a thread. Such a thread ends by itself once that returns, nothing further
+    /// begins on it, and all waits but those of streams have ended all the same.
     pub async fn shutdown(self, limit: Duration) -> Result<(), StillRunning> {
+        let residents = self.0.registry.close();
+        residents.iter().for_each(|resident| resident.stop());
         for arbiter in self.0.arbiters() {
             arbiter.stop();
         }
+        let over: Vec<_> = residents.iter().map(|resident| resident.over()).collect();
         let ended = async {
             join_all(self.0.arbiters().map(ArbiterHandle::ended)).await;
+            join_all(over.iter().map(CancellationToken::cancelled)).await;
             self.0.pool.close().await;
         };
         if within(limit, ended).await.is_some() {
@@ -176,6 +185,7 @@ impl Runtime {
             return Ok(());
         }
         self.0.end();
+        residents.iter().for_each(|resident| resident.abandon());
         let running = self.0.arbiters().filter(|arbiter| !arbiter.is_over());
         let stuck: Vec<Stuck> = running.map(ArbiterHandle::blocked).collect();
         Err(StillRunning { decoding: stuck.is_empty(), stuck })
@@ -197,10 +207,9 @@ impl Runtime {
         Chance::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a name, or `None` if a live informer of this runtime has it.
-    pub(crate) fn claim_name(&self, name: &Arc<str>) -> Option<NameClaim> {
-        let fresh = self.0.names.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(name));
-        fresh.then(|| NameClaim { runtime: self.clone(), name: Arc::clone(name) })
+    /// A place for one more informer, or `None` after the shutdown.
+    pub(crate) fn register(&self, name: &Arc<str>) -> Option<Registration> {
+        self.0.registry.register(name)
     }
 }
 
@@ -233,19 +242,6 @@ impl fmt::Debug for Runtime {
     }
 }
 
-/// A name held by a live informer; free again when dropped.
-#[derive(Debug)]
-pub(crate) struct NameClaim {
-    runtime: Runtime,
-    name: Arc<str>,
-}
-
-impl Drop for NameClaim {
-    fn drop(&mut self) {
-        self.runtime.0.names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
-    }
-}
-
 impl RuntimeBuilder {
     /// How many threads the pipelines are dealt out to, one pipeline always on one of them (at least 1).
     pub fn arbiters(mut self, count: usize) -> Self {
@@ -265,7 +261,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Within which time the first requests of informers are spread.
+    /// Within which time the first requests of informers are spread: each waits for a part of it by chance, so that
+    /// with `Duration::MAX` none ever comes. 100 ms unless set.
     pub fn start_jitter(mut self, jitter: Duration) -> Self {
         self.start_jitter = jitter;
         self
@@ -314,7 +311,7 @@ impl RuntimeBuilder {
             start_jitter: self.start_jitter,
             seed: self.seed.unwrap_or_else(clock::seed_from_system),
             streams: AtomicU64::new(0),
-            names: Mutex::new(BTreeSet::new()),
+            registry: Arc::default(),
         })))
     }
 }

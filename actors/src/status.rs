@@ -208,7 +208,8 @@ impl InformerStatus {
         }
     }
 
-    /// The state of the worst source: Denied and Gone before Backoff, Backoff before Listing, Streaming last.
+    /// The state of the worst source: GivenUp before Denied, Denied and Gone before Backoff, Backoff before Listing,
+    /// Streaming last. Stopped only when the whole informer has stopped.
     pub fn state(&self) -> SourceState {
         if self.stopped {
             return SourceState::Stopped;
@@ -219,6 +220,15 @@ impl InformerStatus {
     /// The source in the worst state.
     pub fn worst(&self) -> Option<&SourceStatus> {
         self.sources.iter().max_by_key(|source| severity(&source.state))
+    }
+
+    /// A source that is given up without having listed: because of it the informer will never be synced.
+    pub(crate) fn lost(&self) -> Option<(&SourceId, &Arc<str>)> {
+        let lost = |source: &'_ SourceStatus| !self.synced && source.version.is_none();
+        self.sources.iter().find_map(|source| match &source.state {
+            SourceState::GivenUp { reason } if lost(source) => Some((&source.source, reason)),
+            _ => None,
+        })
     }
 
     /// The error of the worst source, or else the newest one that any source remembers.
@@ -256,7 +266,8 @@ fn severity(state: &SourceState) -> u8 {
         SourceState::Backoff { .. } => 3,
         SourceState::Gone { .. } => 4,
         SourceState::Denied { .. } => 5,
-        _ => 6,
+        SourceState::GivenUp { .. } => 6,
+        _ => 7,
     }
 }
 
@@ -305,7 +316,7 @@ impl StatusBoard {
         let mut published = false;
         self.0.send_if_modified(|status| {
             published = publish();
-            published && status.show(figures) && !status.stopped
+            published && !status.stopped && status.show(figures)
         });
         published
     }

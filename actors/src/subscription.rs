@@ -58,7 +58,8 @@ impl SubscribeOptions {
         self
     }
 
-    /// Tells every object again, as `Updated{Resync}`, once in each such period (at least a second).
+    /// Tells every object again, as `Updated{Resync}`, once in each such period. Less than a second is taken as a
+    /// second; `Duration::MAX` is never.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
@@ -91,8 +92,11 @@ impl SubscribeOptions {
 #[non_exhaustive]
 pub enum SubscribeError {
     /// The informer has stopped.
-    #[error("the informer has stopped")]
-    Stopped,
+    #[error("informer {informer:?} has stopped")]
+    Stopped {
+        /// Its name.
+        informer: Arc<str>,
+    },
 }
 
 /// The seats of an informer's subscriptions, for reports.
@@ -152,7 +156,7 @@ impl<S: Body> Informer<S> {
     ) -> Result<Subscription<S>, SubscribeError> {
         let running = &self.0;
         if running.family.kin.stop.is_cancelled() {
-            return Err(SubscribeError::Stopped);
+            return Err(SubscribeError::Stopped { informer: Arc::clone(&running.family.kin.informer) });
         }
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
@@ -171,7 +175,7 @@ impl<S: Body> Informer<S> {
             address: Arc::clone(&listener),
         };
         running.seat(Raised { inbox, spec: Arc::new(spec) });
-        running.roll.add(seat.clone());
+        running.ending.roll.add(seat.clone());
         if running.family.kin.stop.is_cancelled() {
             // It has stopped meanwhile, and may have called the roll already.
             seat.end_with(EndReason::InformerStopped);
@@ -190,18 +194,21 @@ impl<S: Body> Running<S> {
         family.shared.roster.join(spec.id, Arc::clone(&spec.address));
         let presence = spec.seat.enter();
         raise(&family.arbiter, &family.tasks, tether, child, move |verdict| {
+            let arbiter_runs = verdict.is_some();
             let reason = match verdict {
-                Verdict::GiveUp { reason } => EndReason::ListenerFailed(reason),
-                _ if kin.stop.is_cancelled() => EndReason::InformerStopped,
-                _ => EndReason::Unsubscribed,
+                Some(Verdict::GiveUp { reason }) => EndReason::ListenerFailed(reason),
+                Some(_) if !kin.stop.is_cancelled() => EndReason::Unsubscribed,
+                _ => EndReason::InformerStopped,
             };
             presence.end_with(reason);
             spec.shared.roster.leave(spec.id);
             let (processor, id) = (Arc::clone(&spec.processor), spec.id);
-            actix_rt::spawn(async move {
-                // Closed means that the Processor has gone, and its roster with it.
-                let _closed = ask(&processor, Detach(id)).await;
-            });
+            if arbiter_runs {
+                actix_rt::spawn(async move {
+                    // Closed means that the Processor has gone, and its roster with it.
+                    let _closed = ask(&processor, Detach(id)).await;
+                });
+            }
             drop((spec, presence));
         });
     }
@@ -217,23 +224,27 @@ impl<S: Body> Subscription<S> {
         self.seat.read()
     }
 
-    /// Waits until the subscriber has handled its last initial event.
+    /// Waits until the subscriber has handled its last initial event. Latched.
     ///
     /// # Errors
-    /// When the subscription ends before.
+    /// [`WaitError::Ended`] when the subscription ends before, or [`WaitError::Stopped`] if that is because its
+    /// informer has; [`WaitError::SourceGivenUp`] when a source that has never listed is given up.
     pub async fn synced(&self) -> Result<(), WaitError> {
-        let ended = |reason: EndReason| WaitError::Stopped { reason: Some(reason.to_string().into()) };
-        self.seat.synced().await.map_err(ended)
+        tokio::select! {
+            biased;
+            synced = self.seat.synced() => synced.map_err(|reason| self.informer.ended(self.seat.name(), reason)),
+            lost = self.informer.lost_source() => Err(lost),
+        }
     }
 
     /// As [`Self::synced`], for at most `limit`.
     ///
     /// # Errors
-    /// At the limit the informer's state and last error.
+    /// As there; at the limit [`WaitError::Deadline`] with what keeps it from being synced.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
         match within(limit, self.synced()).await {
             Some(result) => result,
-            None => Err(self.informer.deadline(limit)),
+            None => Err(self.informer.deadline(limit, Some(self.seat.name()))),
         }
     }
 

@@ -5,7 +5,7 @@
 //! no child; the child's guard carries the verdict out. Invariants:
 //! 1. One history per child; the group of DeltaFifo, Indexer and Processor has one between them.
 //! 2. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves
-//!    the store served, and the source shown as Stopped; a listener that ends ends only its subscription.
+//!    the store served, and the source shown as GivenUp; a listener that ends ends only its subscription.
 //!
 //! Mailbox: one ask in flight a child. Its own death loses the histories, nothing else: its guard starts it again.
 //! Read next: `guard.rs`, who asks.
@@ -101,7 +101,7 @@ impl Supervisor {
                 self.spec.board.update(|status| {
                     status.failed = Some(failure);
                     if let Some(source) = followed_by(child, status) {
-                        source.state = SourceState::Stopped;
+                        source.state = SourceState::GivenUp { reason: Arc::clone(reason) };
                     }
                 });
                 if exited.role == Role::Group {

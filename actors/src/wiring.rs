@@ -64,7 +64,7 @@ pub struct SourceSpec<S> {
 
 /// What an informer is made of.
 pub struct InformerSpec<S> {
-    /// Its name, unique among the live informers of a runtime.
+    /// Its name, not empty. If a live informer of the runtime has it, a number is put behind: `pods-2`.
     pub name: Arc<str>,
     /// At least one source, with distinct names.
     pub sources: Vec<SourceSpec<S>>,
@@ -340,22 +340,44 @@ pub(crate) struct Raised<A: Child> {
     pub(crate) spec: A::Spec,
 }
 
-/// Puts a child under guard on its arbiter; `ended` is called with the last verdict.
+/// Puts a child under guard on its arbiter. `ended` is called once, whatever ends first: with the last verdict, or
+/// with none when the arbiter ends, or has ended, before the child does.
 pub(crate) fn raise<A: Child>(
     arbiter: &ArbiterHandle,
     tasks: &TaskTracker,
     tether: Tether,
     child: Raised<A>,
-    ended: impl FnOnce(Verdict) + Send + 'static,
+    ended: impl FnOnce(Option<Verdict>) + Send + 'static,
 ) {
     let token = tasks.token();
+    let ended = OnEnd(Some(ended));
     arbiter.spawn(move || {
         let guard = Box::pin(Guard::new(child.inbox, child.spec, tether).keep());
         async move {
-            ended(guard.await);
+            let verdict = guard.await;
+            ended.call(verdict);
             drop(token);
         }
     });
+}
+
+/// Calls what it holds once: when it is told to, or when it is dropped.
+struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
+
+impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
+    fn call(mut self, verdict: Verdict) {
+        if let Some(ended) = self.0.take() {
+            ended(Some(verdict));
+        }
+    }
+}
+
+impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.0.take() {
+            ended(None);
+        }
+    }
 }
 
 impl<S> fmt::Debug for SourceSpec<S> {

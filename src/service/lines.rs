@@ -115,6 +115,7 @@ pub(super) fn state_name(state: &SourceState) -> &'static str {
         SourceState::Backoff { .. } => "Backoff",
         SourceState::Denied { .. } => "Denied",
         SourceState::Gone { .. } => "Gone",
+        SourceState::GivenUp { .. } => "GivenUp",
         SourceState::Stopped => "Stopped",
         _ => "Unknown",
     }

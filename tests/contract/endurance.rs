@@ -303,7 +303,7 @@ fn inf_45_a_reflector_that_keeps_dying_is_given_up_which_its_state_shows_while_t
         let failed = world.informer.wait_until(|status| status.failed.is_some()).await.expect("it runs on");
         assert_eq!((failed.restarts, failed.sources[0].restarts, failed.stopped), (5, 5, false));
         assert!(failed.failed.as_ref().is_some_and(|why| why.starts_with("reflector/")), "{failed:?}");
-        assert!(matches!(failed.state(), SourceState::Stopped), "{:?}", failed.state());
+        assert!(matches!(failed.state(), SourceState::GivenUp { .. }), "{:?}", failed.state());
         assert_eq!(world.informer.lister().list().len(), 3, "the store is served");
         world.watched().synced().await;
         let requests = world.server.requests().len();

@@ -305,19 +305,23 @@ fn inf_41_synced_within_says_at_its_limit_what_the_informer_is_doing_and_why() {
             |world| async move {
                 let why = world.informer.synced_within(limit).await.expect_err("it cannot sync");
                 assert_eq!(world.runtime.now(), limit);
-                assert!(why.to_string().contains(wanted), "{why}");
+                let words = "informer \"texts\" is not synced after 7s: source \"default\": ";
+                assert_eq!(why.to_string(), format!("{words}{wanted}"));
             },
         );
     };
-    says(None, "Listing");
-    says(Some(ListWatchError::source("the cable is cut")), "the cable is cut");
-    says(Some(ListWatchError::Denied("pods is forbidden".into())), "Denied");
-    says(Some(ListWatchError::NotFound("no such kind".into())), "Gone");
+    says(None, "listing, 3 objects received");
+    let cut = ListWatchError::source("the cable is cut");
+    says(Some(cut), "failed 3 times in a row: source failed: the cable is cut");
+    says(Some(ListWatchError::Denied("pods is forbidden".into())), "denied: pods is forbidden");
+    says(Some(ListWatchError::NotFound("no such kind".into())), "no such resource: no such kind");
     run(three, |world| async move {
         let slow = world.informer.for_each(|_| std::future::pending::<()>()).expect("it runs");
         world.synced().await;
         let why = slow.synced_within(limit).await.expect_err("it is stuck");
-        assert!(why.to_string().contains("Streaming"), "{why}");
+        let words = "subscription \"closure-0\" of informer \"texts\" is not synced after 7s: the informer is \
+                     synced, its subscriber has not handled all initial events";
+        assert_eq!(why.to_string(), words);
     });
 }
 

@@ -52,7 +52,7 @@ fn inf_03_subscribing_to_a_stopped_informer_is_a_typed_error() {
     run(nothing, |world| async move {
         assert!(world.informer.shutdown(LONG).await.is_clean());
         let refused = world.informer.subscribe(Recorder::<String>::new().0.start());
-        assert_eq!(refused.err(), Some(SubscribeError::Stopped));
+        assert_eq!(refused.err(), Some(SubscribeError::Stopped { informer: "texts".into() }));
     });
 }
 
@@ -165,15 +165,36 @@ fn inf_20_each_subscription_is_resynced_in_its_own_period() {
 }
 
 #[test]
-fn inf_31_a_name_is_taken_while_its_informer_lives_and_free_afterwards() {
+fn inf_31_a_taken_name_gets_a_number_and_a_name_is_free_again_when_its_informer_is_stopped() {
     Runtime::simulated(1).run(|runtime| async move {
         let start = |name: &str| Informer::<String>::builder(&runtime, name).source(Server::new).start();
         assert_eq!(start("").err(), Some(StartError::NoName));
-        let first = start("pods").expect("the name is free");
-        assert_eq!(start("pods").err(), Some(StartError::NameTaken("pods".to_owned())));
-        drop(first);
-        settle().await;
-        assert!(start("pods").is_ok());
+        let all =
+            ["pods", "pods", "pods", "pods-2"].map(|name| start(name).expect("a taken name is no error"));
+        assert_eq!(all.each_ref().map(Informer::name), ["pods", "pods-2", "pods-3", "pods-2-2"]);
+        assert_eq!(&*all[1].status().name, "pods-2", "its status says so, too");
+        let [first, second, third, _other] = all;
+        let (kept, events) = (first.lister(), second.events().expect("it runs"));
+        assert!(first.shutdown(LONG).await.is_clean());
+        let again = start("pods").expect("it starts");
+        assert_eq!(again.name(), "pods", "free at the stop, although old handles are kept");
+        drop((second, events));
+        assert_eq!(start("pods").expect("it starts").name(), "pods-2", "free with the last handle");
+        drop((kept, first));
+        assert_eq!(
+            start("pods").expect("it starts").name(),
+            "pods-2",
+            "whoever stopped first frees nothing more"
+        );
+        drop(third);
+    });
+}
+
+#[test]
+fn inf_31_an_informer_is_called_as_its_builder_says() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let web = Informer::<String>::builder(&runtime, "pods").name("pods-web").source(Server::new).start();
+        assert_eq!(web.expect("it starts").name(), "pods-web");
     });
 }
 
@@ -186,9 +207,9 @@ fn inf_33_a_refused_informer_says_denied_asks_again_and_recovers_by_itself() {
         },
         |world| async move {
             let why = world.informer.synced_within(Duration::from_secs(5)).await.expect_err("it is refused");
-            let WaitError::Deadline { state, last_error, .. } = why else { panic!("not a deadline: {why}") };
-            assert!(matches!(state, SourceState::Denied { .. }), "{state:?}");
-            assert!(last_error.expect("an error").to_string().contains("forbidden"));
+            let WaitError::Deadline(why) = why else { panic!("not a deadline: {why}") };
+            assert!(matches!(why.state, SourceState::Denied { .. }), "{:?}", why.state);
+            assert!(why.last_error.expect("an error").to_string().contains("forbidden"));
             let before = world.runtime.now();
             world.synced().await;
             assert!(world.runtime.now() - before >= Duration::from_secs(50), "asked again every 30 to 60 s");
@@ -255,7 +276,12 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
         subscription.synced_within(LONG).await.expect("both are told");
         let version = sources[1].apply("b/y", "3".to_owned());
         let lister = informer.lister();
-        assert!(matches!(lister.wait_for(&version, LONG).await, Err(WaitForError::UnknownSource(_))));
+        let which = lister.wait_for(&version, LONG).await.expect_err("which source?");
+        assert!(matches!(which, WaitForError::SeveralSources { .. }));
+        let words = "informer \"both\" has several sources (a, b): use wait_for_source";
+        assert_eq!(which.to_string(), words);
+        let unknown = lister.wait_for_source(&SourceId::new("c"), &version, LONG).await.expect_err("no such");
+        assert_eq!(unknown.to_string(), "informer \"both\" has no source named \"c\"");
         lister.wait_for_source(&SourceId::new("b"), &version, LONG).await.expect("it arrives");
         assert_eq!(told.len(), 3);
         // A relist of a that lacks a/x removes it, and leaves b's objects alone.

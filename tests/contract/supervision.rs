@@ -183,7 +183,7 @@ fn inf_45_a_group_that_keeps_dying_is_given_up_which_state_and_waits_show_while_
         assert!(wait.is_err());
         assert!(matches!(
             world.informer.wait_until(|_| false).await,
-            Err(WaitError::Stopped { reason: Some(_) })
+            Err(WaitError::Stopped { reason: Some(_), .. })
         ));
     });
 }

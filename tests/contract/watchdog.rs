@@ -77,7 +77,18 @@ fn inf_47_an_async_closure_that_blocks_its_thread_is_named_in_the_status() {
             held.wait();
             std::future::ready(())
         });
+        let quick = informer.for_each_with(SubscribeOptions::new().name("quick"), |_| std::future::ready(()));
+        let quick = quick.expect("it runs");
         assert_eq!(stuck_by(&informer, "texts/careless").await, "informer-calls");
+        let why = quick.synced_within(Duration::ZERO).await.expect_err("its closure cannot run");
+        assert_eq!(
+            why.to_string(),
+            "subscription \"quick\" of informer \"texts\" is not synced after 0ns: the informer is synced, its \
+             subscriber has not handled all initial events; texts/careless blocks the thread informer-calls"
+        );
+        let version = "999".parse().expect("a version");
+        let why = informer.lister().wait_for(&version, Duration::ZERO).await.expect_err("it is not there");
+        assert!(why.to_string().ends_with("; texts/careless blocks the thread informer-calls"), "{why}");
         let newest = server.apply("a/two", String::new());
         informer.lister().wait_for(&newest, LIMIT).await.expect("the pipeline goes on");
         drop(gate);
@@ -105,7 +116,7 @@ fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_who_blocks_which
         let error = runtime.clone().shutdown(SHORT).await.expect_err("a callback blocks");
         let stuck: Vec<_> = error.stuck.iter().map(|one| (&*one.arbiter, one.actor.as_deref())).collect();
         assert_eq!(stuck, [("informer-calls", Some("texts/careless"))]);
-        assert!(error.to_string().contains("texts/careless blocks informer-calls"), "{error}");
+        assert!(error.to_string().contains("texts/careless blocks the thread informer-calls"), "{error}");
         drop(gate);
         assert_eq!(runtime.shutdown(LIMIT).await, Ok(()), "now it ends");
         drop((subscription, informer));

@@ -91,12 +91,12 @@ impl IndexError {
 
 /// There is no index of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown index: {0:?}")]
+#[error("no index is named {0:?}")]
 pub struct UnknownIndex(pub String);
 
 /// There is an index of that name already; it was left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("index exists: {0:?}")]
+#[error("an index named {0:?} exists")]
 pub struct IndexExists(pub String);
 
 /// What an index holds: members by value, and values by member. Cloning is O(1).

@@ -6,6 +6,7 @@
 //! 2. An error is cheap to clone, so that the state of an informer can carry its last one.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,6 +121,11 @@ impl ListWatchError {
         }
     }
 
+    /// Its text and those of its causes, each once: what to show to people.
+    pub fn with_causes(&self) -> WithCauses<'_> {
+        WithCauses(self)
+    }
+
     /// A failed connection with its cause.
     pub fn connection(message: impl Into<Arc<str>>, cause: impl StdError + Send + Sync + 'static) -> Self {
         Self::Connection { message: message.into(), source: Some(Arc::new(cause)) }
@@ -128,5 +134,50 @@ impl ListWatchError {
     /// A failure of a source of one's own.
     pub fn source(message: impl Into<Arc<str>>) -> Self {
         Self::Source { message: message.into(), source: None }
+    }
+}
+
+/// A failure as text with its causes. A cause that the text before it quotes already is left out.
+#[derive(Debug, Clone, Copy)]
+pub struct WithCauses<'a>(&'a ListWatchError);
+
+impl fmt::Display for WithCauses<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.0.to_string();
+        let mut cause = StdError::source(self.0);
+        while let Some(error) = cause {
+            let words = error.to_string();
+            if !text.contains(&words) {
+                text = format!("{text}: {words}");
+            }
+            cause = error.source();
+        }
+        f.write_str(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::ListWatchError;
+
+    #[test]
+    fn a_failure_is_shown_with_its_causes_and_each_of_them_once() {
+        let refused = || io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
+        let texts = [
+            (ListWatchError::Denied("Unauthorized".into()), "denied: Unauthorized"),
+            (
+                ListWatchError::connection("cannot connect to 10.0.0.1:6443", refused()),
+                "connection failed: cannot connect to 10.0.0.1:6443: connection refused",
+            ),
+            (
+                ListWatchError::connection("cannot connect to a: connection refused", refused()),
+                "connection failed: cannot connect to a: connection refused",
+            ),
+        ];
+        for (error, text) in texts {
+            assert_eq!(error.with_causes().to_string(), text);
+        }
     }
 }

@@ -2,22 +2,24 @@
 //!
 //! Answers "how does work get onto that thread, and how does the thread end?". No actix `System`: stop and join are
 //! ours, and several runtimes coexist. Invariants:
-//! 1. Jobs start in the order they were handed over.
+//! 1. Jobs start in the order they were handed over. A job that never starts is dropped, so that whoever waits for it
+//!    is told.
 //! 2. `stop` drops what still runs; `ended` returns when nothing of the thread is left.
 //! 3. The pulse is younger than two seconds unless something on the thread blocks it: that is the watchdog.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Clock, RuntimeError, Stuck, StuckKind};
+use super::{Clock, RuntimeError, Stuck, StuckKind, panic_text};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -31,8 +33,9 @@ pub(crate) struct ArbiterHandle(Arc<Shared>);
 struct Shared {
     name: String,
     clock: Clock,
-    // Unbounded, and bounded by its use: one job for each actor that is started.
-    jobs: mpsc::UnboundedSender<Job>,
+    // Unbounded, and bounded by its use: one job for each actor that is started. The lock is held while a pointer is
+    // put in: so none comes in after the inbox was emptied for the last time.
+    jobs: Mutex<Option<mpsc::UnboundedSender<Job>>>,
     stop: CancellationToken,
     ended: CancellationToken,
     pulse: AtomicU64,
@@ -81,13 +84,14 @@ impl fmt::Display for Label {
 impl ArbiterHandle {
     /// Starts a thread.
     pub(super) fn thread(name: String, clock: Clock) -> Result<Self, RuntimeError> {
-        let (handle, mut inbox) = Self::unstarted(name, clock);
+        let (handle, inbox) = Self::unstarted(name, clock);
         let shared = Arc::clone(&handle.0);
         let failed = |source| RuntimeError::Thread { name: handle.0.name.clone(), source };
         let tokio_runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let thread = std::thread::Builder::new().name(handle.0.name.clone()).spawn(move || {
             let _ended = shared.ended.clone().drop_guard();
+            let mut inbox = inbox;
             let runtime = actix_rt::Runtime::from(tokio_runtime);
             runtime.block_on(work(&shared, &mut inbox));
             drop(runtime);
@@ -104,10 +108,11 @@ impl ArbiterHandle {
         clock: Clock,
         watched: bool,
     ) -> (Self, impl Future<Output = ()> + 'static) {
-        let (handle, mut inbox) = Self::unstarted(name.to_owned(), clock);
+        let (handle, inbox) = Self::unstarted(name.to_owned(), clock);
         let shared = Arc::clone(&handle.0);
         let work = async move {
             let _ended = shared.ended.clone().drop_guard();
+            let mut inbox = inbox;
             if watched {
                 work(&shared, &mut inbox).await;
             } else {
@@ -117,29 +122,36 @@ impl ArbiterHandle {
         (handle, work)
     }
 
-    fn unstarted(name: String, clock: Clock) -> (Self, mpsc::UnboundedReceiver<Job>) {
-        let (jobs, inbox) = mpsc::unbounded_channel();
+    fn unstarted(name: String, clock: Clock) -> (Self, Inbox) {
+        let (sender, jobs) = mpsc::unbounded_channel();
         let pulse = AtomicU64::new(millis(clock.now()));
         let shared = Shared {
             name,
             clock,
-            jobs,
+            jobs: Mutex::new(Some(sender)),
             stop: CancellationToken::new(),
             ended: CancellationToken::new(),
             pulse,
             running: Arc::default(),
             thread: Mutex::new(None),
         };
-        (Self(Arc::new(shared)), inbox)
+        let shared = Arc::new(shared);
+        (Self(Arc::clone(&shared)), Inbox { shared, jobs })
     }
 
-    /// Builds a future on the arbiter and runs it there. Silently nothing after the stop.
+    /// Builds a future on the arbiter and runs it there. After the stop `make` is dropped instead.
     pub(crate) fn spawn<F>(&self, make: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
         let job: Job = Box::new(move || drop(actix_rt::spawn(make())));
-        drop(self.0.jobs.send(job));
+        let refused = match &*self.0.jobs() {
+            Some(jobs) => jobs.send(job).err().map(|refused| refused.0),
+            None => Some(job),
+        };
+        if let Some(job) = refused {
+            discard(job);
+        }
     }
 
     /// Where a guard notes what it is polling.
@@ -205,6 +217,38 @@ impl ArbiterHandle {
     }
 }
 
+impl Shared {
+    fn jobs(&self) -> MutexGuard<'_, Option<mpsc::UnboundedSender<Job>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The jobs that have not begun. Dropping it drops them, and whatever is handed over later.
+struct Inbox {
+    shared: Arc<Shared>,
+    jobs: mpsc::UnboundedReceiver<Job>,
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        let sender = self.shared.jobs().take();
+        drop(sender);
+        while let Ok(job) = self.jobs.try_recv() {
+            discard(job);
+        }
+    }
+}
+
+/// Drops a job that will not begin. What it owns may be a subscriber's, and may panic.
+fn discard(job: Job) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(move || drop(job))) {
+        tracing::error!(
+            panic = panic_text(&*panic),
+            "a panic while something was dropped after its thread's end"
+        );
+    }
+}
+
 /// Nothing is being polled any more, also after a panic.
 struct Cleared<'a>(&'a ArcSwapOption<Label>);
 
@@ -220,18 +264,18 @@ impl fmt::Debug for ArbiterHandle {
     }
 }
 
-async fn work(shared: &Arc<Shared>, inbox: &mut mpsc::UnboundedReceiver<Job>) {
+async fn work(shared: &Arc<Shared>, inbox: &mut Inbox) {
     let pulsing = actix_rt::spawn(pulse(Arc::clone(shared)));
     jobs_until_stop(shared, inbox).await;
     pulsing.abort();
 }
 
-async fn jobs_until_stop(shared: &Shared, inbox: &mut mpsc::UnboundedReceiver<Job>) {
+async fn jobs_until_stop(shared: &Shared, inbox: &mut Inbox) {
     loop {
         tokio::select! {
             biased;
             () = shared.stop.cancelled() => return,
-            job = inbox.recv() => match job {
+            job = inbox.jobs.recv() => match job {
                 Some(job) => job(),
                 None => return,
             },

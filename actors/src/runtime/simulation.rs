@@ -5,11 +5,10 @@
 //! 1. The wiring is the one that [`Runtime::threads`] uses; only where and when differ.
 //! 2. One seed and one script give one trace.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -145,7 +144,7 @@ impl Simulation {
             start_jitter: self.builder.start_jitter,
             seed: self.builder.seed,
             streams: AtomicU64::new(0),
-            names: Mutex::new(BTreeSet::new()),
+            registry: Arc::default(),
         }))
     }
 }

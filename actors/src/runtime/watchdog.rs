@@ -55,6 +55,16 @@ pub enum StuckKind {
     NoProgress,
 }
 
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let actor = self.actor.as_deref().unwrap_or("something that is no actor");
+        match self.kind {
+            StuckKind::Blocked => write!(f, "{actor} blocks the thread {}", self.arbiter),
+            StuckKind::NoProgress => write!(f, "{actor} makes no progress on the thread {}", self.arbiter),
+        }
+    }
+}
+
 /// Shows an informer what holds it; false when it has stopped and need not be told any more.
 pub(crate) type Shown = Box<dyn Fn(Option<&Stuck>) -> bool + Send>;
 

@@ -5,6 +5,8 @@
 //! 1. `Backoff`, `Denied` and `Gone` last until the source brings something again, also while it is being asked.
 //! 2. Counters only grow, within the life of one machine.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::list_watch_error::ListWatchError;
@@ -44,8 +46,45 @@ pub enum SourceState {
         /// The answer.
         error: ListWatchError,
     },
+    /// Its reflector kept dying and is not restarted any more. The informer runs on with what it has.
+    GivenUp {
+        /// How it died, and how often it was restarted.
+        reason: Arc<str>,
+    },
     /// It was told to stop.
     Stopped,
+}
+
+impl SourceState {
+    /// The failure that it is in, if it is in one.
+    pub fn error(&self) -> Option<&ListWatchError> {
+        match self {
+            Self::Backoff { error, .. } | Self::Denied { error } | Self::Gone { error } => Some(error),
+            Self::Starting
+            | Self::Listing { .. }
+            | Self::Streaming
+            | Self::GivenUp { .. }
+            | Self::Stopped => None,
+        }
+    }
+}
+
+/// In plain words, with the error and its causes if there is one.
+impl fmt::Display for SourceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starting => f.write_str("nothing was asked yet"),
+            Self::Listing { received } => write!(f, "listing, {received} objects received"),
+            Self::Streaming => f.write_str("streaming"),
+            Self::Backoff { attempts: 1, error, .. } => write!(f, "failed: {}", error.with_causes()),
+            Self::Backoff { attempts, error, .. } => {
+                write!(f, "failed {attempts} times in a row: {}", error.with_causes())
+            }
+            Self::Denied { error } | Self::Gone { error } => write!(f, "{}", error.with_causes()),
+            Self::GivenUp { reason } => write!(f, "given up: {reason}"),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
 }
 
 /// What a source did so far.

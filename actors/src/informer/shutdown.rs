@@ -1,0 +1,121 @@
+//! How an informer is shut down: what it still does until the limit, and what it reports of the rest.
+//!
+//! Answers "is everything delivered, and does nothing of it run any more?". Invariants:
+//! 1. It reads nothing more, applies what is queued, lets every listener deliver, and only then stops the actors.
+//! 2. It returns after the last callback, or at the limit, when async calls are cancelled.
+//! 3. It never waits for the callback in which it is awaited itself.
+//!
+//! Read next: `ending.rs`, what ends then; `seat.rs`, who is waited for.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+
+use super::Running;
+use crate::callback::calling_seat;
+use crate::ending::{Ending, LastWord};
+use crate::mailbox::ask;
+use crate::messages::{Body, Drain, Flush};
+use crate::runtime::within;
+use crate::seat::Seat;
+use crate::subscription::{LEAST_PATIENCE, Unfinished};
+
+/// What a shutdown left undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Subscriptions that had not handled everything by the deadline, and streams that were not polled; and that in
+    /// whose callback the shutdown was awaited.
+    pub unfinished: Vec<Unfinished>,
+    /// Whether something that had come from a source could not be applied: the pipeline was dead, or too slow.
+    pub unapplied: bool,
+    /// Whether something of the informer still ran at the end: an actor, or a callback that could not be cancelled.
+    pub still_running: bool,
+    /// Whether it was awaited inside a callback of one of the informer's own closures. It does not wait for that one,
+    /// which still runs.
+    pub own_callback: bool,
+}
+
+impl ShutdownReport {
+    /// Whether everything came back in time.
+    pub fn is_clean(&self) -> bool {
+        self.unfinished.is_empty() && !self.unapplied && !self.still_running
+    }
+}
+
+impl<S: Body> Running<S> {
+    /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
+    pub(super) fn watch_for_stop(&self) {
+        let resident: Arc<Ending> = Arc::clone(&self.ending);
+        self.ending.registration.move_in(resident);
+        let (last_word, tasks) = (LastWord(Arc::clone(&self.ending)), self.family.tasks.clone());
+        self.family.arbiter.spawn(move || async move {
+            last_word.0.stop.cancelled().await;
+            last_word.0.end();
+            tasks.close();
+            tasks.wait().await;
+            drop(last_word);
+        });
+    }
+
+    pub(super) async fn shutdown(&self, limit: Duration) -> ShutdownReport {
+        let family = &self.family;
+        family.shared.hush.cancel();
+        let clock = &family.shared.runtime.0.clock;
+        let deadline = clock.now().saturating_add(limit);
+        // Its callback returns after this, so nothing here may wait for it.
+        let caller = calling_seat(&family.kin.informer);
+        let stopped = family.kin.stop.is_cancelled();
+        let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
+        let mut unfinished = self.ending.roll.owing();
+        unfinished.extend(caller.clone());
+        let unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
+        self.ending.end();
+        family.tasks.close();
+        let mut others = self.ending.roll.present();
+        others.retain(|seat| !caller.as_ref().is_some_and(|caller| caller.is(seat)));
+        // Guards end within one turn of the stop; only a blocked arbiter keeps them.
+        let mut over = pin!(join(self.ending.over.cancelled(), join_all(others.iter().map(Seat::left))));
+        let rest = deadline.saturating_sub(clock.now());
+        let mut returned = drained && within(rest.max(LEAST_PATIENCE), &mut over).await.is_some();
+        if !returned {
+            unfinished.extend(others.iter().filter(|seat| seat.is_in_a_call()).cloned());
+            others.iter().for_each(Seat::cancel_calls);
+            returned = within(LEAST_PATIENCE, over).await.is_some();
+        }
+        ShutdownReport {
+            unfinished: report(unfinished),
+            unapplied,
+            still_running: !returned || caller.is_some(),
+            own_callback: caller.is_some(),
+        }
+    }
+
+    /// Ends when all that was queued is applied and delivered.
+    async fn drained(&self, caller: Option<Seat>) {
+        // An error means that the actor has died meanwhile: its successor has nothing to wait for.
+        let _closed = ask(&self.family.fifo, Flush).await;
+        let listeners = self.family.shared.roster.all();
+        join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))
+            .await;
+    }
+}
+
+/// What these had not done, each once.
+fn report(seats: Vec<Seat>) -> Vec<Unfinished> {
+    let mut once: Vec<Seat> = Vec::new();
+    for seat in seats {
+        if !once.iter().any(|known| known.is(&seat)) {
+            once.push(seat);
+        }
+    }
+    once.iter().map(Seat::unfinished).collect()
+}
+
+impl<S: Body> Drop for Running<S> {
+    fn drop(&mut self) {
+        self.ending.end();
+    }
+}
