@@ -21,6 +21,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
+pub use self::shutdown::ShutdownReport;
 use crate::ending::Ending;
 use crate::lister::Lister;
 use crate::mailbox::ask;
@@ -28,7 +29,6 @@ use crate::messages::{AddIndex, Body, IndexCall};
 use crate::runtime::{Runtime, within};
 use crate::seat::EndReason;
 use crate::status::InformerStatus;
-pub use self::shutdown::ShutdownReport;
 pub use crate::wait_error::{NotSynced, WaitError};
 use crate::wiring::{self, Family, InformerSpec};
 
