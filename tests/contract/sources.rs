@@ -75,7 +75,7 @@ fn inf_62_a_queue_that_could_take_or_hand_out_nothing_is_refused_by_the_name_of_
             let server = Server::<String>::new();
             let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).bounds(bounds);
             let error = informer.start().expect_err("it could never go on");
-            assert_eq!(error, StartError::ZeroBound(name));
+            assert_eq!(error, StartError::ZeroBound { informer: "texts".into(), bound: name });
             assert!(error.to_string().contains(name), "{error}");
         }
         let server = Server::<String>::new();
