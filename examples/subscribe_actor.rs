@@ -1,7 +1,8 @@
 //! An actor that is subscribed to pods and counts what it is told, and why.
 //!
 //! Shows that any actix actor with a `Handler<Notify<Pod>>` is a subscriber, that causes tell the initial list from
-//! live events and from deletions found later, and what "synced" means for one subscriber. Needs no cluster:
+//! live events and from deletions found later, and what "synced" means for one subscriber. The subscription keeps its
+//! actor here; an actor that keeps its own subscription subscribes itself with `subscribe_weak`. Needs no cluster:
 //!
 //! ```sh
 //! cargo run --example subscribe_actor

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use informer_actors::informer::Informer;
 use informer_actors::subscription::{CALL_GRACE, ShutdownError, Subscription};
+use informer_actors::testing::Server;
 use tokio::sync::watch;
 
+use crate::blocking::{Gate, on_threads};
 use crate::reports::unfinished;
+use crate::threads::{LIMIT, informer, start};
 use crate::world::{pass, run, settle, three, until};
 
 const TWO: Duration = Duration::from_secs(2);
@@ -111,6 +114,29 @@ fn lis_27_when_the_last_handle_of_the_informer_goes_a_call_that_never_ends_is_ca
         drop((subscription, world.informer));
         pass(CALL_GRACE + TWO).await;
         assert!(is_freed(&closure) && is_freed(&future));
+    });
+}
+
+#[test]
+fn lis_27_a_call_that_blocks_its_thread_cannot_be_cancelled_and_is_reported_as_still_running() {
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        three(&server);
+        let informer = informer(&runtime, &server);
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        let (gate, held) = Gate::new();
+        let (begun, mut begins) = watch::channel(false);
+        let subscription = informer.for_each(move |_| {
+            begun.send_replace(true);
+            held.wait();
+            std::future::ready(())
+        });
+        begins.wait_for(|begun| *begun).await.expect("it is called");
+        let report = informer.shutdown(Duration::from_millis(50)).await;
+        assert_eq!(unfinished(&report), [("closure-0", 0, 3)]);
+        assert!(report.unfinished[0].still_running && report.still_running, "{report:?}");
+        drop((gate, subscription));
+        assert!(informer.shutdown(LIMIT).await.is_clean(), "it has come back");
     });
 }
 
