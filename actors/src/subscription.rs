@@ -78,9 +78,10 @@ impl SubscribeOptions {
     /// lets those run beside each other. With this option at most one event is unhandled, events are handled in order,
     /// and `synced` and `shutdown` hold for the futures, too.
     ///
-    /// It costs a round trip of messages for each event (3 to 5 µs) where a window of 64 has one. Closures are called
-    /// one at a time in any case. A handler can order itself, too: an `AtomicResponse` lets nothing else of its actor
-    /// run until its future has ended, so what holds for plain handlers holds for it without this option.
+    /// It costs a round trip of messages for each event (3 to 5 µs) where a window of 64 has one. Closures and streams
+    /// get one event after the other in any case; with this option none of them waits outside the backlog, where it
+    /// could still coalesce. A handler can order itself, too: an `AtomicResponse` lets nothing else of its actor run
+    /// until its future has ended, so what holds for plain handlers holds for it without this option.
     pub fn one_at_a_time(mut self) -> Self {
         self.one_at_a_time = true;
         self
@@ -138,7 +139,8 @@ impl Roll {
     }
 }
 
-/// A live subscription; dropping it unsubscribes.
+/// A live subscription; dropping it unsubscribes. Then no further callback begins; one that is running may go on, an
+/// async one for [`CALL_GRACE`]. [`Self::shutdown`] waits for it.
 #[must_use = "dropping a subscription unsubscribes"]
 pub struct Subscription<S: Body> {
     id: ListenerId,

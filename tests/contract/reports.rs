@@ -57,8 +57,18 @@ fn lis_24_a_report_names_who_has_not_handled_its_first_window_on_threads_too() {
             pending()
         });
         begins.wait_for(|begun| *begun).await.expect("it is called");
+        let (begun, mut begins) = watch::channel(false);
+        let one = informer.for_each_with(SubscribeOptions::new().one_at_a_time(), move |_| {
+            begun.send_replace(true);
+            pending()
+        });
+        begins.wait_for(|begun| *begun).await.expect("it is called");
+        let mut events = informer.events().expect("it runs");
+        events.next().await.expect("the first of three");
         let report = informer.shutdown(Duration::from_millis(50)).await;
-        assert_eq!(unfinished(&report), [("blocking-0", 0, 3), ("closure-1", 0, 3)]);
+        let expected = [("blocking-0", 0, 3), ("closure-1", 0, 3), ("closure-2", 2, 1), ("stream-3", 0, 3)];
+        assert_eq!(unfinished(&report), expected);
+        drop(one);
         assert!(report.unfinished[0].still_running, "a blocked thread cannot be ended: {report:?}");
         assert!(!report.unfinished[1].still_running, "an async call is cancelled: {report:?}");
         assert!(report.still_running && !report.is_clean());
