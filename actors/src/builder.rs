@@ -91,7 +91,8 @@ impl<S: Body> InformerBuilder<S> {
         self
     }
 
-    /// The bounds between reflectors and store. Default: 4,096 parts, 32 MiB, batches of 250.
+    /// The bounds between reflectors and store; each at least 1, else the start is refused. Default: 4,096 parts, 32 MiB,
+    /// batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.spec.bounds = bounds;
         self

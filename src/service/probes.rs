@@ -2,8 +2,8 @@
 //!
 //! Answers two questions of a kubelet: "would a restart help?" and "does it have what it serves?". It changes
 //! nothing. Invariants:
-//! 1. Healthy: no arbiter is stuck, and supervision has given up on nothing; both are what a restart repairs. A
-//!    cluster that is away is none of that.
+//! 1. Healthy: no arbiter is stuck, no informer has work that it does not do, and supervision has given up on nothing;
+//!    each is what a restart repairs. A cluster that is away is none of that.
 //! 2. Ready: every kind has synced (latched), nothing has ended, and no drain has begun. A kind that is away later
 //!    leaves it ready: what is cached is still served.
 //! 3. An answer that is no says why, a reason a line.
@@ -21,7 +21,8 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use super::error::Error;
 use super::follow::Followed;
 use super::lines::state_name;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, StuckKind};
+use crate::status::InformerStatus;
 
 /// An arbiter without a pulse for so long is stuck: pulses come each second.
 const STUCK: Duration = Duration::from_secs(30);
@@ -43,7 +44,9 @@ impl Vitals {
             let doing = arbiter.running.map(|what| format!(", busy with {what}")).unwrap_or_default();
             format!("thread {} shows no pulse for {} s{doing}", arbiter.name, arbiter.since_pulse.as_secs())
         });
-        stuck.chain(self.given_up()).collect()
+        let stalled =
+            self.followed.iter().filter_map(|followed| stalled(followed.kind(), &followed.doing().status));
+        stuck.chain(stalled).chain(self.given_up()).collect()
     }
 
     /// Why it is not ready; empty if it is.
@@ -65,6 +68,13 @@ impl Vitals {
             Some(format!("{} is given up: {why}", followed.kind()))
         })
     }
+}
+
+/// Why a kind is not healthy whose informer turns and does not get on with what it has to do.
+fn stalled(kind: &str, status: &InformerStatus) -> Option<String> {
+    let stuck = status.stuck.as_ref().filter(|stuck| stuck.kind == StuckKind::NoProgress)?;
+    let actor = stuck.actor.as_deref().unwrap_or(&stuck.arbiter);
+    Some(format!("{kind} is not up to date: {actor} makes no progress although there is work"))
 }
 
 /// Takes the address, before anything else has begun.
@@ -115,5 +125,36 @@ fn answer(reasons: Vec<String>) -> HttpResponse {
     } else {
         let body = reasons.join("\n") + "\n";
         HttpResponse::ServiceUnavailable().content_type("text/plain; charset=utf-8").body(body)
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use super::stalled;
+    use crate::faults::{Faults, Site};
+    use crate::informer::Informer;
+    use crate::runtime::Runtime;
+    use crate::testing::Server;
+
+    #[test]
+    fn an_informer_that_turns_without_getting_on_is_not_healthy() {
+        for stalls in [false, true] {
+            let faults = Faults::stalling(Site::IndexerApply, Arc::new(AtomicBool::new(stalls)));
+            Runtime::simulation(1).faults(faults).watched().build().run(|runtime| async move {
+                let server = Server::<String>::new();
+                server.apply("a/one", String::new());
+                let informer = Informer::builder(&runtime, "Pod").source(move || server.clone()).start();
+                let informer = informer.expect("the spec is sound");
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                let why = stalled("Pod", &informer.status());
+                let expected =
+                    "Pod is not up to date: Pod/indexer makes no progress although there is work".to_owned();
+                assert_eq!(why, stalls.then_some(expected));
+            });
+        }
     }
 }

@@ -187,9 +187,10 @@ fn idx_27_a_list_that_is_popped_while_an_index_is_handed_on_stalls_nothing() {
         // The small store's index is built and published in the turn in which the Indexer also gets the list.
         planned.at(Site::DeltaFifoPush, 1, move || begun.begin(&informer, "first"));
         relist(&world, 600);
-        goes_on_with(&world, &["first"], "the arrival of a list").await;
-        assert!(planned.is_done(), "the hook was visited");
+        assert!(arrives(&world, &world.server.version()).await, "the list arrives");
+        assert!(planned.is_done(), "its arrival was visited");
         calls.answered().await;
+        goes_on_with(&world, &["first"], "the arrival of a list").await;
     });
 }
 
@@ -209,6 +210,7 @@ async fn busy(world: &World) {
         assert!(arrives(world, &world.server.version()).await);
     }
     relist(world, 300);
+    assert!(arrives(world, &world.server.version()).await);
     for n in 0..3 {
         world.server.apply(&format!("c/{n}"), "live".to_owned());
     }
