@@ -30,6 +30,7 @@ use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::meta::ObjectKey;
+use informer_core::words::{QUOTED, one_line};
 
 tokio::task_local! {
     /// The subscription whose callback is being run.
@@ -91,8 +92,8 @@ impl<S: Body> CallbackHost<S> {
         };
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(calls)));
         if let Some(key) = current.take().filter(|_| is_overdue) {
-            let subscription = seat.name();
-            tracing::warn!(%subscription, %key, "a subscriber's callback had not ended in time and was cancelled");
+            let (informer, subscription) = (&seat.label().informer, seat.name());
+            tracing::warn!(%informer, %subscription, %key, "a subscriber's callback had not ended in time and was cancelled");
             if let Err(panic) = dropped {
                 count_panic(seat, &key, panic);
             }
@@ -142,8 +143,9 @@ impl<S: Body> Informer<S> {
 
 /// Counts and logs a panic of a callback.
 pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: Box<dyn Any + Send>) {
-    let subscription = seat.name();
-    tracing::error!(%subscription, %key, panic = panic_text(&*panic), "a subscriber's callback panicked; event skipped");
+    let (informer, subscription) = (&seat.label().informer, seat.name());
+    let panicked = one_line(&panic_text(&*panic), QUOTED);
+    tracing::error!(%informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
     seat.update(|status| status.panics += 1);
     // What it panicked with is the subscriber's value, too. A panic in dropping that is not followed any further.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {

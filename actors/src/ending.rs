@@ -96,6 +96,7 @@ impl Drop for LastWord {
     fn drop(&mut self) {
         self.0.end();
         self.0.board.update(|status| status.stopped = true);
+        tracing::debug!(informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
         self.0.registration.move_out();
     }

@@ -29,6 +29,7 @@ use actix::{Actor, Addr, Context, Supervised};
 use arc_swap::ArcSwapOption;
 use futures_util::future::{Either, LocalBoxFuture};
 use informer_core::restart::{Exit, Role, Verdict};
+use informer_core::words::{Brief, QUOTED, one_line};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +38,7 @@ use crate::mailbox::ask;
 use crate::messages::{Epoch, Exited};
 use crate::runtime::{Label, panic_text, sleep};
 use crate::seat::Seat;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Ended, Supervisor};
 
 /// An actor that can be built anew from its spec, at any time.
 pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
@@ -148,7 +149,7 @@ impl<A: Child> Guard<A> {
                 };
                 // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
                 if let Some(end) = Box::pin(life.after(exit, tether, grouped)).await {
-                    life.end(&tether.kin.faults);
+                    life.end(tether);
                     return end;
                 }
             }
@@ -180,6 +181,8 @@ async fn decide(tether: &Tether, exit: &Exit) -> Verdict {
     if tether.role == Role::Supervisor {
         // The Supervisor itself has no parent: it starts again at once, its state is only books.
         return if matches!(exit, Exit::Panicked(_)) {
+            let (informer, ended, after) = (&tether.kin.informer, Ended(exit), Brief(SUPERVISOR_PAUSE));
+            tracing::error!(%informer, actor = "supervisor", "supervisor {ended}; it starts again in {after}");
             Verdict::Restart { after: SUPERVISOR_PAUSE }
         } else {
             Verdict::Done
@@ -287,13 +290,15 @@ impl<A: Child> Life<A> {
     }
 
     /// Drops the actor; a panic in that ends nothing else.
-    fn end(&mut self, faults: &Faults) {
+    fn end(&mut self, tether: &Tether) {
         let state = std::mem::replace(&mut self.state, LifeState::Over);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(move || {
             let _dropped = state;
-            faults.strike(Site::Dropped);
+            tether.kin.faults.strike(Site::Dropped);
         })) {
-            tracing::error!(panic = panic_text(&*panic), "an actor panicked while it was dropped");
+            let (informer, actor) = (&tether.kin.informer, tether.label.child());
+            let panic = one_line(&panic_text(&*panic), QUOTED);
+            tracing::error!(%informer, %actor, "{actor} has panicked while it was dropped: {panic}");
         }
     }
 }

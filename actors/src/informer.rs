@@ -118,7 +118,13 @@ impl<S: Body> Informer<S> {
         let running = Arc::new(Running { family, ending, next_listener: AtomicU64::new(0) });
         running.watch_for_stop();
         // Its arbiter has ended, or was told to meanwhile.
-        if running.ending.stop.is_cancelled() { Err(refused) } else { Ok(Self(running)) }
+        if running.ending.stop.is_cancelled() {
+            return Err(refused);
+        }
+        let shared = &running.family.shared;
+        let (informer, sources) = (&shared.name, shared.sources.len());
+        tracing::debug!(%informer, sources, "the informer has started");
+        Ok(Self(running))
     }
 
     /// Its name: the one it was given, or that with a number, if a live informer of the runtime had it.

@@ -11,6 +11,7 @@
 //! Mailbox: nothing is sent to it. Stopped with the informer; its death restarts it alone, and the store goes on
 //! being served. Read next: `reflector/session.rs`.
 
+mod log;
 mod session;
 
 use std::fmt;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use informer_core::listener::Policy;
+use informer_core::words::{QUOTED, one_line};
 use tokio::sync::Notify;
 
 use crate::runtime::Label;
@@ -220,10 +221,29 @@ impl Seat {
         }
     }
 
-    /// Ends it; the first reason stays.
+    /// Ends it; the first reason stays, and is logged.
     pub(crate) fn end_with(&self, reason: EndReason) {
-        self.figures().ended.get_or_insert(reason);
+        let is_first = {
+            let mut figures = self.figures();
+            let is_first = figures.ended.is_none();
+            figures.ended.get_or_insert_with(|| reason.clone());
+            is_first
+        };
         self.0.changed.notify_waiters();
+        if is_first {
+            self.log_end(&reason);
+        }
+    }
+
+    /// Information if the user has ended it, or the informer it belongs to: why that stopped is told elsewhere.
+    fn log_end(&self, reason: &EndReason) {
+        let (informer, subscription) = (&self.0.label.informer, self.name());
+        let why = one_line(&reason.to_string(), QUOTED);
+        if matches!(reason, EndReason::Unsubscribed | EndReason::InformerStopped) {
+            tracing::info!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
+        } else {
+            tracing::warn!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -4,7 +4,8 @@
 //! books: restarts are counted in the informer's status, and when it gives up, the failure is shown there. It touches
 //! no child; the child's guard carries the verdict out. Invariants:
 //! 1. One history per child; the group of DeltaFifo, Indexer and Processor has one between them.
-//! 2. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves
+//! 2. Each exit is one log line, which names the informer: what ended, why, and what follows.
+//! 3. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves
 //!    the store served, and the source shown as GivenUp; a listener that ends ends only its subscription.
 //!
 //! Mailbox: one ask in flight a child. Its own death loses the histories, nothing else: its guard starts it again.
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::reflector::SourceState;
 use informer_core::restart::{Exit, RestartHistory, RestartPolicy, Role, Verdict};
+use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::Site;
@@ -30,6 +32,8 @@ use crate::status::{InformerStatus, SourceStatus, StatusBoard};
 /// What a Supervisor is built from.
 #[derive(Clone)]
 pub(crate) struct SupervisorSpec {
+    /// Whose actors they are.
+    pub(crate) informer: Arc<str>,
     pub(crate) runtime: Runtime,
     pub(crate) board: StatusBoard,
     pub(crate) progress: Arc<Progress>,
@@ -80,14 +84,37 @@ impl Handler<Exited> for Supervisor {
 }
 
 impl Supervisor {
+    fn log(&self, exited: &Exited, verdict: &Verdict) {
+        let (informer, actor, ended) = (&self.spec.informer, &exited.child, Ended(&exited.exit));
+        match verdict {
+            Verdict::Restart { after } => {
+                let after = Brief(*after);
+                tracing::error!(%informer, %actor, "{actor} {ended}; it starts again in {after}");
+            }
+            Verdict::RestartGroup { after } => {
+                let after = Brief(*after);
+                tracing::error!(%informer, %actor, "{actor} {ended}; delta-fifo, indexer and processor start again in {after}");
+            }
+            Verdict::GiveUp { reason } if exited.role == Role::Group => {
+                let reason = one_line(reason, QUOTED);
+                tracing::error!(%informer, %actor, "{actor} is not started again: {reason}; the informer stops");
+            }
+            Verdict::GiveUp { reason } if exited.role != Role::Listener => {
+                let reason = one_line(reason, QUOTED);
+                tracing::error!(%informer, %actor, "{actor} is not started again: {reason}; its source is followed no more");
+            }
+            _ => tracing::debug!(%informer, %actor, "{actor} {ended}"),
+        }
+    }
+
     fn record(&mut self, exited: &Exited, verdict: &Verdict) {
         let child = &exited.child;
         if matches!(verdict, Verdict::RestartGroup { .. }) {
             self.spec.progress.group_is_down();
         }
+        self.log(exited, verdict);
         match verdict {
-            Verdict::Restart { after } | Verdict::RestartGroup { after } => {
-                tracing::error!(%child, exit = %Told(&exited.exit), ?after, "an actor has ended and is restarted");
+            Verdict::Restart { .. } | Verdict::RestartGroup { .. } => {
                 self.spec.board.update(|status| {
                     status.restarts += 1;
                     if let Some(source) = followed_by(child, status) {
@@ -96,7 +123,6 @@ impl Supervisor {
                 });
             }
             Verdict::GiveUp { reason } if exited.role != Role::Listener => {
-                tracing::error!(%child, %reason, "supervision gives up on an actor");
                 let failure: Arc<str> = format!("{child}: {reason}").into();
                 self.spec.board.update(|status| {
                     status.failed = Some(failure);
@@ -108,7 +134,7 @@ impl Supervisor {
                     self.spec.stop.cancel();
                 }
             }
-            _ => tracing::debug!(%child, exit = %Told(&exited.exit), "an actor has ended"),
+            _ => {}
         }
         if matches!(verdict, Verdict::Done | Verdict::GiveUp { .. }) && exited.role == Role::Listener {
             self.histories.remove(child);
@@ -126,16 +152,17 @@ fn followed_by<'a>(child: &str, status: &'a mut InformerStatus) -> Option<&'a mu
     status.sources.iter_mut().find(|source| *child == *reflector_name(&source.source))
 }
 
-struct Told<'a>(&'a Exit);
+/// How an actor has ended, in words.
+pub(crate) struct Ended<'a>(pub(crate) &'a Exit);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for Ended<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Exit::Finished => f.write_str("finished"),
-            Exit::Asked => f.write_str("asked to"),
-            Exit::Failed(why) => write!(f, "failed: {why}"),
-            Exit::Panicked(text) => write!(f, "panicked: {text}"),
-            _ => f.write_str("ended"),
+            Exit::Finished => f.write_str("has finished"),
+            Exit::Asked => f.write_str("has ended, as it was asked to"),
+            Exit::Failed(why) => write!(f, "has failed: {}", one_line(why, QUOTED)),
+            Exit::Panicked(text) => write!(f, "has panicked: {}", one_line(text, QUOTED)),
+            _ => f.write_str("has ended"),
         }
     }
 }

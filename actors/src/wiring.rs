@@ -82,6 +82,7 @@ pub struct InformerSpec<S> {
 pub(crate) struct PipelineShared<S: Body>(Arc<Common<S>>);
 
 pub(crate) struct Common<S: Body> {
+    /// The informer's name, for log lines.
     pub(crate) name: Arc<str>,
     pub(crate) runtime: Runtime,
     pub(crate) published: Arc<Published<S>>,
@@ -262,6 +263,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
     let shown = Box::new(move |stuck: Option<&_>| board.update_stuck(stuck));
     runtime.0.watchdog.watch(Watched::new(informer, arbiters, progress, shown));
     let books = SupervisorSpec {
+        informer: Arc::clone(&shared.name),
         runtime: runtime.clone(),
         board: shared.board.clone(),
         progress: Arc::clone(&shared.progress),

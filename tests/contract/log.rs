@@ -36,6 +36,21 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The lines of this level, and of more important ones.
+    pub(crate) fn from(&self, level: Level) -> Vec<Line> {
+        self.lines().into_iter().filter(|line| line.level <= level).collect()
+    }
+
+    /// The same as texts: `WARN it failed`.
+    pub(crate) fn texts(&self, level: Level) -> Vec<String> {
+        self.from(level).iter().map(|line| format!("{} {}", line.level, line.message)).collect()
+    }
+
+    /// Forgets the lines so far.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The lines whose message contains these words.
     pub(crate) fn with(&self, words: &str) -> Vec<Line> {
         self.lines().into_iter().filter(|line| line.message.contains(words)).collect()

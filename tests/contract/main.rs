@@ -21,6 +21,7 @@ mod informer;
 mod list_budget;
 mod lister;
 mod log;
+mod logs;
 mod odd_data;
 mod own_callback;
 mod predicates;

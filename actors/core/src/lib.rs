@@ -27,3 +27,4 @@ pub mod resync;
 pub mod snapshot;
 pub mod stall;
 pub mod sync_tracker;
+pub mod words;

@@ -19,7 +19,7 @@
 //!    has failed; no deadline runs while the permit is waited for.
 //!
 //! Read next: `reflector/watch_list.rs` and `reflector/list.rs`, then `watch.rs`, `renewal.rs`, `rewind.rs`, and
-//! `retry.rs` for what failures cost.
+//! `retry.rs` for what failures cost, and `log.rs` for what of it is logged.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -32,9 +32,11 @@ use crate::meta::ResourceVersion;
 
 pub use config::{LEAST_DEADLINE, LEAST_WATCH_TIMEOUT, ReflectorConfig};
 pub use effect::{Delivery, Effect, StreamId};
+pub use log::{LogLevel, LogLine};
 pub use state::{RelistCounters, SourceCounters, SourceState};
 
 use list::Listing;
+use log::SourceLog;
 use retry::{Next, RelistReason};
 use watch::Watching;
 use watch_list::{Gathering, InitialEvents};
@@ -42,6 +44,7 @@ use watch_list::{Gathering, InitialEvents};
 mod config;
 mod effect;
 mod list;
+mod log;
 mod renewal;
 mod retry;
 mod rewind;
@@ -90,6 +93,7 @@ pub struct ListWatchMachine<S> {
     counters: SourceCounters,
     last_error: Option<ListWatchError>,
     last_frame_at: Option<Duration>,
+    log: SourceLog,
 }
 
 /// What is under way.
@@ -165,6 +169,7 @@ impl<S> ListWatchMachine<S> {
             counters: SourceCounters::default(),
             last_error: None,
             last_frame_at: None,
+            log: SourceLog::new(config.resource.clone()),
             config,
         }
     }

@@ -31,6 +31,7 @@ use informer_core::meta::{Object, ObjectKey, ResourceVersion};
 use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 use informer_core::repair::RepairSchedule;
 use informer_core::request::ListRequest;
+use informer_core::words::{QUOTED, one_line};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::ReflectorSpec;
@@ -218,11 +219,13 @@ impl<S: Body> Session<S> {
     /// Asks for one set-aside object. What does not answer in time, or does not decode yet, was not found.
     fn open_fetch(&self, key: ObjectKey) -> LocalBoxFuture<'static, Option<Object<S>>> {
         let (answer, limit) = (self.source.get(key.clone()), self.spec.config.answer_deadline);
+        let (shared, source) = (self.spec.shared.clone(), self.spec.source.clone());
         async move {
             match within(limit, answer).await {
                 Some(Ok(found)) => found,
                 Some(Err(error)) => {
-                    tracing::debug!(%key, %error, "a set-aside object is still unreadable");
+                    let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
+                    tracing::debug!(%informer, %source, %key, "{key} still cannot be read: {error}");
                     None
                 }
                 None => None,
@@ -327,8 +330,11 @@ impl<S: Body> Session<S> {
         self.chance.moment(&self.spec.shared.runtime.0.clock)
     }
 
-    /// Shows the machine's state on the board.
-    fn report(&self) {
+    /// Shows the machine's state on the board, and writes what is worth a line into the log.
+    fn report(&mut self) {
+        while let Some(line) = self.machine.poll_log() {
+            super::log::write(&self.spec.shared.name, &self.spec.source, &self.spec.config.resource, &line);
+        }
         self.spec.shared.board.update_source(&self.spec.source, |status| status.follow(&self.machine));
     }
 }

@@ -75,6 +75,7 @@ impl<S> ListWatchMachine<S> {
         if self.newest.is_some() {
             self.counters.relists += 1;
             self.lessons.reason.count(&mut self.counters.relists_by);
+            self.log.relists(self.lessons.reason);
             if self.lessons.reason.needs_no_wait() {
                 self.last_relist_at = Some(at.now);
             }
@@ -170,6 +171,10 @@ impl<S> ListWatchMachine<S> {
         self.lessons.settling = rewound;
         self.lessons.list_only = false;
         self.lessons.unsure = false;
+        let (resource, objects_listed) = (&self.config.resource, objects.len());
+        self.log.debug(format_args!(
+            "a list of {resource} is whole: {objects_listed} objects at version {version}"
+        ));
         self.newest = Some(version.clone());
         let replacement = Replacement { version, cause, objects, set_aside, bytes };
         self.effects.push_back(Effect::Deliver(Delivery::Replace(replacement)));
@@ -184,6 +189,8 @@ impl<S> ListWatchMachine<S> {
 
     fn open_list(&mut self, asked: AskedVersion, at: Moment) {
         let limit = self.page_limit(&asked);
+        let version = asked.to_string();
+        self.log.debug(format_args!("lists {} at version {version:?}", self.config.resource));
         self.counters.lists += 1;
         let listing = Listing {
             asked,

@@ -16,7 +16,10 @@ use crate::list_watch_error::{ErrorClass, ListWatchError};
 impl<S> ListWatchMachine<S> {
     /// Opens the second watch.
     pub(super) fn renew(&mut self, at: Moment) {
-        let stream = self.connect(self.newest_version(), false, at);
+        let (resource, version) = (&self.config.resource, self.newest_version());
+        self.log
+            .debug(format_args!("watches {resource} anew from version {version}: the open watch was silent"));
+        let stream = self.connect(version, false, at);
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.renewal = Some(stream);
     }

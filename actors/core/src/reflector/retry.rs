@@ -90,6 +90,7 @@ impl<S> ListWatchMachine<S> {
             _ => self.backoff.next_wait(at.chance),
         };
         let until = at.now.saturating_add(wait);
+        self.log.failed(&error, until, at);
         self.last_error = Some(error.clone());
         self.state = match class {
             ErrorClass::Denied => {

@@ -6,6 +6,7 @@
 mod budget;
 mod gathering;
 mod lists;
+mod logs;
 mod random;
 mod relists;
 mod renewals;

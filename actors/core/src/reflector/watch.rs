@@ -18,6 +18,7 @@ use crate::backoff::spread;
 use crate::delta::WatchPart;
 use crate::list_watch_error::ListWatchError;
 use crate::request::{AskedVersion, WatchRequest};
+use crate::words::{Brief, QUOTED, one_line};
 
 /// An end within this of the timeout asked for was the server's own: its clock is not quite ours.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(250);
@@ -82,7 +83,9 @@ impl<S> ListWatchMachine<S> {
 
     /// Opens a plain watch at the newest version.
     pub(super) fn open_watch(&mut self, at: Moment) {
-        let stream = self.connect(self.newest_version(), false, at);
+        let version = self.newest_version();
+        self.log.debug(format_args!("watches {} from version {version}", self.config.resource));
+        let stream = self.connect(version, false, at);
         self.phase = Phase::Watching(Watching::new(stream, Duration::MAX));
     }
 
@@ -90,7 +93,7 @@ impl<S> ListWatchMachine<S> {
     pub(super) fn follow(&mut self, stream: Stream, at: Moment) {
         let renew_at = at.now.saturating_add(self.renew_interval);
         self.phase = Phase::Watching(Watching { brought: true, ..Watching::new(stream, renew_at) });
-        self.state = SourceState::Streaming;
+        self.is_followed(at);
     }
 
     /// What a plain watch asks for; after a list there always is a version.
@@ -123,7 +126,12 @@ impl<S> ListWatchMachine<S> {
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.renew_at = at.now.saturating_add(self.renew_interval);
         self.lessons.unsure = false;
+        self.is_followed(at);
+    }
+
+    fn is_followed(&mut self, at: Moment) {
         self.state = SourceState::Streaming;
+        self.log.followed(at);
     }
 
     /// Delivers live parts up to the first that is below the version reached.
@@ -157,6 +165,7 @@ impl<S> ListWatchMachine<S> {
     /// The live stream has ended.
     pub(super) fn watch_ended(&mut self, result: Result<(), ListWatchError>, at: Moment) {
         let Phase::Watching(watching) = mem::replace(&mut self.phase, Phase::Idle) else { return };
+        self.log_end(&watching, &result, at);
         if let Some(renewal) = &watching.renewal {
             self.effects.push_back(Effect::Close(renewal.id));
         }
@@ -241,7 +250,7 @@ impl<S> ListWatchMachine<S> {
     fn frames_came(&mut self, at: Moment) {
         self.lessons.relisted_for.clear();
         self.renew_interval = self.config.renew_after;
-        self.state = SourceState::Streaming;
+        self.is_followed(at);
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.brought = true;
         watching.renew_at = at.now.saturating_add(self.renew_interval);
@@ -269,6 +278,15 @@ impl<S> ListWatchMachine<S> {
         } else {
             self.phase = Phase::Waiting { until: earliest, next: Next::Watch };
         }
+    }
+
+    fn log_end(&mut self, watching: &Watching<S>, result: &Result<(), ListWatchError>, at: Moment) {
+        let lived = Brief(at.now.saturating_sub(watching.stream.opened_at));
+        let how = result
+            .as_ref()
+            .err()
+            .map_or_else(String::new, |cut| format!(": {}", one_line(&cut.to_string(), QUOTED)));
+        self.log.debug(format_args!("a watch of {} has ended after {lived}{how}", self.config.resource));
     }
 
     fn very_short_watch(

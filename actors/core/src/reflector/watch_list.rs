@@ -104,6 +104,8 @@ impl<S> ListWatchMachine<S> {
     pub(super) fn open_watch_list(&mut self, asked: AskedVersion, at: Moment) {
         let asked = if asked == AskedVersion::Any { AskedVersion::Latest } else { asked };
         self.counters.watch_lists += 1;
+        let version = asked.to_string();
+        self.log.debug(format_args!("lists {} by a watch at version {version:?}", self.config.resource));
         let stream = self.connect(asked.clone(), true, at);
         self.phase = Phase::InitialEvents(InitialEvents {
             stream,

@@ -7,7 +7,8 @@
 //! next timer), `budget taken|free` (free at first: a permit is given when it is asked for),
 //! `list ITEMS [end=V [next=TOKEN]]`, `list-ends`, `list-fails ERROR`, `head`, `frames ITEMS`, `ends`,
 //! `breaks ERROR` (each with `stream=N`, by default the newest), `version V`, `version-fails ERROR`.
-//! Checks: `state ...`, `count NAME=N ...`, `newest V`, `error WORDS`, `reads yes|no`, `permit needed|free`.
+//! Checks: `says LEVEL WORDS` (the next line for the log above debug), `silent` (there is none), `notes WORDS` (a
+//! debug line since the last such check), `state ...`, `count NAME=N ...`, `newest V`, `error WORDS`, `reads yes|no`, `permit needed|free`.
 //! Items: `nothing` a part without objects, `a@3` an object or ADDED, `-a@3` DELETED, `!a@3` set aside, `!-a@3` DELETED and undecoded, `*3` a
 //! bookmark, `*3end` the one that ends initial events, `?` unreadable.
 
@@ -54,13 +55,23 @@ struct Script {
     waits_until: Option<Duration>,
     budget_free: bool,
     permit_asked: bool,
+    /// Lines for the log that no check has looked at: above debug, and debug.
+    log: (VecDeque<String>, Vec<String>),
 }
 
 impl Script {
     fn new(config: ReflectorConfig, resume: Option<ResourceVersion>, chance: f64) -> Self {
         let at = Moment { now: Duration::from_secs(1_000), chance };
         let machine = ListWatchMachine::new(config, resume);
-        Self { machine, at, newest_stream: 0, waits_until: None, budget_free: true, permit_asked: false }
+        Self {
+            machine,
+            at,
+            newest_stream: 0,
+            waits_until: None,
+            budget_free: true,
+            permit_asked: false,
+            log: Default::default(),
+        }
     }
 
     fn run(mut self, script: &str) {
@@ -115,6 +126,15 @@ impl Script {
             "breaks" => {
                 let what = items.into_iter().next_back().expect("how it breaks");
                 self.machine.handle_watch_end(stream, Err(error(what)), at);
+            }
+            "says" => {
+                let line = self.log.0.pop_front().unwrap_or_default();
+                assert!(self.is_as(&line, rest), "said `{line}`, not `{rest}`");
+            }
+            "silent" => assert_eq!(self.log.0, [""; 0]),
+            "notes" => {
+                let noted = std::mem::take(&mut self.log.1);
+                assert!(noted.iter().any(|line| line == rest), "{noted:?}");
             }
             "version" => self.machine.handle_version(Ok(version(rest)), at),
             "version-fails" => self.machine.handle_version(Err(error(rest)), at),
@@ -200,6 +220,12 @@ impl Script {
                 assert!((300..=600).contains(&seconds) || seconds >= 1_800, "{request:?}");
             }
             done.push(effect_text(&effect));
+        }
+        while let Some(line) = self.machine.poll_log() {
+            match line.level {
+                LogLevel::Debug => self.log.1.push(line.text),
+                level => self.log.0.push_back(format!("{level:?} {}", line.text)),
+            }
         }
         let until = match &self.machine.phase {
             Phase::Waiting { until, .. } => Some(*until),

@@ -1,0 +1,91 @@
+//! How durations and foreign texts are written in log lines.
+//!
+//! Answers "how does a person read this?": durations in one or two units, texts of servers and panics on one line and
+//! not longer than they may be. Invariants:
+//! 1. Equal values give equal text; nothing depends on a locale.
+//! 2. A shortened text has no control character, and at most the characters it may have and three dots.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The most characters of a foreign text, such as a server's words or a panic's, that a log line quotes.
+pub const QUOTED: usize = 300;
+
+/// A duration for people: `0.8s`, `42s`, `3m12s`, `1h5m`.
+///
+/// ```
+/// use informer_core::words::Brief;
+/// use std::time::Duration;
+/// assert_eq!(Brief(Duration::from_millis(840)).to_string(), "0.8s");
+/// assert_eq!(Brief(Duration::from_millis(41_900)).to_string(), "42s");
+/// assert_eq!(Brief(Duration::from_secs(192)).to_string(), "3m12s");
+/// assert_eq!(Brief(Duration::from_secs(3_900)).to_string(), "1h5m");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Brief(pub Duration);
+
+impl fmt::Display for Brief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0.as_millis().saturating_add(50) / 100;
+        let seconds = self.0.as_millis().saturating_add(500) / 1_000;
+        let (minutes, rest) = (seconds / 60, seconds % 60);
+        match (minutes / 60, minutes % 60) {
+            (0, 0) if tenths < 100 && !tenths.is_multiple_of(10) => {
+                write!(f, "{}.{}s", tenths / 10, tenths % 10)
+            }
+            (0, 0) => write!(f, "{seconds}s"),
+            (0, minutes) if rest == 0 => write!(f, "{minutes}m"),
+            (0, minutes) => write!(f, "{minutes}m{rest}s"),
+            (hours, 0) => write!(f, "{hours}h"),
+            (hours, minutes) => write!(f, "{hours}h{minutes}m"),
+        }
+    }
+}
+
+/// A foreign text on one line, cut behind `most` characters.
+///
+/// ```
+/// assert_eq!(informer_core::words::one_line("no\nsuch kind", 6), "no suc...");
+/// ```
+pub fn one_line(text: &str, most: usize) -> String {
+    let mut line: String =
+        text.chars().take(most).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    if text.chars().nth(most).is_some() {
+        line.push_str("...");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_in_at_most_two_units() {
+        let written = |millis| Brief(Duration::from_millis(millis)).to_string();
+        for (millis, expected) in [
+            (0, "0s"),
+            (49, "0s"),
+            (50, "0.1s"),
+            (1_000, "1s"),
+            (9_940, "9.9s"),
+            (9_960, "10s"),
+            (59_400, "59s"),
+            (59_600, "1m"),
+            (61_000, "1m1s"),
+            (3_599_600, "1h"),
+            (7_260_000, "2h1m"),
+        ] {
+            assert_eq!(written(millis), expected, "{millis} ms");
+        }
+        assert!(Brief(Duration::MAX).to_string().ends_with('h'));
+    }
+
+    #[test]
+    fn a_foreign_text_is_one_line_of_bounded_length() {
+        assert_eq!(one_line("all of it", 9), "all of it");
+        assert_eq!(one_line("\u{1b}[31mred", 50), " [31mred");
+        assert_eq!(one_line("ääää", 3), "äää...");
+        assert_eq!(one_line(&"x".repeat(10_000), QUOTED).len(), QUOTED + 3);
+    }
+}
