@@ -108,8 +108,9 @@ impl<R: Representation> KubeListWatch<R> {
             frame_limit: self.frame_limit,
             known,
         };
+        let path = path_of(target);
         let opened = async move {
-            let body = asked.await?.map_err(|status| status.into_error(false))?;
+            let body = asked.await?.map_err(|status| named(status.into_error(false), &path))?;
             Ok::<_, ListWatchError>(reading.parts(body))
         };
         until_error(stream::once(opened).try_flatten())
@@ -145,7 +146,9 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
 
     fn watch(&self, request: WatchRequest, known: Known<R::Body>) -> WatchStream<R::Body> {
         let lane = Lane::Watch { total: request.timeout.saturating_add(WATCH_GRACE) };
-        let asked = self.ask(&self.scope.watch(&request), Form::Object, lane);
+        let target = self.scope.watch(&request);
+        let asked = self.ask(&target, Form::Object, lane);
+        let path = path_of(&target);
         let reading = watch::Reading {
             decoder: Arc::clone(&self.decoder),
             pool: self.pool.clone(),
@@ -153,7 +156,8 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             known,
         };
         let opened = async move {
-            let body = asked.await?.map_err(|status| status.into_error(request.initial_events))?;
+            let refused = |status: Status| named(status.into_error(request.initial_events), &path);
+            let body = asked.await?.map_err(refused)?;
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(reading.batches(body)))
         };
         until_error(stream::once(opened).try_flatten())
@@ -207,6 +211,22 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
 impl<R: Representation> fmt::Debug for KubeListWatch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KubeListWatch").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+/// The path of a request, without what it selects.
+fn path_of(target: &str) -> String {
+    target.split('?').next().unwrap_or(target).to_owned()
+}
+
+/// A refusal of a resource, or the answer that it does not exist, with its path: servers say "Unauthorized" or "404 page
+/// not found", and no more.
+fn named(refusal: ListWatchError, path: &str) -> ListWatchError {
+    let with_path = |words: &str| format!("{words}, asked at {path}").into();
+    match refusal {
+        ListWatchError::Denied(words) => ListWatchError::Denied(with_path(&words)),
+        ListWatchError::NotFound(words) => ListWatchError::NotFound(with_path(&words)),
+        other => other,
     }
 }
 

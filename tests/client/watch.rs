@@ -149,6 +149,32 @@ async fn refused_watches_are_typed_and_only_a_watch_list_is_unsupported() {
 }
 
 #[tokio::test]
+async fn ref_61_a_resource_that_is_refused_or_missing_is_named_by_its_path_without_what_is_selected() {
+    for (status, expected) in [
+        ("404 Not Found", "no such resource: words, asked at /api/v1/namespaces/a/configmaps"),
+        ("401 Unauthorized", "denied: words, asked at /api/v1/namespaces/a/configmaps"),
+        ("403 Forbidden", "denied: words, asked at /api/v1/namespaces/a/configmaps"),
+        ("500 Oops", "server answered 500: words"),
+    ] {
+        let server = RawServer::start(move |mut connection: Connection| async move {
+            while connection.request().await.is_some() {
+                connection.write(answer(status, "content-type: text/plain\r\n", "words")).await;
+            }
+        })
+        .await;
+        let selected = config_maps(&server.url()).namespace("a").labels("secret=yes");
+        let asking = async {
+            let source = made(selected);
+            let listed = source.list(latest(), Known::nothing()).next().await;
+            (listed.map(|part| part.map(drop)), watch(&source, from("1")).await.1)
+        };
+        let (listed, watched) = local(asking).await;
+        assert_eq!(listed.expect("an answer").unwrap_err().to_string(), expected);
+        assert_eq!(watched.unwrap_err().to_string(), expected);
+    }
+}
+
+#[tokio::test]
 async fn rest_08_a_forbidden_watch_is_denied_in_one_attempt_with_and_without_a_status() {
     for (status, code, reason) in
         [("401 Unauthorized", 401, "Unauthorized"), ("403 Forbidden", 403, "Forbidden")]
