@@ -66,6 +66,14 @@ fn a_new_uid_under_a_key_is_deleted_then_added() {
 }
 
 #[test]
+fn ref_40_a_part_at_the_version_reached_is_judged_by_uid_and_version_alone() {
+    check(vec![put(object("a/x", 5))], &[], &["unchanged a/x"], &["a/x u1@5"], "5");
+    let other_life = ["- a/x u1@5 inexact Watch", "+ a/x u2@5 Watch"];
+    check(vec![put(life("a/x", "u2", 5))], &other_life, &[], &["a/x u2@5"], "5");
+    check(vec![put(object("a/y", 5))], &["+ a/y u1@5 Watch"], &[], &["a/x u1@5", "a/y u1@5"], "5");
+}
+
+#[test]
 fn a_deletion_of_another_life_deletes_inexactly_unless_the_stored_one_is_newer() {
     check(vec![gone(life("a/x", "u2", 6))], &["- a/x u1@5 inexact Watch"], &[], &[], "6");
     check(vec![gone(life("a/x", "u0", 4))], &[], &["stale_version a/x"], &["a/x u1@5"], "5");

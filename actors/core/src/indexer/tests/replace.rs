@@ -129,6 +129,14 @@ fn rf_23_what_a_list_sets_aside_keeps_its_last_good_version_and_is_not_deleted()
 }
 
 #[test]
+fn ref_42_what_a_list_lacks_is_deleted_only_if_a_good_version_was_told_and_either_mark_ends() {
+    let mut play = Play::listed(5, &[object("a/a", 1)]);
+    play.apply(vec![WatchPart::SetAside(aside("a/a", 6)), WatchPart::SetAside(aside("a/new", 7))]);
+    assert_eq!(told(&play.replace(9, Cause::Relist, &[])), ["- a/a u1@1 inexact Relist"]);
+    assert_eq!((play.holds().len(), play.now().set_aside_len()), (0, 0));
+}
+
+#[test]
 fn a_set_aside_entry_that_a_list_does_not_repeat_is_dropped() {
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2)]);
     play.apply(vec![WatchPart::SetAside(aside("a/a", 6)), WatchPart::SetAside(aside("a/c", 7))]);

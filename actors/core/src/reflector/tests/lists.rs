@@ -66,6 +66,29 @@ fn ref_03_an_expired_list_is_asked_again_at_once_at_the_latest_version() {
 }
 
 #[test]
+fn ref_03_lists_ask_for_0_then_for_the_published_version_and_then_for_the_latest() {
+    for refusal in ["410", "too-large"] {
+        check(
+            &lists(),
+            &r#"
+            start
+            > LIST version="0" limit=500
+            list end=10
+            > REPLACE version=10 InitialList
+            > WATCH version="10" stream=0
+            head
+            breaks 410
+            > LIST version="10"
+            list-fails REFUSAL
+            > LIST version="" limit=500
+            count failures=0
+            "#
+            .replace("REFUSAL", refusal),
+        );
+    }
+}
+
+#[test]
 fn ref_03_also_the_very_first_list_and_then_it_is_a_failure() {
     check(
         &lists(),
@@ -255,19 +278,30 @@ fn ref_29_each_failed_list_is_counted_by_its_class() {
         > LIST version="0" limit=500
         list-fails 500
         > WAIT 0.8..1.6
+        error 500
+        count failures=1 overloaded=0 denied=0 gone=0
         wait
         > LIST version="0" limit=500
         state Backoff 1
         list-fails 429
         > WAIT 1.6..3.2
         state Backoff 2
+        error overloaded
         count failures=2 overloaded=1
         wait
         > LIST version="0" limit=500
         list-fails 403
         > WAIT 30..60
         state Denied
+        error denied
         count failures=3 overloaded=1 denied=1
+        wait
+        > LIST version="0" limit=500
+        list-fails 404
+        > WAIT 30..60
+        state Gone
+        error no such resource
+        count failures=4 overloaded=1 denied=1 gone=1
         "#,
     );
 }

@@ -269,6 +269,36 @@ fn wl_18_a_proxy_that_cuts_every_watch_list_does_not_keep_the_informer_from_its_
 }
 
 #[test]
+fn wl_18_when_every_watch_list_is_cut_the_waits_grow_and_each_relist_is_the_list_that_comes_next() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        pass 2
+        breaks cut
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="0" limit=500
+        list end=3
+        > REPLACE version=3 InitialList
+        > WATCH version="3" stream=1
+        breaks 410
+        > WATCH version="3" initial-events stream=2
+        pass 2
+        breaks cut
+        > WAIT 1.6..3.2
+        wait
+        > LIST version="3"
+        list end=4
+        > REPLACE version=4 Relist
+        > WATCH version="4" stream=3
+        count failures=2
+        "#,
+    );
+}
+
+#[test]
 fn wl_22_an_expired_relist_by_watch_list_is_asked_again_at_once_at_the_latest_version() {
     for refusal in ["410", "too-large"] {
         check_resumed(

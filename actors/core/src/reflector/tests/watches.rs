@@ -18,9 +18,10 @@ pub(super) fn check_watching(script: &str) {
     check(&lists(), &format!("{WATCHING}{script}"));
 }
 
-fn timeouts(minutes: u64, chance: f64) -> Duration {
-    let min_watch_timeout = Duration::from_secs(minutes * 60);
-    let config = ReflectorConfig { min_watch_timeout, ..watch_lists() };
+/// The timeout of the first watch, given the least one as set, if it is.
+fn timeout(least: Option<Duration>, chance: f64) -> Duration {
+    let unset = watch_lists();
+    let config = ReflectorConfig { min_watch_timeout: least.unwrap_or(unset.min_watch_timeout), ..unset };
     let mut machine = ListWatchMachine::<()>::new(config, None);
     machine.start();
     assert!(matches!(machine.poll_effect(), Some(Effect::AcquireListPermit)));
@@ -32,25 +33,31 @@ fn timeouts(minutes: u64, chance: f64) -> Duration {
 #[test]
 fn ref_09_the_watch_timeout_is_drawn_from_once_to_twice_the_least() {
     let minutes = |count: u64| Duration::from_secs(count * 60);
-    assert_eq!((timeouts(0, 0.0), timeouts(0, 1.0)), (minutes(5), minutes(10)));
-    assert_eq!((timeouts(5, 0.0), timeouts(5, 0.5)), (minutes(5), Duration::from_secs(450)));
-    assert_eq!((timeouts(30, 0.0), timeouts(30, 1.0)), (minutes(30), minutes(60)));
+    for unset_or_short in [None, Some(Duration::ZERO), Some(Duration::from_secs(1))] {
+        let drawn = [0.0, 0.5, 1.0].map(|chance| timeout(unset_or_short, chance));
+        assert_eq!(drawn, [minutes(5), Duration::from_secs(450), minutes(10)], "{unset_or_short:?}");
+    }
+    let drawn = [0.0, 0.5, 1.0].map(|chance| timeout(Some(minutes(30)), chance));
+    assert_eq!(drawn, [minutes(30), minutes(45), minutes(60)]);
 }
 
 #[test]
 fn ref_13_an_error_frame_is_one_wait_and_then_a_relist_also_after_good_frames() {
-    check_watching(
-        r#"
-        frames a@11
-        > DELTA a@11
-        breaks 500
-        > WAIT 0.8..1.6
-        state Backoff 1
-        wait
-        > LIST version="11"
-        count watches=1 failures=1 relists=1 failed=1
-        "#,
-    );
+    for (frames, version) in [("", "10"), ("frames a@11\n > DELTA a@11", "11")] {
+        check_watching(
+            &r#"
+            FRAMES
+            breaks 500
+            > WAIT 0.8..1.6
+            state Backoff 1
+            wait
+            > LIST version="VERSION"
+            count watches=1 failures=1 relists=1 failed=1
+            "#
+            .replace("FRAMES", frames)
+            .replace("VERSION", version),
+        );
+    }
 }
 
 #[test]
