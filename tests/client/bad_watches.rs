@@ -48,6 +48,55 @@ async fn met(runtime: &Runtime, line: &[u8]) -> (Scripted, Informer<ConfigMap>) 
 const ALL: [&str; 5] = ["four@12", "lost@11", "one@1", "three@10", "two@2"];
 
 #[tokio::test]
+async fn ref_17_events_of_every_type_leave_the_expected_set_the_wrong_kind_aside_and_the_bookmarks_version() {
+    let runtime = threads();
+    let (api, maps) = following(&runtime).await;
+    let lines = [
+        added("four@11"),
+        event("MODIFIED", &object("one@12")),
+        event("DELETED", &object("two@13")),
+        event("ADDED", &object("wrong@14").replace("ConfigMap", "Secret")),
+        event("BOOKMARK", r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"30"}}"#),
+    ];
+    api.bytes(lines.concat());
+    published(&maps, 30).await;
+    assert_eq!(held(&maps), ["four@11", "one@12", "three@10"]);
+    let snapshot = maps.snapshot();
+    let aside: Vec<_> = snapshot.set_aside().map(|aside| aside.key.to_string()).collect();
+    assert_eq!((aside, snapshot.versions()[0].1.to_string()), (vec!["a/wrong".to_owned()], "30".to_owned()));
+    ends(maps).await;
+}
+
+#[tokio::test]
+async fn ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_set_aside_with_its_words() {
+    let runtime = threads();
+    let api = Scripted::start(good_list(&["one@1", "two@2"], 9)).await;
+    let choosy = Typed::<ConfigMap>::new().transform(|map| match map.metadata.resource_version.as_deref() {
+        Some("11" | "21") => Err("it is not of my taste".into()),
+        _ => Ok(map),
+    });
+    let maps = follows(config_maps(&api.url()).keep_as(choosy), &runtime).start().unwrap();
+    reached(&maps, |status| status.synced).await;
+    api.bytes([event("MODIFIED", &object("one@11")), added("three@12")].concat());
+    published(&maps, 12).await;
+    let refused = || {
+        let snapshot = maps.snapshot();
+        let told: Vec<_> =
+            snapshot.set_aside().map(|aside| format!("{} {}", aside.key, aside.error)).collect();
+        told.join(", ")
+    };
+    assert_eq!(held(&maps), ["one@1", "three@12", "two@2"]);
+    assert!(refused().starts_with("a/one") && refused().contains("it is not of my taste"), "{}", refused());
+    assert_eq!((maps.status().set_aside, maps.status().relists()), (1, 0));
+    api.list(good_list(&["one@11", "two@21", "four@22"], 30));
+    api.bytes(event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired","message":"old"}"#));
+    published(&maps, 30).await;
+    assert_eq!(held(&maps), ["four@22", "one@1", "two@2"], "the last good versions stay");
+    assert!(refused().contains("a/one") && refused().contains("a/two"), "{}", refused());
+    ends(maps).await;
+}
+
+#[tokio::test]
 async fn rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_brings_what_it_hid() {
     let runtime = threads();
     let lost = added("lost@11");

@@ -13,6 +13,7 @@ mod chunks;
 mod harness;
 mod list;
 mod raw_server;
+mod requests;
 mod retry;
 mod scripted;
 mod tls;

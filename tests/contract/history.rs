@@ -119,21 +119,23 @@ fn ref_36_and_ref_52_a_restored_server_is_noticed_and_everything_is_told_with_ca
         let backup = world.server.backup();
         world.apply("a/one", "lost").await;
         world.apply("c/new", "lost too").await;
+        world.delete("b/one").await;
         world.server.restore(&backup);
         let before = world.runtime.now();
         let rewound = world.informer.wait_until(|status| status.sources[0].counters.rewinds == 1).await;
         rewound.expect("it is noticed");
         assert!(world.runtime.now() - before < Duration::from_secs(10));
         until(|| world.content() == world.server.content()).await;
+        assert_eq!(world.informer.snapshot().versions()[0].1, world.server.version());
         watched.agrees(&world).await;
         let lines = watched.told.lines();
-        let mut told: Vec<&str> = lines[5..].iter().map(String::as_str).collect();
+        let mut told: Vec<&str> = lines[6..].iter().map(String::as_str).collect();
         told.sort_unstable();
         let expected = [
+            "Added(Rewind) b/one@4",
             "Missed(Rewind) c/new@6",
             "Updated(Rewind) a/one@2",
             "Updated(Rewind) a/two@3",
-            "Updated(Rewind) b/one@4",
         ];
         assert_eq!(told, expected);
         world.apply("a/one", "after").await;

@@ -5,18 +5,28 @@
 
 use std::time::Duration;
 
+use informer_actors::faults::Site;
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
-use informer_actors::testing::Server;
+use informer_actors::testing::{Server, kill_at};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 
-use crate::world::{LONG, nothing, pass, run, settle, three};
+use crate::world::{LONG, pass, run, run_with, three};
 
 #[test]
 fn wl_01_and_wl_02_a_fresh_informer_syncs_by_one_watch_with_initial_events_and_no_list() {
     run(three, |world| async move {
+        let watched = world.watched();
         world.synced().await;
+        assert_eq!(
+            (world.informer.snapshot().len(), world.server.version()),
+            (3, world.informer.snapshot().versions()[0].1.clone())
+        );
+        let mut told = watched.lines(3).await;
+        told.sort();
+        let expected = ["a/one@2", "a/two@3", "b/one@4"].map(|object| format!("Added(InitialList) {object}"));
+        assert_eq!(told, expected);
         world.streaming().await;
         world.apply("a/one", "on the same stream").await;
         assert_eq!(world.server.requests(), ["WATCH-LIST version=\"\""]);
@@ -62,6 +72,106 @@ fn ref_02_and_ref_38_a_watch_ended_by_410_relists_at_the_published_version_at_on
 }
 
 #[test]
+fn ref_38_the_store_is_served_while_it_relists() {
+    run(three, |world| async move {
+        world.synced().await;
+        world.streaming().await;
+        world.server.hold_lists(true);
+        world.server.end_watches(Some(ListWatchError::Expired("too old resource version: 4 (9)".into())));
+        world.state(|state| matches!(state, SourceState::Listing { received: 3 })).await;
+        let late = world.watched();
+        late.synced().await;
+        assert_eq!((world.informer.lister().list().len(), late.told.len()), (3, 3));
+        world.server.hold_lists(false);
+        world.streaming().await;
+    });
+}
+
+#[test]
+fn ref_29_whoever_awaits_the_state_sees_each_failed_list_with_its_typed_error() {
+    let overloaded = || ListWatchError::Overloaded { message: "slow down".into(), retry_after: None };
+    run(
+        |server| {
+            server.serve_watch_list(false);
+            let unsupported = ListWatchError::WatchListUnsupported("it lists".into());
+            server.refuse([unsupported, ListWatchError::source("down"), overloaded()]);
+            server.refuse([ListWatchError::Denied("no".into()), ListWatchError::NotFound("no kind".into())]);
+        },
+        |world| async move {
+            type Expected = (fn(&SourceState) -> bool, fn(&ListWatchError) -> bool);
+            let each: [Expected; 4] = [
+                (
+                    |state| matches!(state, SourceState::Backoff { attempts: 1, .. }),
+                    |error| matches!(error, ListWatchError::Source { .. }),
+                ),
+                (
+                    |state| matches!(state, SourceState::Backoff { attempts: 2, .. }),
+                    |error| matches!(error, ListWatchError::Overloaded { .. }),
+                ),
+                (
+                    |state| matches!(state, SourceState::Denied { error: ListWatchError::Denied(_), .. }),
+                    |error| matches!(error, ListWatchError::Denied(_)),
+                ),
+                (
+                    |state| matches!(state, SourceState::Gone { error: ListWatchError::NotFound(_), .. }),
+                    |error| matches!(error, ListWatchError::NotFound(_)),
+                ),
+            ];
+            for (failures, (state, error)) in (1..).zip(each) {
+                world.state(state).await;
+                let status = world.informer.status();
+                assert_eq!(status.sources[0].counters.failures, failures);
+                assert!(status.last_error().is_some_and(error), "{:?}", status.last_error());
+            }
+            let counters = world.informer.status().sources[0].counters.clone();
+            assert_eq!((counters.overloaded, counters.denied, counters.gone), (1, 1, 1));
+            world.synced().await;
+        },
+    );
+}
+
+#[test]
+fn wl_06_after_a_restart_of_its_reflector_a_source_is_asked_for_a_watch_list_again() {
+    let prepare = |server: &Server<String>| {
+        three(server);
+        server.serve_watch_list(false);
+    };
+    run_with(kill_at(Site::ReflectorReceived, 12), prepare, |world| async move {
+        world.synced().await;
+        let watch_lists = || {
+            let requests = world.server.requests();
+            requests.iter().filter(|line| line.starts_with("WATCH-LIST")).count()
+        };
+        while world.informer.status().restarts == 0 {
+            assert_eq!(watch_lists(), 1, "once in each life");
+            world.server.end_watches(Some(ListWatchError::Expired("too old".into())));
+            pass(Duration::from_secs(2)).await;
+        }
+        world.apply("a/one", "after").await;
+        assert_eq!(watch_lists(), 2);
+        assert_eq!(world.informer.status().sources[0].counters.failures, 0);
+    });
+}
+
+#[test]
+fn wl_03_without_the_end_bookmark_nothing_is_published_or_told_and_synced_is_pending() {
+    run(
+        |server| {
+            three(server);
+            server.hold_lists(true);
+        },
+        |world| async move {
+            let watched = world.watched();
+            world.state(|state| matches!(state, SourceState::Listing { received: 3 })).await;
+            assert!(world.informer.synced_within(Duration::from_secs(60)).await.is_err());
+            assert!(world.informer.snapshot().is_empty() && world.informer.snapshot().versions().is_empty());
+            assert!(watched.told.is_empty());
+            assert!(matches!(world.informer.state(), SourceState::Listing { received: 3 }));
+        },
+    );
+}
+
+#[test]
 fn ref_10_refused_connects_wait_ever_longer_and_the_list_count_stays() {
     run(three, |world| async move {
         world.synced().await;
@@ -95,52 +205,6 @@ fn ref_16_a_watch_that_brought_something_and_ends_is_reopened_at_its_last_versio
 }
 
 #[test]
-fn ref_22_a_stop_in_any_state_ends_requests_and_publishes_nothing_half_listed() {
-    run(
-        |server| {
-            three(server);
-            server.hold_lists(true);
-        },
-        |world| async move {
-            world.state(|state| matches!(state, SourceState::Listing { .. })).await;
-            world.informer.shutdown(LONG).await;
-            let requests = world.server.requests().len();
-            world.server.hold_lists(false);
-            pass(Duration::from_secs(600)).await;
-            assert_eq!(world.server.requests().len(), requests);
-            assert!(world.informer.snapshot().is_empty() && world.informer.snapshot().versions().is_empty());
-            assert_eq!(world.informer.status().sources[0].counters.failures, 0);
-        },
-    );
-}
-
-#[test]
-fn ref_34_from_listing_streaming_backoff_and_denied_a_stop_ends_the_informer_within_100_ms() {
-    let stops_in = |prepare: fn(&Server<String>), wanted: fn(&SourceState) -> bool| {
-        run(prepare, |world| async move {
-            world.state(wanted).await;
-            let before = world.runtime.now();
-            assert!(world.informer.shutdown(LONG).await.is_clean());
-            assert!(world.runtime.now() - before <= Duration::from_millis(100));
-        });
-    };
-    stops_in(|server| server.hold_lists(true), |state| matches!(state, SourceState::Listing { .. }));
-    stops_in(three, |state| matches!(state, SourceState::Streaming));
-    stops_in(
-        |server| server.refuse((0..99).map(|_| ListWatchError::source("down"))),
-        |state| matches!(state, SourceState::Backoff { attempts: 4, .. }),
-    );
-    stops_in(
-        |server| server.refuse((0..99).map(|_| ListWatchError::Denied("no".into()))),
-        |state| matches!(state, SourceState::Denied { .. }),
-    );
-    stops_in(
-        |server| server.refuse((0..99).map(|_| ListWatchError::NotFound("no".into()))),
-        |state| matches!(state, SourceState::Gone { .. }),
-    );
-}
-
-#[test]
 fn ref_35_a_missing_kind_is_gone_the_store_is_served_and_it_recovers_by_itself() {
     run(three, |world| async move {
         let watched = world.watched();
@@ -152,9 +216,13 @@ fn ref_35_a_missing_kind_is_gone_the_store_is_served_and_it_recovers_by_itself()
         world.server.end_watches(None);
         world.state(|state| matches!(state, SourceState::Gone { .. })).await;
         assert_eq!(world.informer.lister().list().len(), 3);
+        let added = world.server.apply("c/new", "born meanwhile".to_owned());
+        assert!(matches!(world.informer.state(), SourceState::Gone { .. }));
         world.agrees().await;
         watched.agrees(&world).await;
-        assert_eq!(watched.told.lines()[3], "Missed(Relist) a/two@3");
+        let mut told = watched.told.lines().split_off(3);
+        told.sort();
+        assert_eq!(told, [format!("Added(Relist) c/new@{added}"), "Missed(Relist) a/two@3".to_owned()]);
     });
 }
 
@@ -221,21 +289,5 @@ fn ref_50_in_backoff_for_an_hour_everything_is_served_and_the_staleness_is_visib
         let stale =
             world.runtime.now() - world.informer.status().sources[0].last_frame_at.expect("a frame came");
         assert!(stale >= Duration::from_secs(3600) && world.runtime.now() - last >= stale);
-    });
-}
-
-#[test]
-fn rf_17_when_the_queue_is_full_the_reflector_reads_no_more_and_nothing_is_lost() {
-    // The Indexer cannot go on while it waits out a restart; the queue in front of it fills.
-    run(nothing, |world| async move {
-        world.synced().await;
-        world.streaming().await;
-        for n in 0..20_000 {
-            world.server.apply(&format!("a/{}", n % 7), n.to_string());
-            if n % 1000 == 0 {
-                settle().await;
-            }
-        }
-        world.agrees().await;
     });
 }
