@@ -23,7 +23,7 @@ use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::request::{ListRequest, WatchRequest};
 use informer_core::restart::RestartPolicy;
 
-use crate::world::{LONG, pass, run_built, run_with, three};
+use crate::world::{LONG, pass, run_built, run_with, three, until_now};
 
 /// Objects of the list: 80 slices.
 const LISTED: u64 = 20_000;
@@ -206,20 +206,19 @@ fn ref_51_a_reflector_killed_while_parts_are_queued_asks_for_the_newest_of_them_
         |world| async move {
             world.synced().await;
             world.streaming().await;
+            // A relist begins a second after the list before, at the soonest.
+            pass(Duration::from_secs(2)).await;
+            world.server.answer_after(Duration::ZERO);
             watched.lock().expect("no panic").lister = Some(world.informer.lister());
             let look = |what: fn(&Watched) -> usize| what(&watched.lock().expect("no panic"));
             world.server.freeze_watches(true);
             fill(&world.server);
             world.server.compact();
             world.server.freeze_watches(false);
-            while look(|seen| seen.replaces) == 0 {
-                tokio::task::yield_now().await;
-            }
+            until_now(|| look(|seen| seen.replaces) > 0).await;
             let pushes = look(|seen| seen.pushes);
             let queued = world.server.apply("b/queued", "behind the list".to_owned());
-            while look(|seen| seen.pushes) == pushes {
-                tokio::task::yield_now().await;
-            }
+            until_now(|| look(|seen| seen.pushes) > pushes).await;
             let asked = world.server.requests().len();
             watched.lock().expect("no panic").kill = true;
             world.server.apply("b/lost", "with the Reflector".to_owned());

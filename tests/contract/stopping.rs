@@ -22,7 +22,7 @@ use informer_core::reflector::SourceState;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::threads::block_on;
-use crate::world::{LONG, World, pass, three};
+use crate::world::{LONG, World, pass, three, until_now};
 
 /// What a source's informer is doing when it is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,21 +167,19 @@ async fn reaches(stage: Stage, world: &World, visits: &Visits) {
     let asked = |start: &str| requests().iter().filter(|line| line.starts_with(start)).count();
     let listing = |expected| move |state: &SourceState| matches!(state, SourceState::Listing { received } if *received == expected);
     match stage {
-        WaitsForItsStart => assert!(matches!(world.informer.state(), SourceState::Starting)),
-        WaitsForTheListBudget => drop(world.state(listing(0)).await),
+        WaitsForItsStart | WaitsForTheListBudget => {
+            pass(Duration::from_millis(1)).await;
+            assert!(matches!(world.informer.state(), SourceState::Starting));
+        }
         BeforeTheFirstPage => drop(world.state(listing(0)).await),
         WithinAPage | BeforeTheEndBookmark => drop(world.state(listing(3)).await),
         BetweenPages => {
             world.state(listing(3)).await;
-            while asked("LIST") < 2 {
-                tokio::task::yield_now().await;
-            }
+            until_asked(world, "LIST", 2).await;
         }
         BeforeTheHeadOfTheWatch => {
             world.synced().await;
-            while asked("WATCH version") < 1 {
-                tokio::task::yield_now().await;
-            }
+            until_asked(world, "WATCH version", 1).await;
         }
         Streaming => world.streaming().await,
         Backoff | Overloaded => {
@@ -195,9 +193,16 @@ async fn reaches(stage: Stage, world: &World, visits: &Visits) {
             world.server.hold_gets(true);
             world.server.poison("a/one");
             world.apply("a/one", "unreadable").await;
-            pass(Duration::from_secs(125)).await;
+            until_asked(world, "GET", 1).await;
             assert_eq!((asked("GET"), world.informer.status().sources[0].repairs.in_vain), (1, 0));
         }
+    }
+}
+
+/// Waits for requests, also of threads.
+async fn until_asked(world: &World, start: &str, count: usize) {
+    while world.server.requests().iter().filter(|line| line.starts_with(start)).count() < count {
+        pass(Duration::from_millis(1)).await;
     }
 }
 
@@ -205,19 +210,18 @@ async fn reaches(stage: Stage, world: &World, visits: &Visits) {
 /// answered.
 async fn fills_the_queue(world: &World, visits: &Visits) {
     world.streaming().await;
+    // A relist begins a second after the list before, at the soonest.
+    pass(Duration::from_secs(2)).await;
+    world.server.answer_after(Duration::ZERO);
     world.server.freeze_watches(true);
     (0..5_000).for_each(|n| drop(world.server.apply(&format!("a/{n}"), "new".to_owned())));
     world.server.compact();
     let [_, replaces, publishes] = visits.pushes_replaces_publishes();
     world.server.freeze_watches(false);
-    while visits.pushes_replaces_publishes()[1] == replaces {
-        tokio::task::yield_now().await;
-    }
+    until_now(|| visits.pushes_replaces_publishes()[1] > replaces).await;
     let [pushes, ..] = visits.pushes_replaces_publishes();
     world.server.apply("b/one", "behind the list".to_owned());
-    while visits.pushes_replaces_publishes()[0] == pushes {
-        tokio::task::yield_now().await;
-    }
+    until_now(|| visits.pushes_replaces_publishes()[0] > pushes).await;
     assert_eq!(visits.pushes_replaces_publishes()[2], publishes, "the list is still being applied");
 }
 

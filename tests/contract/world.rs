@@ -189,3 +189,14 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     }
     assert!(condition(), "the condition did not come true within a simulated minute");
 }
+
+/// Waits for a condition that comes true without any time passing.
+pub(crate) async fn until_now(condition: impl Fn() -> bool) {
+    for _ in 0..100_000 {
+        if condition() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert!(condition(), "the condition did not come true at once");
+}
