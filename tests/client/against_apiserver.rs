@@ -12,10 +12,13 @@ use actix_informer::representation::Typed;
 use futures_util::StreamExt;
 use http::Method;
 use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
 use informer_apiserver::ApiServer;
+use informer_core::delta::Cause;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 use informer_core::meta::ObjectKey;
+use informer_core::reflector::ReflectorConfig;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_core::discovery::ApiResource;
@@ -202,10 +205,11 @@ fn map(name: &str, value: &str) -> Value {
     })
 }
 
-#[tokio::test]
-async fn ref_48_a_relist_decodes_what_changed_and_keeps_every_other_object() {
+/// A list of a thousand maps of which three change unseen, listed again, as a watch-list or as a list.
+async fn relisted(watch_list: bool) {
+    const CHANGED: usize = 3;
     let mut server = ApiServer::builder().start().await.unwrap();
-    for n in 0..100 {
+    for n in 0..1_000 {
         server.create(map(&format!("n{n}"), "old")).unwrap();
     }
     let decoded = Arc::new(AtomicUsize::new(0));
@@ -216,13 +220,18 @@ async fn ref_48_a_relist_decodes_what_changed_and_keeps_every_other_object() {
     });
     let runtime = Runtime::threads().start().unwrap();
     let source = client(&server).resource::<ConfigMap>().keep_as(counting);
-    let maps = source.informer(&runtime).unwrap().start().unwrap();
+    let maps = source.informer_with(&runtime, |config| ReflectorConfig { watch_list, ..config });
+    let maps = maps.unwrap().start().unwrap();
     maps.synced_within(Duration::from_secs(30)).await.unwrap();
     let before = maps.snapshot();
-    assert_eq!((before.len(), decoded.load(Ordering::SeqCst)), (100, 100));
+    assert_eq!((before.len(), decoded.load(Ordering::SeqCst)), (1_000, 1_000));
+    let mut events = maps.events().unwrap();
+    for _ in 0..1_000 {
+        assert!(matches!(events.next().await, Some(Notify::Added { .. })));
+    }
 
     server.stop();
-    for n in 0..3 {
+    for n in 0..CHANGED {
         server.update(map(&format!("n{n}"), "new")).unwrap();
     }
     server.faults().compact();
@@ -230,16 +239,29 @@ async fn ref_48_a_relist_decodes_what_changed_and_keeps_every_other_object() {
     let newest = server.revision().to_string().parse().unwrap();
     maps.lister().wait_for(&newest, Duration::from_secs(30)).await.unwrap();
 
-    assert_eq!(decoded.load(Ordering::SeqCst), 103);
+    assert_eq!(decoded.load(Ordering::SeqCst), 1_000 + CHANGED);
     let after = maps.snapshot();
-    for n in 0..100 {
+    for n in 0..1_000 {
         let key = ObjectKey::namespaced("default", format!("n{n}"));
         let (old, new) = (before.get(&key).unwrap(), after.get(&key).unwrap());
-        assert_eq!(old.ptr_eq(new), n >= 3, "{key}");
+        assert_eq!(old.ptr_eq(new), n >= CHANGED, "{key}");
         assert!(
             Arc::ptr_eq(old.key().shared_name(), new.key().shared_name()),
             "the text of {key} is held twice"
         );
     }
+    for _ in 0..CHANGED {
+        let told = events.next().await;
+        assert!(matches!(told, Some(Notify::Updated { cause: Cause::Relist, .. })), "{told:?}");
+    }
+    let counters = maps.status().sources[0].counters.clone();
+    assert_eq!((counters.lists > 0, counters.watch_lists > 1), (!watch_list, watch_list), "{counters:?}");
     assert!(maps.shutdown(Duration::from_secs(30)).await.is_clean());
+    assert!(events.next().await.is_none(), "nothing else was told");
+}
+
+#[tokio::test]
+async fn ref_48_and_wl_23_a_relist_decodes_and_tells_what_changed_and_keeps_every_other_object() {
+    relisted(true).await;
+    relisted(false).await;
 }

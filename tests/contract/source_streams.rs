@@ -258,6 +258,8 @@ fn ref_47_never_more_lists_than_the_budget_are_in_flight_whether_all_start_or_al
                 informer.lister().wait_for(&version, LONG).await.expect("each follows");
             }
             assert_eq!(streams.with(|counts| counts.most_listing), 4, "{serve_watch_list}");
+            let failures = informers.iter().map(|informer| informer.status().sources[0].counters.failures);
+            assert_eq!(failures.sum::<u64>(), 0, "waiting for the budget is no failure");
         });
     }
 }

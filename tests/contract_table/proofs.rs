@@ -1,8 +1,8 @@
 //! Every test and benchmark of the workspace, read from the sources.
 //!
 //! Answers "does a test of this name run?" A function counts as a test by its attribute; helpers and ignored tests do
-//! not count, so that no clause can name them. The scenarios that `tests/end_to_end/main.rs` makes tests of with its
-//! `group!` count under their own names. Each function of a benchmark's file counts as a benchmark.
+//! not count, so that no clause can name them. The scenarios that `tests/end_to_end/main.rs` runs, most of
+//! them by its `group!`, count under their own names. Each function of a benchmark's file counts as a benchmark.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The names of the tests that a source declares: functions with a test's attribute and without `ignore`, and the
-/// scenarios that a `group!` makes tests of.
+/// scenarios that a `group!` makes tests of, or that a test runs by `stage::scenario!`.
 pub(crate) fn tests_in(text: &str) -> Vec<&str> {
     let (mut found, mut attributes) = (Vec::new(), Vec::new());
     let (mut is_within, mut in_group) = (false, false);
@@ -52,9 +52,10 @@ pub(crate) fn tests_in(text: &str) -> Vec<&str> {
         }
         let opens = line.starts_with("group! {") || line.starts_with("group_at_once! {");
         in_group = (in_group && line != "}") || (opens && !line.ends_with('}'));
-        if let (true, Some((_, scenario))) = (in_group, line.trim_end_matches(',').split_once("::")) {
-            found.push(scenario);
-        }
+        let is_name = |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let called = line.split_once("stage::scenario!(").and_then(|(_, rest)| rest.split(')').next());
+        let scenario = if in_group { Some(line.trim_end_matches(',')) } else { called };
+        found.extend(scenario.and_then(|path| path.split_once("::")).map(|(_, name)| name).filter(is_name));
     }
     found
 }
@@ -135,8 +136,10 @@ fn helpers_and_ignored_tests_do_not_count() {
 }
 
 #[test]
-fn the_scenarios_of_a_group_are_tests() {
+fn the_scenarios_that_a_group_or_a_test_runs_are_tests() {
     let text = "macro_rules! group {\n}\ngroup! { calm:\n    sync::one,\n    live::two,\n}\nuse a::three;\n";
     assert_eq!(tests_in(text), ["one", "two"]);
+    let run = "let one = crate::stage::scenario!(net::one);\ncrate::stage::scenario!($file::$name)\n";
+    assert_eq!(tests_in(run), ["one"]);
     assert_eq!(tests_in("group_at_once! { off on real:\n    net::one,\n}\nnet::two,\n"), ["one"]);
 }

@@ -4,35 +4,41 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::delta::{Cause, Replacement, WatchPart};
+use actix::Actor;
+use informer_core::delta::{Cause, Change, Replacement, WatchPart};
 use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::processor::ListenerId;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 
 use super::{Family, InformerSpec, SourceSpec, start};
+use crate::informer::Informer;
 use crate::mailbox::ask;
 use crate::messages::{Changes, Delta, Epoch, Pop, Replace, Resync};
 use crate::runtime::Runtime;
-use crate::testing::Server;
+use crate::testing::{Recorder, Server};
 
 const OVER: Epoch = Epoch(7);
 
-fn family(runtime: &Runtime, server: &Server<String>) -> Family<String> {
+fn spec(server: &Server<String>) -> InformerSpec<String> {
     let source = SourceSpec {
         id: SourceId::default(),
         connect: server.connect(),
         config: ReflectorConfig::new("texts"),
     };
-    let spec = InformerSpec {
+    InformerSpec {
         name: "texts".into(),
         sources: vec![source],
         indices: Vec::new(),
         bounds: Bounds::default(),
         discipline: Discipline::default(),
         restarts: RestartPolicy::default(),
-    };
-    start(runtime, spec)
+    }
+}
+
+fn family(runtime: &Runtime, server: &Server<String>) -> Family<String> {
+    start(runtime, spec(server))
 }
 
 fn stranger() -> Object<String> {
@@ -57,26 +63,36 @@ fn rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_as
 }
 
 #[test]
-fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted() {
+fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_nobody_is_told_of_them() {
     Runtime::simulated(1).run(|runtime| async move {
         let server = Server::new();
-        let family = family(&runtime, &server);
+        let informer = Informer::start(&runtime, spec(&server)).expect("the spec is sound");
+        let (recorder, told) = Recorder::new();
+        let _subscription = informer.subscribe(recorder.start()).expect("it runs");
+        let version = server.apply("a/one", String::new());
+        informer.lister().wait_for(&version, Duration::from_secs(60)).await.expect("it arrives");
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let before = family.shared.published.snapshot();
-        let source = SourceId::default();
-        let delta =
-            Delta { epoch: OVER, source: source.clone(), parts: vec![WatchPart::Applied(stranger())] };
-        ask(&family.fifo, delta).await.expect("answered");
+        let (before, lines) = (informer.snapshot(), told.lines());
+        assert_eq!(lines.len(), 1);
+        let (family, source) = (&informer.0.family, SourceId::default());
+        let far = ResourceVersion::from_number(9_999).expect("not zero");
+        let bookmark = WatchPart::Bookmark { version: far, initial_events_end: false };
+        for part in [WatchPart::Applied(stranger()), bookmark] {
+            let delta = Delta { epoch: OVER, source: source.clone(), parts: vec![part] };
+            ask(&family.fifo, delta).await.expect("answered");
+        }
         let replacement =
             Replacement::new(stranger().version().clone(), Cause::Relist, vec![stranger()], Vec::new());
         ask(&family.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
-        ask(&family.fifo, Resync { epoch: OVER, due: Arc::default() }).await.expect("answered");
+        let due: Arc<[_]> = (0..10).map(ListenerId::new).collect();
+        ask(&family.fifo, Resync { epoch: OVER, due }).await.expect("answered");
+        let change: Arc<[_]> = [Change::Added { object: stranger(), cause: Cause::Watch }].into();
         let changes =
-            Changes { epoch: OVER, snapshot: before.clone(), changes: Arc::default(), resync: None };
+            Changes { epoch: OVER, snapshot: before.clone(), changes: [change].into(), resync: None };
         ask(&family.processor, changes).await.expect("answered");
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(family.shared.board.read().data.stale_messages, 4);
-        assert!(family.shared.published.snapshot().ptr_eq(&before), "nothing was published");
-        family.kin.stop.cancel();
+        assert_eq!(informer.status().data.stale_messages, 5);
+        assert!(informer.snapshot().ptr_eq(&before), "nothing was published");
+        assert_eq!(told.lines(), lines, "nobody was told");
     });
 }
