@@ -183,7 +183,7 @@ fn ref_23_only_while_a_renewal_awaits_its_head_are_two_streams_open() {
             pass(Duration::from_millis(10)).await;
         }
         assert_eq!(streams.are_open(), 2, "the renewal awaits its head");
-        pass(ANSWER).await;
+        pass(2 * ANSWER).await;
         assert_eq!((streams.are_open(), world.informer.status().sources[0].counters.renewals), (1, 1));
     });
 }
