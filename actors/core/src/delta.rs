@@ -59,6 +59,14 @@ pub struct SetAside {
     pub error: Arc<str>,
 }
 
+impl SetAside {
+    /// What it weighs in a queue: [`SET_ASIDE_BYTES`] and the texts that it holds.
+    pub fn bytes(&self) -> usize {
+        let key = self.key.namespace().map_or(0, str::len) + self.key.name().len();
+        SET_ASIDE_BYTES + key + self.error.len()
+    }
+}
+
 /// One piece of a watch.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -110,13 +118,14 @@ impl<S> WatchPart<S> {
         }
     }
 
-    /// How many bytes it holds; a part without object counts as a small constant.
+    /// How many bytes it holds; a part without object counts as a small constant and its texts.
     pub fn wire_bytes(&self) -> usize {
         match self {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => {
                 object.wire_bytes() as usize
             }
-            Self::DeletedUnread(_) | Self::SetAside(_) | Self::Bookmark { .. } => SET_ASIDE_BYTES,
+            Self::DeletedUnread(aside) | Self::SetAside(aside) => aside.bytes(),
+            Self::Bookmark { .. } => SET_ASIDE_BYTES,
         }
     }
 }
@@ -189,19 +198,19 @@ impl<S> Replacement<S> {
         objects: Vec<Object<S>>,
         set_aside: Vec<SetAside>,
     ) -> Self {
-        let bytes = listed_bytes(&objects, set_aside.len());
+        let bytes = listed_bytes(&objects, &set_aside);
         Self { version, cause, objects, set_aside, bytes }
     }
 }
 
-/// What listed objects weigh: their bytes as they came from the wire, and [`SET_ASIDE_BYTES`] for each that could not
+/// What listed objects weigh: their bytes as they came from the wire, and [`SetAside::bytes`] for each that could not
 /// be decoded. Linear.
-pub fn listed_bytes<S>(objects: &[Object<S>], set_aside: usize) -> usize {
+pub fn listed_bytes<S>(objects: &[Object<S>], set_aside: &[SetAside]) -> usize {
     let objects: usize = objects.iter().map(|object| object.wire_bytes() as usize).sum();
-    objects + set_aside * SET_ASIDE_BYTES
+    objects + set_aside.iter().map(SetAside::bytes).sum::<usize>()
 }
 
-/// What a part without an object weighs.
+/// What a part without an object weighs, besides the texts that it holds.
 pub const SET_ASIDE_BYTES: usize = 64;
 
 /// One difference between two published states.
@@ -276,5 +285,29 @@ impl<S> Clone for Change<S> {
                 Self::Deleted { old: old.clone(), last: last.clone(), exact: *exact, cause: *cause }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_aside_weighs_what_it_holds_in_parts_and_in_lists() {
+        let version = ResourceVersion::from_number(7).expect("not zero");
+        let aside = |error: String| SetAside {
+            key: ObjectKey::namespaced("web", "a"),
+            version: version.clone(),
+            error: error.into(),
+        };
+        let large = aside("x".repeat(1 << 20));
+        for part in [WatchPart::<()>::SetAside(large.clone()), WatchPart::DeletedUnread(large.clone())] {
+            assert_eq!(part.wire_bytes(), SET_ASIDE_BYTES + 4 + (1 << 20));
+        }
+        let asides = vec![large, aside("short".to_owned())];
+        let list = Replacement::<()>::new(version.clone(), Cause::Relist, Vec::new(), asides);
+        assert_eq!(list.bytes, 2 * SET_ASIDE_BYTES + 8 + (1 << 20) + 5);
+        let bookmark = WatchPart::<()>::Bookmark { version, initial_events_end: false };
+        assert_eq!(bookmark.wire_bytes(), SET_ASIDE_BYTES);
     }
 }

@@ -259,7 +259,10 @@ pub struct Meta {
 
 /// One observed state of one object: an `Arc` of its [`Meta`] and its body, immutable and cheap to clone.
 ///
-/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`.
+/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`. Methods of `Object` itself go before those of the body:
+/// [`Self::uid`], [`Self::meta`], [`Self::key`], [`Self::version`] and [`Self::source`] are the machinery's, of its own
+/// types, and hide `ResourceExt::uid` and `Resource::meta` of kube. The body's are called on [`Self::body`]:
+/// `object.body().uid()`, `object.body().meta()`. `name_any`, `labels` and the rest of `ResourceExt` are not hidden.
 ///
 /// ```
 /// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
@@ -292,7 +295,7 @@ impl<S> Object<S> {
         &self.0.meta.key
     }
 
-    /// Which life of the key it is.
+    /// Which life of the key it is. Hides `ResourceExt::uid` of kube, a `String`: that is `object.body().uid()`.
     pub fn uid(&self) -> Option<&Uid> {
         self.0.meta.uid.as_ref()
     }
@@ -312,12 +315,12 @@ impl<S> Object<S> {
         self.0.meta.wire_bytes
     }
 
-    /// Everything the machinery knows of it.
+    /// Everything the machinery knows of it. Hides `Resource::meta` of kube: that is `object.body().meta()`.
     pub fn meta(&self) -> &Meta {
         &self.0.meta
     }
 
-    /// The body; the same as dereferencing.
+    /// The body; the same as dereferencing, and the way to methods of the body that `Object` hides.
     pub fn body(&self) -> &S {
         &self.0.body
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::retry::{Next, RelistReason};
 use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
-use crate::delta::{Cause, ListPart, Replacement, SET_ASIDE_BYTES, SetAside, listed_bytes};
+use crate::delta::{Cause, ListPart, Replacement, SetAside, listed_bytes};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::{Object, ResourceVersion};
 use crate::request::{AskedVersion, ListRequest};
@@ -112,12 +112,12 @@ impl<S> ListWatchMachine<S> {
         match part {
             ListPart::Objects(objects) => {
                 listing.received += objects.len() as u64;
-                listing.bytes += listed_bytes(&objects, 0);
+                listing.bytes += listed_bytes(&objects, &[]);
                 listing.objects.extend(objects);
             }
             ListPart::SetAside(aside) => {
                 listing.received += 1;
-                listing.bytes += SET_ASIDE_BYTES;
+                listing.bytes += aside.bytes();
                 listing.set_aside.push(aside);
             }
             ListPart::Unreadable(_) => self.counters.unreadable += 1,

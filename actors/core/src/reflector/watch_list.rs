@@ -22,7 +22,7 @@ use std::time::Duration;
 use super::retry::{Next, RelistReason};
 use super::watch::Stream;
 use super::{Effect, ListWatchMachine, Moment, Phase, SourceState};
-use crate::delta::{SET_ASIDE_BYTES, SetAside, WatchPart, listed_bytes};
+use crate::delta::{SetAside, WatchPart, listed_bytes};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::request::AskedVersion;
@@ -195,7 +195,7 @@ impl<S> ListWatchMachine<S> {
             version,
             objects: Vec::with_capacity(initial.content.objects.len()),
             rest: initial.content.objects.into_iter(),
-            bytes: set_aside.len() * SET_ASIDE_BYTES,
+            bytes: listed_bytes::<S>(&[], &set_aside),
             set_aside,
             live,
             at,
@@ -208,7 +208,7 @@ impl<S> ListWatchMachine<S> {
         let Phase::Gathering(gathering) = &mut self.phase else { return };
         let before = gathering.objects.len();
         gathering.objects.extend(gathering.rest.by_ref().take(slice).map(|entry| entry.0));
-        gathering.bytes += listed_bytes(&gathering.objects[before..], 0);
+        gathering.bytes += listed_bytes(&gathering.objects[before..], &[]);
         if gathering.rest.len() > 0 {
             return self.effects.push_back(Effect::Yield);
         }

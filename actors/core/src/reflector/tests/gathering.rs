@@ -32,7 +32,7 @@ fn a_large_net_result_is_gathered_in_slices_and_delivered_once() {
         panic!("{} effects", effects.len());
     };
     let Delivery::Replace(whole) = replace else { panic!("no Replace") };
-    assert_eq!((whole.objects.len(), whole.bytes), (10_000, listed_bytes(&whole.objects, 0)));
+    assert_eq!((whole.objects.len(), whole.bytes), (10_000, listed_bytes(&whole.objects, &[])));
     assert!(matches!(delta, Delivery::Delta(parts) if parts.len() == 1));
 }
 

@@ -345,11 +345,7 @@ fn effect_text(effect: &Effect<()>) -> String {
 }
 
 fn replace_text(replacement: &Replacement<()>) -> String {
-    assert_eq!(
-        replacement.bytes,
-        listed_bytes(&replacement.objects, replacement.set_aside.len()),
-        "its weight"
-    );
+    assert_eq!(replacement.bytes, listed_bytes(&replacement.objects, &replacement.set_aside), "its weight");
     let mut text = format!("REPLACE version={} {}", replacement.version, replacement.cause);
     for object in &replacement.objects {
         let _ = write!(text, " {}@{}", object.key(), object.version());
