@@ -28,6 +28,8 @@ pub mod prelude;
 pub mod representation;
 #[cfg(feature = "service")]
 pub mod service;
+#[cfg(feature = "client")]
+mod text;
 
 pub use informer_actors::{
     builder, list_watch, lister, messages, runtime, seat, status, subscription, wiring,

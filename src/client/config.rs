@@ -3,9 +3,10 @@
 //! Answers "how is the cluster reached?" from a kubeconfig, from inside a pod, or by hand. It connects to nothing;
 //! `Client::new` checks what is given. Invariants:
 //! 1. What a kubeconfig asks for and this client does not do is an error that names it, never silently left out:
-//!    credential plugins, impersonation, basic authentication, proxies.
+//!    credential plugins, impersonation, basic authentication, proxies. Its credentials for a plain http endpoint are
+//!    left out with a warning ([`Config::warnings`]), as client-go leaves them out.
 //! 2. Nothing is looked up in the home directory.
-//! 3. No Debug shows a secret.
+//! 3. No Debug and no error shows a secret.
 //!
 //! Files are read when a configuration is made (blocking), a token file later too. Read next: `config/kubeconfig.rs`.
 
@@ -38,6 +39,7 @@ pub struct Config {
     pub(crate) token: Option<Token>,
     pub(crate) accepts_invalid_certificates: bool,
     pub(crate) tls_server_name: Option<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A client certificate chain and its key, both PEM.
@@ -57,7 +59,7 @@ impl Config {
     /// The server at this `http://` or `https://` URL, without credentials.
     ///
     /// # Errors
-    /// When it is no such URL.
+    /// [`Error::Endpoint`] when it is no such URL, or has a user, a password or a query; these are not told.
     pub fn new(endpoint: impl Into<String>) -> Result<Self, Error> {
         let endpoint = endpoint.into();
         Endpoint::parse(&endpoint)?;
@@ -69,6 +71,7 @@ impl Config {
             token: None,
             accepts_invalid_certificates: false,
             tls_server_name: None,
+            warnings: Vec::new(),
         })
     }
 
@@ -80,6 +83,12 @@ impl Config {
     /// The namespace that is meant when none is named; `default` unless configured.
     pub fn namespace(&self) -> &str {
         &self.default_namespace
+    }
+
+    /// What was left out of what was asked for, a sentence each, for the person who starts the program. Empty unless a
+    /// kubeconfig has credentials for a plain http endpoint: they are sent only over TLS or, a token, to this machine.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Sets the namespace that is meant when none is named.
@@ -94,14 +103,16 @@ impl Config {
         self
     }
 
-    /// Presents this certificate (with its chain, if any), proven by this key; both PEM.
+    /// Presents this certificate (with its chain, if any), proven by this key; both PEM. Only https can show one:
+    /// `Client::new` refuses it for an http endpoint.
     pub fn client_certificate(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let key: Vec<u8> = key.into();
         self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
         self
     }
 
-    /// Sends this bearer token with every request.
+    /// Sends this bearer token with every request, over plain http too if the endpoint is one: what is given by hand is
+    /// taken at its word, unlike what a kubeconfig brings.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(Token::Fixed(SecretString::from(token.into())));
         self

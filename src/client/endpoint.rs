@@ -4,10 +4,12 @@
 //! Invariants:
 //! 1. An endpoint is `http://` or `https://` with a host; what stands behind the host is a prefix of every path.
 //! 2. Nothing here changes after it was made, except the token.
+//! 3. What is refused is told without its user, password, query and fragment.
 //!
 //! Read next: `tls.rs` and `credentials.rs`.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
@@ -17,6 +19,10 @@ use super::config::Config;
 use super::credentials::Credentials;
 use super::error::Error;
 use super::tls;
+use crate::text::shortened;
+
+/// At most this much of an endpoint that is refused is told.
+const TOLD: usize = 200;
 
 /// The parts of the endpoint's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +53,11 @@ pub(crate) struct Tls {
 impl Prepared {
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
+        if !endpoint.tls && config.identity.is_some() {
+            let reason =
+                format!("it can only be shown over https, and {} is reached over http", endpoint.authority);
+            return Err(Error::Unusable { what: "the client certificate", reason });
+        }
         let tls = match endpoint.tls {
             true => Some(Tls {
                 config: tls::client_config(config)?,
@@ -73,7 +84,7 @@ fn server_name(config: &Config, endpoint: &Endpoint) -> Result<ServerName<'stati
 impl Endpoint {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |reason: &dyn fmt::Display| Error::Endpoint {
-            endpoint: text.to_owned(),
+            endpoint: without_secrets(text),
             reason: reason.to_string(),
         };
         let uri: http::Uri = text.trim().parse().map_err(|error| wrong(&error))?;
@@ -87,6 +98,14 @@ impl Endpoint {
         if authority.as_str().contains('@') {
             return Err(wrong(&"user and password in a URL are not supported"));
         }
+        if uri.path().contains('@') {
+            // A password with a slash ends what a parser takes for the host.
+            return Err(wrong(&"there is an @ in its path; user and password in a URL are not supported"));
+        }
+        if authority.port_u16().is_none() && authority.as_str().trim_start_matches(authority.host()).len() > 1
+        {
+            return Err(wrong(&"its port is no number from 0 to 65535"));
+        }
         if uri.query().is_some() {
             return Err(wrong(&"it must not have a query"));
         }
@@ -98,6 +117,32 @@ impl Endpoint {
             prefix: uri.path().trim_end_matches('/').to_owned(),
         })
     }
+}
+
+impl Endpoint {
+    /// Whether what is sent there stays on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let named = self.host == "localhost" || self.host.ends_with(".localhost");
+        named || self.host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+    }
+}
+
+/// What of a text that should be a URL may be told: not what stands in front of the last `@`, nor the query, nor the
+/// fragment. The text may be anything, so that its parts are guessed on the safe side.
+fn without_secrets(text: &str) -> String {
+    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let place = place.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    // What stands where a port would, and is none, may be a password whose `@` is missing.
+    let is_port = |text: &str| text.ends_with(']') || text.bytes().all(|byte| byte.is_ascii_digit());
+    let authority = match authority.rsplit_once(':') {
+        Some((host, port)) if !is_port(port) => host,
+        _ => authority,
+    };
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    // A scheme is a word; anything longer is not one.
+    shortened(&format!("{}{separator}{authority}{path}", shortened(scheme, 20)), TOLD)
 }
 
 #[cfg(test)]
@@ -120,8 +165,38 @@ mod tests {
     }
 
     #[test]
+    fn loopback_is_known_by_address_and_by_name() {
+        for (host, is) in [
+            ("127.0.0.1", true),
+            ("127.9.9.9", true),
+            ("[::1]", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("localhost", true),
+            ("api.localhost", true),
+            ("0.0.0.0", false),
+            ("10.0.0.1", false),
+            ("[fe80::1]", false),
+            ("localhost.example", false),
+            ("127.0.0.1.example", false),
+        ] {
+            assert_eq!(Endpoint::parse(&format!("http://{host}:1")).unwrap().is_loopback(), is, "{host}");
+        }
+    }
+
+    #[test]
     fn what_is_no_endpoint_is_refused() {
-        for text in ["", "localhost:80", "ftp://a", "https://", "https://a?b=c", "https://user:secret@a"] {
+        for text in [
+            "",
+            "localhost:80",
+            "ftp://a",
+            "https://",
+            "https://a?b=c",
+            "https://user:secret@a",
+            "https://u:se/cret@a",
+            "https://u:1/2@a",
+            "https://a:b",
+            "https://a:70000",
+        ] {
             assert!(matches!(Endpoint::parse(text), Err(Error::Endpoint { .. })), "{text}");
         }
     }

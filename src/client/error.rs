@@ -3,7 +3,8 @@
 //! Answers "at which step did it fail?" for configuration and single requests. A refusal by the server is not here
 //! twice: it is the `Status` in [`Error::Refused`]. Lists and watches fail with
 //! [`informer_core::list_watch_error::ListWatchError`], into which a [`TransportError`] turns. Invariants:
-//! 1. No message and no cause holds a secret.
+//! 1. No message, no Debug and no cause holds a secret: no password or query of a URL, no text of a kubeconfig, no
+//!    value of an object, and no token, not even where a server repeats it.
 //! 2. A timeout is never reported as a broken connection, nor the other way round.
 //!
 //! Read next: `transport.rs`, where most of these begin.
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::list_watch_error::ListWatchError;
-use kube_client::config::{InClusterError, KubeconfigError};
+use kube_client::config::InClusterError;
 
 use super::status::Status;
 
@@ -22,9 +23,14 @@ use super::status::Status;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kubeconfig cannot be read, or names things that are not there.
-    #[error("kubeconfig cannot be used: {0}")]
-    Kubeconfig(#[source] Box<KubeconfigError>),
+    /// The kubeconfig is not one, or names things that are not there.
+    #[error("kubeconfig{} cannot be used: {what}", named(.path))]
+    Kubeconfig {
+        /// Which file, if it is one and not several or a text.
+        path: Option<PathBuf>,
+        /// Why, with line and column where they are known, and without a word of the file.
+        what: String,
+    },
     /// This process does not run in a pod, or its service account is not mounted.
     #[error("in-cluster configuration cannot be used: {0}")]
     InCluster(#[source] Box<InClusterError>),
@@ -37,7 +43,7 @@ pub enum Error {
     /// The URL of the API server is not one.
     #[error("endpoint {endpoint:?} is no http or https URL: {reason}")]
     Endpoint {
-        /// The text.
+        /// The text, without user, password, query and fragment.
         endpoint: String,
         /// What is wrong with it.
         reason: String,
@@ -82,10 +88,8 @@ pub enum Error {
     Stopped,
 }
 
-impl From<KubeconfigError> for Error {
-    fn from(error: KubeconfigError) -> Self {
-        Self::Kubeconfig(Box::new(error))
-    }
+fn named(path: &Option<PathBuf>) -> String {
+    path.as_deref().map(|path| format!(" {}", path.display())).unwrap_or_default()
 }
 
 impl From<InClusterError> for Error {

@@ -8,7 +8,9 @@
 //! 3. A list ends with `ListPart::End` only if its document closed; half a line at the end of a watch is nothing.
 //! 4. Nothing comes behind an error.
 //!
-//! Bounds: (width of the pool + 1) chunks of 256 KiB or 64 objects, and one unfinished frame up to the frame limit.
+//! Bounds: (width of the pool + 1) chunks; each holds at most 64 objects, and less than 256 KiB before its last one,
+//! which may be as long as the frame limit. Besides: what one body chunk completed, and one unfinished frame up to the
+//! frame limit. With objects of usual size that is 256 KiB for each chunk; with the largest, the frame limit for each.
 //! Read next: `list_watch/list.rs` and `watch.rs`.
 
 use std::fmt;
@@ -30,7 +32,8 @@ use informer_core::request::{ListRequest, WatchRequest};
 use super::error::TransportError;
 use super::scope::{Form, Scope, accept};
 use super::status::Status;
-use super::transport::{Body, Lane, Transport};
+use super::transport::{Body, Lane, SentAuthorization, Transport};
+use super::whole::whole;
 use crate::representation::{Representation, meta_scan};
 use decode::{Decoder, Observed};
 
@@ -192,7 +195,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 Err(status) if status.code == 404 => return Ok(None),
                 Err(status) => return Err(status.into_error(false)),
             };
-            let Some(bytes) = whole(body, limit).await? else {
+            let Some(bytes) = whole(body, None, limit).await? else {
                 return Err(ListWatchError::Protocol(format!("{key} is larger than {limit} bytes").into()));
             };
             let size = bytes.len();
@@ -253,23 +256,8 @@ async fn refusal(answer: Response<Body>) -> Status {
         }
     }
     let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    Status::from_answer(head.status.as_u16(), retry_after, &text)
-}
-
-/// The whole body, or `None` if it is larger than `limit`.
-pub(crate) async fn whole(mut body: Body, limit: usize) -> Result<Option<Bytes>, TransportError> {
-    let mut text = bytes::BytesMut::new();
-    while let Some(chunk) = body.next().await {
-        let chunk = chunk?;
-        if text.is_empty() && chunk.len() <= limit {
-            text = chunk.into();
-        } else if text.len() + chunk.len() <= limit {
-            text.extend_from_slice(&chunk);
-        } else {
-            return Ok(None);
-        }
-    }
-    Ok(Some(text.freeze()))
+    let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
+    Status::from_answer_to(authorization, (head.status.as_u16(), retry_after), &text)
 }
 
 /// Ends a stream behind its first error.

@@ -26,6 +26,7 @@ mod scope;
 pub mod status;
 mod tls;
 pub mod transport;
+mod whole;
 mod worker;
 
 pub use client::Client;

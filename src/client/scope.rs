@@ -4,7 +4,9 @@
 //! Invariants:
 //! 1. The selectors of the source stand in every list and every watch, on every page and every reconnect.
 //! 2. A page after the first carries a token and no version.
-//! 3. A name that would lead to another path is refused, never escaped into something that might.
+//! 3. Every path is made of parts that were checked. Names of objects are those that Kubernetes allows in a path:
+//!    anything but `.`, `..`, and names with `/` or `%`, which are refused, never escaped into something that might
+//!    lead elsewhere.
 //!
 //! Read next: `list_watch.rs`, which sends them.
 
@@ -12,10 +14,11 @@ use std::fmt::Write as _;
 
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use super::error::Error;
 use crate::representation::Asked;
+use crate::text::shortened;
 
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -23,6 +26,24 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 /// The longest watch that is asked for, in seconds: servers count nanoseconds in 64 bits, and more would overflow
 /// there. 68 years.
 const LONGEST_WATCH: u64 = i32::MAX as u64;
+
+/// What a path segment may contain unescaped: RFC 3986's `pchar`.
+const SEGMENT: &AsciiSet = &QUERY
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
+/// At most this much of a name that is refused is told.
+const NAME: usize = 100;
 
 /// A resource, perhaps one namespace of it, perhaps only what selectors select.
 #[derive(Debug, Clone)]
@@ -50,17 +71,30 @@ impl Scope {
 
     /// Refuses a description from which no path can be made.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let ApiResource { plural, group, version, .. } = &self.resource;
+        let ApiResource { plural, group, version, api_version, .. } = &self.resource;
         segment("resource", plural)?;
         segment("version", version)?;
         if !group.is_empty() {
             segment("group", group)?;
         }
+        // Paths do not use it, but objects are known by it: with another one, every object would be set aside.
+        if *api_version != self.api_version() {
+            return Err(Error::Name {
+                what: "api version of this group and version",
+                text: api_version.clone(),
+            });
+        }
         self.namespace.as_deref().map_or(Ok(()), |namespace| segment("namespace", namespace))
     }
 
+    /// `v1`, or `apps/v1`.
+    fn api_version(&self) -> String {
+        let ApiResource { group, version, .. } = &self.resource;
+        if group.is_empty() { version.clone() } else { format!("{group}/{version}") }
+    }
+
     fn collection(&self, namespace: Option<&str>) -> String {
-        let ApiResource { plural, group, api_version, .. } = &self.resource;
+        let (plural, group, api_version) = (&self.resource.plural, &self.resource.group, self.api_version());
         let root = if group.is_empty() { "api" } else { "apis" };
         match namespace {
             Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
@@ -71,7 +105,7 @@ impl Scope {
     /// The path of one object; the namespace is the object's own.
     pub(crate) fn object(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
         namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
-        segment("name", name)?;
+        let name = object_name(name)?;
         Ok(format!("{}/{name}", self.collection(namespace)))
     }
 
@@ -95,7 +129,7 @@ impl Scope {
     /// A list that can only hold the object of this key, if the selectors select it.
     pub(crate) fn list_one(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
         namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
-        segment("name", name)?;
+        object_name(name)?;
         let mut query = Query::new(self.collection(namespace));
         self.select(&mut query, Some(name));
         Ok(query.0)
@@ -119,7 +153,7 @@ impl Scope {
         if let Some(labels) = &self.labels {
             query.add("labelSelector", labels);
         }
-        let by_name = name.map(|name| format!("metadata.name={name}"));
+        let by_name = name.map(|name| format!("metadata.name={}", selector_value(name)));
         match (&self.fields, by_name) {
             (Some(fields), Some(by_name)) => query.add("fieldSelector", &format!("{fields},{by_name}")),
             (Some(fields), None) => query.add("fieldSelector", fields),
@@ -167,12 +201,26 @@ impl Query {
     }
 }
 
+/// A part of a path other than an object's name: what needs an escape is none.
 fn segment(what: &'static str, text: &str) -> Result<(), Error> {
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte);
     if text.is_empty() || text == "." || text == ".." || !text.bytes().all(harmless) {
-        return Err(Error::Name { what, text: text.to_owned() });
+        return Err(Error::Name { what, text: shortened(text, NAME) });
     }
     Ok(())
+}
+
+/// An object's name as a part of a path. Names of RBAC objects may hold spaces, letters of any language and more.
+fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
+        return Err(Error::Name { what: "name", text: shortened(name, NAME) });
+    }
+    Ok(utf8_percent_encode(name, SEGMENT))
+}
+
+/// A value in a field selector, where `,`, `=` and `\` mean something.
+fn selector_value(value: &str) -> String {
+    value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
 }
 
 #[cfg(test)]
@@ -244,17 +292,20 @@ mod tests {
 
     #[test]
     fn rest_14_a_name_that_leads_elsewhere_is_refused() {
+        for name in ["", ".", "..", "a/b", "a%b", "a%2Fb"] {
+            let refused = [pods().object(Some("a"), name), pods().list_one(Some("a"), name)];
+            assert!(refused.iter().all(|one| matches!(one, Err(Error::Name { what: "name", .. }))), "{name}");
+        }
         for name in ["", ".", "..", "a/b", "a%b", "a?b", "a#b", "a b", "é"] {
-            assert!(
-                matches!(pods().object(Some("a"), name), Err(Error::Name { what: "name", .. })),
-                "{name}"
-            );
             assert!(
                 matches!(pods().object(Some(name), "a"), Err(Error::Name { what: "namespace", .. })),
                 "{name}"
             );
         }
-        let role = pods().object(None, "system:node-role").unwrap();
-        assert_eq!(role, "/api/v1/pods/system:node-role");
+        let path = |name| pods().object(None, name).unwrap();
+        assert_eq!(path("system:node-role"), "/api/v1/pods/system:node-role");
+        assert_eq!(path("a b?é#\n"), "/api/v1/pods/a%20b%3F%C3%A9%23%0A");
+        let one = pods().list_one(None, r"a,b=c\d").unwrap();
+        assert_eq!(one, "/api/v1/pods?fieldSelector=metadata.name%3Da%5C%2Cb%5C%3Dc%5C%5Cd");
     }
 }

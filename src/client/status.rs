@@ -5,17 +5,25 @@
 //! Invariants:
 //! 1. Both forms of one refusal (HTTP status, ERROR frame) give the same error.
 //! 2. A body that is no `Status` (a proxy's page, plain text) is typed by its code and quoted, shortened.
+//! 3. A token that the server repeats is not told.
 //!
 //! Read next: `informer_core::list_watch_error`, the classes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use informer_core::list_watch_error::ListWatchError;
 use serde::Deserialize;
 
+use crate::text::shortened;
+
 /// At most this much of a server's words is kept.
 const WORDS: usize = 512;
+/// What stands where a server has repeated our token.
+const HIDDEN: &str = "[the token]";
+/// Shorter tokens are those of tests.
+const LEAST_SECRET: usize = 8;
 /// The longest wait that a server can ask for: more is a mistake of its, and would pass for ever.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -51,11 +59,24 @@ struct Cause {
 impl Status {
     /// Reads the body of an answer with HTTP code `code`.
     pub fn from_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
+        Self::from_answer_to(None, (code, retry_after), body)
+    }
+
+    /// The same; `authorization` is the header that was sent, which the server may repeat.
+    pub(crate) fn from_answer_to(
+        authorization: Option<&HeaderValue>,
+        (code, retry_after): (u16, Option<&str>),
+        body: &[u8],
+    ) -> Self {
         let mut status = serde_json::from_slice::<Self>(body)
             .ok()
             .filter(|status| status.kind == "Status")
             .unwrap_or_else(|| Self { message: plain(body), ..Self::default() });
         status.code = code;
+        if let Some(secret) = authorization.and_then(secret_of) {
+            status.message = status.message.replace(secret, HIDDEN);
+            status.reason = status.reason.replace(secret, HIDDEN);
+        }
         status.shorten();
         if let Some(seconds) = retry_after.and_then(|text| text.trim().parse().ok()) {
             status.details.get_or_insert_default().retry_after_seconds = Some(seconds);
@@ -65,15 +86,25 @@ impl Status {
 
     /// Reads the object of an ERROR frame.
     pub fn from_frame(object: &str) -> Self {
-        let mut status = serde_json::from_str::<Self>(object)
-            .unwrap_or_else(|_| Self { message: object.to_owned(), ..Self::default() });
+        let mut status = serde_json::from_str::<Self>(object).unwrap_or_else(|_| Self::of_words(object));
         status.shorten();
         status
     }
 
+    /// What can be told of an object that is no `Status`: the words that stand where a `Status` has them. Nothing else
+    /// is quoted: it may be any object, with all its values.
+    fn of_words(object: &str) -> Self {
+        let found: serde_json::Value = serde_json::from_str(object).unwrap_or_default();
+        let word = |member: &str| found.get(member).and_then(|word| word.as_str()).map(str::to_owned);
+        let message = word("message");
+        let message =
+            message.unwrap_or_else(|| format!("an error event without a Status, of {} bytes", object.len()));
+        Self { message, reason: word("reason").unwrap_or_default(), ..Self::default() }
+    }
+
     fn shorten(&mut self) {
-        self.message = shortened(&self.message);
-        self.reason = shortened(&self.reason);
+        self.message = shortened(&self.message, WORDS);
+        self.reason = shortened(&self.reason, WORDS);
     }
 
     /// How long the server asks to wait, by header or by body; at most a day.
@@ -124,14 +155,14 @@ fn code_of(reason: &str) -> u16 {
 }
 
 fn plain(body: &[u8]) -> String {
-    String::from_utf8_lossy(&body[..body.len().min(4 * WORDS)]).trim().to_owned()
+    String::from_utf8_lossy(body).trim().to_owned()
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(WORDS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
+/// The token of an Authorization header; `None` for one so short that it stands in ordinary words.
+fn secret_of(authorization: &HeaderValue) -> Option<&str> {
+    let text = authorization.to_str().ok()?;
+    let secret = text.split_once(' ').map_or(text, |(_, secret)| secret).trim();
+    (secret.len() >= LEAST_SECRET).then_some(secret)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WantsClientCert};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use secrecy::ExposeSecret;
@@ -48,7 +48,8 @@ fn roots(config: &Config) -> Result<RootCertStore, Error> {
     };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authorities) {
-        let certificate = certificate.map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
+        let certificate =
+            certificate.map_err(|error| Error::Unusable { what, reason: pem_reason(&error) })?;
         roots.add(certificate).map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
     }
     Ok(roots)
@@ -61,7 +62,7 @@ fn with_identity(
     let what = "the client certificate";
     let chain: Vec<_> = CertificateDer::pem_slice_iter(&identity.certificates)
         .collect::<Result<_, _>>()
-        .map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
+        .map_err(|error| Error::Unusable { what, reason: pem_reason(&error) })?;
     // The parser's error could quote the key: only its kind is told.
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret()).map_err(|_| Error::Unusable {
         what: "the client key",
@@ -72,6 +73,17 @@ fn with_identity(
         .map_err(|error| Error::Unusable { what, reason: error.to_string() })?;
     tls.resumption = Resumption::disabled();
     Ok(tls)
+}
+
+/// The parser's own words quote lines, which may be a key's.
+fn pem_reason(error: &pem::Error) -> String {
+    let reason = match error {
+        pem::Error::MissingSectionEnd { .. } => "a section of its PEM has no end",
+        pem::Error::IllegalSectionStart { .. } => "a section of its PEM begins with a broken line",
+        pem::Error::Base64Decode(_) => "a section of its PEM is not base64",
+        _ => "it is not PEM",
+    };
+    reason.to_owned()
 }
 
 /// Accepts any certificate; only for configurations that say so.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 
 pub(crate) mod awc;
 
@@ -27,6 +27,11 @@ pub type Body = LocalBoxStream<'static, Result<Bytes, TransportError>>;
 pub const HEAD_DEADLINE: Duration = Duration::from_secs(30);
 /// How long the body of a single answer may be silent.
 pub const READ_DEADLINE: Duration = Duration::from_secs(30);
+
+/// The Authorization header of a request that was refused, with the answer: the server may have repeated it, and what
+/// is told of the refusal must not. In the extensions of the answer, which no Debug shows.
+#[derive(Clone)]
+pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
 
 /// Which kind of request it is: they share no connections and differ in deadlines and encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

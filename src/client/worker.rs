@@ -18,10 +18,10 @@ use tokio::task::LocalSet;
 
 use super::endpoint::Prepared;
 use super::error::Error;
-use super::list_watch::whole;
 use super::status::Status;
 use super::transport::awc::AwcTransport;
-use super::transport::{Lane, Transport};
+use super::transport::{Lane, SentAuthorization, Transport};
+use super::whole::{length_of, whole};
 
 /// The largest answer to a single request.
 const ANSWER_LIMIT: usize = 64 << 20;
@@ -85,10 +85,13 @@ fn start(prepared: Arc<Prepared>) -> Option<mpsc::UnboundedSender<Order>> {
 
 async fn carry(transport: &AwcTransport, request: Request<Bytes>) -> Answer {
     let (head, body) = transport.send(request, Lane::Unary).await?.into_parts();
-    let bytes = whole(body, ANSWER_LIMIT).await?.ok_or(Error::TooLarge(ANSWER_LIMIT))?;
+    let length = length_of(&head.headers);
+    let bytes = whole(body, length, ANSWER_LIMIT).await?.ok_or(Error::TooLarge(ANSWER_LIMIT))?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, bytes));
     }
     let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    Err(Error::Refused(Box::new(Status::from_answer(head.status.as_u16(), retry_after, &bytes))))
+    let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
+    let status = Status::from_answer_to(authorization, (head.status.as_u16(), retry_after), &bytes);
+    Err(Error::Refused(Box::new(status)))
 }

@@ -53,7 +53,7 @@ impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
     type Body = PartialObjectMeta<K>;
 
     fn keep(&self, json: &str, prune: &Prune) -> Result<Self::Body, DecodeError> {
-        Ok(prune.decode(json)?)
+        prune.decode(json)
     }
 
     fn asks_for(&self) -> Asked {

@@ -6,7 +6,8 @@
 //! 1. A body is made exactly once per observed state of an object, by [`Representation::keep`]; a transform of the
 //!    user's runs inside it, once.
 //! 2. What [`Prune`] names is never allocated: it is skipped inside the parser.
-//! 3. `keep` is pure and may run on any thread; a panic in it costs that object alone.
+//! 3. No error of decoding quotes a value of the object, nor grows with it.
+//! 4. `keep` is pure and may run on any thread; a panic in it costs that object alone.
 //!
 //! Read next: `prune.rs` for how fields are cut, `meta_scan.rs` for what is known without decoding.
 
@@ -14,6 +15,7 @@ mod cursor;
 mod dynamic;
 mod meta_scan;
 mod metadata;
+mod misfit;
 mod prune;
 mod typed;
 
@@ -25,6 +27,7 @@ pub(crate) use cursor::ends_scalar;
 pub use dynamic::Dynamic;
 pub use meta_scan::{MetaScan, UnnamedError, meta_scan};
 pub use metadata::MetadataOnly;
+pub use misfit::JsonError;
 pub use prune::Prune;
 pub use typed::Typed;
 
@@ -83,10 +86,10 @@ pub enum Asked {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The text is not JSON, or not JSON of this kind.
+    /// The text is not JSON, or not JSON of this kind. Quotes no value: it may be a password.
     #[error("does not decode: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The user's transform refused it.
+    Json(#[from] JsonError),
+    /// The user's transform refused it, in the transform's own words: it decides whether they quote a value.
     #[error("transform failed: {0}")]
     Transform(#[source] BoxError),
     /// It is an object of another kind.
@@ -97,4 +100,10 @@ pub enum DecodeError {
         /// What came.
         found: String,
     },
+}
+
+impl From<serde_json::Error> for DecodeError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(JsonError::from(&error))
+    }
 }

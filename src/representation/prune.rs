@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::{DecodeError, JsonError};
+
 mod cut;
 
 /// The fields that are cut from every object: `metadata.managedFields` by default. Cloning copies a pointer.
@@ -25,7 +27,7 @@ mod cut;
 ///     .cut(["spec", "containers", "env"]);
 /// let kept: Value = prune.decode(r#"{"metadata":{"managedFields":[1]},"spec":{"containers":[{"env":1,"image":2}]}}"#)?;
 /// assert_eq!(kept, json!({"metadata": {}, "spec": {"containers": [{"image": 2}]}}));
-/// # Ok::<(), serde_json::Error>(())
+/// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Prune(Arc<Node>);
@@ -93,8 +95,13 @@ impl Prune {
     /// A map with keys that are no strings in Rust cannot lie on a path, only behind one.
     ///
     /// # Errors
-    /// What `serde_json::from_str` would refuse, inside cut fields too.
-    pub fn decode<T: DeserializeOwned>(&self, json: &str) -> serde_json::Result<T> {
+    /// What `serde_json::from_str` would refuse, inside cut fields too: [`DecodeError::Json`] with the path of the
+    /// field. It is found by decoding once more, so that a document that fits pays nothing for it.
+    pub fn decode<T: DeserializeOwned>(&self, json: &str) -> Result<T, DecodeError> {
+        self.decoded(json).map_err(|error| DecodeError::Json(self.located::<T>(json, &error)))
+    }
+
+    fn decoded<T: DeserializeOwned>(&self, json: &str) -> serde_json::Result<T> {
         if self.is_empty() {
             return serde_json::from_str(json);
         }
@@ -102,6 +109,17 @@ impl Prune {
         let value = T::deserialize(cut::Cut { inner: &mut parser, node: &self.0 })?;
         parser.end()?;
         Ok(value)
+    }
+
+    fn located<T: DeserializeOwned>(&self, json: &str, error: &serde_json::Error) -> JsonError {
+        if !error.is_data() {
+            return JsonError::from(error);
+        }
+        let mut parser = serde_json::Deserializer::from_str(json);
+        match serde_path_to_error::deserialize::<_, T>(cut::Cut { inner: &mut parser, node: &self.0 }) {
+            Err(located) => JsonError::at(&located.path().to_string(), located.inner()),
+            Ok(_) => JsonError::from(error),
+        }
     }
 }
 

@@ -32,6 +32,25 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 /// assert_eq!((kept.metadata.name.as_deref(), kept.data), (Some("a"), None));
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
+///
+/// An `Object<K>` of a cache reads like a `K`, except where `Object` has a method of the same name:
+///
+/// ```
+/// use actix_informer::core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_core::{Resource as _, ResourceExt as _};
+///
+/// let mut map = ConfigMap::default();
+/// (map.metadata.name, map.metadata.uid) = (Some("a".to_owned()), Some("u-1".to_owned()));
+/// let version = ResourceVersion::from_number(7).expect("not zero");
+/// let (key, uid) = (ObjectKey::namespaced("web", "a"), Uid::new("u-1"));
+/// let object = Object::new(Meta { key, uid, version, source: SourceId::default(), wire_bytes: 0 }, map);
+///
+/// assert_eq!(object.name_any(), "a");                                    // the body's, through deref
+/// assert_eq!(object.uid().map(Uid::as_str), Some("u-1"));                // Object's own
+/// assert_eq!(object.body().uid().as_deref(), Some("u-1"));               // the body's, by ResourceExt
+/// assert_eq!(object.body().meta().name.as_deref(), Some("a"));           // the body's, by Resource
+/// ```
 pub struct Typed<K> {
     expected: TypeMeta,
     transform: Option<Transform<K>>,

@@ -181,9 +181,9 @@ async fn an_error_event_or_an_unreadable_bookmark_is_one_failure_of_its_type_and
     for (what, line, named) in [
         ("a Status", status(r#","code":500,"reason":"InternalError""#), "answered 500 InternalError: words"),
         ("a Status without a code", status(""), "answered 500: words"),
-        ("a Status with a code of 70000", status(r#","code":70000"#), "answered 500"),
-        ("a text", event("ERROR", "\"words\""), "answered 500: \"words\""),
-        ("null", event("ERROR", "null"), "answered 500: null"),
+        ("a Status with a code of 70000", status(r#","code":70000"#), "answered 500: words"),
+        ("a text", event("ERROR", "\"words\""), "answered 500: an error event without a Status"),
+        ("null", event("ERROR", "null"), "answered 500: an error event without a Status"),
         ("an object", event("ERROR", &object("lost@11")), "answered 500"),
         ("a Table", event("ADDED", r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1"}"#), "a Table is not"),
         (

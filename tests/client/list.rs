@@ -238,6 +238,86 @@ async fn a_gzip_list_is_read_and_one_that_is_cut_is_an_error_even_in_whole_chunk
     }
 }
 
+/// One answer to everything, byte by byte.
+async fn list_from(sent: Vec<u8>) -> Result<Page, ListWatchError> {
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = sent.clone();
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+        }
+    })
+    .await;
+    local(async { list(&made(config_maps(&server.url())), latest()).await }).await
+}
+
+#[tokio::test]
+async fn a_wrong_checksum_or_length_in_the_trailer_of_a_gzip_list_refuses_it() {
+    let items: Vec<_> = (0..20).map(|n| config_map(&format!("n{n}"), n + 1)).collect();
+    let body = gzipped(&list_of(&items, "999"));
+    let answered = |body: &[u8], chunked: bool| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n";
+        let (begin, end) = match chunked {
+            true => (format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n", body.len()), "\r\n0\r\n\r\n"),
+            false => (format!("content-length: {}\r\n\r\n", body.len()), ""),
+        };
+        list_from([head.as_bytes(), begin.as_bytes(), body, end.as_bytes()].concat())
+    };
+    for chunked in [true, false] {
+        assert_eq!(answered(&body, chunked).await.unwrap().items.len(), 20);
+        // The last eight bytes: the checksum, then the length.
+        for at in body.len() - 8..body.len() {
+            let mut wrong = body.clone();
+            wrong[at] ^= 0x10;
+            let answer = answered(&wrong, chunked).await;
+            assert!(answer.is_err(), "byte {at} of {}: {answer:?}", body.len());
+        }
+        for missing in 1..=8 {
+            let answer = answered(&body[..body.len() - missing], chunked).await;
+            assert!(answer.is_err(), "{missing} bytes are missing: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_shorter_than_its_content_length_is_refused() {
+    let body = list_of(&[config_map("one", 1)], "9");
+    for missing in [1, 10] {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len() + missing);
+        let error = list_from([head, body.clone()].concat().into_bytes()).await.unwrap_err();
+        assert!(error.to_string().contains("cut off"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn white_space_that_trickles_behind_a_list_does_not_keep_it_open() {
+    let body = list_of(&[config_map("one", 1)], "9");
+    /// The document, and a byte of white space behind it for as long as anybody reads.
+    struct Trickling(String);
+    impl Transport for Trickling {
+        fn send(
+            &self,
+            _request: Request<Bytes>,
+            _lane: Lane,
+        ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+            let document = futures_util::stream::iter([Ok(Bytes::from(self.0.clone()))]);
+            let spaces = futures_util::stream::unfold((), |()| async {
+                tokio::time::sleep(std::time::Duration::from_millis(900)).await;
+                Some((Ok(Bytes::from_static(b" ")), ()))
+            });
+            let body = document.chain(spaces).boxed_local();
+            async move { Ok(Response::new(body)) }.boxed_local()
+        }
+    }
+    tokio::time::pause();
+    let source = config_maps("http://nowhere.example");
+    let source =
+        source.list_watches_over(DecodePool::inline(), move || Rc::new(Trickling(body.clone()))).unwrap()();
+    let asked = tokio::time::timeout(std::time::Duration::from_secs(60), list(&source, latest())).await;
+    let error = asked.expect("it is given up within a minute").unwrap_err();
+    assert!(matches!(&error, ListWatchError::Timeout(_)), "{error}");
+}
+
 /// Answers everything with the path it was asked for, as the one object of a list.
 struct Echo;
 

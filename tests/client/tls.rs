@@ -162,3 +162,15 @@ async fn a_peer_that_is_silent_in_the_handshake_is_given_up() {
     let error = local(async { list(&made(source), latest()).await.unwrap_err() }).await;
     assert!(matches!(&error, ListWatchError::Timeout(_)), "{error}");
 }
+
+#[tokio::test]
+async fn a_port_that_speaks_no_tls_is_called_that() {
+    let server = RawServer::start(|mut connection: Connection| async move {
+        connection.write("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+        connection.gone().await;
+    })
+    .await;
+    let authority = Authority::new();
+    let error = version(authority.config(&server.url().replace("http://", "https://"))).await.unwrap_err();
+    assert!(error.to_string().contains("does not speak TLS"), "{error}");
+}

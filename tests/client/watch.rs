@@ -3,9 +3,12 @@
 //! Answers "what becomes of each line, and which end is which?" Parts are written as short texts (`harness.rs`): `+`
 //! applied, `-` deleted, `!` set aside, `=` bookmark.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures_util::StreamExt;
 use informer_actors::list_watch::{Known, ListWatch};
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
@@ -243,6 +246,46 @@ async fn an_encoded_watch_is_refused_instead_of_being_cut_at_its_first_member() 
     let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
     let error = local(async { batches.next().await.unwrap().unwrap_err() }).await;
     assert!(matches!(&error, ListWatchError::Protocol(why) if why.contains("encoded")), "{error}");
+}
+
+#[tokio::test]
+async fn a_refusal_of_a_watch_keeps_its_class_and_its_words_when_it_is_encoded() {
+    let gzipped = |text: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let too_old = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
+    for (head, encoding, body, class, words) in [
+        ("410 Gone", "gzip", gzipped(too_old), ErrorClass::Relist, "too old"),
+        ("410 Gone", "br", b"\x8b\x01\x80\xff".to_vec(), ErrorClass::Relist, "HTTP 410"),
+        (
+            "429 Too Many Requests\r\nretry-after: 7",
+            "gzip",
+            gzipped("<html>slow down</html>"),
+            ErrorClass::RetryAfter(std::time::Duration::from_secs(7)),
+            "slow down",
+        ),
+        ("403 Forbidden", "gzip", b"no gzip".to_vec(), ErrorClass::Denied, "HTTP 403"),
+    ] {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {head}\r\ncontent-encoding: {encoding}\r\ncontent-length: {length}\r\n\r\n");
+        let sent = [head.into_bytes(), body].concat();
+        let server = RawServer::start(move |mut connection: Connection| {
+            let sent = sent.clone();
+            async move {
+                connection.request().await;
+                connection.write(sent).await;
+                connection.gone().await;
+            }
+        })
+        .await;
+        let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+        let error = local(async { batches.next().await.unwrap().unwrap_err() }).await;
+        assert_eq!(error.class(), class, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 #[tokio::test]

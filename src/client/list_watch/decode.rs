@@ -6,7 +6,8 @@
 //! 3. A frame that cannot be used costs itself alone: set aside if it has a name, unreadable if not; a panic in a
 //!    representation is a frame that cannot be used.
 //! 4. Bytes that are not one JSON document are no object, whatever name stands in them: they may hold two.
-//! 5. `Representation::keep` is called at most once for a frame that it accepts.
+//! 5. What is told of such a frame quotes no value of it and is at most some 256 characters long.
+//! 6. `Representation::keep` is called at most once for a frame that it accepts.
 //!
 //! Read next: `event.rs` for watch frames.
 
@@ -21,6 +22,10 @@ use serde::de::IgnoredAny;
 
 use crate::client::frames::Frame;
 use crate::representation::{DecodeError, MetaScan, Prune, Representation, UnnamedError, meta_scan};
+use crate::text::shortened;
+
+/// At most this much is told of a frame that cannot be used.
+const WORDS: usize = 256;
 
 /// What makes objects of frames; shared by all requests of a source.
 #[derive(Debug)]
@@ -92,7 +97,10 @@ impl<R: Representation> Decoder<R> {
         match self.check_kind(scan).and_then(|()| self.body(bytes)) {
             Ok(body) => Observed::Object(Object::new(meta, body)),
             Err(error) if !is_json(bytes) => Observed::NotJson(unreadable(&error, bytes)),
-            Err(error) => Observed::SetAside(SetAside { key: meta.key, version: meta.version, error }),
+            Err(error) => {
+                let error = shortened(&error, WORDS).into();
+                Observed::SetAside(SetAside { key: meta.key, version: meta.version, error })
+            }
         }
     }
 
@@ -104,6 +112,7 @@ impl<R: Representation> Decoder<R> {
                 Observed::SetAside(SetAside { key, version, error })
             }
             Err(error) => {
+                let error = shortened(&error.to_string(), WORDS);
                 Observed::Unreadable(format!("{size} bytes are more than the limit, and {error}").into())
             }
         }
@@ -152,10 +161,9 @@ pub(crate) fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
-/// Why nothing can be done with these bytes, with their beginning.
+/// Why nothing can be done with these bytes, and how many they are. None of them is quoted: they hold values.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
-    let begins = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]);
-    format!("{error} in {begins:?}").into()
+    format!("{} in {} bytes", shortened(&error.to_string(), WORDS), bytes.len()).into()
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

@@ -22,8 +22,11 @@ use serde_json::value::RawValue;
 use super::decode::{Decoder, Observed, is_json, named, unreadable};
 use crate::client::frames::Frame;
 use crate::client::status::Status;
-use crate::representation::{Representation, meta_scan};
+use crate::representation::{JsonError, Representation, meta_scan};
+use crate::text::shortened;
 
+/// At most this much of an unknown event type is told.
+const EVENT_TYPE: usize = 40;
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -87,7 +90,7 @@ impl<R: Representation> Decoder<R> {
             "ERROR" => Err(Status::from_frame(&String::from_utf8_lossy(object)).into_error(false)),
             other => match named(&meta_scan(object)) {
                 Ok((key, version)) if is_json(object) => {
-                    let error = format!("unknown event type {other:?}").into();
+                    let error = format!("unknown event type {:?}", shortened(other, EVENT_TYPE)).into();
                     Ok(WatchPart::SetAside(SetAside { key, version, error }))
                 }
                 Ok(_) => Err(ListWatchError::Unreadable(unreadable(&"no JSON", object))),
@@ -123,7 +126,8 @@ fn bookmark<S>(object: &[u8]) -> Part<S> {
     let broken = |error: &dyn std::fmt::Display| {
         ListWatchError::Protocol(format!("a bookmark cannot be read: {}", unreadable(error, object)).into())
     };
-    let Bookmark { metadata } = serde_json::from_slice(object).map_err(|error| broken(&error))?;
+    let Bookmark { metadata } =
+        serde_json::from_slice(object).map_err(|error| broken(&JsonError::from(&error)))?;
     let version = metadata.resource_version.parse().map_err(|error| broken(&error))?;
     let annotations = metadata.annotations.unwrap_or_default();
     let initial_events_end = annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
@@ -149,6 +153,6 @@ fn cut_by_position(line: &[u8]) -> Option<(&str, &[u8])> {
 fn by_parser(line: &[u8]) -> Result<(Cow<'_, str>, &[u8]), ListWatchError> {
     match serde_json::from_slice::<Event<'_>>(line) {
         Ok(event) => Ok((event.kind, event.object.get().as_bytes())),
-        Err(error) => Err(ListWatchError::Unreadable(unreadable(&error, line))),
+        Err(error) => Err(ListWatchError::Unreadable(unreadable(&JsonError::from(&error), line))),
     }
 }

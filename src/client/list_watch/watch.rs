@@ -8,6 +8,7 @@
 //!
 //! Read next: `event.rs`, which reads one line.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -82,12 +83,15 @@ async fn decoded<R: Representation>(
 struct Progress {
     body: Body,
     splitter: LineSplitter,
-    lines: Vec<Frame>,
+    /// What one body chunk completed, on its way to `lines`.
+    split: Vec<Frame>,
+    lines: VecDeque<Frame>,
     end: Option<Option<TransportError>>,
 }
 
 fn pieces(body: Body, frame_limit: usize) -> impl Stream<Item = Piece> {
-    let progress = Progress { body, splitter: LineSplitter::new(frame_limit), lines: Vec::new(), end: None };
+    let splitter = LineSplitter::new(frame_limit);
+    let progress = Progress { body, splitter, split: Vec::new(), lines: VecDeque::new(), end: None };
     stream::unfold(progress, |mut progress| async move { Some((progress.next().await?, progress)) })
 }
 
@@ -107,13 +111,15 @@ impl Progress {
                 Poll::Pending => break,
             }
         }
-        let rest = self.lines.split_off(self.lines.len().min(CHUNK_OBJECTS));
-        Some(Piece::Lines(std::mem::replace(&mut self.lines, rest)))
+        Some(Piece::Lines(self.lines.drain(..self.lines.len().min(CHUNK_OBJECTS)).collect()))
     }
 
     fn push(&mut self, chunk: Option<Result<bytes::Bytes, TransportError>>) {
         match chunk {
-            Some(Ok(chunk)) => self.splitter.push(&chunk, &mut self.lines),
+            Some(Ok(chunk)) => {
+                self.splitter.push(&chunk, &mut self.split);
+                self.lines.extend(self.split.drain(..));
+            }
             Some(Err(error)) => self.end = Some(Some(error)),
             None => self.end = Some(None),
         }

@@ -94,11 +94,13 @@ impl Inner {
         let late = TransportError::Timeout { what: "the head of the answer", after: HEAD_DEADLINE };
         let answer = timeout(HEAD_DEADLINE, self.attempts(&request, lane)).await.unwrap_or(Err(late));
         self.count(lane, &answer);
-        let answer = answer?;
+        let mut answer = answer?;
         if matches!(lane, Lane::Watch { .. }) && answer.is_encoded() {
-            return Err(TransportError::Malformed(
-                "a watch was encoded although that was not accepted".to_owned(),
-            ));
+            if answer.is_success() {
+                let why = "a watch was encoded although that was not accepted";
+                return Err(TransportError::Malformed(why.to_owned()));
+            }
+            answer = answer.decoded();
         }
         let idle = matches!(lane, Lane::Unary).then_some(READ_DEADLINE);
         Ok(answer.within(Deadlines { idle, ends }))
@@ -126,14 +128,18 @@ impl Inner {
             Lane::Watch { .. } => self.watches.clone(),
         };
         let prepared = self.prepare(&client, request, lane, token).map_err(|error| (error, Reused(false)))?;
-        let sending = if request.body().is_empty() {
-            prepared.send()
-        } else {
-            prepared.send_body(request.body().clone())
+        let has_no_body =
+            request.body().is_empty() && matches!(*request.method(), Method::GET | Method::HEAD);
+        let sending = match has_no_body {
+            true => prepared.send_body(actix_http::body::None::new()),
+            false => prepared.send_body(request.body().clone()),
         };
         let fresh = Rc::new(Cell::new(false));
         match FRESH.scope(Rc::clone(&fresh), sending).await {
-            Ok(answer) => Answer::new(answer).map_err(|error| (error, Reused(false))),
+            Ok(answer) => {
+                let authorization = request.headers().get(header::AUTHORIZATION).or(token);
+                Answer::new(answer, authorization).map_err(|error| (error, Reused(false)))
+            }
             Err(error) => Err((self.failed(error), Reused(!fresh.get()))),
         }
     }
@@ -152,16 +158,23 @@ impl Inner {
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
         // TLS is made by our own connector, below HTTP; awc's own kind of TLS would begin at "https".
         let uri = format!("http://{}{}{target}", endpoint.authority, endpoint.prefix);
-        let mut sent =
-            client.request(method, uri).insert_header((awc::http::header::HOST, endpoint.authority.as_str()));
-        sent = match lane {
-            Lane::Unary => sent.insert_header((awc::http::header::ACCEPT_ENCODING, "gzip")),
+        let mut sent = client.request(method, uri);
+        let encoding = HeaderValue::from_static(match lane {
+            Lane::Unary => "gzip",
             Lane::Watch { .. } => {
-                sent.insert_header((awc::http::header::ACCEPT_ENCODING, "identity")).no_decompress()
+                sent = sent.no_decompress();
+                "identity"
             }
-        };
+        });
+        let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| invalid(&error))?;
         let user_agent = HeaderValue::from_static(USER_AGENT);
-        let own = [(header::USER_AGENT, Some(&user_agent)), (header::AUTHORIZATION, token)];
+        // Where the caller has one of these, theirs is sent and not ours.
+        let own = [
+            (header::HOST, Some(&host)),
+            (header::ACCEPT_ENCODING, Some(&encoding)),
+            (header::USER_AGENT, Some(&user_agent)),
+            (header::AUTHORIZATION, token),
+        ];
         let own = own.iter().filter_map(|(name, value)| Some((name, (*value)?)));
         for (name, value) in
             own.filter(|(name, _)| !request.headers().contains_key(*name)).chain(request.headers())

@@ -103,8 +103,8 @@ fn rest_29_the_first_definition_wins_missing_files_are_skipped_and_an_explicit_m
     assert_eq!(config.endpoint(), "https://a:6443/");
     assert!(matches!(&config.token, Some(Token::Fixed(token)) if token.expose_secret() == "first"));
     assert_eq!(Config::from_kubeconfig_files(&paths, Some("b")).unwrap().namespace(), "ns-b");
-    assert!(matches!(Config::from_kubeconfig_file(path("missing"), None), Err(Error::Kubeconfig(_))));
-    assert!(matches!(Config::from_kubeconfig_files(&paths, Some("c")), Err(Error::Kubeconfig(_))));
+    assert!(matches!(Config::from_kubeconfig_file(path("missing"), None), Err(Error::File { .. })));
+    assert!(matches!(Config::from_kubeconfig_files(&paths, Some("c")), Err(Error::Kubeconfig { .. })));
 }
 
 #[test]
@@ -121,4 +121,28 @@ fn rest_30_an_empty_kubeconfig_leaves_the_word_to_the_pod_and_one_that_says_anyt
     assert!(load(&["missing", "empty", "shell"], None).unwrap().is_none());
     assert!(load(&["empty"], Some("a")).is_err(), "a context was asked for and is not there");
     assert_eq!(load(&["empty", "real"], None).unwrap().unwrap().endpoint(), "https://a:6443/");
+}
+
+#[test]
+fn over_plain_http_credentials_are_left_out_with_a_warning_that_names_the_cluster() {
+    let user = "    client-certificate-data: Y2VydA==\n    client-key-data: a2V5\n    token: s3cret-token\n";
+    let load = |server: &str, user: &str| {
+        let text = kubeconfig("a", "", user).replace("https://a:6443", server);
+        Config::from_kubeconfig_text(&text, None).unwrap()
+    };
+    let config = load("http://api.example:8080", user);
+    assert!(config.token.is_none() && config.identity.is_none());
+    let [warning] = config.warnings() else { panic!("{:?}", config.warnings()) };
+    for named in [r#"cluster "a""#, "api.example:8080", "the token and the client certificate", "https"] {
+        assert!(warning.contains(named), "{named} is not in: {warning}");
+    }
+    assert!(!warning.contains("s3cret"), "{warning}");
+    let config = load("http://127.0.0.1:8080", user);
+    assert!(config.token.is_some() && config.identity.is_none(), "a token stays on this machine");
+    assert!(config.warnings()[0].contains("the client certificate of its user is not sent"));
+    for plugin in ["    as: someone\n", "    username: u\n    password: p\n", "    tokenFile: t\n"] {
+        assert_eq!(load("http://api.example", plugin).warnings().len(), 1, "{plugin}");
+    }
+    assert_eq!(load("http://api.example", "").warnings(), <[String; 0]>::default());
+    assert_eq!(load("https://api.example", user).warnings(), <[String; 0]>::default());
 }

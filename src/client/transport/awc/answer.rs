@@ -11,6 +11,8 @@
 use std::io;
 use std::time::Duration;
 
+use actix_http::ContentEncoding;
+use actix_http::encoding::Decoder;
 use awc::error::PayloadError;
 use bytes::Bytes;
 use futures_util::stream::{self, LocalBoxStream};
@@ -18,7 +20,7 @@ use futures_util::{Stream, StreamExt};
 use http::{HeaderName, HeaderValue, Response, header};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::super::{Body, TransportError};
+use super::super::{Body, SentAuthorization, TransportError};
 use super::socket::is_orderly_end;
 
 type Payload = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
@@ -36,7 +38,11 @@ pub(super) struct Deadlines {
 pub(super) struct Answer(Response<Payload>);
 
 impl Answer {
-    pub(super) fn new<S>(answer: awc::ClientResponse<S>) -> Result<Self, TransportError>
+    /// `authorization` is what was sent with the request.
+    pub(super) fn new<S>(
+        answer: awc::ClientResponse<S>,
+        authorization: Option<&HeaderValue>,
+    ) -> Result<Self, TransportError>
     where
         S: Stream<Item = Result<Bytes, PayloadError>> + Unpin + 'static,
     {
@@ -49,7 +55,29 @@ impl Answer {
             let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(&error))?;
             head.headers_mut().append(name, value);
         }
+        if let Some(sent) = authorization.filter(|_| !head.status().is_success()) {
+            let mut sent = sent.clone();
+            sent.set_sensitive(true);
+            head.extensions_mut().insert(SentAuthorization(sent));
+        }
         Ok(Self(head.map(|()| answer.boxed_local())))
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        self.0.status().is_success()
+    }
+
+    /// With its body decoded, although none but plain text was accepted: it is a refusal, and says why. What cannot be
+    /// decoded here is left out.
+    pub(super) fn decoded(self) -> Self {
+        let encoding = self.0.headers().get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+        let encoding = encoding.and_then(|text| text.parse().ok());
+        Self(self.0.map(|payload| match encoding {
+            Some(encoding @ (ContentEncoding::Gzip | ContentEncoding::Deflate)) => {
+                Decoder::new(payload, encoding).boxed_local()
+            }
+            _ => stream::empty().boxed_local(),
+        }))
     }
 
     pub(super) fn is_encoded(&self) -> bool {

@@ -93,8 +93,23 @@ async fn connect(prepared: &Prepared) -> io::Result<Socket> {
     let Some(tls) = &prepared.tls else { return Ok(Socket::Plain(stream)) };
     let shaking = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.server_name.clone(), stream);
     let shaken = timeout(TLS_DEADLINE, shaking).await;
-    let stream = shaken.unwrap_or_else(|_| Err(late("the TLS handshake", TLS_DEADLINE)))?;
+    let stream = shaken.unwrap_or_else(|_| Err(late("the TLS handshake", TLS_DEADLINE))).map_err(in_words)?;
     Ok(Socket::Tls(Box::new(stream)))
+}
+
+/// A peer that answers a handshake with something else, such as an HTTP error.
+#[derive(Debug, thiserror::Error)]
+#[error("the server does not speak TLS on this port; is it an http endpoint?")]
+struct NotTls(#[source] io::Error);
+
+fn in_words(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    match cause {
+        Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+            io::Error::new(error.kind(), NotTls(error))
+        }
+        _ => error,
+    }
 }
 
 async fn reach(host: &str, port: u16) -> io::Result<TcpStream> {

@@ -1,0 +1,392 @@
+//! What no error, Debug or log may hold: passwords, tokens and the values of objects.
+//!
+//! Answers "can somebody who reads the errors or the logs read a secret?" Each source of text gets a mark of its own,
+//! every way to an error is driven, and everything that can be read afterwards is searched: Display, Debug, the chain
+//! of causes, the status and what is set aside, and all log lines of the library's own targets at every level.
+
+use std::error::Error as StdError;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use actix_informer::client::{Client, Config, Error};
+use actix_informer::representation::MetadataOnly;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt;
+use http::{Method, Request};
+use informer_actors::list_watch::{Known, ListWatch};
+use informer_core::meta::ObjectKey;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+use crate::harness::*;
+use crate::raw_server::*;
+use crate::scripted::*;
+use crate::{logs, paths::kubeconfig};
+
+/// Everything that an error says to anybody.
+fn told(error: &(dyn StdError + 'static)) -> String {
+    let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = writeln!(text, "{error}\n{error:?}\n{error:#?}");
+        cause = error.source();
+    }
+    text
+}
+
+fn is_unmarked(text: &str, where_from: &str) {
+    let encoded = STANDARD.encode("MARK-");
+    for mark in ["MARK-", encoded.trim_end_matches(['=', 't'])] {
+        let line = text.lines().find(|line| line.contains(mark));
+        assert_eq!(line, None, "{where_from} quotes a secret");
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_refused_is_told_without_its_user_password_and_query() {
+    for url in [
+        "https://user:MARK-password@host.example/path",
+        "https://host.example/?token=MARK-token",
+        "https://host.example?token=MARK-token#MARK-fragment",
+        "ftp://user:MARK-password@host.example",
+        "user:MARK-password@host.example:6443",
+        "https://user:MARK-pass/word@host.example",
+        "https://user:1/MARK-pass@host.example",
+        "https://host.example:MARK-port/",
+        "https://us er:MARK-pass word@host.example:x/?a=MARK-query",
+        "https://@/?MARK-query",
+    ] {
+        let error = Config::new(url).unwrap_err();
+        assert!(matches!(error, Error::Endpoint { .. }), "{url}");
+        is_unmarked(&told(&error), url);
+        if url.contains("host.example") {
+            assert!(error.to_string().contains("host.example"), "it is still told where: {error}");
+        }
+        let long = Config::new(format!("{url} {}", "x".repeat(1 << 20))).unwrap_err();
+        assert!(long.to_string().len() < 1_000, "{} bytes", long.to_string().len());
+    }
+}
+
+/// A kubeconfig in which every secret is marked.
+fn marked() -> String {
+    let key = STANDARD.encode("MARK-key");
+    kubeconfig(
+        "https://127.0.0.1:1",
+        &format!(
+            "    token: MARK-token\n    username: u\n    password: MARK-password\n    client-key-data: {key}\n    \
+             exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: aws\n      \
+             interactiveMode: Never\n      env:\n      - name: KEY\n        value: MARK-env\n"
+        ),
+    )
+}
+
+/// The kubeconfig with one mistake of a person each.
+fn mistakes() -> Vec<(&'static str, String)> {
+    let good = marked();
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        good.replacen(from, to, 1)
+    };
+    vec![
+        ("a wrong indent", with("    username: u", "  username: u")),
+        ("a tab", with("    username: u", "\tusername: u")),
+        ("a list for a text", with("token: MARK-token", "token: [MARK-token]")),
+        ("a map for a text", with("token: MARK-token", "token: {a: MARK-token}")),
+        ("a list for a name", with("username: u", "username: [u]")),
+        ("a key twice", with("    username: u", "    token: MARK-again")),
+        ("an open quote", with("token: MARK-token", "token: \"MARK-token")),
+        ("no name", with("users:\n- name: a", "users:\n- nme: a")),
+        ("a text for a map", with("  user:\n", "  user: MARK-token\n  xuser:\n")),
+        ("a wrong enum", with("interactiveMode: Never", "interactiveMode: MARK-mode")),
+        ("an unknown anchor", with("token: MARK-token", "token: *MARK-token")),
+        ("a tag", with("token: MARK-token", "token: !!int MARK-token")),
+    ]
+}
+
+#[test]
+fn a_kubeconfig_with_a_mistake_is_refused_with_its_file_line_and_column_and_without_a_word_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (what, text) in mistakes() {
+        let file = folder.path().join("the-kubeconfig");
+        std::fs::write(&file, &text).unwrap();
+        for loaded in [
+            Config::from_kubeconfig_file(&file, None),
+            Config::from_kubeconfig_files(&[file.clone()], None),
+            Config::from_kubeconfig_text(&text, None),
+        ] {
+            let error = loaded.unwrap_err();
+            is_unmarked(&told(&error), what);
+        }
+        let error = Config::from_kubeconfig_file(&file, None).unwrap_err().to_string();
+        if what != "a wrong indent" {
+            assert!(error.contains("the-kubeconfig"), "{what}: {error}");
+            assert!(error.contains("line ") && error.contains("column "), "{what}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_kubeconfig_that_asks_for_too_much_is_refused_without_its_secrets() {
+    let good = marked();
+    let without =
+        |from: &str| good.lines().filter(|line| !line.contains(from)).collect::<Vec<_>>().join("\n");
+    let exec_gone: String = good.split("    exec:").next().unwrap().to_owned();
+    for (what, text) in [
+        ("exec", good.clone()),
+        ("basic authentication", exec_gone.clone()),
+        ("an unknown context", good.replace("current-context: a", "current-context: b")),
+        (
+            "a server with a password",
+            good.replace("https://127.0.0.1:1", "https://u:MARK-pw@127.0.0.1:1/?a=MARK-q"),
+        ),
+        ("a server that is no URL", good.replace("https://127.0.0.1:1", "'https://u:MARK-pw@[/?a=MARK-q'")),
+        (
+            "half a certificate",
+            without("password")
+                .replace("username: u", "as-uid: ''")
+                .split("    exec:")
+                .next()
+                .unwrap()
+                .to_owned(),
+        ),
+        ("a key that is no base64", exec_gone.replace(&STANDARD.encode("MARK-key"), "'MARK-%%%'")),
+        (
+            "a token that no header takes",
+            kubeconfig("https://127.0.0.1:1", "    token: \"MARK-a\\u0007b\"\n"),
+        ),
+    ] {
+        let error = match Config::from_kubeconfig_text(&text, None) {
+            Err(error) => error,
+            Ok(config) => {
+                is_unmarked(&format!("{config:?}"), what);
+                Client::new(config).unwrap_err()
+            }
+        };
+        is_unmarked(&told(&error), what);
+    }
+}
+
+async fn set_aside(item: String) -> String {
+    let body = list_of(&[item], "9");
+    let server = RawServer::start(move |mut connection: Connection| {
+        let sent = answer("200 OK", "", &body);
+        async move {
+            connection.request().await;
+            connection.write(sent).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    let page = local(async { list(&made(config_maps(&server.url())), latest()).await.unwrap() }).await;
+    page.items.into_iter().next().unwrap()
+}
+
+#[tokio::test]
+async fn an_object_that_does_not_decode_is_set_aside_with_the_path_of_the_field_and_without_its_value() {
+    let wrong = |data: &str| config_map("x", 3).replace(r#""data":{"k":"é\n]}"}"#, data);
+    for (data, path, form) in [
+        (r#""data":"MARK-text""#, "data: ", "string"),
+        (r#""data":{"k":7}"#, "data.k: ", "integer"),
+        (r#""data":{"k":["MARK-text"]}"#, "data.k: ", "sequence"),
+        (r#""immutable":"MARK-text""#, "immutable: ", "string"),
+        (r#""binaryData":{"k":"MARK-text, expected MARK-tail"}"#, "binaryData.k: ", ""),
+    ] {
+        let told = set_aside(wrong(data)).await;
+        is_unmarked(&told, data);
+        assert!(told.starts_with("!a/x@3: does not decode: "), "{told}");
+        assert!(told.contains(path) && told.contains(form), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_does_not_grow_with_what_was_sent() {
+    let large = "x".repeat(1 << 20);
+    let with = |data: String| config_map("x", 3).replace(r#""data":{"k":"é\n]}"}"#, &data);
+    for item in [
+        with(format!(r#""data":"{large}""#)),
+        with(format!(r#""data":{{"{large}":7}}"#)),
+        config_map("x", 3).replace("ConfigMap", &large),
+        config_map("x", 3).replace(r#""resourceVersion":"3""#, &format!(r#""resourceVersion":"{large}""#)),
+    ] {
+        let told = set_aside(item).await;
+        assert!(told.chars().count() < 300, "{} characters", told.chars().count());
+    }
+}
+
+/// A token that a server says back: proxies and webhooks do.
+#[tokio::test]
+async fn a_refusal_that_repeats_our_token_is_told_without_it() {
+    let server = RawServer::start(|mut connection: Connection| async move {
+        while let Some(head) = connection.request().await {
+            let header =
+                head.lines().find(|line| line.starts_with("authorization")).unwrap_or_default().to_owned();
+            let words = format!("who is {header}?");
+            let status =
+                format!(r#"{{"kind":"Status","code":401,"reason":"Unauthorized","message":"{words}"}}"#);
+            let body = if head.contains("configmaps") { status } else { words };
+            connection.write(answer("401 Unauthorized", "", &body)).await;
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "MARK-in-a-file\n").unwrap();
+    let fixed = Config::new(server.url()).unwrap().token("MARK-fixed-token");
+    for config in [fixed, Config::new(server.url()).unwrap().token_file(&file)] {
+        let client = Client::new(config).unwrap();
+        is_unmarked(&format!("{client:?}"), "Debug");
+        let error = client.request(Method::GET, "/x", None).await.unwrap_err();
+        assert!(error.to_string().contains("who is"), "{error}");
+        is_unmarked(&told(&error), "a single request");
+        let source = made(client.resource::<ConfigMap>());
+        is_unmarked(&format!("{source:?}"), "Debug");
+        let error = local(async { list(&source, latest()).await.unwrap_err() }).await;
+        assert!(error.to_string().contains("who is"), "{error}");
+        is_unmarked(&told(&error), "a list");
+    }
+}
+
+/// Answers that break in every place, with marks in all that they carry.
+fn broken_answers() -> Vec<String> {
+    let item = |text: &str| {
+        format!(
+            r#"{{"kind":"Secret","apiVersion":"v1","metadata":{{"name":"s","namespace":"a","resourceVersion":"3"}},{text}}}"#
+        )
+    };
+    let list = |items: &str| {
+        format!(
+            r#"{{"kind":"SecretList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[{items}]}}"#
+        )
+    };
+    let good = item(r#""data":{"k":"TUFSSy1kYXRh"}"#);
+    let bodies = vec![
+        list(&item(r#""data":"MARK-data""#)),
+        list(&item(r#""data":{"k":"MARK-not-base64"}"#)),
+        list(&item(r#""stringData":["MARK-data"]"#)),
+        list(&item(r#""data":{"k":"TUFSSy1kYXRh","#)),
+        list(&item(r#""type":"MARK-type","immutable":"MARK-flag""#)),
+        list(r#"{"stringData":{"k":"MARK-data"},"metadata":{"resourceVersion":"3"}}"#),
+        list(r#"{"stringData":{"k":"MARK-data"},"metadata":{"name":"x"}}"#),
+        list(r#"{"stringData":{"k":"MARK-data"}, MARK-broken"#),
+        list(r#""MARK-data""#),
+        good.clone(),
+        good.replace(r#""kind":"Secret""#, r#""kind":["MARK-kind"]"#),
+        list(&good).replace(r#"{"resourceVersion":"9"}"#, r#"["MARK-metadata"]"#),
+        list(&good)[..120].to_owned(),
+        "MARK-garbage".to_owned(),
+    ];
+    let mut answers: Vec<String> = bodies.iter().map(|body| answer("200 OK", "", body)).collect();
+    answers.push(format!("{CHUNKED}{}", chunk(&list(&good)[..150])));
+    answers.push("HTTP/9.9 MARK-line\r\n\r\n".to_owned());
+    answers.push("HTTP/1.1 200 OK\r\ncontent-length: MARK-length\r\n\r\n".to_owned());
+    answers.push(
+        "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 12\r\n\r\nMARK-no-gzip".to_owned(),
+    );
+    answers
+}
+
+fn broken_lines() -> Vec<String> {
+    let secret = |text: &str| {
+        format!(
+            r#"{{"kind":"Secret","apiVersion":"v1","metadata":{{"name":"s","namespace":"a","resourceVersion":"12"}},{text}}}"#
+        )
+    };
+    vec![
+        event("ADDED", &secret(r#""data":"MARK-data""#)),
+        event("DELETED", &secret(r#""data":"MARK-data""#)),
+        event("MODIFIED", &secret(r#""data":{"k":"TUFSSy1kYXRh""#)),
+        event("ADDED", r#"{"stringData":{"k":"MARK-data"},"metadata":{"resourceVersion":"3"}}"#),
+        event("BOOKMARK", r#"{"metadata":{"resourceVersion":["MARK-version"]}}"#),
+        event("BOOKMARK", r#"{"metadata":"MARK-metadata"}"#),
+        event("ERROR", r#"{"kind":"Status","message":{"k":"MARK-message"}}"#),
+        event("ERROR", r#""MARK-error""#),
+        event("STRANGE", r#"{"stringData":{"k":"MARK-data"}}"#),
+        "{\"type\":[\"MARK-type\"],\"object\":{}}\n".to_owned(),
+        "{\"stringData\":{\"k\":\"MARK-data\"}}\n".to_owned(),
+        "MARK-garbage\n".to_owned(),
+    ]
+}
+
+async fn drive_single_requests(url: &str, token_file: &Path) {
+    let client = Client::new(Config::new(url).unwrap().token_file(token_file)).unwrap();
+    for request in [
+        Request::get("/x?token=MARK-query").header("x-secret", "MARK-header").body(Vec::new()).unwrap(),
+        Request::post("http://u:MARK-password@elsewhere/x").body(b"MARK-body".to_vec()).unwrap(),
+    ] {
+        match client.send(request).await {
+            Ok(answer) => is_unmarked(&format!("{:?}", answer.headers()), "headers"),
+            Err(error) => is_unmarked(&told(&error), "a single request"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
+    logs::keep();
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    for content in ["MARK-one\nMARK-two", "MARK-\u{7}", ""] {
+        std::fs::write(&token, content).unwrap();
+        drive_single_requests("http://127.0.0.1:1", &token).await;
+    }
+    std::fs::write(&token, [b"MARK-".as_slice(), &[0xff]].concat()).unwrap();
+    drive_single_requests("http://127.0.0.1:1", &token).await;
+    std::fs::write(&token, "MARK-token-of-a-file").unwrap();
+
+    let runtime = threads();
+    let good = list_of(&[], "9").replace("ConfigMap", "Secret");
+    for broken in broken_answers() {
+        let api = Scripted::start(broken.clone()).await;
+        drive_single_requests(&api.url(), &token).await;
+        let client = Client::new(Config::new(api.url()).unwrap().token_file(&token)).unwrap();
+        let informer = follows(client.resource::<Secret>(), &runtime).start().unwrap();
+        let seen =
+            reached(&informer, |status| status.synced || status.sources[0].counters.failures > 0).await;
+        is_unmarked(&format!("{seen:?}\n{informer:?}"), &broken);
+        for aside in informer.snapshot().set_aside() {
+            is_unmarked(&format!("{aside:?}"), &broken);
+        }
+        ends(informer).await;
+        // The question for one object, whose answer breaks in the same ways.
+        let key = ObjectKey::namespaced("a", "s");
+        local(async {
+            if let Err(error) = made(client.resource::<Secret>()).get(key.clone()).await {
+                is_unmarked(&told(&error), &broken);
+            }
+            let metadata = made(client.resource::<Secret>().keep_as(MetadataOnly::<Secret>::new()));
+            if let Err(error) = metadata.get(key).await {
+                is_unmarked(&told(&error), &broken);
+            }
+        })
+        .await;
+    }
+    for line in broken_lines() {
+        let api = Scripted::start(answer("200 OK", "", &good)).await;
+        let client = Client::new(Config::new(api.url()).unwrap().token_file(&token)).unwrap();
+        api.bytes(line.clone());
+        let mut batches = made(client.resource::<Secret>()).watch(from("9"), Known::nothing());
+        local(async {
+            batches.next().await.unwrap().unwrap();
+            match batches.next().await.unwrap() {
+                Ok(parts) => parts.iter().for_each(|part| is_unmarked(&crate::harness::told(part), &line)),
+                Err(error) => is_unmarked(&told(&error), &line),
+            }
+        })
+        .await;
+        drop(batches);
+        let api = Scripted::start(answer("200 OK", "", &good)).await;
+        let client = Client::new(Config::new(api.url()).unwrap().token_file(&token)).unwrap();
+        api.bytes(line.clone());
+        let informer = follows(client.resource::<Secret>(), &runtime).start().unwrap();
+        let seen = reached(&informer, |status| {
+            let counters = &status.sources[0].counters;
+            status.set_aside > 0 || counters.failures > 0 || counters.relists > 0
+        });
+        is_unmarked(&format!("{:?}", seen.await), &line);
+        is_unmarked(&format!("{:?}", informer.snapshot().set_aside().collect::<Vec<_>>()), &line);
+        ends(informer).await;
+    }
+    let logged = logs::kept();
+    assert!(logged.contains("informer"), "the logs are seen");
+    is_unmarked(&logged, "a log line");
+}
