@@ -1,33 +1,34 @@
 //! The command `informerd`: keeps a live copy of Kubernetes objects and prints what happens to them.
 //!
 //! Answers "how do I see this at work?". It reads its arguments, chooses the server and runs the service; all
-//! behaviour is in `service`. Exit codes: 0 drained (also by Ctrl-C, SIGTERM, a closed pipe), 1 failed or not drained
-//! in time, 2 refused (arguments, configuration, no cluster).
+//! behaviour is in `service`. Exit codes: 0 drained (also by Ctrl-C, SIGTERM, a closed pipe), 1 failed, not drained in
+//! time, or never synced when its time was over, 2 refused (arguments, configuration, kubeconfig, no cluster).
 
-use std::path::{Path, PathBuf};
+use std::io::{IsTerminal as _, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use actix_informer::service::config::{Colour, Format};
-use actix_informer::service::{Config, Environment, Error, Report, Service, Target, stop_signal};
+use actix_informer::service::{
+    Config, Ending, Environment, Error, Report, Service, Target, printable, stop_signal,
+};
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The file that is read where none is named, if it is there.
-const USUAL_FILE: &str = "config/informerd.toml";
-
 /// Keeps a live copy of Kubernetes objects and prints what happens to them.
 ///
 /// It reads the cluster that it is told of: --kubeconfig, the variable KUBECONFIG, or the pod it runs in; it never
 /// writes to it and looks for none in the home directory. Told of none, it starts an in-memory API server with a demo
-/// workload (in builds with the feature `embedded`).
+/// workload (in builds with the feature `embedded`). The variable RUST_LOG (such as warn, or actix_informer=debug) says
+/// what it logs on stderr.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// What to watch and how to tell it [default: config/informerd.toml if it is there, else the same built in]
+    /// What to watch and how to tell it; config/informerd.toml shows every key [default: what that file shows]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The cluster of this kubeconfig
@@ -42,7 +43,7 @@ struct Arguments {
     /// End by itself after this time, such as 10s or 5m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     limit: Option<Duration>,
-    /// When text is coloured
+    /// When text and logs are coloured
     #[arg(long, value_enum)]
     colour: Option<When>,
     /// The port of /healthz and /readyz; 0 takes a free one
@@ -68,19 +69,28 @@ enum When {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    log_to_stderr();
+    log_to_stderr(arguments.colour);
     match run(&arguments) {
-        Ok(report) if report.clean => ExitCode::SUCCESS,
-        Ok(_) => {
-            eprintln!("informerd: not everything was delivered in time");
-            ExitCode::FAILURE
+        Ok(report) if !report.clean => failed("not everything was delivered in time"),
+        Ok(report) if report.ending == Ending::TimeOver && !report.synced() => {
+            failed("the time was over before everything was synced")
         }
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("informerd: {error}");
-            let refused = matches!(error.downcast_ref(), Some(Error::Config(_) | Error::NoCluster(_)));
+            eprintln!("informerd: {}", printable(&error.to_string()));
+            // What the client refuses at the start is its configuration: it has sent nothing yet.
+            let refused = matches!(
+                error.downcast_ref(),
+                Some(Error::Config(_) | Error::NoCluster(_) | Error::Client(_))
+            );
             if refused { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
+}
+
+fn failed(why: &str) -> ExitCode {
+    eprintln!("informerd: {why}");
+    ExitCode::FAILURE
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -96,7 +106,6 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
 fn configuration(arguments: &Arguments) -> Result<Config, Error> {
     let mut config = match &arguments.config {
         Some(file) => Config::load(file)?,
-        None if Path::new(USUAL_FILE).exists() => Config::load(USUAL_FILE)?,
         None => Config::default(),
     };
     config.run.limit = arguments.limit.or(config.run.limit);
@@ -127,10 +136,43 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// What the library logs goes to stderr, and only errors unless RUST_LOG says otherwise: stdout is the output, and
-/// tells refusals and failures as changes of state.
-fn log_to_stderr() {
+/// tells refusals and failures as changes of state. Coloured on a terminal only, as the lines are.
+fn log_to_stderr(colour: Option<When>) {
+    let coloured = match colour.unwrap_or(When::Auto) {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => {
+            std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        }
+    };
     let filter = tracing_subscriber::EnvFilter::builder()
         .with_default_directive(tracing_subscriber::filter::LevelFilter::ERROR.into())
         .from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured);
+    subscriber.with_writer(move || Escaping { coloured, out: std::io::stderr() }).init();
+}
+
+/// Stderr for log lines: a record is one write, and whatever it quotes stays on its line and commands no terminal.
+struct Escaping {
+    coloured: bool,
+    out: std::io::Stderr,
+}
+
+impl Write for Escaping {
+    fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(record);
+        let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
+        // The colours are the subscriber's own; it escapes those of the texts that it quotes.
+        let shown = match self.coloured {
+            true => line.split('\u{1b}').map(printable).collect::<Vec<_>>().join("\u{1b}"),
+            false => printable(line).into_owned(),
+        };
+        self.out.write_all(format!("{shown}{end}").as_bytes())?;
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
 }

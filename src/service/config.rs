@@ -39,6 +39,8 @@ pub struct Config {
     pub informers: Vec<InformerConfig>,
     /// The workload on the in-memory server.
     pub demo: DemoConfig,
+    /// The file that it was read from; `None` for the defaults.
+    pub file: Option<String>,
 }
 
 /// What is printed, and how.
@@ -150,7 +152,9 @@ impl Config {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::Read { file: path.display().to_string(), source })?;
-        Self::parse(&path.display().to_string(), &text)
+        let file = path.display().to_string();
+        let config = Self::parse(&file, &text)?;
+        Ok(Self { file: Some(file), ..config })
     }
 
     /// Reads TOML text; `file` is its name in errors.

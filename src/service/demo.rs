@@ -59,12 +59,14 @@ impl Demo {
         self.workload.abort();
     }
 
-    pub(super) fn announcement(&self) -> String {
+    pub(super) fn announcement(&self) -> [String; 2] {
         let (url, pods, rate) = (self.url(), self.config.pods, self.config.changes_per_second);
-        format!(
-            "informerd: told of no cluster, so this is a demo: an in-memory API server at {url}\n\
-             informerd: about {pods} pods live there, {rate} changes a second; `kubectl --server {url} get pods -A` sees them too\n"
-        )
+        [
+            format!("told of no cluster, so this is a demo: an in-memory API server at {url}"),
+            format!(
+                "about {pods} pods live there, {rate} changes a second; `kubectl --server {url} get pods -A` sees them too"
+            ),
+        ]
     }
 }
 

@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_core::DynamicObject;
 
 use super::config::{InformerConfig, Kept};
-use super::describe::Describe;
+use super::describe::{Describe, Values};
 use super::error::Error;
 use super::lines::{self, Doing, Style};
 use super::output::Output;
@@ -27,11 +27,14 @@ use crate::client::{Client, ResourceSource};
 use crate::core::delta::Cause;
 use crate::informer::{Informer, ShutdownReport, WaitError};
 use crate::messages::{Body, Notify};
-use crate::representation::{MetadataOnly, Representation};
+use crate::representation::{MetadataOnly, Prune, Representation};
 use crate::runtime::Runtime;
 use crate::seat::EndReason;
 use crate::status::InformerStatus;
 use crate::subscription::{Policy, SubscribeOptions, Subscription};
+
+/// kubectl's copy of the object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Where lines go and how they look.
 #[derive(Debug, Clone)]
@@ -63,8 +66,8 @@ pub(super) trait Followed: Send + Sync {
     /// Stops it; returns when everything owed is with the output, or at the limit.
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
 
-    /// A line for each cached object.
-    fn cached(&self, style: &Style) -> Vec<String>;
+    /// Prints a line for each cached object, each as soon as there is room for it.
+    fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()>;
 
     /// What has come of it.
     fn report(&self) -> InformerReport;
@@ -100,7 +103,12 @@ impl Start<'_> {
         R::Body: Describe,
     {
         let config = self.config;
-        let source = source.labels(&*config.labels).fields(&*config.fields);
+        let values = if config.kind.holds_secrets() { Values::Hidden } else { Values::Shown };
+        let mut source = source.labels(&*config.labels).fields(&*config.fields);
+        if values == Values::Hidden {
+            // The annotation holds the values again: they are not kept either.
+            source = source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED]));
+        }
         let builder = if config.namespaces.is_empty() {
             source.informer(self.runtime)?
         } else {
@@ -121,7 +129,7 @@ impl Start<'_> {
             .for_each_with(options, move |notify| {
                 let (printer, tally, kind) = printing.clone();
                 async move {
-                    printer.output.line(printer.style.event(&kind, &notify)).await;
+                    printer.output.line(printer.style.event((&kind, values), &notify)).await;
                     tally.count(&notify);
                 }
             })
@@ -179,8 +187,12 @@ impl<S: Body + Describe> Followed for Following<S> {
         Box::pin(self.informer.shutdown(limit))
     }
 
-    fn cached(&self, style: &Style) -> Vec<String> {
-        self.informer.snapshot().iter().map(|object| style.object(&self.kind, object)).collect()
+    fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for object in self.informer.snapshot().iter() {
+                printer.output.line(printer.style.object(&self.kind, object)).await;
+            }
+        })
     }
 
     fn report(&self) -> InformerReport {
@@ -189,6 +201,7 @@ impl<S: Body + Describe> Followed for Following<S> {
         let subscription = self.subscription.status();
         InformerReport {
             kind: self.kind.clone(),
+            synced: status.synced,
             objects: snapshot.len(),
             resource_version: self.version(),
             newest_object: snapshot.iter().map(|object| object.version()).max().map(ToString::to_string),

@@ -4,6 +4,7 @@
 //! not exist yet can be watched until it does. Invariants:
 //! 1. What is said in the configuration goes before the table.
 
+use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
 
@@ -52,14 +53,26 @@ impl WatchedKind {
     /// The kind of this name; empty texts mean what the table says. The error says what is missing.
     pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Result<Self, String> {
         let known = BUILT_IN.iter().find(|row| row.2 == kind && (group.is_empty() || row.0 == group));
+        let of_other_groups = || BUILT_IN.iter().filter(|row| row.2 == kind).map(|row| row.0).next();
         let said =
             |given: &str, table: &str| if given.is_empty() { table.to_owned() } else { given.to_owned() };
         let (group, version, plural, namespaced) = match known {
             Some(row) => (said(group, row.0), said(version, row.1), said(plural, row.3), Some(row.4)),
             None if version.is_empty() || plural.is_empty() => {
-                return Err(format!(
-                    "{kind} is not built in; allowed: a built-in kind, or one with version, plural and group"
-                ));
+                let missing = match (version.is_empty(), plural.is_empty()) {
+                    (true, true) => "version and plural are missing",
+                    (true, false) => "version is missing",
+                    _ => "plural is missing",
+                };
+                return Err(match of_other_groups() {
+                    Some(known) => format!(
+                        "{kind} is built in for group {known:?}, not for {group:?}; for that one, {missing}"
+                    ),
+                    None => format!(
+                        "{kind} is not built in, and {missing}; allowed: a built-in kind, or one with \
+                         version, plural and group"
+                    ),
+                });
             }
             None => (group.to_owned(), version.to_owned(), plural.to_owned(), None),
         };
@@ -85,9 +98,14 @@ impl WatchedKind {
         self.namespaced == Some(false)
     }
 
-    /// Whether informerd has a Rust type for it.
+    /// Whether informerd has a Rust type for it: the type's resource, plural and all, is what would be asked for.
     pub(super) fn has_type(&self) -> bool {
-        self.resource.group.is_empty() && self.resource.kind == "Pod" && self.resource.version == "v1"
+        self.resource == ApiResource::erase::<Pod>(&())
+    }
+
+    /// Whether its objects hold what nobody but their users may read: Secrets, of whatever group.
+    pub(super) fn holds_secrets(&self) -> bool {
+        self.resource.kind == "Secret" || self.resource.plural == "secrets"
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a printed line says: changes, states, status, cached objects and the summary, for people or for scripts.
 //!
 //! Answers "how does this look on a line?". Pure but for the time of day in text. Invariants:
-//! 1. A line holds no line end: texts of the cluster are escaped or shortened.
+//! 1. A line holds no line end and commands no terminal: whatever is not our own goes through `printable.rs` here.
 //! 2. Both styles are told the same; JSON leaves nothing out.
 //!
 //! Read next: `lines/text.rs`, `lines/json.rs`.
@@ -16,7 +16,7 @@ use crate::messages::Notify;
 use crate::seat::SubscriptionStatus;
 use crate::status::InformerStatus;
 
-use super::describe::Describe;
+use super::describe::{Describe, Values};
 use super::run::Report;
 
 mod json;
@@ -47,9 +47,9 @@ pub(super) struct Doing {
 
 impl Style {
     /// One notification.
-    pub(super) fn event<S: Describe>(&self, kind: &str, notify: &Notify<S>) -> String {
+    pub(super) fn event<S: Describe>(&self, (kind, values): (&str, Values), notify: &Notify<S>) -> String {
         match self {
-            Self::Text(text) => text.event(kind, notify),
+            Self::Text(text) => text.event((kind, values), notify),
             Self::Json => json::event(kind, notify),
         }
     }

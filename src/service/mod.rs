@@ -4,7 +4,8 @@
 //! and nothing else. Nothing below uses this module. Invariants:
 //! 1. It reads a cluster only when told to, and writes only to a server that it started itself.
 //! 2. Every notification that its subscriptions are told is printed, in order for each object, before the summary.
-//! 3. It ends by a signal, a time limit or a closed output, and drains first, at most for the configured time.
+//! 3. No value of a Secret is printed, and nothing that is printed commands a terminal.
+//! 4. It ends by a signal, a time limit or a closed output, and drains first, at most for the configured time.
 //!
 //! ```text
 //!  target ─▶ client ─▶ informers ─▶ subscriptions ─▶ lines ─▶ output ─▶ stdout
@@ -22,6 +23,7 @@ mod follow;
 mod kinds;
 mod lines;
 mod output;
+mod printable;
 mod probes;
 mod run;
 mod signals;
@@ -30,6 +32,7 @@ mod target;
 pub use config::Config;
 pub use error::Error;
 pub use kinds::WatchedKind;
+pub use printable::printable;
 pub use run::{CauseCounts, Ending, EventCounts, InformerReport, Report, Service};
 pub use signals::stop_signal;
 pub use target::{Environment, NoCluster, Target};

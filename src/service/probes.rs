@@ -3,31 +3,47 @@
 //! Answers two questions of a kubelet: "would a restart help?" and "does it have what it serves?". It changes
 //! nothing. Invariants:
 //! 1. Healthy: no arbiter is stuck, no informer has work that it does not do, and supervision has given up on nothing;
-//!    each is what a restart repairs. A cluster that is away is none of that.
+//!    each is what a restart repairs. A cluster that is away does not make it unhealthy.
 //! 2. Ready: every kind has synced (latched), nothing has ended, and no drain has begun. A kind that is away later
 //!    leaves it ready: what is cached is still served.
-//! 3. An answer that is no says why, a reason a line.
+//! 3. An answer is one word. Reasons, which quote servers and name kinds, are told only with `?verbose` and only to
+//!    this machine: a port that is open to the network tells strangers nothing.
+//! 4. Nobody can silence it by holding connections: a request has seconds, a connection serves one request, and who
+//!    opens more than some connections at once loses the oldest of their own.
 //!
-//! Effects: one worker thread, at most 64 connections.
+//! Effects: one thread, at most 64 connections. Read next: `probes/held.rs`, which connection has to go.
 
+use std::convert::Infallible;
+use std::future::ready;
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actix_web::dev::ServerHandle;
-use actix_web::{App, HttpResponse, HttpServer, web};
+use actix_http::body::BoxBody;
+use actix_http::{HttpService, KeepAlive, Method, Request, Response, StatusCode};
+use actix_service::{Service as _, ServiceFactory as _, fn_service};
+use tokio::sync::oneshot;
 
 use super::error::Error;
 use super::follow::Followed;
 use super::lines::state_name;
+use super::printable::printable;
 use crate::runtime::{Runtime, StuckKind};
 use crate::status::InformerStatus;
+use held::Held;
+
+mod held;
 
 /// An arbiter without a pulse for so long is stuck: pulses come each second.
 const STUCK: Duration = Duration::from_secs(30);
-/// Probes come one at a time; this is for several curious persons.
-const CONNECTIONS: usize = 64;
+/// How long the head of a request may take: a kubelet sends it at once, and waits one second by default.
+const HEAD_DEADLINE: Duration = Duration::from_secs(2);
+/// How long a connection may last, whatever happens on it.
+const CONNECTION_DEADLINE: Duration = Duration::from_secs(5);
+/// How long nothing is accepted after the system refused to: it has no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the probes look at.
 pub(super) struct Vitals {
@@ -81,55 +97,128 @@ fn stalled(kind: &str, status: &InformerStatus) -> Option<String> {
 pub(super) fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Probes { address, source };
     let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
 }
 
-/// Answers on this socket until the handle says stop.
+/// Answers until it is dropped.
+#[derive(Debug)]
+pub(super) struct Probes {
+    /// Its thread ends when this is dropped.
+    _stop: oneshot::Sender<Infallible>,
+}
+
+/// Answers on this socket, on a thread of its own: what holds up the service does not hold up its probes.
 pub(super) fn serve(
     (listener, address): (TcpListener, SocketAddr),
     vitals: Arc<Vitals>,
-) -> Result<ServerHandle, Error> {
-    let data = web::Data::from(vitals);
-    let app = move || {
-        App::new()
-            .app_data(data.clone())
-            .route("/healthz", web::get().to(healthz))
-            .route("/readyz", web::get().to(readyz))
+) -> Result<Probes, Error> {
+    let failed = |source| Error::Probes { address, source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let (stop, stopped) = oneshot::channel();
+    let serving = move || {
+        tokio::task::LocalSet::new().block_on(&runtime, async move {
+            tokio::select! {
+                biased;
+                _ = stopped => {}
+                () = answer_all(listener, vitals) => {}
+            }
+        });
     };
-    let server = HttpServer::new(app)
-        .workers(1)
-        .max_connections(CONNECTIONS)
-        .disable_signals()
-        .shutdown_timeout(1)
-        .listen(listener)
-        .map_err(|source| Error::Probes { address, source })?
-        .run();
-    let handle = server.handle();
-    // It ends with its handle, or with the process; a failed accept is its own business.
-    drop(tokio::spawn(server));
-    Ok(handle)
+    std::thread::Builder::new().name("informerd-probes".to_owned()).spawn(serving).map_err(failed)?;
+    Ok(Probes { _stop: stop })
 }
 
-async fn healthz(vitals: web::Data<Vitals>) -> HttpResponse {
-    answer(vitals.unhealthy())
+async fn answer_all(listener: TcpListener, vitals: Arc<Vitals>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "the probes cannot be served"),
+    };
+    let one = move |request: Request| ready(Ok::<_, Infallible>(answer(&vitals, &request)));
+    let http = HttpService::build()
+        .client_request_timeout(HEAD_DEADLINE)
+        .client_disconnect_timeout(HEAD_DEADLINE)
+        .keep_alive(KeepAlive::Disabled)
+        .h1(fn_service(one))
+        .tcp();
+    let Ok(http) = http.new_service(()).await else {
+        return tracing::error!("the probes cannot be served");
+    };
+    let http = Rc::new(http);
+    let mut held = Held::default();
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let http = Rc::clone(&http);
+                // How a connection ends is its peer's business: whoever did not get an answer asks again.
+                let served =
+                    async move { drop(tokio::time::timeout(CONNECTION_DEADLINE, http.call(stream)).await) };
+                held.hold(peer.ip(), tokio::task::spawn_local(served).abort_handle());
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection to the probes could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
 }
 
-async fn readyz(vitals: web::Data<Vitals>) -> HttpResponse {
-    answer(vitals.unready())
-}
-
-fn answer(reasons: Vec<String>) -> HttpResponse {
+fn answer(vitals: &Vitals, request: &Request) -> Response<BoxBody> {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return worded(StatusCode::METHOD_NOT_ALLOWED, "GET only".to_owned());
+    }
+    let (reasons, word) = match request.path() {
+        "/healthz" => (vitals.unhealthy(), "unhealthy"),
+        "/readyz" => (vitals.unready(), "unready"),
+        _ => return worded(StatusCode::NOT_FOUND, "not found".to_owned()),
+    };
     if reasons.is_empty() {
-        HttpResponse::Ok().content_type("text/plain; charset=utf-8").body("ok\n")
+        return worded(StatusCode::OK, "ok".to_owned());
+    }
+    let told = if may_see_reasons(request.peer_addr(), request.uri().query()) {
+        reasons.iter().map(|reason| printable(reason)).collect::<Vec<_>>().join("\n")
     } else {
-        let body = reasons.join("\n") + "\n";
-        HttpResponse::ServiceUnavailable().content_type("text/plain; charset=utf-8").body(body)
+        word.to_owned()
+    };
+    worded(StatusCode::SERVICE_UNAVAILABLE, told)
+}
+
+/// Reasons are told to who asks for them from this machine, also by `kubectl port-forward`.
+fn may_see_reasons(peer: Option<SocketAddr>, query: Option<&str>) -> bool {
+    let local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    local
+        && query.unwrap_or_default().split('&').any(|word| word == "verbose" || word.starts_with("verbose="))
+}
+
+fn worded(status: StatusCode, text: String) -> Response<BoxBody> {
+    Response::build(status)
+        .insert_header(("content-type", "text/plain; charset=utf-8"))
+        .body(text + "\n")
+        .map_into_boxed_body()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_told_to_who_asks_for_them_on_this_machine_and_to_nobody_else() {
+        let peer = |text: &str| Some(text.parse().unwrap());
+        for local in ["127.0.0.1:1", "127.8.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(may_see_reasons(peer(local), Some("verbose")), "{local}");
+            assert!(may_see_reasons(peer(local), Some("a=b&verbose=1")), "{local}");
+            assert!(!may_see_reasons(peer(local), None) && !may_see_reasons(peer(local), Some("verboser")));
+        }
+        for other in ["10.0.0.1:1", "[fd00::1]:1", "[::ffff:10.0.0.1]:1"] {
+            assert!(!may_see_reasons(peer(other), Some("verbose")), "{other}");
+        }
+        assert!(!may_see_reasons(None, Some("verbose")));
     }
 }
 
 #[cfg(all(test, feature = "testing"))]
-mod tests {
+mod tests_of_progress {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;

@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::config::{Colour, Config, Format};
+use super::config::{Colour, Config, Format, InformerConfig};
 use super::error::Error;
 use super::follow::{Followed, Printer, follow};
 use super::lines::{Style, Text};
 use super::output::{Ended, Output};
-use super::probes::{self, Vitals};
+use super::printable::printable;
+use super::probes::{self, Probes, Vitals};
 use super::target::Target;
 use crate::client::Client;
 use crate::runtime::Runtime;
@@ -55,7 +56,7 @@ struct Running {
     own_server: Option<OwnServer>,
     vitals: Arc<Vitals>,
     printer: Printer,
-    probes: Option<actix_web::dev::ServerHandle>,
+    probes: Option<Probes>,
     tellers: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -95,7 +96,7 @@ impl Service {
             Some(config) => (None, config),
             None => OwnServer::start(&self.config.demo)?,
         };
-        let endpoint = client_config.endpoint().to_owned();
+        let (endpoint, warnings) = (client_config.endpoint().to_owned(), client_config.warnings().to_vec());
         let client = Client::new(client_config)?;
         let runtime = Runtime::threads().start()?;
         let kinds = self.kinds();
@@ -106,7 +107,7 @@ impl Service {
             .collect::<Result<Vec<_>, _>>()?;
         let vitals = Arc::new(Vitals { followed, runtime, draining: AtomicBool::new(false) });
         let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&vitals))).transpose()?;
-        self.announce(own_server.as_ref(), &endpoint, address);
+        self.announce(own_server.as_ref(), (&endpoint, &warnings), address);
         let tellers = telling::start(&vitals.followed, &printer, &self.config.output);
         Ok(Running { own_server, vitals, printer, probes, tellers })
     }
@@ -142,25 +143,43 @@ impl Service {
     }
 
     /// Says on stderr what this is about to do; stdout is for what happens.
-    fn announce(&self, own: Option<&OwnServer>, endpoint: &str, probes: Option<std::net::SocketAddr>) {
-        let mut text = match own {
-            Some(own) => own.announcement(),
-            None => format!("informerd: reading {endpoint}, never writing to it\n"),
-        };
-        for informer in &self.config.informers {
-            let place = match informer.namespaces.as_slice() {
-                [] => "everywhere".to_owned(),
-                some => format!("in {}", some.join(", ")),
-            };
-            text += &format!("informerd: watching {} {place}\n", informer.kind.resource().plural);
+    fn announce(
+        &self,
+        own: Option<&OwnServer>,
+        (endpoint, warnings): (&str, &[String]),
+        probes: Option<std::net::SocketAddr>,
+    ) {
+        let mut told = vec![match &self.config.file {
+            Some(file) => format!("configured by {file}"),
+            None => "configured by the defaults that are built in".to_owned(),
+        }];
+        match own {
+            Some(own) => told.extend(own.announcement()),
+            None => told.push(format!("reading {endpoint}, never writing to it")),
         }
+        told.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
+        told.extend(self.config.informers.iter().map(watched));
         if let Some(address) = probes {
-            text += &format!("informerd: probes at http://{address}/healthz and http://{address}/readyz\n");
+            told.push(format!("probes at http://{address}/healthz and http://{address}/readyz"));
         }
-        text += "informerd: Ctrl-C ends it\n";
+        told.push("Ctrl-C ends it".to_owned());
+        let text: String = told.iter().map(|line| format!("informerd: {}\n", printable(line))).collect();
         // A closed stderr is no reason not to work.
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
+}
+
+/// What is watched of one kind, where, and what selects it.
+fn watched(informer: &InformerConfig) -> String {
+    let mut text = format!("watching {}", informer.kind.resource().plural);
+    match informer.namespaces.as_slice() {
+        [] => text += " everywhere",
+        some => text += &format!(" in {}", some.join(", ")),
+    }
+    let selectors = [("labels", &informer.labels), ("fields", &informer.fields)];
+    let selectors = selectors.iter().filter(|(_, selector)| !selector.is_empty());
+    let selectors: Vec<_> = selectors.map(|(what, selector)| format!("{what} {selector}")).collect();
+    if selectors.is_empty() { text } else { format!("{text} with {}", selectors.join(" and ")) }
 }
 
 impl Running {
@@ -184,9 +203,7 @@ impl Running {
         let mut report =
             Report { ending, seconds, clean, informers: followed.iter().map(|one| one.report()).collect() };
         let ended = tokio::time::timeout(config.run.drain, self.print_end(config, &report)).await;
-        if let Some(probes) = self.probes.take() {
-            probes.stop(false).await;
-        }
+        drop(self.probes.take());
         if let Err(error) = self.vitals.runtime.clone().shutdown(config.run.drain).await {
             // It ends with the process.
             tracing::warn!(%error, "a thread is left behind");
@@ -201,8 +218,8 @@ impl Running {
     async fn print_end(&self, config: &Config, report: &Report) -> Ended {
         let Printer { style, output } = &self.printer;
         if config.output.list_at_end {
-            for line in self.vitals.followed.iter().flat_map(|one| one.cached(style)) {
-                output.line(line).await;
+            for one in &self.vitals.followed {
+                one.print_cached(&self.printer).await;
             }
         }
         output.line(style.summary(report)).await;

@@ -132,7 +132,7 @@ fn a_kind_that_is_refused_degrades_alone_and_says_why() {
         denied.contains("ConfigMap") && denied.contains("(asked again every 30 to 60 s): denied"),
         "{denied}"
     );
-    let (code, reasons) = crate::process::http_get(&address, "/readyz");
+    let (code, reasons) = crate::process::http_get(&address, "/readyz?verbose");
     assert!(code == 503 && reasons.starts_with("ConfigMap is not synced, Denied: denied"), "{reasons}");
     server.create(pod("later")).unwrap();
     informerd.line(|line| line.contains("Added") && line.contains("default/later"));

@@ -12,7 +12,7 @@ use crate::replay::Replay;
 
 #[test]
 fn time_over_ends_with_a_summary() {
-    let (status, lines, _) = Informerd::start(&["--for", "1s"]).end();
+    let (status, lines, _) = Informerd::start(&["--for", "10s"]).end();
     assert!(status.success());
     let at = lines.iter().position(|line| line.starts_with("summary after")).expect("a summary");
     assert!(lines[at].ends_with("(time over): everything was delivered"), "{}", lines[at]);
@@ -58,7 +58,7 @@ fn stuck(drain_seconds: u32) -> (Informerd, ChildStdout, String, tempfile::TempD
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("busy.toml");
     let text =
-        format!("[run]\ndrain_seconds = {drain_seconds}\n[demo]\npods = 3000\nchanges_per_second = 1000\n");
+        format!("[run]\ndrain_seconds = {drain_seconds}\n[demo]\npods = 2000\nchanges_per_second = 1000\n");
     std::fs::write(&file, text).unwrap();
     let (mut informerd, stdout) =
         Informerd::start_unread(&["--output", "json", "--config", file.to_str().unwrap()]);
@@ -81,7 +81,7 @@ fn a_second_signal_ends_the_drain_at_once() {
     let (informerd, _stdout, address, _folder) = stuck(600);
     informerd.signal(Signal::INT);
     wait_for_code(&address, "/readyz", 503);
-    assert!(http_get(&address, "/readyz").1.starts_with("draining"));
+    assert!(http_get(&address, "/readyz?verbose").1.starts_with("draining"));
     informerd.signal(Signal::INT);
     assert_eq!(informerd.end().0.code(), Some(130));
 }

@@ -8,8 +8,11 @@
 
 mod cluster;
 mod end;
+mod forgery;
 mod json;
+mod marks;
 mod probes;
 mod process;
 mod refusals;
 mod replay;
+mod values;

@@ -2,6 +2,10 @@
 //!
 //! Answers "do the probes say what a kubelet must know, and why?".
 
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::Duration;
+
 use informer_apiserver::ApiServer;
 
 use crate::process::{Informerd, http_get, wait_for_code};
@@ -27,11 +31,65 @@ fn it_is_alive_but_not_ready_while_the_cluster_is_away() {
     let mut informerd = Informerd::start(&["--kubeconfig", file.to_str().unwrap()]);
     let address = informerd.probes();
     informerd.line(|line| line.contains("Backoff (attempt 1"));
-    let (code, reasons) = http_get(&address, "/readyz");
+    let (code, reasons) = http_get(&address, "/readyz?verbose");
     assert_eq!(code, 503);
+    assert_eq!(http_get(&address, "/readyz"), (503, "unready\n".to_owned()), "one word for strangers");
     assert!(reasons.starts_with("Pod is not synced, Backoff: connection failed"), "{reasons}");
     assert_eq!(http_get(&address, "/healthz").0, 200);
     server.start_again().unwrap();
     informerd.line(|line| line.contains("Streaming: 0 objects at version"));
     wait_for_code(&address, "/readyz", 200);
+}
+
+/// The first bytes of what comes on this connection before its end, or before this time is over.
+fn answer_within(stream: &mut TcpStream, limit: Duration) -> Option<String> {
+    stream.set_read_timeout(Some(limit)).unwrap();
+    let mut answer = [0; 64];
+    let read = std::io::Read::read(stream, &mut answer).ok()?;
+    Some(String::from_utf8_lossy(&answer[..read]).into_owned())
+}
+
+#[test]
+fn half_sent_requests_of_one_peer_do_not_silence_the_probes() {
+    let mut informerd = Informerd::start(&[]);
+    let address = informerd.probes();
+    wait_for_code(&address, "/readyz", 200);
+    for begun in
+        ["", "GET /healthz HTTP/1.1\r\nHost: a\r\n", "GET /healthz HTTP/1.1\r\ncontent-length: 9\r\n\r\n"]
+    {
+        let half_sent: Vec<_> = (0..100)
+            .map(|_| {
+                let mut stream = TcpStream::connect(&address).unwrap();
+                stream.write_all(begun.as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        for path in ["/healthz", "/readyz"] {
+            let mut probe = TcpStream::connect(&address).unwrap();
+            write!(probe, "GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+            // A kubelet waits one second.
+            let answer = answer_within(&mut probe, Duration::from_secs(1));
+            assert!(
+                answer.as_deref().is_some_and(|answer| answer.contains(" 200 ")),
+                "{begun:?}: {answer:?}"
+            );
+        }
+        drop(half_sent);
+    }
+}
+
+#[test]
+fn a_request_that_does_not_come_is_cut_off_after_seconds_and_an_answer_ends_its_connection() {
+    let mut informerd = Informerd::start(&[]);
+    let address = informerd.probes();
+    let mut slow = TcpStream::connect(&address).unwrap();
+    slow.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
+    let cut = answer_within(&mut slow, Duration::from_secs(8)).expect("it is cut off");
+    assert!(cut.is_empty() || cut.contains(" 408 "), "{cut}");
+    let mut second = TcpStream::connect(&address).unwrap();
+    second.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut all = String::new();
+    second.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+    std::io::Read::read_to_string(&mut second, &mut all).expect("the connection ends by itself");
+    assert!(all.starts_with("HTTP/1.1 200 ") && all.ends_with("ok\n"), "{all}");
 }

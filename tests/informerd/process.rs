@@ -46,6 +46,10 @@ impl Informerd {
     pub(crate) fn start_with(arguments: &[&str], variable: (&str, &str)) -> Self {
         let mut command = command(arguments);
         command.env(variable.0, variable.1);
+        Self::run(command)
+    }
+
+    pub(crate) fn run(command: Command) -> Self {
         let mut this = Self::spawn(command);
         let stdout = this.child.stdout.take().unwrap();
         this.stdout = lines_of(stdout);
@@ -76,6 +80,16 @@ impl Informerd {
             if wanted(&line) {
                 return line;
             }
+        }
+    }
+
+    /// Reads stdout until there was a line for each of these, in any order, that holds all its texts.
+    pub(crate) fn lines_with(&mut self, wanted: &[&[&str]]) {
+        let is = |line: &str, texts: &[&str]| texts.iter().all(|text| line.contains(text));
+        let mut missing = wanted.to_vec();
+        while !missing.is_empty() {
+            let line = self.line(|line| missing.iter().any(|texts| is(line, texts)));
+            missing.retain(|texts| !is(&line, texts));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Answers "does a mistake say where it is and what is allowed?".
 
-use crate::process::Informerd;
+use crate::process::{Informerd, command};
 
 fn refusal(arguments: &[&str], variable: (&str, &str)) -> String {
     let (status, lines, stderr) = Informerd::start_with(arguments, variable).end();
@@ -43,4 +43,94 @@ fn whoever_names_a_cluster_that_is_not_there_does_not_get_the_demo() {
     assert!(error.contains("KUBECONFIG names no file that exists: nowhere/at-all"), "{error}");
     let error = refusal(&["--context", "prod"], ("TZ", "UTC"));
     assert!(error.contains("--context prod needs --kubeconfig FILE or KUBECONFIG"), "{error}");
+}
+
+#[test]
+fn a_kubeconfig_that_is_missing_or_broken_is_refused_as_a_configuration_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    let path = file.to_str().unwrap();
+    let error = refusal(&["--kubeconfig", path], ("TZ", "UTC"));
+    assert!(error.contains(path) && error.contains("cannot be read"), "{error}");
+    for (text, told) in [
+        ("{", "line "),
+        ("apiVersion: v1\nkind: Config\n", "context"),
+        ("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n", "nowhere"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let error = refusal(&["--kubeconfig", path], ("TZ", "UTC"));
+        assert!(error.contains(path) && error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_namespace_that_stands_twice_is_refused_with_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    std::fs::write(&file, "[[informer]]\nkind = \"Pod\"\nnamespaces = [\"a\", \"b\", \"a\"]\n").unwrap();
+    let error = refusal(&["--config", file.to_str().unwrap()], ("TZ", "UTC"));
+    assert!(error.contains("bad.toml, line 3: informer.namespaces") && error.contains(r#""a""#), "{error}");
+}
+
+#[test]
+fn a_file_in_the_current_directory_is_not_read_unasked_and_the_one_that_is_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("config")).unwrap();
+    let file = folder.path().join("config/informerd.toml");
+    std::fs::write(&file, "[probes]\naddress = \"0.0.0.0\"\n").unwrap();
+    let mut process = command(&["--for", "1s"]);
+    process.current_dir(folder.path());
+    let (_, _, stderr) = Informerd::run(process).end();
+    assert!(stderr.contains("probes at http://127.0.0.1:") && !stderr.contains("0.0.0.0"), "{stderr}");
+    assert!(stderr.contains("informerd: configured by the defaults that are built in"), "{stderr}");
+    let mut process = command(&["--for", "1s", "--config", "config/informerd.toml"]);
+    process.current_dir(folder.path());
+    let (_, _, stderr) = Informerd::run(process).end();
+    assert!(stderr.contains("informerd: configured by config/informerd.toml"), "{stderr}");
+    assert!(stderr.contains("probes at http://0.0.0.0:"), "{stderr}");
+}
+
+#[test]
+fn logs_in_a_pipe_hold_no_colours_unless_they_are_asked_for() {
+    for (arguments, coloured) in [
+        (vec!["--for", "1s"], false),
+        (vec!["--for", "1s", "--colour", "never"], false),
+        (vec!["--for", "1s", "--colour", "always"], true),
+    ] {
+        let mut process = command(&arguments);
+        process
+            .env("RUST_LOG", "actix_informer=trace,informer_actors=trace,informer_apiserver=trace,mio=trace");
+        let (_, _, stderr) = Informerd::run(process).end();
+        assert!(stderr.contains("TRACE") || stderr.contains("DEBUG"), "something is logged: {stderr}");
+        assert_eq!(stderr.contains('\u{1b}'), coloured, "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_banner_says_what_is_selected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("c.toml");
+    let text = "[[informer]]\nkind = \"Pod\"\nlabels = \"app=x\"\nfields = \"spec.nodeName=n\"\n\
+                namespaces = [\"a\", \"b\"]\n[[informer]]\nkind = \"Node\"\n";
+    std::fs::write(&file, text).unwrap();
+    let (_, _, stderr) = Informerd::start(&["--for", "1s", "--config", file.to_str().unwrap()]).end();
+    let banner = "informerd: watching pods in a, b with labels app=x and fields spec.nodeName=n\n";
+    assert!(stderr.contains(banner) && stderr.contains("informerd: watching nodes everywhere"), "{stderr}");
+}
+
+#[test]
+fn a_kind_with_a_plural_of_its_own_is_asked_for_by_that_plural() {
+    let server = informer_apiserver::ApiServer::builder().start_blocking().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    server.write_kubeconfig(&kubeconfig).unwrap();
+    let file = folder.path().join("c.toml");
+    std::fs::write(&file, "[[informer]]\nkind = \"Pod\"\nplural = \"widgets\"\n").unwrap();
+    let (file, kubeconfig) = (file.to_str().unwrap(), kubeconfig.to_str().unwrap());
+    let (_, _, stderr) =
+        Informerd::start(&["--kubeconfig", kubeconfig, "--config", file, "--for", "1s"]).end();
+    assert!(stderr.contains("watching widgets everywhere"), "{stderr}");
+    let asked: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
+    assert!(asked.iter().any(|path| path.contains("/widgets")), "{asked:?}");
+    assert!(!asked.iter().any(|path| path.contains("/pods")), "{asked:?}");
 }

@@ -161,7 +161,7 @@ pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Err
     let (informers, missing) = informers(&mut root)?;
     absent.extend(missing);
     root.finish()?;
-    Ok((Config { output, probes, run, informers, demo }, absent))
+    Ok((Config { output, probes, run, informers, demo, file: None }, absent))
 }
 
 fn informers(root: &mut Section<'_>) -> Result<(Vec<InformerConfig>, Vec<String>), Error> {
@@ -187,13 +187,19 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
     let kind = section.read(&KIND)?;
     let (group, version, plural) = (section.read(&GROUP)?, section.read(&VERSION)?, section.read(&PLURAL)?);
     let kind = WatchedKind::find(&kind, &group, &version, &plural).map_err(|message| {
-        let nearest = super::error::suggestion(&kind, kinds::built_in_names());
+        // A name that is built in, for another group, was not misspelt.
+        let nearest = super::error::suggestion(&kind, kinds::built_in_names()).filter(|name| *name != kind);
         let hint = nearest.map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
         section.contradiction("kind", format!("{message}{hint}"))
     })?;
     let namespaces = section.read(&NAMESPACES)?;
     if kind.is_cluster_scoped() && !namespaces.is_empty() {
         let message = format!("a {} is in no namespace; allowed: [] (the default)", kind.name());
+        return Err(section.contradiction("namespaces", message));
+    }
+    let repeated = namespaces.iter().enumerate().find(|(at, name)| namespaces[..*at].contains(name));
+    if let Some((_, name)) = repeated {
+        let message = format!("{name:?} stands there twice; allowed: each namespace once");
         return Err(section.contradiction("namespaces", message));
     }
     let representation = match section.read(&REPRESENTATION)? {
@@ -204,6 +210,7 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
         }
         Some(kept) => kept,
         None if kind.has_type() => Kept::Typed,
+        None if kind.holds_secrets() => Kept::Metadata,
         None => Kept::Dynamic,
     };
     Ok(InformerConfig {

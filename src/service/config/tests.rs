@@ -92,3 +92,37 @@ fn the_order_of_changes_and_what_a_slow_output_is_told_can_be_chosen() {
         r#"c.toml, line 2: informer.policy is "evry"; allowed: "coalesce", "restate" or "disconnect" (default: "coalesce")"#
     );
 }
+
+#[test]
+fn of_a_secret_the_metadata_is_kept_unless_the_file_says_otherwise() {
+    let kept = |text: &str| {
+        let text = format!("[[informer]]\nkind = \"Secret\"\n{text}");
+        Config::parse("c.toml", &text).unwrap().informers[0].representation
+    };
+    assert_eq!(kept(""), Kept::Metadata);
+    assert_eq!(kept("representation = \"auto\""), Kept::Metadata);
+    assert_eq!(kept("representation = \"dynamic\""), Kept::Dynamic);
+}
+
+#[test]
+fn a_built_in_kind_of_another_group_is_told_what_is_missing() {
+    let error = refusal("[[informer]]\nkind = \"Event\"\ngroup = \"events.k8s.io\"");
+    assert!(error.contains("version and plural are missing") && !error.contains("did you mean"), "{error}");
+    let error = refusal("[[informer]]\nkind = \"Widget\"\nversion = \"v1\"");
+    assert!(error.contains("plural is missing") && !error.contains("version and"), "{error}");
+}
+
+#[test]
+fn a_kind_that_is_asked_for_by_another_plural_or_version_has_no_type() {
+    for other in ["plural = \"widgets\"", "version = \"v2\""] {
+        let text = format!("[[informer]]\nkind = \"Pod\"\n{other}\n");
+        assert_eq!(Config::parse("c.toml", &text).unwrap().informers[0].representation, Kept::Dynamic);
+        assert!(refusal(&format!("{text}representation = \"typed\"")).contains("no type is built in"));
+    }
+}
+
+#[test]
+fn a_namespace_stands_once() {
+    let error = refusal("[[informer]]\nnamespaces = [\"a\", \"b\", \"a\"]");
+    assert!(error.starts_with(r#"c.toml, line 2: informer.namespaces: "a" stands there twice"#), "{error}");
+}

@@ -1,14 +1,15 @@
 //! Objects of any kind in words: which fields differ, one level below the top, and the metadata.
 //!
 //! Answers "what changed?" where the kind has no words of its own. Invariants:
-//! 1. Values are shown where they are numbers, texts or truths; what is deeper is only named.
+//! 1. Values are shown where they are numbers, texts or booleans; what is deeper is only named.
+//! 2. Of an object whose values are hidden, a Secret, no value at all is shown.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::DynamicObject;
 use kube_core::metadata::PartialObjectMeta;
 use serde_json::{Map, Value};
 
-use super::{Describe, arrow, metadata_changes, short};
+use super::{Describe, Values, arrow, metadata_changes, short};
 
 impl Describe for DynamicObject {
     fn outline(&self) -> String {
@@ -21,11 +22,11 @@ impl Describe for DynamicObject {
         known.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    fn changes(&self, old: &Self) -> Vec<String> {
-        let mut changes = with_generation(&old.metadata, &self.metadata);
+    fn changes(&self, old: &Self, values: Values) -> Vec<String> {
+        let mut changes = with_generation(&old.metadata, &self.metadata, values);
         let empty = Map::new();
         let (before, now) = (old.data.as_object().unwrap_or(&empty), self.data.as_object().unwrap_or(&empty));
-        changes.extend(field_changes("", before, now));
+        changes.extend(field_changes("", (before, now), values));
         if changes.is_empty() {
             changes.push("only its version".to_owned());
         }
@@ -38,8 +39,8 @@ impl<K> Describe for PartialObjectMeta<K> {
         self.metadata.generation.map(|number| format!("generation {number}")).unwrap_or_default()
     }
 
-    fn changes(&self, old: &Self) -> Vec<String> {
-        let mut changes = with_generation(&old.metadata, &self.metadata);
+    fn changes(&self, old: &Self, values: Values) -> Vec<String> {
+        let mut changes = with_generation(&old.metadata, &self.metadata, values);
         if changes.is_empty() {
             changes.push("something outside the metadata".to_owned());
         }
@@ -47,32 +48,38 @@ impl<K> Describe for PartialObjectMeta<K> {
     }
 }
 
-fn with_generation(old: &ObjectMeta, new: &ObjectMeta) -> Vec<String> {
+fn with_generation(old: &ObjectMeta, new: &ObjectMeta, values: Values) -> Vec<String> {
     let text = |meta: &ObjectMeta| meta.generation.map(|number| number.to_string());
     let generation = arrow("generation", text(old).as_deref(), text(new).as_deref());
-    generation.into_iter().chain(metadata_changes(old, new)).collect()
+    generation.into_iter().chain(metadata_changes(old, new, values)).collect()
 }
 
+type Members = Map<String, Value>;
+
 /// The differing members, those of `spec`, `status` and the like one level deeper.
-fn field_changes(path: &str, old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<String> {
+fn field_changes(path: &str, (old, new): (&Members, &Members), values: Values) -> Vec<String> {
     let gone = old.keys().filter(|key| !new.contains_key(*key));
     let keys = new.keys().chain(gone).filter(|key| old.get(*key) != new.get(*key));
     keys.flat_map(|key| {
         let (before, now) = (old.get(key), new.get(key));
         match (before, now) {
             (Some(Value::Object(before)), Some(Value::Object(now))) if path.is_empty() => {
-                field_changes(&format!("{key}."), before, now)
+                field_changes(&format!("{key}."), (before, now), values)
             }
-            _ => vec![one_change(&format!("{path}{key}"), before, now)],
+            _ => vec![one_change(&format!("{path}{key}"), (before, now), values)],
         }
     })
     .collect()
 }
 
-fn one_change(path: &str, old: Option<&Value>, new: Option<&Value>) -> String {
+fn one_change(path: &str, (old, new): (Option<&Value>, Option<&Value>), values: Values) -> String {
     let is_deep = |value: &Option<&Value>| value.is_some_and(|value| value.is_object() || value.is_array());
-    if is_deep(&old) || is_deep(&new) {
-        return format!("{path} changed");
+    if values == Values::Hidden || is_deep(&old) || is_deep(&new) {
+        return match (old, new) {
+            (None, _) => format!("{path} added"),
+            (_, None) => format!("{path} removed"),
+            _ => format!("{path} changed"),
+        };
     }
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (old, new) = (old.map(text), new.map(text));
@@ -94,7 +101,27 @@ mod tests {
             "spec": {"replicas": 1, "template": {"x": 1}}, "status": {"readyReplicas": 1}}));
         let new = object(json!({"metadata": {"name": "a", "generation": 2},
             "spec": {"replicas": 3, "template": {"x": 2}}, "status": {"readyReplicas": 1}}));
-        assert_eq!(new.changes(&old), ["generation 1 -> 2", "spec.replicas 1 -> 3", "spec.template changed"]);
+        assert_eq!(
+            new.changes(&old, Values::Shown),
+            ["generation 1 -> 2", "spec.replicas 1 -> 3", "spec.template changed"]
+        );
         assert_eq!(new.outline(), "1/3 replicas ready, generation 2");
+    }
+
+    #[test]
+    fn of_a_secret_no_value_is_told_wherever_it_stands() {
+        let secret = |value: &str| {
+            object(
+                json!({"kind": "Secret", "apiVersion": "v1", "type": value, "immutable": value == "hunter2",
+                "metadata": {"name": "a", "annotations": {"a": value}},
+                "data": {"k": value, value: "x"}, "stringData": {"k": value}, value: value}),
+            )
+        };
+        let told = secret("hunter2").changes(&secret("before"), Values::Hidden).join("; ");
+        assert!(told.contains("data.k changed") && told.contains("annotation a changed"), "{told}");
+        // Names of keys are told, values are not.
+        let names = ["data.hunter2 added", "data.before removed", "hunter2 added", "before removed"];
+        let rest = names.iter().fold(told.clone(), |told, name| told.replace(name, ""));
+        assert!(!rest.contains("hunter2") && !rest.contains("before") && !rest.contains("true"), "{told}");
     }
 }

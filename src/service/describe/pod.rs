@@ -5,7 +5,7 @@
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 
-use super::{Describe, arrow, metadata_changes};
+use super::{Describe, Values, arrow, metadata_changes};
 
 impl Describe for Pod {
     fn outline(&self) -> String {
@@ -13,7 +13,7 @@ impl Describe for Pod {
         format!("{}, {} ready{node}", phase(self).unwrap_or("no phase"), ready(self))
     }
 
-    fn changes(&self, old: &Self) -> Vec<String> {
+    fn changes(&self, old: &Self, values: Values) -> Vec<String> {
         let mut changes: Vec<String> = [
             arrow("phase", phase(old), phase(self)),
             arrow("ready", Some(&ready(old)), Some(&ready(self))),
@@ -27,7 +27,7 @@ impl Describe for Pod {
             changes.push(reason.to_owned());
         }
         changes.extend(image_changes(old, self));
-        changes.extend(metadata_changes(&old.metadata, &self.metadata));
+        changes.extend(metadata_changes(&old.metadata, &self.metadata, values));
         if changes.is_empty() && old.spec != self.spec {
             changes.push("spec changed".to_owned());
         }
@@ -102,21 +102,21 @@ mod tests {
     #[test]
     fn a_pod_that_starts_is_told_by_phase_and_readiness() {
         let (old, new) = (pod("Pending", false, "web", "x:1"), pod("Running", true, "web", "x:1"));
-        assert_eq!(new.changes(&old), ["phase Pending -> Running", "ready 0/1 -> 1/1"]);
+        assert_eq!(new.changes(&old, Values::Shown), ["phase Pending -> Running", "ready 0/1 -> 1/1"]);
         assert_eq!(new.outline(), "Running, 1/1 ready on node-1");
     }
 
     #[test]
     fn labels_and_images_are_told_with_both_values() {
         let (old, new) = (pod("Running", true, "web", "x:1"), pod("Running", true, "api", "x:2"));
-        assert_eq!(new.changes(&old), ["image of main x:1 -> x:2", "label tier: web -> api"]);
+        assert_eq!(new.changes(&old, Values::Shown), ["image of main x:1 -> x:2", "label tier: web -> api"]);
     }
 
     #[test]
     fn a_change_without_words_of_its_own_is_still_named() {
         let (old, mut new) = (pod("Running", true, "web", "x:1"), pod("Running", true, "web", "x:1"));
-        assert_eq!(new.changes(&old), ["only its version"]);
+        assert_eq!(new.changes(&old, Values::Shown), ["only its version"]);
         new.spec.as_mut().unwrap().hostname = Some("h".to_owned());
-        assert_eq!(new.changes(&old), ["spec changed"]);
+        assert_eq!(new.changes(&old, Values::Shown), ["spec changed"]);
     }
 }

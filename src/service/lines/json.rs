@@ -3,12 +3,14 @@
 //! Answers "which members does a document have?"; the README promises them. Invariants:
 //! 1. A line has exactly one of: `event`, `status`, `object`, `summary`.
 //! 2. Members are added, never renamed.
+//! 3. Control characters of every kind are escaped as JSON does it: a terminal shows them, a reader gets the very text.
 
 use serde::Serialize;
 
 use super::{Doing, discipline_name, policy_name, state_name};
 use crate::core::meta::Object;
 use crate::messages::Notify;
+use crate::service::printable::printable_json;
 use crate::service::run::Report;
 
 #[derive(Serialize)]
@@ -110,7 +112,9 @@ fn subject<'a, S>(kind: &'a str, object: &'a Object<S>) -> Subject<'a> {
 }
 
 fn text(document: &impl Serialize) -> String {
-    serde_json::to_string(document).expect("texts, numbers and truths under fixed names are JSON")
+    printable_json(
+        serde_json::to_string(document).expect("texts, numbers and booleans under fixed names are JSON"),
+    )
 }
 
 #[cfg(test)]

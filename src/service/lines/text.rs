@@ -3,6 +3,7 @@
 //! Answers "what would a stranger understand at a glance?": time, kind, what happened, to which object, why, and what
 //! changed. Invariants:
 //! 1. Without colour a line is plain ASCII but for what the cluster's own texts hold.
+//! 2. [`Text::line`] makes every line: what it is given is escaped there, and nowhere else.
 
 use std::fmt::Write as _;
 
@@ -13,11 +14,17 @@ use crate::core::meta::Object;
 use crate::core::reflector::SourceState;
 use crate::messages::Notify;
 use crate::service::clock::time_of_day;
-use crate::service::describe::Describe;
+use crate::service::describe::{Describe, Values};
+use crate::service::printable::printable;
 use crate::service::run::{InformerReport, Report};
+use crate::text::shortened;
 
 /// How wide the column of keys is; longer keys push the rest of their line aside.
 const KEY_WIDTH: usize = 36;
+/// At most this much of an error: it can hold what a server sent.
+const ERROR: usize = 400;
+/// At most this much of all that is told of an object.
+const REST: usize = 4_000;
 
 /// Text, with or without colour.
 #[derive(Debug, Clone)]
@@ -32,18 +39,14 @@ impl Text {
         Self { coloured, kind_width }
     }
 
-    pub(super) fn event<S: Describe>(&self, kind: &str, notify: &Notify<S>) -> String {
+    pub(super) fn event<S: Describe>(&self, (kind, values): (&str, Values), notify: &Notify<S>) -> String {
         let (event, paint, what) = match notify {
             Notify::Added { object, .. } => ("Added", green(), object.outline()),
-            Notify::Updated { old, object, .. } => ("Updated", yellow(), changes(old, object)),
+            Notify::Updated { old, object, .. } => ("Updated", yellow(), changes(old, object, values)),
             Notify::Deleted { last, exact, .. } => ("Deleted", red(), farewell(last, *exact)),
         };
         let (event, cause) = (format!("{event:<9}"), notify.cause().as_str());
-        self.line(
-            kind,
-            &self.paint(paint, &event),
-            &format!("{:<KEY_WIDTH$} {cause:<11} {what}", key(notify)),
-        )
+        self.line(kind, (paint, &event), &format!(" {:<KEY_WIDTH$} {cause:<11} {what}", key(notify)))
     }
 
     pub(super) fn state(&self, kind: &str, doing: &Doing) -> String {
@@ -63,35 +66,43 @@ impl Text {
             _ => (Paint::new(), String::new()),
         };
         let failed = status.failed.as_ref().map(|why| format!("; given up: {why}")).unwrap_or_default();
-        let rest = single_line(&format!("{rest}{failed}"));
-        self.line(kind, &format!("{}{rest}", self.paint(paint.bold(), state_name(&state))), "")
+        self.line(kind, (paint.bold(), state_name(&state)), &shortened(&format!("{rest}{failed}"), ERROR))
     }
 
     pub(super) fn status(&self, kind: &str, doing: &Doing, changes: f64) -> String {
         let name = state_name(&doing.status.state());
         let text = format!("{name}: {}, {changes:.1} changes/s", self.counts(doing));
-        self.line(kind, &self.paint(Paint::new().dimmed(), &text), "")
+        self.line(kind, (Paint::new().dimmed(), &text), "")
     }
 
     pub(super) fn object<S: Describe>(&self, kind: &str, object: &Object<S>) -> String {
         let (name, version) = (object.key().to_string(), object.version());
-        self.line(kind, "Cached   ", &format!("{name:<KEY_WIDTH$} {version:<11} {}", object.outline()))
+        let rest = format!(" {name:<KEY_WIDTH$} {version:<11} {}", object.outline());
+        self.line(kind, (Paint::new(), "Cached   "), &rest)
     }
 
     pub(super) fn summary(&self, report: &Report) -> String {
-        let drained = if report.clean { "everything was delivered" } else { "NOT everything was delivered" };
-        let title = format!("summary after {:.1} s ({}): {drained}", report.seconds, report.ending.as_str());
+        let title = format!(
+            "summary after {:.1} s ({}): {}",
+            report.seconds,
+            report.ending.as_str(),
+            came_of(report)
+        );
+        let title = printable(&title);
         let mut lines = self.paint(Paint::new().bold(), &title);
         for informer in &report.informers {
             // Writing to a String cannot fail.
-            let _ = write!(lines, "\n  {}", summary_of(informer));
+            let _ = write!(lines, "\n  {}", printable(&summary_of(informer)));
         }
         lines
     }
 
-    fn line(&self, kind: &str, what: &str, rest: &str) -> String {
+    /// The one place where a line is made: `head` is painted, everything is escaped before it is painted.
+    fn line(&self, kind: &str, (paint, head): (Paint, &str), rest: &str) -> String {
         let time = self.paint(Paint::new().dimmed(), &time_of_day());
-        format!("{time} {kind:<width$} {what} {rest}", width = self.kind_width).trim_end().to_owned()
+        let (kind, head, rest) = (printable(kind), printable(head), shortened(rest, REST));
+        let (head, rest) = (self.paint(paint, &head), printable(&rest));
+        format!("{time} {kind:<width$} {head}{rest}", width = self.kind_width).trim_end().to_owned()
     }
 
     fn counts(&self, doing: &Doing) -> String {
@@ -118,8 +129,8 @@ fn key<S>(notify: &Notify<S>) -> String {
     notify.key().to_string()
 }
 
-fn changes<S: Describe>(old: &Object<S>, new: &Object<S>) -> String {
-    if old.ptr_eq(new) { "told again".to_owned() } else { new.body().changes(old.body()).join("; ") }
+fn changes<S: Describe>(old: &Object<S>, new: &Object<S>, values: Values) -> String {
+    if old.ptr_eq(new) { "told again".to_owned() } else { new.body().changes(old.body(), values).join("; ") }
 }
 
 fn farewell<S: Describe>(last: &Object<S>, exact: bool) -> String {
@@ -166,21 +177,26 @@ fn summary_of(informer: &InformerReport) -> String {
         number(informer.relists, "relist"),
     );
     if let Some(error) = &informer.last_error {
-        let _ = write!(text, "; last error: {}", single_line(error));
+        let _ = write!(text, "; last error: {}", shortened(error, ERROR));
     }
     text
+}
+
+/// Whether everything that was owed was delivered; who never synced was never owed anything.
+fn came_of(report: &Report) -> String {
+    let unsynced: Vec<&str> =
+        report.informers.iter().filter(|one| !one.synced).map(|one| one.kind.as_str()).collect();
+    match (report.clean, unsynced.as_slice()) {
+        (true, []) => "everything was delivered".to_owned(),
+        (true, some) => format!("NOT synced: {}", some.join(", ")),
+        (false, []) => "NOT everything was delivered".to_owned(),
+        (false, some) => format!("NOT everything was delivered, NOT synced: {}", some.join(", ")),
+    }
 }
 
 fn number(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
-}
-
-/// Error texts can hold what a server sent; at most some lines' worth of it, in one line.
-fn single_line(text: &str) -> String {
-    const MOST: usize = 400;
-    let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    if line.chars().count() <= MOST { line } else { line.chars().take(MOST).collect::<String>() + "..." }
 }
 
 fn green() -> Paint {

@@ -31,7 +31,7 @@ impl OwnServer {
     }
 
     /// What it is, for people.
-    pub(super) fn announcement(&self) -> String {
+    pub(super) fn announcement(&self) -> [String; 2] {
         self.demo.announcement()
     }
 }
@@ -46,7 +46,7 @@ impl OwnServer {
         match self.absent {}
     }
 
-    pub(super) fn announcement(&self) -> String {
+    pub(super) fn announcement(&self) -> [String; 2] {
         match self.absent {}
     }
 }

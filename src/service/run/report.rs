@@ -42,10 +42,17 @@ pub struct Report {
     pub ending: Ending,
     /// How long it ran.
     pub seconds: f64,
-    /// Whether everything owed was delivered in time.
+    /// Whether everything owed was delivered in time; a kind that never synced was owed nothing.
     pub clean: bool,
     /// Each kind.
     pub informers: Vec<InformerReport>,
+}
+
+impl Report {
+    /// Whether every kind has had all its objects at some time.
+    pub fn synced(&self) -> bool {
+        self.informers.iter().all(|informer| informer.synced)
+    }
 }
 
 /// What has come of one kind.
@@ -55,6 +62,8 @@ pub struct Report {
 pub struct InformerReport {
     /// Its name, as in the lines.
     pub kind: String,
+    /// Whether it has ever had all objects.
+    pub synced: bool,
     /// Objects in the cache at the end.
     pub objects: usize,
     /// The version that the cache is at.
