@@ -380,7 +380,7 @@ async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
         let informer = follows(client.resource::<Secret>(), &runtime).start().unwrap();
         let seen = reached(&informer, |status| {
             let counters = &status.sources[0].counters;
-            status.set_aside > 0 || counters.failures > 0 || counters.relists > 0
+            status.data.set_aside > 0 || counters.failures > 0 || counters.relists > 0
         });
         is_unmarked(&format!("{:?}", seen.await), &line);
         is_unmarked(&format!("{:?}", informer.snapshot().set_aside().collect::<Vec<_>>()), &line);

@@ -263,7 +263,7 @@ async fn a_refusal_of_a_watch_keeps_its_class_and_its_words_when_it_is_encoded()
             "429 Too Many Requests\r\nretry-after: 7",
             "gzip",
             gzipped("<html>slow down</html>"),
-            ErrorClass::RetryAfter(std::time::Duration::from_secs(7)),
+            ErrorClass::RetryAfter(Duration::from_secs(7)),
             "slow down",
         ),
         ("403 Forbidden", "gzip", b"no gzip".to_vec(), ErrorClass::Denied, "HTTP 403"),

@@ -210,3 +210,44 @@ fn yellow() -> Paint {
 fn red() -> Paint {
     AnsiColor::Red.on_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+
+    use super::*;
+    use crate::core::delta::Cause;
+    use crate::core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+
+    const HOSTILE: &str = "k\n12:00:00 forged\u{1b}[2J\u{9b}1m\u{202e}";
+
+    fn pod(number: u64) -> Object<Pod> {
+        let mut pod = Pod::default();
+        let texts =
+            [(format!("{HOSTILE}{number}"), HOSTILE.to_owned()), ("same".to_owned(), format!("{number}\n"))];
+        pod.metadata.labels = Some(texts.clone().into());
+        pod.metadata.annotations = Some(texts.into());
+        let version = ResourceVersion::from_number(number).unwrap();
+        let key = ObjectKey::namespaced(HOSTILE, HOSTILE);
+        Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes: 0 }, pod)
+    }
+
+    #[test]
+    fn keys_and_values_of_labels_names_and_kinds_are_escaped_where_the_line_is_made() {
+        let updated = Notify::Updated { old: pod(1), object: pod(2), cause: Cause::Watch };
+        let gone = Notify::Deleted { last: pod(1), exact: false, cause: Cause::Relist };
+        for coloured in [false, true] {
+            let text = Text::new(coloured, 3);
+            for notify in [&updated, &gone] {
+                let line = text.event((HOSTILE, Values::Shown), notify);
+                // The colours are our own: what is left of them holds no escape sequence.
+                let colours = ["\u{1b}[2m", "\u{1b}[33m", "\u{1b}[31m", "\u{1b}[0m"];
+                let line = colours.iter().fold(line, |line, colour| line.replace(colour, ""));
+                assert_eq!(printable(&line), line, "{line:?}");
+                assert!(line.contains(r"12:00:00 forged\u{1b}[2J\u{9b}1m\u{202e}"), "{line}");
+            }
+            let cached = text.object(HOSTILE, &pod(1));
+            assert!(!cached.contains('\n') && !cached.contains("\u{1b}[2J"), "{cached:?}");
+        }
+    }
+}
