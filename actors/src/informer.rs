@@ -72,7 +72,7 @@ pub enum StartError {
         name: Arc<str>,
     },
     /// This field of [`Bounds`](informer_core::delta_fifo::Bounds) is zero: nothing could ever leave the queue.
-    #[error("the queue bound `{bound}` of informer {informer:?} must be at least 1")]
+    #[error("the queue bound {bound:?} of informer {informer:?} must be at least 1")]
     ZeroBound {
         /// Its name.
         informer: Arc<str>,

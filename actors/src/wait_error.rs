@@ -101,3 +101,6 @@ impl fmt::Display for NotSynced {
 fn because(reason: &Option<Arc<str>>) -> String {
     reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -277,6 +277,19 @@ mod tests {
     }
 
     #[test]
+    fn inf_55_the_longest_watch_that_is_asked_for_is_one_that_servers_can_count() {
+        let watch = |timeout| WatchRequest { version: at(7), initial_events: false, timeout };
+        for (timeout, seconds) in [
+            (Duration::ZERO, "1"),
+            (Duration::MAX, "2147483647"),
+            (Duration::from_secs(u64::MAX), "2147483647"),
+        ] {
+            let asked = pods().watch(&watch(timeout));
+            assert!(asked.contains(&format!("&timeoutSeconds={seconds}&")), "{timeout:?}: {asked}");
+        }
+    }
+
+    #[test]
     fn wl_01_a_watch_list_asks_for_initial_events_not_older_than_its_version() {
         let first = WatchRequest {
             version: AskedVersion::Latest,

@@ -11,6 +11,7 @@ mod bad_lists;
 mod bad_watches;
 mod chunks;
 mod harness;
+mod informers;
 mod list;
 mod logs;
 mod paths;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use informer_actors::faults::Site;
+use informer_actors::informer::WaitError;
 use informer_actors::runtime::Chance;
 use informer_actors::subscription::SubscribeOptions;
 use informer_actors::testing::kill_at;
@@ -320,7 +321,13 @@ fn inf_41_synced_within_says_at_its_limit_what_the_informer_is_doing_and_why() {
     run(three, |world| async move {
         let slow = world.informer.for_each(|_| std::future::pending::<()>()).expect("it runs");
         world.synced().await;
+        let before = world.runtime.now();
         let why = slow.synced_within(limit).await.expect_err("it is stuck");
+        assert_eq!(world.runtime.now() - before, limit);
+        assert!(
+            matches!(&why, WaitError::Deadline(why) if matches!(why.state, SourceState::Streaming)),
+            "{why:?}"
+        );
         let words = "subscription \"closure-0\" of informer \"texts\" is not synced after 7s: the informer is \
                      synced, its subscriber has not handled all initial events";
         assert_eq!(why.to_string(), words);

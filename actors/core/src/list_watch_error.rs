@@ -163,7 +163,7 @@ mod tests {
     use super::ListWatchError;
 
     #[test]
-    fn a_failure_is_shown_with_its_causes_and_each_of_them_once() {
+    fn inf_57_a_failure_is_shown_with_its_causes_and_each_of_them_once() {
         let refused = || io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
         let texts = [
             (ListWatchError::Denied("Unauthorized".into()), "denied: Unauthorized"),

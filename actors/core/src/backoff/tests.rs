@@ -57,3 +57,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn inf_55_a_backoff_of_any_durations_gives_a_wait_that_is_not_zero() {
+    let extremes = [Duration::ZERO, Duration::from_secs(u64::MAX), Duration::MAX];
+    for base in extremes {
+        for cap in extremes {
+            let mut backoff = Backoff::new(BackoffPolicy { base, cap });
+            for chance in [0.0, 0.5, 0.999_999_999_999_999_9, 1.0] {
+                let wait = backoff.next_wait(chance);
+                assert!(wait >= LEAST_WAIT, "base {base:?}, cap {cap:?}: {wait:?}");
+            }
+        }
+    }
+    let never = BackoffPolicy { base: Duration::MAX, cap: Duration::MAX };
+    assert_eq!(Backoff::new(never).next_wait(0.0), Duration::MAX);
+}

@@ -140,3 +140,36 @@ pub struct RelistCounters {
     /// The server had gone back to an older state.
     pub rewind: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inf_57_every_state_of_a_source_is_shown_in_plain_words() {
+        let failed = |attempts, error| SourceState::Backoff { attempts, error, until: Duration::ZERO };
+        let refused = || std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");
+        let down = || ListWatchError::connection("cannot connect to 10.0.0.1:6443", refused());
+        let down_text = "connection failed: cannot connect to 10.0.0.1:6443: connection refused";
+        let texts = [
+            (SourceState::Starting, "nothing was asked yet".to_owned()),
+            (SourceState::Listing { received: 3 }, "listing, 3 objects received".to_owned()),
+            (SourceState::Streaming, "streaming".to_owned()),
+            (failed(1, down()), format!("failed: {down_text}")),
+            (failed(4, down()), format!("failed 4 times in a row: {down_text}")),
+            (
+                SourceState::Denied { error: ListWatchError::Denied("Unauthorized".into()) },
+                "denied: Unauthorized".to_owned(),
+            ),
+            (
+                SourceState::Gone { error: ListWatchError::NotFound("404 page not found".into()) },
+                "no such resource: 404 page not found".to_owned(),
+            ),
+            (SourceState::GivenUp { reason: "panicked: x".into() }, "given up: panicked: x".to_owned()),
+            (SourceState::Stopped, "stopped".to_owned()),
+        ];
+        for (state, text) in texts {
+            assert_eq!(state.to_string(), text);
+        }
+    }
+}
