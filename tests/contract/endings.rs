@@ -34,7 +34,7 @@ fn wait<T: Debug>(
     wait: impl Future<Output = T> + Send + 'static,
     expected: impl FnOnce(&T) -> bool + Send + 'static,
 ) -> Wait {
-    let checked = wait.map(|outcome| expected(&outcome).then_some(()).ok_or(format!("{outcome:?}")));
+    let checked = wait.map(|outcome| expected(&outcome).then_some(()).ok_or_else(|| format!("{outcome:?}")));
     (name, checked.boxed())
 }
 
