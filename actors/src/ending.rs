@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use informer_core::restart::Verdict;
 use tokio_util::sync::CancellationToken;
 
 use crate::runtime::{Registration, Resident};
@@ -99,5 +100,28 @@ impl Drop for LastWord {
         tracing::debug!(informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
         self.0.registration.move_out();
+    }
+}
+
+/// Tells of the end of one actor, once: with the last verdict, or with none when it is dropped before.
+pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
+
+impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
+    pub(crate) fn new(ended: F) -> Self {
+        Self(Some(ended))
+    }
+
+    pub(crate) fn call(mut self, verdict: Verdict) {
+        if let Some(ended) = self.0.take() {
+            ended(Some(verdict));
+        }
+    }
+}
+
+impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.0.take() {
+            ended(None);
+        }
     }
 }

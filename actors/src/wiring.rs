@@ -34,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::delta_fifo::{DeltaFifo, DeltaFifoSpec};
+use crate::ending::OnEnd;
 use crate::faults::Site;
 use crate::guard::{Child, GroupEpoch, Guard, Kin, Stop, Tether};
 use crate::indexer::{Indexer, IndexerSpec};
@@ -352,7 +353,7 @@ pub(crate) fn raise<A: Child>(
     ended: impl FnOnce(Option<Verdict>) + Send + 'static,
 ) {
     let token = tasks.token();
-    let ended = OnEnd(Some(ended));
+    let ended = OnEnd::new(ended);
     arbiter.spawn(move || {
         let guard = Box::pin(Guard::new(child.inbox, child.spec, tether).keep());
         async move {
@@ -361,25 +362,6 @@ pub(crate) fn raise<A: Child>(
             drop(token);
         }
     });
-}
-
-/// Calls what it holds once: when it is told to, or when it is dropped.
-struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
-
-impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
-    fn call(mut self, verdict: Verdict) {
-        if let Some(ended) = self.0.take() {
-            ended(Some(verdict));
-        }
-    }
-}
-
-impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
-    fn drop(&mut self) {
-        if let Some(ended) = self.0.take() {
-            ended(None);
-        }
-    }
 }
 
 impl<S> fmt::Debug for SourceSpec<S> {

@@ -66,7 +66,7 @@ fn idx_05_an_unknown_index_is_an_error_that_names_it() {
     assert_eq!(play.now().by_index("node", "n1").err(), Some(UnknownIndex("node".into())));
     assert_eq!(
         play.now().index_values("node").err().map(|error| error.to_string()),
-        Some("unknown index: \"node\"".into())
+        Some("no index is named \"node\"".into())
     );
 }
 
