@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::informer::Informer;
 use crate::listener::Delivery;
 use crate::messages::{Body, Notify};
-use crate::runtime::{ArbiterHandle, Label, Lent, panic_text};
+use crate::runtime::{ArbiterHandle, Label, Lent, drop_payload, panic_text};
 use crate::seat::{Presence, Seat};
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 use futures_util::FutureExt;
@@ -93,7 +93,7 @@ impl<S: Body> CallbackHost<S> {
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(calls)));
         if let Some(key) = current.take().filter(|_| is_overdue) {
             let (informer, subscription) = (&seat.label().informer, seat.name());
-            tracing::warn!(%informer, %subscription, %key, "a subscriber's callback had not ended in time and was cancelled");
+            tracing::warn!(%informer, %subscription, %key, "a callback of {subscription} had not ended in time after the end of its subscription: cancelled on {key}, its future is dropped");
             if let Err(panic) = dropped {
                 count_panic(seat, &key, panic);
             }
@@ -147,10 +147,7 @@ pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: Box<dyn Any + Sen
     let panicked = one_line(&panic_text(&*panic), QUOTED);
     tracing::error!(%informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
     seat.update(|status| status.panics += 1);
-    // What it panicked with is the subscriber's value, too. A panic in dropping that is not followed any further.
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        std::mem::forget(again);
-    }
+    drop_payload(panic);
 }
 
 impl<S: Body> fmt::Debug for CallbackHost<S> {

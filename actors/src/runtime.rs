@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use arbiter::ArbiterHealth;
 pub(crate) use arbiter::{ArbiterHandle, Label};
-pub(crate) use callbacks::{CallbackPool, Strand};
+pub(crate) use callbacks::{CallbackPool, Strand, drop_payload};
 pub use clock::Chance;
 pub(crate) use clock::{Clock, sleep, sleep_until, within};
 pub(crate) use lent::Lent;

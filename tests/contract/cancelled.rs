@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::blocking::{Gate, on_threads};
 use crate::reports::unfinished;
 use crate::threads::{LIMIT, informer, start};
-use crate::world::{pass, run, settle, three, until};
+use crate::world::{LONG, pass, run, settle, three, until};
 
 const TWO: Duration = Duration::from_secs(2);
 
@@ -171,5 +171,17 @@ fn lis_27_a_panic_in_dropping_a_cancelled_future_touches_nobody_else() {
         until(|| is_freed(&freed)).await;
         world.apply("a/one", "next").await;
         other.lines(4).await;
+    });
+}
+
+#[test]
+fn a_panic_whose_payload_panics_when_it_is_dropped_costs_that_event_alone() {
+    run(three, |world| async move {
+        let awaiting = world.informer.for_each(|_| async { std::panic::panic_any(Bomb) });
+        let blocking = world.informer.for_each_blocking(|_| std::panic::panic_any(Bomb));
+        for subscription in [awaiting.expect("it runs"), blocking.expect("it runs")] {
+            subscription.synced_within(LONG).await.expect("panics count as handled");
+            assert_eq!((subscription.status().panics, subscription.ended()), (3, None));
+        }
     });
 }

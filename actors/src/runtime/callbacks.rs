@@ -13,6 +13,7 @@
 //!
 //! Read next: `blocking.rs`, whose closures run here.
 
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -221,6 +222,14 @@ impl State {
 fn guarded(job: Job) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
         tracing::error!(panic = panic_text(&*panic), "a job of the callback pool panicked");
+        drop_payload(panic);
+    }
+}
+
+/// Drops what somebody else's code panicked with. A panic in dropping that is not followed any further.
+pub(crate) fn drop_payload(panic: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
     }
 }
 

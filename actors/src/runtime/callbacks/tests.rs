@@ -84,3 +84,24 @@ fn no_lock_is_held_while_a_job_runs_and_the_value_is_back_after_a_panic() {
     assert_eq!(wait(strand.run(move |value| told.send(*value).expect("it is heard"))), Ok(()));
     assert_eq!(heard.recv(), Ok(2), "the same value as before");
 }
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose, in the drop of a payload");
+    }
+}
+
+#[test]
+fn a_panic_whose_payload_panics_when_it_is_dropped_ends_no_thread() {
+    let pool = CallbackPool::threads("hard");
+    assert!(pool.run(Box::new(|| std::panic::panic_any(Bomb))).is_ok(), "the pool is open");
+    let crew = pool.0.as_ref().expect("it has threads");
+    let is_idle = || {
+        std::thread::yield_now();
+        crew.state().idle == 1
+    };
+    assert!((0..10_000_000).any(|_| is_idle()), "the thread waits for its next job");
+}
