@@ -153,8 +153,11 @@ impl<S: Body> Indexer<S> {
         if self.spec.shared.stalls(Site::IndexerReplace) {
             return Progress::More;
         }
-        self.spec.shared.progress.note();
-        self.store.advance(SLICE)
+        let progress = self.store.advance(SLICE);
+        if !matches!(progress, Progress::Idle) {
+            self.spec.shared.progress.note();
+        }
+        progress
     }
 
     fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
