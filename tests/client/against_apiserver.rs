@@ -267,3 +267,41 @@ async fn ref_48_and_wl_23_a_relist_decodes_and_tells_what_changed_and_keeps_ever
     relisted(true).await;
     relisted(false).await;
 }
+
+#[tokio::test]
+async fn ref_52_after_a_rewind_each_object_is_decoded_anew_although_uid_and_version_are_the_stored_ones() {
+    let mut server = ApiServer::builder().start().await.unwrap();
+    for n in 0..10 {
+        server.create(map(&format!("n{n}"), "old")).unwrap();
+    }
+    let decoded = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&decoded);
+    let counting = Typed::<ConfigMap>::new().transform(move |map| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(map)
+    });
+    let runtime = Runtime::threads().start().unwrap();
+    let maps = client(&server).resource::<ConfigMap>().keep_as(counting).informer(&runtime).unwrap();
+    let maps = maps.start().unwrap();
+    maps.synced_within(Duration::from_secs(30)).await.unwrap();
+    let before = maps.snapshot();
+    let backup = server.backup();
+    for n in 0..5 {
+        server.create(map(&format!("lost{n}"), "lost")).unwrap();
+    }
+    let newest = server.revision().to_string().parse().unwrap();
+    maps.lister().wait_for(&newest, Duration::from_secs(30)).await.unwrap();
+    assert_eq!((maps.snapshot().len(), decoded.load(Ordering::SeqCst)), (15, 15));
+
+    server.stop();
+    server.restore(&backup);
+    server.start_again().unwrap();
+    let rewound = maps.wait_until(|status| status.objects == 10 && status.sources[0].counters.rewinds == 1);
+    tokio::time::timeout(Duration::from_secs(30), rewound).await.expect("in time").unwrap();
+    assert_eq!(decoded.load(Ordering::SeqCst), 25);
+    for old in before.iter() {
+        let now = maps.lister().get(old.key()).unwrap();
+        assert!(now.version() == old.version() && now.uid() == old.uid() && !now.ptr_eq(old), "{now:?}");
+    }
+    assert!(maps.shutdown(Duration::from_secs(30)).await.is_clean());
+}

@@ -1,11 +1,15 @@
 //! RF and IDX on the running pipeline: what is published, when, and what the indices say.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::AddIndexError;
+use informer_actors::lister::Lister;
+use informer_actors::testing::Server;
 use informer_core::index::IndexSpec;
 
-use crate::world::{nothing, run, settle, three};
+use crate::world::{nothing, run, run_with, settle, three};
 
 #[test]
 fn rf_06_an_empty_first_list_is_published_at_its_version_and_syncs() {
@@ -104,33 +108,45 @@ fn idx_18_an_index_function_that_panics_loses_only_that_entry() {
     });
 }
 
+/// What a reader sees at each slice of a Replace and right after the publish: how many objects, and how many new ones.
+type Sights = Arc<Mutex<(Option<Lister<String>>, Vec<(Site, usize, usize)>)>>;
+
+fn looks(sights: &Sights) -> Faults {
+    let sights = Arc::clone(sights);
+    Faults::new(move |site| {
+        let mut sights = sights.lock().expect("no panic");
+        let (true, Some(lister)) = (matches!(site, Site::IndexerReplace | Site::IndexerPublished), &sights.0)
+        else {
+            return;
+        };
+        let snapshot = lister.snapshot();
+        let new = snapshot.iter().filter(|object| object.body() == "new").count();
+        sights.1.push((site, snapshot.len(), new));
+    })
+}
+
 #[test]
 fn rf_25_a_reader_sees_the_state_before_a_replace_or_after_it_and_nothing_between() {
-    run(
-        |server| {
-            server.serve_watch_list(false);
-            (0..1000).for_each(|n| drop(server.apply(&format!("a/{n}"), "old".to_owned())));
-        },
-        |world| async move {
-            world.synced().await;
-            world.streaming().await;
-            // The connection is lost, everything changes, and the watch's version is compacted away.
-            world.server.freeze_watches(true);
-            (0..1000).for_each(|n| drop(world.server.apply(&format!("a/{n}"), "new".to_owned())));
-            world.server.compact();
-            world.server.freeze_watches(false);
-            world.server.end_watches(None);
-            let target = world.server.version();
-            let mut mixtures = 0;
-            while world.informer.snapshot().versions()[0].1 < target {
-                let snapshot = world.informer.snapshot();
-                let new = snapshot.iter().filter(|object| object.body() == "new").count();
-                mixtures += usize::from(new != 0 && new != 1000);
-                tokio::task::yield_now().await;
-                settle().await;
-            }
-            assert_eq!(mixtures, 0);
-            assert!(world.informer.snapshot().iter().all(|object| object.body() == "new"));
-        },
-    );
+    let sights = Sights::default();
+    let old = |server: &Server<String>| {
+        server.serve_watch_list(false);
+        (0..1_000).for_each(|n| drop(server.apply(&format!("a/{n}"), "old".to_owned())));
+    };
+    run_with(looks(&sights), old, |world| async move {
+        world.synced().await;
+        world.streaming().await;
+        // The connection is lost, everything changes, and the watch's version is compacted away.
+        world.server.freeze_watches(true);
+        (0..500).for_each(|n| drop(world.server.delete(&format!("a/{n}"))));
+        (500..1_600).for_each(|n| drop(world.server.apply(&format!("a/{n}"), "new".to_owned())));
+        world.server.compact();
+        sights.lock().expect("no panic").0 = Some(world.informer.lister());
+        world.server.freeze_watches(false);
+        world.agrees().await;
+        let (_, seen) = std::mem::take(&mut *sights.lock().expect("no panic"));
+        let (published, slices) = seen.split_last().expect("a list was applied");
+        assert!(slices.len() >= 4, "{seen:?}");
+        assert!(slices.iter().all(|seen| *seen == (Site::IndexerReplace, 1_000, 0)), "{seen:?}");
+        assert_eq!(*published, (Site::IndexerPublished, 1_100, 1_100));
+    });
 }
