@@ -302,3 +302,6 @@ impl<A: Child> Life<A> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

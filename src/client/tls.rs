@@ -124,3 +124,16 @@ impl ServerCertVerifier for Unchecked {
         self.0.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rest_24_an_empty_authority_leaves_no_root_and_without_one_the_systems_are_not_used() {
+        let config = Config::new("https://api.example").expect("an endpoint");
+        let refused = roots(&config).expect_err("nobody is trusted unasked").to_string();
+        assert!(refused.contains("the system's own are not used"), "{refused}");
+        assert!(roots(&config.certificate_authority("")).expect("a choice").is_empty());
+    }
+}

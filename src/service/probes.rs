@@ -247,3 +247,6 @@ mod tests_of_progress {
         }
     }
 }
+
+#[cfg(test)]
+mod given_up;

@@ -98,6 +98,13 @@ async fn inf_12_only_transformed_objects_are_seen_and_each_version_is_transforme
         }
     }
     assert_eq!(calls(), 6, "a resync tells what is stored");
+    server.delete("configmaps", "default", "d").unwrap();
+    published(&maps, newest(&server)).await;
+    assert_eq!(
+        (told(&mut events).await.as_str(), calls()),
+        ("Deleted(Watch) d", 7),
+        "its end is one version more"
+    );
     assert!(maps.snapshot().iter().all(|object| object.body().immutable == Some(true)));
     drop((events, resynced));
     ends(maps).await;

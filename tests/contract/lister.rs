@@ -80,8 +80,10 @@ fn lst_08_a_pending_wait_ends_with_an_error_when_the_informer_stops() {
         let wait =
             actix_rt::spawn(async move { waiting.wait_for(&"999".parse().expect("a version"), LONG).await });
         settle().await;
+        let before = world.runtime.now();
         world.informer.shutdown(LONG).await;
         assert!(matches!(wait.await.expect("no panic"), Err(WaitForError::Stopped { .. })));
+        assert_eq!(world.runtime.now(), before, "at once");
     });
 }
 

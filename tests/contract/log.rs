@@ -1,11 +1,13 @@
 //! The log of a scenario: every line that is written on this thread while it runs.
 //!
 //! Answers "what does an operator read in the log, and which fields does a line carry?" for simulated scenarios, which
-//! run on one thread. It filters nothing: a test picks its lines by message or level. Invariants:
-//! 1. Lines are in the order in which they were written; tests that run at the same time do not see each other's.
+//! run on one thread, and, errors only, for those on real threads. A test picks its lines by message or level.
+//! Invariants:
+//! 1. Lines are in the order in which they were written; simulated tests that run at the same time do not see each
+//!    other's. Those on threads do: they look for a name of their own.
 
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -60,14 +62,27 @@ impl Log {
 /// Runs a scenario and records what is logged on this thread meanwhile.
 pub(crate) fn recorded<T>(scenario: impl FnOnce(Log) -> T) -> T {
     let log = Log::default();
-    tracing::subscriber::with_default(Recorder(log.clone()), || scenario(log))
+    tracing::subscriber::with_default(Recorder(log.clone(), Level::TRACE), || scenario(log))
 }
 
-struct Recorder(Log);
+/// The errors of all threads that record no log of their own, from the first call on.
+pub(crate) fn everywhere() -> Log {
+    static LOG: OnceLock<Log> = OnceLock::new();
+    let log = LOG.get_or_init(|| {
+        let log = Log::default();
+        let recorder = Recorder(log.clone(), Level::ERROR);
+        tracing::subscriber::set_global_default(recorder).expect("the only one of this process");
+        log
+    });
+    log.clone()
+}
+
+/// Records lines of this level and worse ones.
+struct Recorder(Log, Level);
 
 impl Subscriber for Recorder {
-    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
-        true
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= self.1
     }
 
     fn new_span(&self, _span: &Attributes<'_>) -> Id {

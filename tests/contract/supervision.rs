@@ -198,6 +198,11 @@ fn idx_23_readers_are_answered_from_the_last_published_frame_while_the_indexer_i
         assert_eq!(world.informer.status().restarts, 1, "dead, and waiting out its backoff");
         assert_eq!(lister.list().len(), 3);
         assert_eq!(lister.by_index("body", "2").expect("the index exists").len(), 1);
+        assert_eq!(
+            lister.get(&"a/one".parse().expect("a key")).map(|one| one.body().clone()),
+            Some("1".into())
+        );
+        assert_eq!(lister.snapshot().len(), 3);
         world.agrees().await;
     });
 }

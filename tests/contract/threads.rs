@@ -63,13 +63,21 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
     };
     block_on(&mut tokio::runtime::Builder::new_current_thread(), async {
         let runtime = Runtime::threads().name("only-here").start().expect("threads can be started");
-        let informer = informer(&runtime, &Server::new());
+        let server = Server::new();
+        let informer = informer(&runtime, &server);
         informer.synced_within(LIMIT).await.expect("it syncs");
+        server.apply("a/one", String::new());
+        let (told, hears) = tokio::sync::oneshot::channel();
+        let mut told = Some(told);
+        let blocking = informer.for_each_blocking(move |_| {
+            told.take().map(|told| told.send(()));
+        });
+        hears.await.expect("a thread of the callback pool runs");
         // Threads of other tests come and go, and a listing may then leave some out.
         let there = || threads().map_or(true, |count| count >= 2);
         assert!((0..1_000).any(|_| there()), "they are there");
         informer.shutdown(LIMIT).await;
-        drop(informer);
+        drop((blocking, informer));
         runtime.shutdown(LIMIT).await.expect("nothing blocks it");
         assert!(threads().map_or(true, |count| count == 0), "they are gone");
     });
@@ -137,4 +145,29 @@ fn inf_52_a_build_with_panic_abort_is_refused_with_the_reason() {
         .expect("the compiler that built this test");
     let words = String::from_utf8_lossy(&compiled.stderr);
     assert!(words.contains("supervision restarts actors after panics"), "{words}");
+}
+
+/// The signals for which this process has a handler, but for those of the libraries below: a bit each.
+#[cfg(target_os = "linux")]
+fn caught_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a process");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("its signals");
+    // By SIGBUS (7) and SIGSEGV (11) std tells of an overflown stack; 32 and 33 are the C library's own.
+    let own = [7, 11, 32, 33].iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
+    u64::from_str_radix(caught.trim(), 16).expect("a mask") & !own
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn inf_48_no_signal_handler_is_installed() {
+    block_on(&mut tokio::runtime::Builder::new_current_thread(), async {
+        let (runtime, server) = (start(), Server::new());
+        let informer = informer(&runtime, &server);
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        assert_eq!(caught_signals(), 0, "a bit for each signal");
+        assert!(informer.shutdown(LIMIT).await.is_clean());
+        drop(informer);
+        runtime.shutdown(LIMIT).await.expect("nothing blocks it");
+        assert_eq!(caught_signals(), 0, "a bit for each signal");
+    });
 }

@@ -8,6 +8,7 @@ use informer_actors::subscription::SubscribeOptions;
 use informer_actors::testing::Server;
 
 use crate::blocking::{Gate, on_threads};
+use crate::log::everywhere;
 use crate::threads::{LIMIT, informer, start};
 
 /// How long a shutdown is given that cannot succeed: enough for every thread that is not blocked, on a loaded machine.
@@ -94,6 +95,31 @@ fn inf_47_an_async_closure_that_blocks_its_thread_is_named_in_the_status() {
         drop(gate);
         turns_again(&informer).await;
         drop(subscription);
+    });
+}
+
+#[test]
+fn inf_47_a_stuck_arbiter_and_its_actor_are_named_in_the_log() {
+    let log = everywhere();
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let named = SubscribeOptions::new().name("stuck-and-logged");
+        let subscription = informer.for_each_with(named, move |_| {
+            held.wait();
+            std::future::ready(())
+        });
+        // It is logged before it is shown.
+        stuck_by(&informer, "texts/stuck-and-logged").await;
+        let actor = Some("texts/stuck-and-logged");
+        let lines: Vec<_> = log.lines().into_iter().filter(|line| line.field("actor") == actor).collect();
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!(line.field("arbiter"), Some("informer-calls"));
+        drop(gate);
+        turns_again(&informer).await;
+        subscription.expect("it runs").shutdown(LIMIT).await.expect("it comes back");
     });
 }
 

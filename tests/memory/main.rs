@@ -80,7 +80,7 @@ async fn an_idle_subscription_is_small(runtime: &Runtime) {
 /// INF-38: the replay of a late joiner is a cursor, not a queue.
 async fn stalled_late_joiners_hold_a_cursor_each(runtime: &Runtime) {
     let server = Server::new();
-    (0..20_000).for_each(|n| drop(server.apply(&format!("a/{n:05}"), String::new())));
+    (0..100_000).for_each(|n| drop(server.apply(&format!("a/{n:05}"), String::new())));
     let informer = informer(runtime, &server);
     informer.synced_within(LONG).await.expect("it syncs");
     settle().await;
@@ -89,7 +89,7 @@ async fn stalled_late_joiners_hold_a_cursor_each(runtime: &Runtime) {
         (0..50).map(|_| informer.for_each(|_| std::future::pending::<()>()).expect("it runs")).collect();
     settle().await;
     let each = (held() - before) / joiners.len();
-    assert!(each < 32 << 10, "a stalled late joiner of 20,000 objects holds {each} bytes");
+    assert!(each < 32 << 10, "a stalled late joiner of 100,000 objects holds {each} bytes");
 }
 
 /// REF-31: one survivor of a page does not keep the page.
@@ -138,17 +138,60 @@ async fn a_streamed_list_is_held_once(runtime: &Runtime) {
     assert!(peak <= allowed, "{peak} bytes at the peak, {in_the_end} in the end, {allowed} allowed");
 }
 
-/// LST-02: iterating a snapshot allocates nothing per object.
+/// LST-02: iterating a snapshot, or a namespace or an index value of it, allocates nothing per object.
 async fn iterating_allocates_nothing_per_object(runtime: &Runtime) {
     let server = Server::new();
     (0..10_000).for_each(|n| drop(server.apply(&format!("a/{n}"), String::new())));
-    let informer = informer(runtime, &server);
+    let connected = server.clone();
+    let builder = Informer::builder(runtime, "iterated").source(move || connected.clone());
+    let informer = builder.index("all", |_| ["all".to_owned()]).start().expect("the spec is sound");
     informer.synced_within(LONG).await.expect("it syncs");
     let snapshot = informer.snapshot();
     let before = COUNTING.stats().allocations;
     assert_eq!(snapshot.iter().filter(|object| object.body().is_empty()).count(), 10_000);
+    assert_eq!(snapshot.namespace("a").filter(|object| object.body().is_empty()).count(), 10_000);
+    assert_eq!(snapshot.by_index("all", "all").expect("the index exists").count(), 10_000);
     let allocations = COUNTING.stats().allocations - before;
-    assert!(allocations < 10, "{allocations} allocations");
+    assert!(allocations < 30, "{allocations} allocations");
+}
+
+/// IDX-22: with a snapshot kept, a publish copies no more than without one.
+async fn a_kept_snapshot_costs_a_publish_nothing(runtime: &Runtime) {
+    let server = Server::new();
+    (0..5_000).for_each(|n| drop(server.apply(&format!("a/{n}"), String::new())));
+    let informer = informer(runtime, &server);
+    informer.synced_within(LONG).await.expect("it syncs");
+    let lister = informer.lister();
+    let update_all = async || {
+        server.compact();
+        let before = COUNTING.stats();
+        for n in 0..5_000 {
+            let version = server.apply(&format!("a/{}", n * 7 % 5_000), String::new());
+            if n % 50 == 49 {
+                lister.wait_for(&version, LONG).await.expect("it arrives");
+            }
+        }
+        let now = COUNTING.stats();
+        (now.allocations - before.allocations, now.bytes_allocated - before.bytes_allocated)
+    };
+    update_all().await;
+    let without = update_all().await;
+    let kept = informer.snapshot();
+    let with = update_all().await;
+    let is_more = |with: usize, without: usize| with > without + without / 50;
+    assert!(
+        !is_more(with.0, without.0),
+        "{} allocations with a kept snapshot, {} without",
+        with.0,
+        without.0
+    );
+    assert!(
+        !is_more(with.1, without.1),
+        "{} bytes allocated with a kept snapshot, {} without",
+        with.1,
+        without.1
+    );
+    assert_eq!(kept.len(), 5_000);
 }
 
 #[test]
@@ -158,6 +201,7 @@ fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bou
         stalled_late_joiners_hold_a_cursor_each(&runtime).await;
         a_survivor_pins_no_page(&runtime).await;
         a_streamed_list_is_held_once(&runtime).await;
+        a_kept_snapshot_costs_a_publish_nothing(&runtime).await;
         iterating_allocates_nothing_per_object(&runtime).await;
     });
 }

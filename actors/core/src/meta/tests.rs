@@ -56,17 +56,35 @@ fn a_new_uid_under_one_key_is_another_life() {
     assert!(object("", 1).is_same_life_as(&object("", 2)), "without uids the key is the identity");
 }
 
-/// Has one `way_in` for every type, and a second one for those that can be changed through `DerefMut`: naming it is
-/// ambiguous, and so does not compile, exactly for the latter.
+/// Has one `way_in` for every type, and one more for each trait of the standard library that leads to a mutable body:
+/// naming it is ambiguous, and so does not compile, for a type that has one of them.
 trait WaysIn<A> {
     fn way_in() {}
 }
-struct Mutable;
+struct Derefs;
+struct References;
+struct Borrows;
 impl<T: ?Sized> WaysIn<()> for T {}
-impl<T: ?Sized + std::ops::DerefMut> WaysIn<Mutable> for T {}
+impl<T: ?Sized + std::ops::DerefMut> WaysIn<Derefs> for T {}
+impl<T: ?Sized + AsMut<String>> WaysIn<References> for T {}
+impl<T: ?Sized + std::borrow::BorrowMut<String>> WaysIn<Borrows> for T {}
 
 #[test]
 fn idx_16_code_that_tries_to_change_an_object_does_not_compile() {
     <Object<String> as WaysIn<_>>::way_in();
     <crate::snapshot::Snapshot<String> as WaysIn<_>>::way_in();
+    <crate::delta::Change<String> as WaysIn<_>>::way_in();
+}
+
+#[test]
+fn idx_16_what_an_object_gives_is_shared_and_not_to_be_changed() {
+    // A method that gives `&mut` could not be named as a function of `&Object`.
+    let ways: [fn(&Object<String>) -> &String; 2] = [Object::body, std::ops::Deref::deref];
+    let of_meta: fn(&Object<String>) -> &Meta = Object::meta;
+    let key = ObjectKey::namespaced("a", "b");
+    let meta = Meta { key, uid: None, version: version("1"), source: SourceId::default(), wire_bytes: 0 };
+    let object = Object::new(meta, "body".to_owned());
+    let copy = object.clone();
+    assert!(ways.iter().all(|way| std::ptr::eq(way(&object), way(&copy))), "clones are one object");
+    assert!(std::ptr::eq(of_meta(&object), of_meta(&copy)));
 }

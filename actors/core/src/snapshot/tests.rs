@@ -1,11 +1,14 @@
 //! Snapshots read alone: order, agreement, and the difference between any two.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::fixture::{key, life, object, version, written};
 use super::{DiffCursor, Difference, Frame, Snapshot};
+use crate::delta::WatchPart;
+use crate::indexer::Store;
 use crate::meta::{Object, ObjectKey, SourceId};
 
 type Model = BTreeMap<ObjectKey, Object<String>>;
@@ -60,7 +63,7 @@ fn snapshots_and_stores_cross_threads() {
     crosses::<DiffCursor<String>>();
     crosses::<crate::indexer::Applied<String>>();
     fn moves<T: Send>() {}
-    moves::<crate::indexer::Store<String>>();
+    moves::<Store<String>>();
 }
 
 #[test]
@@ -94,6 +97,50 @@ fn idx_22_a_kept_snapshot_is_unchanged_by_later_ones() {
     frame.remove(&key("a/x"));
     assert_eq!(states(&model(&kept)), ["a/x u1@1"]);
     assert_eq!(states(&model(&Snapshot::publish(frame))), ["a/y u1@3"]);
+}
+
+#[test]
+fn idx_22_a_snapshot_kept_over_100_000_updates_is_unchanged_and_what_it_alone_held_is_freed_with_it() {
+    let alive = Arc::new(());
+    let object = |name: usize, number: u64| {
+        let meta = object(&format!("ns-{}/o-{name:03}", name % 7), number).meta().clone();
+        Object::new(meta, Arc::clone(&alive))
+    };
+    let objects = || Arc::strong_count(&alive) - 1;
+    let mut store = Store::new(Snapshot::empty(), Vec::new());
+    let apply = |store: &mut Store<Arc<()>>, objects: Vec<Object<Arc<()>>>| {
+        let parts = objects.into_iter().map(|object| (SourceId::default(), WatchPart::Applied(object)));
+        drop(store.apply_parts(parts.collect()));
+    };
+    apply(&mut store, (0..100).map(|name| object(name, 1)).collect());
+    let kept = store.snapshot();
+    let before = states_of(&kept);
+    for round in 0..1_000 {
+        apply(&mut store, (0..100).map(|name| object(name, 2 + round)).collect());
+    }
+    assert_eq!(states_of(&kept), before);
+    assert_eq!(store.snapshot().iter().filter(|object| object.version() == &version(1_001)).count(), 100);
+    assert_eq!(objects(), 200, "the first hundred, the last hundred, and none between");
+    drop(kept);
+    assert_eq!(objects(), 100);
+}
+
+fn states_of<S>(snapshot: &Snapshot<S>) -> Vec<String> {
+    snapshot.iter().map(written).collect()
+}
+
+#[test]
+fn lst_03_of_other_namespaces_no_object_is_visited() {
+    let others = (0..2_000).map(|number| object(&format!("ns-{}/{number}", number % 20), number + 1));
+    let objects: Vec<_> = others.chain([object("ns-7/x", 9_001), object("only/y", 9_002)]).collect();
+    let snapshot = snapshot(&objects);
+    for (namespace, count) in [("only", 1), ("ns-7", 101), ("ns-8", 100)] {
+        let mut found = snapshot.namespace(namespace);
+        assert!(found.next().is_some_and(|first| first.key().namespace() == Some(namespace)));
+        // A filter over all objects could not tell how many it will let through.
+        assert_eq!(found.size_hint(), (count - 1, Some(count - 1)), "{namespace}");
+        assert_eq!(found.count(), count - 1, "{namespace}");
+    }
 }
 
 #[test]

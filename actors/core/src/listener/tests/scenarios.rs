@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::invariants::Replay;
 use super::super::{Backlog, CHUNK, CURSORS};
 use super::{added, deleted, drain, drained, snapshot, tell, updated};
+use crate::delta::Change;
 use crate::meta::Object;
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{life, object};
@@ -160,6 +161,45 @@ fn lis_08_a_stalled_subscriber_is_behind_on_keys_and_not_on_events() {
     );
     assert_eq!(stats.depth, live.iter().flatten().count());
     assert!(stats.coalesced > 60_000 && stats.oldest.is_some() && stats.oldest_since.is_some(), "{stats:?}");
+}
+
+#[test]
+fn lis_08_keys_that_are_not_live_are_pending_only_while_a_deleted_is_owed() {
+    let name = |slot: usize| format!("default/pod-{slot:02}");
+    let told: Vec<_> = (0..50).map(|slot| object(&name(slot), 1)).collect();
+    let mut live: Vec<Option<Object<String>>> = told.iter().cloned().map(Some).collect();
+    live.resize(100, None);
+    let mut backlog = Backlog::starting_from(snapshot(&told));
+    assert_eq!(drain(&mut backlog, 64).len(), 50);
+    for number in 2..=1_000_000_u64 {
+        let slot = (number.wrapping_mul(2_654_435_761) >> 7) as usize % 100;
+        let next = (number % 3 != 0).then(|| life(&name(slot), &format!("u{}", number % 3), number));
+        let changes = match (live[slot].take(), &next) {
+            (None, None) => vec![],
+            (None, Some(new)) => vec![added(new)],
+            (Some(old), None) => vec![deleted(&old)],
+            (Some(old), Some(new)) if old.is_same_life_as(new) => vec![updated(&old, new)],
+            (Some(old), Some(new)) => vec![deleted(&old), added(new)],
+        };
+        live[slot] = next;
+        backlog.record(&changes);
+        let stats = backlog.stats();
+        assert!(stats.depth <= 100 && stats.events <= 200, "{stats:?}");
+    }
+    let expected = (0..100).filter(|slot| *slot < 50 || live[*slot].is_some()).count();
+    assert_eq!(
+        backlog.stats().depth,
+        expected,
+        "told ones, live or gone, and live ones that were never told"
+    );
+    let owed = drain(&mut backlog, 64);
+    let deletions: Vec<_> = owed.iter().filter(|change| change.object().is_none()).collect();
+    assert!(deletions.iter().all(|change| told.iter().any(|told| told.key() == change.key())));
+    let gone = live[..50].iter().filter(|live| live.is_none()).count();
+    assert!(gone > 5 && deletions.len() >= gone, "{} deletions, {gone} gone", deletions.len());
+    let still =
+        owed.iter().filter_map(Change::object).map(Object::key).collect::<std::collections::BTreeSet<_>>();
+    assert!(live.iter().flatten().all(|live| still.contains(live.key())), "each live key is owed its newest");
 }
 
 #[test]

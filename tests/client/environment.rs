@@ -1,0 +1,49 @@
+//! What a process's own environment makes of `Config::from_environment`.
+//!
+//! Variables of a running process cannot be set safely, so each case is a process of its own: this test, again.
+
+use std::process::Command;
+
+use actix_informer::client::Config;
+
+/// Set in those processes.
+const INSIDE: &str = "INFORMER_TEST_INSIDE";
+const NAME: &str =
+    "environment::rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_says_something";
+
+/// What a process with this `KUBECONFIG`, in a pod or not, comes to.
+fn told(kubeconfig: &std::path::Path, in_pod: bool) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", NAME, "--nocapture"]).env(INSIDE, "yes").env("KUBECONFIG", kubeconfig);
+    command.env_remove("KUBERNETES_SERVICE_HOST").env_remove("KUBERNETES_SERVICE_PORT");
+    if in_pod {
+        command.env("KUBERNETES_SERVICE_HOST", "10.9.8.7").env("KUBERNETES_SERVICE_PORT", "443");
+    }
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_says_something() {
+    if std::env::var_os(INSIDE).is_some() {
+        let config = Config::from_environment(None);
+        println!(
+            "{}",
+            config.map_or_else(|error| format!("refused: {error:?}"), |found| found.endpoint().to_owned())
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (empty, real) = (folder.path().join("empty"), folder.path().join("real"));
+    std::fs::write(&empty, "").unwrap();
+    let text = "clusters: [{name: c, cluster: {server: 'https://named:6443'}}]\n\
+                contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n\
+                current-context: c\n";
+    std::fs::write(&real, text).unwrap();
+    // There is no service account where tests run: it is looked for, and that it is missing is told.
+    let in_cluster = told(&empty, true);
+    assert!(in_cluster.contains("refused: InCluster"), "{in_cluster}");
+    assert!(told(&empty, false).contains("refused: NotConfigured"));
+    for in_pod in [true, false] {
+        assert!(told(&real, in_pod).contains("https://named:6443/"));
+    }
+}
