@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt;
 use http::{Method, Request};
 use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::runtime::Runtime;
 use informer_core::meta::ObjectKey;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
@@ -111,7 +112,7 @@ fn a_kubeconfig_with_a_mistake_is_refused_with_its_file_line_and_column_and_with
         std::fs::write(&file, &text).unwrap();
         for loaded in [
             Config::from_kubeconfig_file(&file, None),
-            Config::from_kubeconfig_files(&[file.clone()], None),
+            Config::from_kubeconfig_files(std::slice::from_ref(&file), None),
             Config::from_kubeconfig_text(&text, None),
         ] {
             let error = loaded.unwrap_err();
@@ -320,6 +321,35 @@ async fn drive_single_requests(url: &str, token_file: &Path) {
     }
 }
 
+/// Says this line to a watch, and to an informer, and looks at what becomes of it.
+async fn drive_a_watch(runtime: &Runtime, line: &str, token: &Path) {
+    let good = list_of(&[], "9").replace("ConfigMap", "Secret");
+    let api = Scripted::start(answer("200 OK", "", &good)).await;
+    let client = Client::new(Config::new(api.url()).unwrap().token_file(token)).unwrap();
+    api.bytes(line);
+    let mut batches = made(client.resource::<Secret>()).watch(from("9"), Known::nothing());
+    local(async {
+        batches.next().await.unwrap().unwrap();
+        match batches.next().await.unwrap() {
+            Ok(parts) => parts.iter().for_each(|part| is_unmarked(&crate::harness::told(part), line)),
+            Err(error) => is_unmarked(&told(&error), line),
+        }
+    })
+    .await;
+    drop(batches);
+    let api = Scripted::start(answer("200 OK", "", &good)).await;
+    let client = Client::new(Config::new(api.url()).unwrap().token_file(token)).unwrap();
+    api.bytes(line);
+    let informer = follows(client.resource::<Secret>(), runtime).start().unwrap();
+    let seen = reached(&informer, |status| {
+        let counters = &status.sources[0].counters;
+        status.data.set_aside > 0 || counters.failures > 0 || counters.relists > 0
+    });
+    is_unmarked(&format!("{:?}", seen.await), line);
+    is_unmarked(&format!("{:?}", informer.snapshot().set_aside().collect::<Vec<_>>()), line);
+    ends(informer).await;
+}
+
 #[tokio::test]
 async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
     logs::keep();
@@ -334,7 +364,6 @@ async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
     std::fs::write(&token, "MARK-token-of-a-file").unwrap();
 
     let runtime = threads();
-    let good = list_of(&[], "9").replace("ConfigMap", "Secret");
     for broken in broken_answers() {
         let api = Scripted::start(broken.clone()).await;
         drive_single_requests(&api.url(), &token).await;
@@ -361,30 +390,7 @@ async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
         .await;
     }
     for line in broken_lines() {
-        let api = Scripted::start(answer("200 OK", "", &good)).await;
-        let client = Client::new(Config::new(api.url()).unwrap().token_file(&token)).unwrap();
-        api.bytes(line.clone());
-        let mut batches = made(client.resource::<Secret>()).watch(from("9"), Known::nothing());
-        local(async {
-            batches.next().await.unwrap().unwrap();
-            match batches.next().await.unwrap() {
-                Ok(parts) => parts.iter().for_each(|part| is_unmarked(&crate::harness::told(part), &line)),
-                Err(error) => is_unmarked(&told(&error), &line),
-            }
-        })
-        .await;
-        drop(batches);
-        let api = Scripted::start(answer("200 OK", "", &good)).await;
-        let client = Client::new(Config::new(api.url()).unwrap().token_file(&token)).unwrap();
-        api.bytes(line.clone());
-        let informer = follows(client.resource::<Secret>(), &runtime).start().unwrap();
-        let seen = reached(&informer, |status| {
-            let counters = &status.sources[0].counters;
-            status.data.set_aside > 0 || counters.failures > 0 || counters.relists > 0
-        });
-        is_unmarked(&format!("{:?}", seen.await), &line);
-        is_unmarked(&format!("{:?}", informer.snapshot().set_aside().collect::<Vec<_>>()), &line);
-        ends(informer).await;
+        drive_a_watch(&runtime, &line, &token).await;
     }
     let logged = logs::kept();
     assert!(logged.contains("informer"), "the logs are seen");
