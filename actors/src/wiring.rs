@@ -83,7 +83,6 @@ pub struct InformerSpec<S> {
 pub(crate) struct PipelineShared<S: Body>(Arc<Common<S>>);
 
 pub(crate) struct Common<S: Body> {
-    /// The informer's name, for log lines.
     pub(crate) name: Arc<str>,
     pub(crate) runtime: Runtime,
     pub(crate) published: Arc<Published<S>>,
