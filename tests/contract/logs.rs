@@ -47,7 +47,8 @@ fn logged<F: Future<Output = ()>>(faults: Faults, scenario: impl FnOnce(World, L
 
 #[test]
 fn ref_59_a_source_that_is_denied_gone_or_lost_says_so_on_entering_and_when_it_has_recovered() {
-    let cases: [(fn() -> ListWatchError, &str, &str); 3] = [
+    type Case = (fn() -> ListWatchError, &'static str, &'static str);
+    let cases: [Case; 3] = [
         (denied, "denied", "denied: texts is forbidden: no access"),
         (
             || ListWatchError::NotFound("404 page not found".into()),
