@@ -183,3 +183,28 @@ fn ref_58_a_flood_of_live_changes_does_not_put_the_deadline_of_initial_events_of
         "#,
     );
 }
+
+#[test]
+fn wl_14_live_changes_behind_initial_events_that_never_end_put_nothing_off() {
+    check(
+        &watch_lists(),
+        r#"
+        start
+        > WATCH version="" initial-events stream=0
+        frames a@1 b@2
+        pass 60
+        frames a@3 -b@4 b@5 *6
+        pass 29.9
+        frames a@7
+        pass 0.1
+        > CLOSE stream=0
+        > WAIT 0.8..1.6
+        error timed out
+        wait
+        > LIST version="0" limit=500
+        list a@7 b@5 end=7
+        > REPLACE version=7 InitialList a@7 b@5
+        > WATCH version="7" stream=1
+        "#,
+    );
+}
