@@ -96,6 +96,8 @@ fn actors_meet_in_messages_and_share_no_lock() {
         "published.rs",
         "seat.rs",
         "subscription.rs",
+        // Tests that take notes from more than one thread.
+        "/tests.rs",
     ]);
     assert_absent("actors/src", &except, &["Mutex", "RwLock", "mpsc", "oneshot"]);
 }

@@ -17,6 +17,7 @@ pub(crate) mod program;
 pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod transcript;
+pub(crate) mod unrecorded;
 pub(crate) mod wire;
 
 pub(crate) use judge::{judge, judge_alone, judge_on};

@@ -5,6 +5,7 @@
 //!    scripts share a server without seeing each other.
 //! 2. Everything said and answered is in the transcript, except what `prepare` does, which must succeed.
 //! 3. A watch waits for each event up to a limit; what did not come is in the transcript as such.
+
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use tempfile::TempDir;
 use super::language;
 use super::servers::Subject;
 use super::transcript::{Step, Transcript};
+use super::unrecorded::Unrecorded;
 use super::wire::{Head, Incoming, Message};
 
 /// How long a watch waits for an event that should come: more than a loaded machine needs.
@@ -379,24 +381,5 @@ impl Watch {
             self.incoming = None;
         }
         more.then_some(event)
-    }
-}
-
-/// A watch that is no part of what is compared.
-#[derive(Debug)]
-pub(crate) struct Unrecorded(Incoming);
-
-impl Unrecorded {
-    /// Reads until this version was told, or to the end, however it comes; gives the versions of the objects.
-    pub(crate) fn versions_up_to(&mut self, newest: &str) -> Vec<String> {
-        let mut versions = Vec::new();
-        while versions.last().is_none_or(|version| version != newest) {
-            let Ok(Some(line)) = self.0.line(EVENT_LIMIT) else { break };
-            // A line that was cut off is not told.
-            let Ok(event) = serde_json::from_slice::<Value>(&line) else { break };
-            let version = event.pointer("/object/metadata/resourceVersion").and_then(Value::as_str);
-            versions.extend(version.map(str::to_owned));
-        }
-        versions
     }
 }
