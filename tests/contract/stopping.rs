@@ -181,7 +181,11 @@ async fn reaches(stage: Stage, world: &World, visits: &Visits) {
             world.synced().await;
             until_asked(world, "WATCH version", 1).await;
         }
-        Streaming => world.streaming().await,
+        Streaming => {
+            // On threads the stream may be live before the first list is published.
+            world.synced().await;
+            world.streaming().await;
+        }
         Backoff | Overloaded => {
             world.state(|state| matches!(state, SourceState::Backoff { .. })).await;
         }
