@@ -1,11 +1,19 @@
 //! Whole pipelines under seeded random schedules, on simulated time.
 //!
-//! One seed makes one life: a server that misbehaves, actors that are killed, subscribers that join, lag, panic and
-//! leave. Then the server heals, and everything must be right: the cache is the server's content, every subscriber
-//! was told exactly what leads there, no version went back, nothing was lost. A failing seed repeats with
+//! One seed makes one life: one to four servers that misbehave, actors that are killed, indices that are added,
+//! subscribers that join, lag, panic and leave. Then the servers heal, and everything must be right: the cache is the
+//! union of what they hold, every subscriber was told exactly what leads there, no version went back, nothing was lost.
+//! In some lives the runtime goes first instead, and every wait must end with it. A failing seed repeats with
 //! `INFORMER_SIM_SEED=n cargo test --features testing --test simulation`; `INFORMER_SIM_SEEDS=n` runs n seeds.
+//!
+//! Read next: `plan.rs` (what is drawn), `life.rs` (what happens), `verdict.rs` (what must hold).
 
+mod dice;
 mod life;
+mod paged;
+mod plan;
+mod subscribers;
+mod verdict;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

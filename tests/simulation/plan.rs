@@ -1,0 +1,169 @@
+//! What is drawn before a life begins: its runtime, its informer, its sources, and where its actors die.
+//!
+//! Answers "in what world does this informer live?". Invariants:
+//! 1. Every public setting that is a duration is drawn ordinary, zero or `Duration::MAX`.
+//! 2. A plan with a setting that may rightly keep an informer from following (it never asks again, or no answer is
+//!    in time) says `may_stay_behind`: such a life is not asked to catch up, only to stay sound and to end.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use informer_actors::faults::{Faults, Site};
+use informer_core::delta_fifo::{Bounds, Discipline};
+use informer_core::reflector::ReflectorConfig;
+use informer_core::restart::RestartPolicy;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::dice::Dice;
+
+const SITES: [Site; 11] = [
+    Site::ReflectorStarted,
+    Site::ReflectorReceived,
+    Site::DeltaFifoPush,
+    Site::DeltaFifoPop,
+    Site::IndexerStarted,
+    Site::IndexerApply,
+    Site::IndexerReplace,
+    Site::IndexerPublished,
+    Site::ProcessorChanges,
+    Site::ProcessorFannedOut,
+    Site::SupervisorExited,
+];
+/// What tests of extremes have in common.
+const EXTREMES: [Duration; 2] = [Duration::ZERO, Duration::MAX];
+
+/// How a life ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The servers heal, everything must become right, the informer is shut down.
+    Judged,
+    /// The runtime goes first, in the middle of whatever happens.
+    RuntimeFirst,
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) ending: Ending,
+    /// Whether it may rightly never catch up.
+    pub(crate) may_stay_behind: bool,
+    pub(crate) jitter: Duration,
+    pub(crate) lists_at_once: usize,
+    pub(crate) discipline: Discipline,
+    pub(crate) bounds: Bounds,
+    pub(crate) restarts: RestartPolicy,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) steps: usize,
+}
+
+/// One source, and what its server holds at the beginning.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) config: ReflectorConfig,
+    pub(crate) objects: usize,
+    pub(crate) objects_per_part: usize,
+    pub(crate) serves_watch_list: bool,
+    /// Whether lists are cut into pages of what is asked for.
+    pub(crate) pages: bool,
+    pub(crate) answers_after: Duration,
+}
+
+impl Plan {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        let mut plan = Self {
+            ending: if dice.one_in(4) { Ending::RuntimeFirst } else { Ending::Judged },
+            may_stay_behind: false,
+            jitter: Duration::from_millis(dice.below(200) as u64),
+            lists_at_once: dice.pick(&[1, 1, 2, 4]),
+            discipline: dice.pick(&[Discipline::InOrder, Discipline::PerKey]),
+            bounds: Bounds { batch: dice.pick(&[250, 250, 7, 1]), ..Bounds::default() },
+            restarts: RestartPolicy::default(),
+            sources: Vec::new(),
+            steps: 20 + dice.below(50),
+        };
+        let count = dice.pick(&[1, 1, 2, 3, 4]);
+        let most = 400 / count;
+        plan.sources = (0..count).map(|_| Source::draw(dice, most)).collect();
+        if dice.one_in(2) {
+            plan.draw_extreme(dice);
+        }
+        plan
+    }
+
+    /// Sets one or two durations to an extreme. With those that mean "never again" it may stay behind.
+    fn draw_extreme(&mut self, dice: &mut Dice) {
+        for _ in 0..1 + dice.below(2) {
+            let extreme = dice.pick(&EXTREMES);
+            let never = extreme == Duration::MAX;
+            let source = dice.below(self.sources.len());
+            let config = &mut self.sources[source].config;
+            let stays_behind = match dice.below(14) {
+                0 => set(&mut config.min_watch_timeout, extreme, false),
+                1 => set(&mut config.initial_events_deadline, extreme, false),
+                2 => set(&mut config.short_watch, extreme, false),
+                3 => set(&mut config.reconnect_interval, extreme, never),
+                4 => set(&mut config.renew_after, extreme, false),
+                5 => set(&mut config.renew_at_most, extreme, false),
+                6 => set(&mut config.answer_deadline, extreme, !never),
+                7 => set(&mut config.refused_wait, extreme, never),
+                8 => set(&mut config.backoff.base, extreme, never),
+                9 => set(&mut config.backoff.cap, extreme, false),
+                10 => set(&mut self.restarts.window, extreme, false),
+                11 => set(&mut self.restarts.backoff.base, extreme, never),
+                12 => set(&mut self.restarts.backoff.cap, extreme, false),
+                _ => set(&mut self.jitter, extreme, never),
+            };
+            self.may_stay_behind |= stays_behind;
+        }
+    }
+}
+
+/// Gives back whether an informer with it may stay behind.
+fn set(setting: &mut Duration, to: Duration, stays_behind: bool) -> bool {
+    *setting = to;
+    stays_behind
+}
+
+impl Source {
+    fn draw(dice: &mut Dice, most: usize) -> Self {
+        let pages = dice.one_in(3);
+        let config = ReflectorConfig {
+            page_size: if pages { Some(1 + dice.below(90) as u32) } else { None },
+            default_page_size: if pages { 37 } else { 500 },
+            watch_list: !dice.one_in(3),
+            ..ReflectorConfig::new("lives")
+        };
+        Self {
+            config,
+            objects: if dice.one_in(4) { 0 } else { dice.below(most) },
+            objects_per_part: 1 + dice.below(80),
+            serves_watch_list: !dice.one_in(3),
+            pages,
+            answers_after: dice.milliseconds(&[0, 1, 5, 5, 300, 7_000]),
+        }
+    }
+}
+
+/// At most two murders a life, each at the nth visit of a site; and at other visits, a signal that something is to be
+/// done there.
+pub(crate) fn murders(dice: &mut Dice, signal: UnboundedSender<()>) -> Faults {
+    let deaths = dice.below(3);
+    let planned: Vec<(Site, usize, bool)> =
+        (0..deaths + 2).map(|n| (dice.pick(&SITES), 1 + dice.below(12), n < deaths)).collect();
+    let visits = Mutex::new(vec![0_usize; planned.len()]);
+    Faults::new(move |here| {
+        let due = {
+            let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
+            let counted = planned.iter().zip(visits.iter_mut()).filter(|((site, ..), _)| *site == here);
+            counted.fold((false, false), |(dies, signals), ((_, nth, deadly), visit)| {
+                *visit += 1;
+                let due = visit == nth;
+                (dies || due && *deadly, signals || due && !*deadly)
+            })
+        };
+        if due.1 {
+            // Nobody listens any more when the life is over.
+            let _over = signal.send(());
+        }
+        assert!(!due.0, "murdered at {here:?}");
+    })
+}

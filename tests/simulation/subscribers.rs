@@ -1,0 +1,187 @@
+//! The subscribers of a life: actors, closures and streams, quick, slow, panicking and leaving.
+//!
+//! Answers "who is told, and how do they handle it?". Each records what it was told. Invariants:
+//! 1. A subscriber that has left is told nothing more.
+
+use std::time::Duration;
+
+use actix::{Actor, Addr, AtomicResponse, Context, Handler, ResponseFuture, WrapFuture};
+use futures_util::StreamExt;
+use informer_actors::informer::Informer;
+use informer_actors::messages::Notify;
+use informer_actors::seat::{EndReason, SubscriptionStatus};
+use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription, WhenFull};
+use informer_actors::testing::{Recorder, RecorderHandle};
+use tokio::sync::watch;
+
+use crate::dice::Dice;
+
+/// A subscriber, and what it was told.
+pub(crate) struct Subscriber {
+    pub(crate) told: RecorderHandle<String>,
+    pub(crate) handle: Handle,
+    /// Keeps the actor of a weak subscription alive.
+    actor: Option<Addr<Slow>>,
+    /// Whether that actor was let go.
+    pub(crate) abandoned: bool,
+}
+
+/// What is held of a subscription: itself, or the task that polls its stream.
+pub(crate) enum Handle {
+    Held(Subscription<String>),
+    Polled(Polled),
+}
+
+/// A stream in a task, and the status that it shows after each event and at its end.
+pub(crate) struct Polled {
+    task: tokio::task::JoinHandle<()>,
+    status: watch::Receiver<SubscriptionStatus>,
+}
+
+impl Polled {
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+}
+
+impl Drop for Polled {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// An actor that takes its time.
+struct Slow {
+    told: RecorderHandle<String>,
+    pause: Duration,
+}
+
+impl Actor for Slow {
+    type Context = Context<Self>;
+}
+
+impl Handler<Notify<String>> for Slow {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
+        self.told.record(&notify);
+        let pause = self.pause;
+        AtomicResponse::new(Box::pin(async move { tokio::time::sleep(pause).await }.into_actor(self)))
+    }
+}
+
+/// An actor whose futures would run beside each other; it asks for one event at a time.
+struct Ordered {
+    told: RecorderHandle<String>,
+    pause: Duration,
+}
+
+impl Actor for Ordered {
+    type Context = Context<Self>;
+}
+
+impl Handler<Notify<String>> for Ordered {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
+        let (told, pause) = (self.told.clone(), self.pause);
+        Box::pin(async move {
+            tokio::time::sleep(pause).await;
+            told.record(&notify);
+        })
+    }
+}
+
+fn options(dice: &mut Dice) -> SubscribeOptions {
+    let options = SubscribeOptions::new();
+    let options = match dice.below(9) {
+        0 | 1 => options.resync_every(Duration::from_secs(1 + dice.below(100) as u64)),
+        2 => options.resync_every(Duration::MAX),
+        3 => options.resync_every(Duration::ZERO),
+        _ => options,
+    };
+    match dice.below(4) {
+        0 => options.every(dice.below(2_500), WhenFull::Restate),
+        1 => options.every(dice.below(4_000), WhenFull::Disconnect),
+        _ => options,
+    }
+}
+
+impl Subscriber {
+    /// Subscribes somebody.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub(crate) fn join(informer: &Informer<String>, dice: &mut Dice) -> Result<Self, SubscribeError> {
+        let told: RecorderHandle<String> = Recorder::new().1;
+        let recorded = told.clone();
+        let options = options(dice);
+        let pause = Duration::from_millis(dice.below(3000) as u64);
+        let mut actor = None;
+        let held = match dice.below(8) {
+            0 => informer.subscribe_with(options, Slow { told: recorded, pause }.start()),
+            1 => {
+                let alive = Slow { told: recorded, pause: pause / 10 }.start();
+                let weak = alive.downgrade();
+                actor = Some(alive);
+                informer.subscribe_weak_with(options, weak)
+            }
+            2 => {
+                let ordered = Ordered { told: recorded, pause: pause / 100 }.start();
+                informer.subscribe_with(options.one_at_a_time(), ordered)
+            }
+            3 => informer.for_each_blocking_with(options, move |notify| recorded.record(&notify)),
+            4 => {
+                let handle = Handle::Polled(poll(informer, options, recorded, pause / 100)?);
+                return Ok(Self { told, handle, actor, abandoned: false });
+            }
+            5 => informer.for_each_with(options, move |notify| {
+                recorded.record(&notify);
+                let unlucky = notify.subject().body().ends_with('7');
+                async move { assert!(!unlucky, "an unlucky number") }
+            }),
+            _ => informer.for_each_with(options, move |notify| {
+                recorded.record(&notify);
+                tokio::task::yield_now()
+            }),
+        };
+        Ok(Self { told, handle: Handle::Held(held?), actor, abandoned: false })
+    }
+
+    /// Lets the actor of a weak subscription go, if this is one.
+    pub(crate) fn abandon(&mut self) {
+        self.abandoned |= self.actor.take().is_some();
+    }
+
+    pub(crate) fn status(&self) -> SubscriptionStatus {
+        match &self.handle {
+            Handle::Held(subscription) => subscription.status(),
+            Handle::Polled(polled) => polled.status.borrow().clone(),
+        }
+    }
+
+    /// Why it has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<EndReason> {
+        self.status().ended
+    }
+}
+
+/// Polls a stream in a task that takes its time over each event.
+fn poll(
+    informer: &Informer<String>,
+    options: SubscribeOptions,
+    told: RecorderHandle<String>,
+    pause: Duration,
+) -> Result<Polled, SubscribeError> {
+    let mut events = informer.events_with(options)?;
+    let (show, status) = watch::channel(events.subscription().status());
+    let task = actix_rt::spawn(async move {
+        while let Some(notify) = events.next().await {
+            told.record(&notify);
+            show.send_replace(events.subscription().status());
+            tokio::time::sleep(pause).await;
+        }
+        show.send_replace(events.subscription().status());
+    });
+    Ok(Polled { task, status })
+}

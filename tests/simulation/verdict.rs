@@ -1,0 +1,222 @@
+//! What must hold at the end of a life.
+//!
+//! Answers "was anything lost, invented, or left waiting?". Invariants:
+//! 1. A healed life ends with the union of what the servers hold, true indices, and subscribers who were told exactly
+//!    what leads there.
+//! 2. Whatever goes first, every wait ends, and it ends when that goes, not at its limit.
+//! 3. A subscriber that ended early ended for a reason that the life gave it, and was told no contradiction.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use informer_actors::informer::{AddIndexError, WaitError};
+use informer_actors::seat::EndReason;
+use informer_core::meta::ObjectKey;
+
+use crate::life::{LONG, Life, WINDOW, filed_under};
+use crate::subscribers::{Handle, Subscriber};
+
+/// How long an end may take that nothing stands in the way of.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The servers heal; everything must become right.
+pub(crate) async fn judge(life: &mut Life) {
+    let caught_up = heal(life).await;
+    if caught_up || !life.plan.may_stay_behind {
+        assert!(caught_up, "a healed server was not followed: {:?}", life.informer.status());
+        store_is_true(life);
+        indices_are_true(life).await;
+        subscribers_were_told_the_truth(life).await;
+        let status = life.informer.status();
+        assert!(status.failed.is_none() && status.synced, "{status:?}");
+        assert!(life.informer.shutdown(LONG).await.is_clean());
+    } else {
+        let limit = life.dice.pick(&[Duration::ZERO, SOON, LONG]);
+        let ended = tokio::time::timeout(LONG + LONG, life.informer.shutdown(limit)).await;
+        assert!(ended.is_ok(), "a shutdown of {limit:?} did not end");
+    }
+    everything_has_ended(life).await;
+}
+
+/// Lets every server behave, and waits until its last write has arrived.
+async fn heal(life: &mut Life) -> bool {
+    for origin in &life.origins {
+        origin.server.freeze_watches(false);
+        origin.server.hold_lists(false);
+        origin.server.answer_after(Duration::from_millis(5));
+        origin.server.pause_between_parts(Duration::ZERO);
+    }
+    let mut caught_up = true;
+    for (number, origin) in life.origins.iter().enumerate() {
+        let version = origin.server.apply(&format!("n{number}/last"), "the end".to_owned());
+        let limit = if life.plan.may_stay_behind { Duration::from_secs(600) } else { LONG };
+        let reached = life.informer.lister().wait_for_source(&origin.id, &version, limit).await;
+        caught_up &= reached.is_ok();
+    }
+    caught_up
+}
+
+fn store_is_true(life: &Life) {
+    let snapshot = life.informer.snapshot();
+    let held: BTreeMap<ObjectKey, String> =
+        snapshot.iter().map(|object| (object.key().clone(), object.version().to_string())).collect();
+    let served = life.origins.iter().flat_map(|origin| origin.server.content());
+    let served: BTreeMap<ObjectKey, String> =
+        served.map(|(key, version)| (key, version.to_string())).collect();
+    assert!(held == served, "the cache is not what the servers have: {held:?} is not {served:?}");
+    assert_eq!(snapshot.versions().len(), life.origins.len(), "every source has listed");
+}
+
+/// Every index that was added is there, and files every object where it belongs.
+async fn indices_are_true(life: &mut Life) {
+    let mut names = vec!["body".to_owned()];
+    for (name, adding) in std::mem::take(&mut life.adding) {
+        let added = tokio::time::timeout(LONG, adding).await.expect("it is answered").expect("no panic");
+        // The Indexer may have died over it, and the question was asked again.
+        assert!(matches!(added, Ok(()) | Err(AddIndexError::Exists(_))), "{name}: {added:?}");
+        names.push(name);
+    }
+    let built = || {
+        let snapshot = life.informer.snapshot();
+        names.iter().all(|name| snapshot.by_index(name, "the end").is_ok())
+    };
+    eventually("every index is there", || if built() { Ok(()) } else { Err("it is not") }).await;
+    let snapshot = life.informer.snapshot();
+    for name in &names {
+        let mut filed: BTreeMap<String, Vec<ObjectKey>> = BTreeMap::new();
+        for object in snapshot.iter() {
+            let mut values = filed_under(name, object);
+            values.sort();
+            values.dedup();
+            for value in values {
+                filed.entry(value).or_default().push(object.key().clone());
+            }
+        }
+        for (value, mut keys) in filed {
+            let found = snapshot.by_index(name, &value).expect("the index is there");
+            let mut found: Vec<ObjectKey> = found.map(|object| object.key().clone()).collect();
+            found.sort();
+            keys.sort();
+            assert!(found == keys, "{name}: {value}: {found:?} is not {keys:?}");
+        }
+        let gone = snapshot.by_index(name, "a value of nothing").expect("the index is there").count();
+        assert_eq!(gone, 0);
+    }
+}
+
+async fn subscribers_were_told_the_truth(life: &mut Life) {
+    let snapshot = life.informer.snapshot();
+    for (n, subscriber) in life.subscribers.iter().enumerate() {
+        let agrees = || subscriber.told.agrees_with(&snapshot);
+        if !ended_early(subscriber) {
+            if let Handle::Held(subscription) = &subscriber.handle
+                && let Err(error) = subscription.synced_within(LONG).await
+                && !ended_early(subscriber)
+            {
+                panic!("subscriber {n}: {error}");
+            }
+            eventually("a subscriber is told everything", || {
+                if ended_early(subscriber) { Ok(()) } else { agrees() }
+            })
+            .await;
+        }
+        if ended_early(subscriber) {
+            let why = agrees().err().unwrap_or_default();
+            assert!(!why.contains("contradiction"), "subscriber {n}: {why}");
+        }
+        writeln!(life.trace, "{n}: {:?} {:?}", subscriber.ended(), subscriber.told.lines())
+            .expect("a string takes all");
+    }
+}
+
+/// Whether a subscription has ended by what happened in its life; any other end is a fault.
+fn ended_early(subscriber: &Subscriber) -> bool {
+    let status = subscriber.status();
+    match status.ended {
+        None => false,
+        Some(EndReason::Overflow { dropped }) => {
+            assert!(dropped > 0 && status.dropped == dropped, "{status:?}");
+            true
+        }
+        Some(EndReason::SubscriberGone) if subscriber.abandoned => true,
+        Some(other) => panic!("it ended: {other}"),
+    }
+}
+
+/// The runtime goes first; every wait must end with it.
+pub(crate) async fn ends_with_its_runtime(life: &mut Life) {
+    let informer = life.informer.clone();
+    let version = life.origins[0].server.version();
+    let waits = [
+        actix_rt::spawn({
+            let informer = informer.clone();
+            async move { drop(informer.synced().await) }
+        }),
+        actix_rt::spawn({
+            let informer = informer.clone();
+            async move { drop(informer.wait_until(|_| false).await) }
+        }),
+        actix_rt::spawn({
+            let (informer, source) = (informer.clone(), life.origins[0].id.clone());
+            async move { drop(informer.lister().wait_for_source(&source, &version, Duration::MAX).await) }
+        }),
+    ];
+    let limit = life.dice.pick(&[SOON, LONG, Duration::MAX]);
+    let ended = life.runtime.clone().shutdown(limit).await;
+    assert!(ended.is_ok(), "{ended:?}");
+    for wait in waits {
+        tokio::time::timeout(SOON, wait).await.expect("a wait ends with the runtime").expect("no panic");
+    }
+    everything_has_ended(life).await;
+    let report = tokio::time::timeout(SOON, informer.shutdown(LONG)).await;
+    assert!(report.is_ok(), "an informer without a runtime ends at once");
+}
+
+/// Nothing follows, nothing waits, and whoever asks for more is told that it has stopped.
+async fn everything_has_ended(life: &mut Life) {
+    for (name, adding) in std::mem::take(&mut life.adding) {
+        let added = tokio::time::timeout(SOON, adding).await;
+        assert!(added.is_ok(), "{name} is still being added");
+    }
+    for (n, subscriber) in life.subscribers.iter().enumerate() {
+        if let Handle::Held(subscription) = &subscriber.handle {
+            let ended = tokio::time::timeout(SOON, subscription.end()).await;
+            assert!(ended.is_ok(), "subscriber {n} has not ended");
+            let synced = tokio::time::timeout(SOON, subscription.synced()).await;
+            assert!(synced.is_ok(), "subscriber {n} still waits for its sync");
+        }
+        if let Handle::Polled(polled) = &subscriber.handle {
+            eventually("a stream ends", || if polled.has_ended() { Ok(()) } else { Err("it waits") }).await;
+        }
+    }
+    let told: usize = life.subscribers.iter().map(|subscriber| subscriber.told.len()).sum();
+    let requests = || life.origins.iter().map(|origin| origin.server.requests().len()).sum::<usize>();
+    let asked = requests();
+    let joined = Subscriber::join(&life.informer, &mut life.dice);
+    assert!(joined.is_err(), "nobody joins what has stopped");
+    let synced = life.informer.synced_within(LONG).await;
+    assert!(matches!(synced, Ok(()) | Err(WaitError::Stopped { .. })), "{synced:?}");
+    let newest = life.origins[0].server.apply("n0/afterwards", String::new());
+    let lister = life.informer.lister();
+    let waited = lister.wait_for_source(&life.origins[0].id, &newest, LONG);
+    let waited = tokio::time::timeout(SOON, waited).await.expect("it does not wait for its limit");
+    assert!(waited.is_err(), "nothing is followed any more");
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert_eq!(requests(), asked, "nothing is asked any more");
+    let later: usize = life.subscribers.iter().map(|subscriber| subscriber.told.len()).sum();
+    assert!(later <= told + WINDOW * life.subscribers.len(), "nobody is told any more");
+}
+
+/// Waits until `check` is content; its last complaint is the failure.
+async fn eventually<E: std::fmt::Display>(what: &str, mut check: impl FnMut() -> Result<(), E>) {
+    for _ in 0..10_000 {
+        if check().is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    if let Err(why) = check() {
+        panic!("{what}: {why}");
+    }
+}
