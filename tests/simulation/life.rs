@@ -53,9 +53,6 @@ pub(crate) struct Life {
 pub(crate) fn live(seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let plan = Plan::draw(&mut dice);
-    if std::env::var_os("INFORMER_SIM_SEED").is_some() {
-        println!("{plan:#?}");
-    }
     let (signal, signals) = mpsc::unbounded_channel();
     let simulation = Runtime::simulation(seed)
         .faults(murders(&mut dice, signal))
@@ -63,6 +60,9 @@ pub(crate) fn live(seed: u64) -> String {
         .lists_at_once(plan.lists_at_once);
     simulation.build().run(|runtime| async move {
         let mut life = Life::begin(runtime.clone(), plan, dice, signals);
+        for _ in 0..life.dice.below(3) {
+            life.subscribe();
+        }
         for _ in 0..life.plan.steps {
             life.step().await;
             life.check_versions();
@@ -70,6 +70,7 @@ pub(crate) fn live(seed: u64) -> String {
         match life.plan.ending {
             Ending::Judged => verdict::judge(&mut life).await,
             Ending::RuntimeFirst => verdict::ends_with_its_runtime(&mut life).await,
+            Ending::Dropped => return verdict::ends_when_it_is_dropped(life).await,
         }
         for origin in &life.origins {
             writeln!(life.trace, "{:?}", origin.server.requests()).expect("a string takes all");
@@ -210,10 +211,13 @@ impl Life {
         let subscriber = self.subscribers.remove(leaving);
         let limit = self.dice.pick(&[Duration::ZERO, Duration::from_secs(1), Duration::MAX]);
         if let (Handle::Held(subscription), true) = (subscriber.handle, self.dice.one_in(2)) {
+            let before = subscription.status();
+            // A slow subscriber that is told everything again and again always owes something: then the limit decides.
+            let limit = if before.resync.is_some() { limit.min(LONG / 2) } else { limit };
             // Unfinished at the limit is as good an end as any; that it ends is what is asked.
             let ended = tokio::time::timeout(LONG, subscription.shutdown(limit)).await;
             writeln!(self.trace, "leaves: {ended:?}").expect("a string takes all");
-            assert!(ended.is_ok(), "a shutdown of {limit:?} did not end");
+            assert!(ended.is_ok(), "a shutdown of {limit:?} did not end: {before:?}");
             let told = subscriber.told.len();
             tokio::time::sleep(Duration::from_secs(1)).await;
             // What lay in an actor's mailbox is handled all the same.

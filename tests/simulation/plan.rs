@@ -16,21 +16,29 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::dice::Dice;
 
-const SITES: [Site; 11] = [
+/// Where an actor may die: at its start, and before or after each message that it handles.
+const SITES: [Site; 15] = [
     Site::ReflectorStarted,
     Site::ReflectorReceived,
+    Site::DeltaFifoStarted,
     Site::DeltaFifoPush,
     Site::DeltaFifoPop,
     Site::IndexerStarted,
     Site::IndexerApply,
     Site::IndexerReplace,
     Site::IndexerPublished,
+    Site::ProcessorStarted,
     Site::ProcessorChanges,
     Site::ProcessorFannedOut,
+    Site::ListenerStarted,
+    Site::ListenerOwed,
     Site::SupervisorExited,
 ];
 /// What tests of extremes have in common.
 const EXTREMES: [Duration; 2] = [Duration::ZERO, Duration::MAX];
+
+const ENDINGS: [Ending; 6] =
+    [Ending::Judged, Ending::Judged, Ending::Judged, Ending::Judged, Ending::RuntimeFirst, Ending::Dropped];
 
 /// How a life ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +47,8 @@ pub(crate) enum Ending {
     Judged,
     /// The runtime goes first, in the middle of whatever happens.
     RuntimeFirst,
+    /// Every handle is dropped, in the middle of whatever happens.
+    Dropped,
 }
 
 #[derive(Debug)]
@@ -70,7 +80,7 @@ pub(crate) struct Source {
 impl Plan {
     pub(crate) fn draw(dice: &mut Dice) -> Self {
         let mut plan = Self {
-            ending: if dice.one_in(4) { Ending::RuntimeFirst } else { Ending::Judged },
+            ending: dice.pick(&ENDINGS),
             may_stay_behind: false,
             jitter: Duration::from_millis(dice.below(200) as u64),
             lists_at_once: dice.pick(&[1, 1, 2, 4]),

@@ -94,10 +94,11 @@ impl Handler<Notify<String>> for Ordered {
 
 fn options(dice: &mut Dice) -> SubscribeOptions {
     let options = SubscribeOptions::new();
-    let options = match dice.below(9) {
-        0 | 1 => options.resync_every(Duration::from_secs(1 + dice.below(100) as u64)),
-        2 => options.resync_every(Duration::MAX),
-        3 => options.resync_every(Duration::ZERO),
+    // Every object again in each second is most of a life's work, so few ask for it.
+    let options = match dice.below(40) {
+        0..=9 => options.resync_every(Duration::from_secs(20 + dice.below(200) as u64)),
+        10..=12 => options.resync_every(Duration::MAX),
+        13 => options.resync_every(Duration::ZERO),
         _ => options,
     };
     match dice.below(4) {

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use informer_actors::informer::{AddIndexError, WaitError};
-use informer_actors::seat::EndReason;
+use informer_actors::informer::{AddIndexError, Informer, WaitError};
+use informer_actors::seat::{CALL_GRACE, EndReason};
+use informer_actors::testing::RecorderHandle;
 use informer_core::meta::ObjectKey;
 
 use crate::life::{LONG, Life, WINDOW, filed_under};
@@ -39,7 +40,8 @@ pub(crate) async fn judge(life: &mut Life) {
     everything_has_ended(life).await;
 }
 
-/// Lets every server behave, and waits until its last write has arrived.
+/// Lets every server behave, and waits until what it holds has arrived. Some are written to once more, some are left as
+/// they are, also empty: nothing may wait for a change to come.
 async fn heal(life: &mut Life) -> bool {
     for origin in &life.origins {
         origin.server.freeze_watches(false);
@@ -49,7 +51,11 @@ async fn heal(life: &mut Life) -> bool {
     }
     let mut caught_up = true;
     for (number, origin) in life.origins.iter().enumerate() {
-        let version = origin.server.apply(&format!("n{number}/last"), "the end".to_owned());
+        let version = if life.dice.one_in(2) {
+            origin.server.apply(&format!("n{number}/last"), "the end".to_owned())
+        } else {
+            origin.server.version()
+        };
         let limit = if life.plan.may_stay_behind { Duration::from_secs(600) } else { LONG };
         let reached = life.informer.lister().wait_for_source(&origin.id, &version, limit).await;
         caught_up &= reached.is_ok();
@@ -140,6 +146,8 @@ fn ended_early(subscriber: &Subscriber) -> bool {
             true
         }
         Some(EndReason::SubscriberGone) if subscriber.abandoned => true,
+        // A listener is never restarted: what it owed died with it.
+        Some(EndReason::ListenerFailed(why)) if why.contains("murdered at Listener") => true,
         Some(other) => panic!("it ended: {other}"),
     }
 }
@@ -171,6 +179,32 @@ pub(crate) async fn ends_with_its_runtime(life: &mut Life) {
     everything_has_ended(life).await;
     let report = tokio::time::timeout(SOON, informer.shutdown(LONG)).await;
     assert!(report.is_ok(), "an informer without a runtime ends at once");
+}
+
+/// Every handle is dropped; the informer must end by itself.
+pub(crate) async fn ends_when_it_is_dropped(life: Life) -> String {
+    let Life { runtime, informer, origins, subscribers, adding, mut trace, .. } = life;
+    let told: Vec<_> = subscribers.iter().map(|subscriber| subscriber.told.clone()).collect();
+    drop((informer, subscribers));
+    for (name, adding) in adding {
+        let added = tokio::time::timeout(LONG, adding).await;
+        assert!(added.is_ok(), "{name} is still being added, and keeps its informer");
+    }
+    // What lies in mailboxes is handled, and calls that are under way have their time.
+    tokio::time::sleep(CALL_GRACE + Duration::from_secs(1_000)).await;
+    let requests = || origins.iter().map(|origin| origin.server.requests().len()).sum::<usize>();
+    let heard = || told.iter().map(RecorderHandle::len).sum::<usize>();
+    let before = (requests(), heard());
+    origins[0].server.apply("n0/afterwards", String::new());
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert_eq!((requests(), heard()), before, "it lives on, though nobody holds it");
+    let again = Informer::builder(&runtime, "lives").source({
+        let server = origins[0].server.clone();
+        move || server.clone()
+    });
+    assert!(again.start().is_ok(), "its name is free");
+    writeln!(trace, "{before:?} after {:?}", runtime.now()).expect("a string takes all");
+    trace
 }
 
 /// Nothing follows, nothing waits, and whoever asks for more is told that it has stopped.
