@@ -30,7 +30,7 @@ use arc_swap::ArcSwapOption;
 use futures_util::future::{Either, LocalBoxFuture};
 use informer_core::restart::{Exit, Role, Verdict};
 use informer_core::words::{Brief, QUOTED, one_line};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::{Faults, Site};
@@ -83,30 +83,43 @@ impl Tether {
     }
 }
 
-/// The epoch of the group, as guards see and move it.
+/// The epoch of the group, as guards see and move it. Guards are woken in the order in which they began to wait: the
+/// receivers of a `watch` channel are woken in random order, and a simulation would not repeat.
 #[derive(Clone)]
-pub(crate) struct GroupEpoch(Arc<watch::Sender<Epoch>>, Arc<dyn Fn(Epoch) -> Option<Epoch> + Send + Sync>);
+pub(crate) struct GroupEpoch {
+    moved: Arc<Notify>,
+    now: Arc<dyn Fn() -> Epoch + Send + Sync>,
+    begin: Arc<dyn Fn(Epoch) -> bool + Send + Sync>,
+}
 
 impl GroupEpoch {
-    /// `begin` moves the published cell on from one epoch, and tells the new one unless it had moved on already.
-    pub(crate) fn new(begin: impl Fn(Epoch) -> Option<Epoch> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(watch::Sender::new(Epoch::default())), Arc::new(begin))
+    /// `now` reads the published cell; `begin` moves it on from one epoch, and is false if it had moved on already.
+    pub(crate) fn new(
+        now: impl Fn() -> Epoch + Send + Sync + 'static,
+        begin: impl Fn(Epoch) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { moved: Arc::default(), now: Arc::new(now), begin: Arc::new(begin) }
     }
 
     pub(crate) fn current(&self) -> Epoch {
-        *self.0.borrow()
+        (self.now)()
     }
 
     fn begin_after(&self, epoch: Epoch) {
-        if let Some(new) = (self.1)(epoch) {
-            self.0.send_replace(new);
+        if (self.begin)(epoch) {
+            self.moved.notify_waiters();
         }
     }
 
     async fn changed_from(&self, epoch: Epoch) {
-        let mut changes = self.0.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
-        drop(changes.wait_for(|now| *now != epoch).await);
+        loop {
+            // It is woken by every move from here on, so none is missed after the look.
+            let moved = self.moved.notified();
+            if self.current() != epoch {
+                return;
+            }
+            moved.await;
+        }
     }
 }
 

@@ -241,8 +241,8 @@ impl<A: actix::Actor> Mailbox<A> {
 /// Builds the informer of `spec` and starts its actors.
 pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family<S> {
     let shared = share(runtime, &spec);
-    let published = Arc::clone(&shared.published);
-    let group = GroupEpoch::new(move |epoch| published.begin_epoch_after(epoch).then(|| published.epoch()));
+    let (now, published) = (Arc::clone(&shared.published), Arc::clone(&shared.published));
+    let group = GroupEpoch::new(move || now.epoch(), move |epoch| published.begin_epoch_after(epoch));
     let stop = CancellationToken::new();
     let (supervisor, fifo, indexer, processor) =
         (Mailbox::new(), Mailbox::new(), Mailbox::new(), Mailbox::new());

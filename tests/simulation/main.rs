@@ -60,7 +60,7 @@ fn every_life_ends_with_a_true_cache_and_truthful_subscribers() {
 
 #[test]
 fn a_seed_gives_the_same_life_twice() {
-    for seed in 0..10 {
+    for seed in 0..20 {
         assert_eq!(life::live(seed), life::live(seed), "seed {seed}");
     }
 }
