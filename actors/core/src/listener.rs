@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::delta::Change;
 use crate::meta::ObjectKey;
-use crate::snapshot::{DiffCursor, Snapshot};
+use crate::snapshot::{DiffCursor, Sameness, Snapshot};
 
 mod coalesce;
 mod cursor;
@@ -138,7 +138,8 @@ impl<S> Backlog<S> {
         for change in changes {
             self.settle(change.key());
             let place = Place { arrival: self.next_arrival(), step: 0 };
-            self.merge(change.clone(), Arrival { place, since: self.now, is_initial: false });
+            let arrival = Arrival { place, since: self.now, is_initial: false, sameness: Sameness::State };
+            self.merge(change.clone(), arrival);
         }
         self.tidy();
     }

@@ -16,6 +16,7 @@ use crate::delta::SetAside;
 use crate::index::UnknownIndex;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 
+pub(crate) use diff::Sameness;
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Aside, Frame};
 

@@ -6,13 +6,15 @@
 //!    lost on purpose.
 //! 2. At most two events: a `Deleted`, and the `Added` of another life.
 //! 3. A way back to the very state told last is nothing, unless a rewind lies between: then equal versions prove
-//!    nothing.
+//!    nothing. What a restart of the group owes may hide a rewind, so there only the very same object is the same
+//!    state, and another one of equal version is told with cause `Rewind`.
 //!
 //! Which cause stands: an `Added` keeps its first one; else the last one counts, except that a resync changes
 //! nothing and that `Rewind` stays, since it is the reason why versions may repeat. Read next: `pending.rs`.
 
 use crate::delta::{Cause, Change};
 use crate::meta::Object;
+use crate::snapshot::Sameness;
 
 /// What one key is owed.
 #[derive(Debug)]
@@ -52,8 +54,8 @@ impl<S> Owed<S> {
     }
 }
 
-/// The table.
-pub(super) fn coalesce<S>(pending: Owed<S>, next: Change<S>) -> Coalesced<S> {
+/// The table; `sameness` says what makes the state of `next` the one told last.
+pub(super) fn coalesce<S>(pending: Owed<S>, next: Change<S>, sameness: Sameness) -> Coalesced<S> {
     use Change::{Added, Deleted, Updated};
     use Coalesced::{Impossible, Nothing, Owed as Now};
     use Owed::{One, Reborn};
@@ -63,16 +65,16 @@ pub(super) fn coalesce<S>(pending: Owed<S>, next: Change<S>) -> Coalesced<S> {
         (One(Added { cause, .. }), Updated { object, .. }) => Now(One(Added { object, cause })),
         (One(Added { .. }), Deleted { .. }) => Nothing,
         (One(Updated { old, cause: first, .. }), Updated { object, cause, .. }) => {
-            updated(old, object, standing(first, cause))
+            updated(old, object, standing(first, cause), sameness)
         }
         (One(Updated { old, cause: first, .. }), Deleted { last, exact, cause, .. }) => {
             Now(One(Deleted { old, last, exact, cause: standing(first, cause) }))
         }
         (One(Deleted { old, cause: first, .. }), Added { object, cause }) if old.is_same_life_as(&object) => {
-            updated(old, object, standing(first, cause))
+            updated(old, object, standing(first, cause), sameness)
         }
         (One(deleted @ Deleted { .. }), added @ Added { .. }) => Now(Reborn { deleted, added }),
-        (Reborn { deleted, added }, next) => match coalesce(One(added), next) {
+        (Reborn { deleted, added }, next) => match coalesce(One(added), next, sameness) {
             Nothing => Now(One(deleted)),
             Now(One(added)) => Now(Reborn { deleted, added }),
             Impossible(One(added)) => Impossible(Reborn { deleted, added }),
@@ -90,12 +92,15 @@ pub(super) fn coalesce<S>(pending: Owed<S>, next: Change<S>) -> Coalesced<S> {
 }
 
 /// From the state told last to the newest of the same life.
-fn updated<S>(old: Object<S>, object: Object<S>, cause: Cause) -> Coalesced<S> {
-    let proves_sameness = !matches!(cause, Cause::Rewind | Cause::Resync);
-    if proves_sameness && old.is_same_as(&object) {
-        Coalesced::Nothing
-    } else {
-        Coalesced::Owed(Owed::One(Change::Updated { old, object, cause }))
+fn updated<S>(old: Object<S>, object: Object<S>, cause: Cause, sameness: Sameness) -> Coalesced<S> {
+    if !old.is_same_as(&object) || matches!(cause, Cause::Rewind | Cause::Resync) {
+        return Coalesced::Owed(Owed::One(Change::Updated { old, object, cause }));
+    }
+    match sameness {
+        Sameness::Identity if !old.ptr_eq(&object) => {
+            Coalesced::Owed(Owed::One(Change::Updated { old, object, cause: Cause::Rewind }))
+        }
+        _ => Coalesced::Nothing,
     }
 }
 

@@ -135,7 +135,8 @@ impl<S> Cursor<S> {
         let place = self.place();
         self.steps += 1;
         let is_initial = self.purpose == Purpose::InitialList;
-        (told_as(self.purpose, difference), Arrival { place, since: self.since, is_initial })
+        let sameness = self.diff.sameness();
+        (told_as(self.purpose, difference), Arrival { place, since: self.since, is_initial, sameness })
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::coalesce::{Coalesced, Owed, coalesce};
 use crate::delta::Change;
 use crate::meta::ObjectKey;
+use crate::snapshot::Sameness;
 
 /// A place in the order: that of a recorded change, or a step of the cursor that arrived there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +31,8 @@ pub(super) struct Arrival {
     pub(super) since: Duration,
     /// Whether it is one of the initial events.
     pub(super) is_initial: bool,
+    /// What makes its state the one told last.
+    pub(super) sameness: Sameness,
 }
 
 /// What became of a change that was added.
@@ -83,9 +86,10 @@ impl<S> Pending<S> {
             }
             Slot::Occupied(slot) => slot,
         };
+        let sameness = arrival.sameness;
         let (key, Entry { arrival, owed }) = slot.remove_entry();
         self.events -= owed.len();
-        let (owed, merged) = match coalesce(owed, change) {
+        let (owed, merged) = match coalesce(owed, change, sameness) {
             Coalesced::Nothing => {
                 self.order.remove(&arrival.place);
                 return Merged::Nothing { was_initial: arrival.is_initial };

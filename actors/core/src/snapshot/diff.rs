@@ -57,7 +57,7 @@ impl<S> Clone for Difference<S> {
 
 /// What makes two objects of a key no difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sameness {
+pub(crate) enum Sameness {
     /// Equal life and version.
     State,
     /// Being the very same object: after a rewind equal versions prove nothing.
@@ -188,6 +188,11 @@ impl<S> DiffCursor<S> {
     /// Whether every key has been visited.
     pub fn is_finished(&self) -> bool {
         matches!(self.place, Place::End)
+    }
+
+    /// What makes two objects of a key no difference here.
+    pub(crate) fn sameness(&self) -> Sameness {
+        self.sameness
     }
 
     /// The snapshot that the differences lead from.

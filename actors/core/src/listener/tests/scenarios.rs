@@ -301,6 +301,19 @@ fn a_restart_that_coincides_with_a_rewind_tells_what_was_rewritten_under_equal_v
 }
 
 #[test]
+fn a_restart_that_hides_a_rewind_is_told_also_of_a_key_whose_deletion_waited() {
+    let (a, b) = (object("a", 1), object("b", 2));
+    let rewritten = Object::new(a.meta().clone(), "as it was in the backup".to_owned());
+    let mut backlog = Backlog::starting_from(snapshot([&a, &b]));
+    drain(&mut backlog, 64);
+    backlog.record(&[deleted(&a)]);
+    backlog.reattach(snapshot([&b]), snapshot([&rewritten, &b]));
+    let told = drain(&mut backlog, 64);
+    assert_eq!(told.iter().map(tell).collect::<Vec<_>>(), ["a u1@1 -> a u1@1 (Rewind)"]);
+    assert_eq!(told[0].object().map(|object| object.body().as_str()), Some("as it was in the backup"));
+}
+
+#[test]
 fn a_restart_under_a_late_joiner_tells_nothing_that_is_already_old() {
     let (a, b, newer) = (object("a", 1), object("b", 2), object("a", 5));
     let seen = snapshot([&a, &b]);
