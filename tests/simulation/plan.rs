@@ -34,6 +34,8 @@ const SITES: [Site; 15] = [
     Site::ListenerOwed,
     Site::SupervisorExited,
 ];
+/// How the text of a panic begins that kills an actor.
+pub(crate) const MURDERED: &str = "murdered";
 /// What tests of extremes have in common.
 const EXTREMES: [Duration; 2] = [Duration::ZERO, Duration::MAX];
 
@@ -174,6 +176,6 @@ pub(crate) fn murders(dice: &mut Dice, signal: UnboundedSender<()>) -> Faults {
             // Nobody listens any more when the life is over.
             let _over = signal.send(());
         }
-        assert!(!due.0, "murdered at {here:?}");
+        assert!(!due.0, "{MURDERED} at {here:?}");
     })
 }

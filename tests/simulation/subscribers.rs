@@ -16,6 +16,9 @@ use tokio::sync::watch;
 
 use crate::dice::Dice;
 
+/// With what some closures panic.
+pub(crate) const UNLUCKY: &str = "an unlucky number";
+
 /// A subscriber, and what it was told.
 pub(crate) struct Subscriber {
     pub(crate) told: RecorderHandle<String>,
@@ -95,10 +98,10 @@ impl Handler<Notify<String>> for Ordered {
 fn options(dice: &mut Dice) -> SubscribeOptions {
     let options = SubscribeOptions::new();
     // Every object again in each second is most of a life's work, so few ask for it.
-    let options = match dice.below(40) {
-        0..=9 => options.resync_every(Duration::from_secs(20 + dice.below(200) as u64)),
-        10..=12 => options.resync_every(Duration::MAX),
-        13 => options.resync_every(Duration::ZERO),
+    let options = match dice.below(120) {
+        0..=29 => options.resync_every(Duration::from_secs(20 + dice.below(200) as u64)),
+        30..=38 => options.resync_every(Duration::MAX),
+        39 => options.resync_every(Duration::ZERO),
         _ => options,
     };
     match dice.below(4) {
@@ -139,7 +142,7 @@ impl Subscriber {
             5 => informer.for_each_with(options, move |notify| {
                 recorded.record(&notify);
                 let unlucky = notify.subject().body().ends_with('7');
-                async move { assert!(!unlucky, "an unlucky number") }
+                async move { assert!(!unlucky, "{UNLUCKY}") }
             }),
             _ => informer.for_each_with(options, move |notify| {
                 recorded.record(&notify);
