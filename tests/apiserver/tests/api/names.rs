@@ -2,7 +2,6 @@
 //!
 //! They answer: can a fault be set for something that is not there, or never strike, and so let a test pass that proves
 //! nothing?
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
