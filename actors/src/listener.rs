@@ -186,7 +186,8 @@ impl<S: Body> Listener<S> {
 
     fn taken_in(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
         self.backlog.recorded(&owed.snapshot);
-        if owed.resync {
+        // Who is being shut down is told what it is owed, and not everything once more: that might never end.
+        if owed.resync && self.drains.is_empty() {
             self.backlog.resync(owed.snapshot.clone());
         }
         self.has_seen(owed.snapshot, ctx);

@@ -204,3 +204,17 @@ fn lis_28_an_informers_shutdown_inside_anothers_callback_is_as_anywhere() {
         assert_eq!(*reported.borrow(), Some(ShutdownReport::default()));
     });
 }
+
+#[test]
+fn lis_24_a_subscriber_that_is_shut_down_is_told_no_further_resync_so_that_the_shutdown_ends() {
+    run(three, |world| async move {
+        // A round of three events takes three seconds, and a resync is due each two.
+        let options = SubscribeOptions::new().resync_every(Duration::from_secs(2));
+        let slow = |_| tokio::time::sleep(Duration::from_secs(1));
+        let subscription = world.informer.for_each_with(options, slow).expect("it runs");
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(subscription.status().delivered > 3, "it is resynced: {:?}", subscription.status());
+        let ended = tokio::time::timeout(Duration::from_secs(60), subscription.shutdown(Duration::MAX));
+        assert_eq!(ended.await.expect("it ends"), Ok(()));
+    });
+}

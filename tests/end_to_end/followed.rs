@@ -9,7 +9,7 @@ use actix_informer::prelude::*;
 use actix_informer::testing::{Recorder, RecorderHandle};
 
 use crate::api::{Api, Listing};
-use crate::stage::{LONG, eventually};
+use crate::stage::{LONG, eventually, until};
 
 /// An informer of pods, in whatever representation.
 pub(crate) struct Followed<S: Send + Sync + 'static> {
@@ -74,6 +74,15 @@ impl<S: Send + Sync + 'static> Followed<S> {
     /// Waits until it follows live.
     pub(crate) async fn streams(&self) {
         self.state(|state| matches!(state, SourceState::Streaming)).await;
+    }
+
+    /// Waits until it follows live and its watch has brought something: only then the watch is open for certain.
+    /// Somebody has to write meanwhile.
+    pub(crate) async fn follows(&self) {
+        self.streams().await;
+        let frame = || self.informer.status().sources[0].last_frame_at;
+        let before = frame();
+        until("the watch brings something", || frame() > before).await;
     }
 
     /// What its first source has done so far.

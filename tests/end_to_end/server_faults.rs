@@ -37,7 +37,7 @@ pub(crate) async fn a_version_that_is_gone_as_an_answer(stage: Stage) {
         observer.wire.mend();
         until("the refusal is noticed", || observer.pods.counters().expired >= 1).await;
         // The next refusal is for the next informer, not for this one's relist.
-        observer.pods.streams().await;
+        observer.pods.follows().await;
     }
     trial.ends().await;
 }

@@ -108,7 +108,7 @@ impl Trial {
         trial.observe("listed", listed, &wire).await;
         for observer in &trial.observers {
             observer.pods.informer.synced_within(REPAIR).await.expect("it syncs");
-            observer.pods.streams().await;
+            observer.pods.follows().await;
         }
         trial
     }

@@ -212,8 +212,6 @@ impl Life {
         let limit = self.dice.pick(&[Duration::ZERO, Duration::from_secs(1), Duration::MAX]);
         if let (Handle::Held(subscription), true) = (subscriber.handle, self.dice.one_in(2)) {
             let before = subscription.status();
-            // A slow subscriber that is told everything again and again always owes something: then the limit decides.
-            let limit = if before.resync.is_some() { limit.min(LONG / 2) } else { limit };
             // Unfinished at the limit is as good an end as any; that it ends is what is asked.
             let ended = tokio::time::timeout(LONG, subscription.shutdown(limit)).await;
             writeln!(self.trace, "leaves: {ended:?}").expect("a string takes all");
