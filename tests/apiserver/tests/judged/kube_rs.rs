@@ -8,7 +8,7 @@ use futures_util::{Stream, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, VersionMatch};
 use kube_client::discovery::Discovery;
 use kube_client::{Client, Error, ResourceExt as _};
 use kube_core::CustomResourceExt as _;
@@ -149,9 +149,17 @@ async fn next<K: kube_core::Resource>(
 
 async fn watched(client: Client, namespace: String, config: watcher::Config) -> Told {
     let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
+    let mut newest = String::new();
     for name in ["a", "b", "c"] {
-        maps.create(&PostParams::default(), &map(name, "v")).await?;
+        newest = maps
+            .create(&PostParams::default(), &map(name, "v"))
+            .await?
+            .resource_version()
+            .unwrap_or_default();
     }
+    // kube-rs streams its list from version 0: any state of the watch cache will do, also one before the last write.
+    // A list that must be as new as that write makes the cache catch up first.
+    maps.list(&ListParams::default().at(&newest).matching(VersionMatch::NotOlderThan)).await?;
     let mut stream = pin!(watcher(maps.clone(), config));
     let mut told = Vec::new();
     for _ in 0..5 {
