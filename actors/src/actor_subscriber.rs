@@ -10,8 +10,8 @@
 use actix::{Recipient, WeakRecipient};
 
 use crate::informer::Informer;
-use crate::listener::Delivery;
-use crate::messages::{Body, Notify};
+use crate::pipeline::listener::Delivery;
+use crate::pipeline::messages::{Body, Notify};
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 impl<S: Body> Informer<S> {
@@ -27,7 +27,7 @@ impl<S: Body> Informer<S> {
     /// and `shutdown` wait only for the last one that was begun. [`SubscribeOptions::one_at_a_time`] mends that.
     ///
     /// **Panics.** A panic in the handler ends the actor, as always in actix; others on its thread run on. The
-    /// subscription ends with [`EndReason::SubscriberGone`](crate::seat::EndReason), and nothing else does. (A
+    /// subscription ends with [`EndReason::SubscriberGone`](crate::pipeline::seat::EndReason), and nothing else does. (A
     /// closure's panic costs one event, and its subscription goes on.)
     ///
     /// ```
@@ -89,7 +89,7 @@ impl<S: Body> Informer<S> {
     /// subscription with it, and then nothing of that keeps the informer.
     ///
     /// That the actor is gone is noticed when the next event is owed to it: then the subscription ends with
-    /// [`EndReason::SubscriberGone`](crate::seat::EndReason). Takes a `WeakAddr`, a `WeakRecipient`, or an address,
+    /// [`EndReason::SubscriberGone`](crate::pipeline::seat::EndReason). Takes a `WeakAddr`, a `WeakRecipient`, or an address,
     /// of which it keeps a weak one.
     ///
     /// ```

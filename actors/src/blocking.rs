@@ -13,10 +13,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::callback::{count_panic, inside};
 use crate::informer::Informer;
-use crate::listener::Delivery;
-use crate::messages::{Body, Notify};
+use crate::pipeline::listener::Delivery;
+use crate::pipeline::messages::{Body, Notify};
+use crate::pipeline::seat::Presence;
 use crate::runtime::Strand;
-use crate::seat::Presence;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 /// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.

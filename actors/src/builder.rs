@@ -17,9 +17,9 @@ use informer_core::restart::RestartPolicy;
 
 use crate::informer::{Informer, StartError};
 use crate::list_watch::{Connect, ListWatch};
-use crate::messages::Body;
+use crate::pipeline::messages::Body;
+use crate::pipeline::wiring::{InformerSpec, SourceSpec};
 use crate::runtime::Runtime;
-use crate::wiring::{InformerSpec, SourceSpec};
 
 /// An informer to be.
 #[must_use = "a builder does nothing until `start`"]

@@ -22,10 +22,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::informer::Informer;
-use crate::listener::Delivery;
-use crate::messages::{Body, Notify};
+use crate::pipeline::listener::Delivery;
+use crate::pipeline::messages::{Body, Notify};
+use crate::pipeline::seat::{Presence, Seat};
 use crate::runtime::{ArbiterHandle, Label, Lent, drop_payload, panic_text};
-use crate::seat::{Presence, Seat};
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;

@@ -17,9 +17,9 @@ use std::task::{Context, Poll, ready};
 use futures_util::Stream;
 
 use crate::informer::Informer;
-use crate::listener::{Delivery, Polls};
-use crate::mailbox::{Asked, Closed, ask_with};
-use crate::messages::{Body, Notify, Take};
+use crate::pipeline::listener::{Delivery, Polls};
+use crate::pipeline::messages::{Body, Notify, Take};
+use crate::runtime::mailbox::{Asked, Closed, ask_with};
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 /// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.

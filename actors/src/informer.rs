@@ -22,15 +22,15 @@ use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
 pub use self::shutdown::ShutdownReport;
-use crate::ending::Ending;
 use crate::lister::Lister;
-use crate::mailbox::ask;
-use crate::messages::{AddIndex, Body, IndexCall};
+use crate::pipeline::ending::Ending;
+use crate::pipeline::messages::{AddIndex, Body, IndexCall};
+use crate::pipeline::seat::EndReason;
+use crate::pipeline::status::InformerStatus;
+use crate::pipeline::wiring::{self, Family, InformerSpec};
+use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, within};
-use crate::seat::EndReason;
-use crate::status::InformerStatus;
 pub use crate::wait_error::{NotSynced, WaitError};
-use crate::wiring::{self, Family, InformerSpec};
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);

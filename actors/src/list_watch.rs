@@ -19,7 +19,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
-use crate::published::Published;
+use crate::pipeline::published::Published;
 
 /// The answer to one list request: parts as they arrive.
 pub type ListStream<S> = LocalBoxStream<'static, Result<ListPart<S>, ListWatchError>>;

@@ -17,8 +17,8 @@ use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 
 use crate::informer::Running;
-use crate::messages::Body;
-use crate::published::Published;
+use crate::pipeline::messages::Body;
+use crate::pipeline::published::Published;
 use crate::runtime::{Stuck, within};
 
 /// A read handle; cheap to clone, `Send` and `Sync`.

@@ -12,8 +12,11 @@
 mod arbiter;
 mod callbacks;
 mod clock;
+pub mod faults;
 mod lent;
+pub(crate) mod mailbox;
 mod pool;
+pub(crate) mod progress;
 mod registry;
 mod watchdog;
 
@@ -38,7 +41,7 @@ pub(crate) use registry::{Registration, Registry, Resident};
 pub use watchdog::{Stuck, StuckKind};
 pub(crate) use watchdog::{Watchdog, Watched};
 
-use crate::faults::Faults;
+use crate::runtime::faults::Faults;
 
 /// Lists that may be under way at once in one runtime, unless told otherwise.
 const DEFAULT_LIST_BUDGET: usize = 4;
@@ -159,7 +162,7 @@ impl Runtime {
     ///
     /// What handles of its informers do afterwards, whoever holds them:
     /// - every wait ends, also one that began before: `synced`, `wait_until` and `wait_for` with their `Stopped`;
-    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::seat::EndReason), its stream gives
+    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::pipeline::seat::EndReason), its stream gives
     ///   `None`, and no callback begins any more;
     /// - whoever subscribes, adds an index or starts an informer is refused;
     /// - listers and snapshots go on reading what was published last.

@@ -23,15 +23,15 @@ use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 
 use crate::callback::is_inside;
-use crate::guard::{Stop, Tether};
 use crate::informer::{Informer, Running, WaitError};
-use crate::listener::{Delivery, Listener, ListenerSpec, WINDOW};
-use crate::mailbox::ask;
-use crate::messages::{Body, Detach, Drain};
+use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
+use crate::pipeline::messages::{Body, Detach, Drain};
+pub use crate::pipeline::seat::{CALL_GRACE, ShutdownError, Unfinished};
+use crate::pipeline::seat::{EndReason, Seat, SubscriptionStatus};
+use crate::pipeline::wiring::{Raised, raise};
+use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
-pub use crate::seat::{CALL_GRACE, ShutdownError, Unfinished};
-use crate::seat::{EndReason, Seat, SubscriptionStatus};
-use crate::wiring::{Raised, raise};
+use crate::supervision::guard::{Stop, Tether};
 
 /// What an end is given at least, once nothing more is owed: actors end within one turn.
 pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);

@@ -15,8 +15,8 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
 
+use crate::pipeline::seat::EndReason;
 use crate::runtime::Stuck;
-use crate::seat::EndReason;
 
 /// Why waiting for an informer or a subscription did not succeed.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -15,11 +15,11 @@ use futures_util::future::{join, join_all};
 
 use super::Running;
 use crate::callback::calling_seat;
-use crate::ending::{Ending, LastWord};
-use crate::mailbox::ask;
-use crate::messages::{Body, Drain, Flush};
+use crate::pipeline::ending::{Ending, LastWord};
+use crate::pipeline::messages::{Body, Drain, Flush};
+use crate::pipeline::seat::Seat;
+use crate::runtime::mailbox::ask;
 use crate::runtime::within;
-use crate::seat::Seat;
 use crate::subscription::{LEAST_PATIENCE, Unfinished};
 
 /// What a shutdown left undone.

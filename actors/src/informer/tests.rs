@@ -7,8 +7,8 @@ use informer_core::meta::ResourceVersion;
 
 use super::{Informer, StartError, WaitError};
 use crate::lister::WaitForError;
+use crate::pipeline::seat::EndReason;
 use crate::runtime::Runtime;
-use crate::seat::EndReason;
 use crate::subscription::SubscribeError;
 use crate::testing::Server;
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::panic_text;
-use crate::mailbox::Closed;
+use crate::runtime::mailbox::Closed;
 
 /// How long a thread without a job is kept.
 const LINGER: Duration = Duration::from_secs(5);

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 use super::ArbiterHandle;
-use crate::mailbox::Closed;
+use crate::runtime::mailbox::Closed;
 
 /// The value and where it is used.
 pub(crate) struct Lent<T: Send + 'static>(Arc<Owned<T>>);

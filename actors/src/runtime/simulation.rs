@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::{ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Inner, Runtime, Watchdog};
-use crate::faults::Faults;
+use crate::runtime::faults::Faults;
 
 /// A world of its own: the thread, the clock, and the [`Runtime`] for wiring.
 ///

@@ -19,7 +19,7 @@ use std::time::Duration;
 use informer_core::stall::StallWatch;
 
 use super::{ArbiterHandle, Clock, RuntimeError};
-use crate::progress::Progress;
+use crate::runtime::progress::Progress;
 
 /// Pulses come each second; after so long without one, something blocks the thread.
 const STUCK_AFTER: Duration = Duration::from_secs(2);

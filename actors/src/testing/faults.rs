@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::faults::{Faults, Site};
+use crate::runtime::faults::{Faults, Site};
 
 /// Kills the actor that comes to `site` for the `nth` time (the first is 1), once.
 pub fn kill_at(site: Site, nth: u32) -> Faults {

@@ -15,7 +15,7 @@ use informer_core::listener::invariants::Replay;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
 
-use crate::messages::{Body, Notify};
+use crate::pipeline::messages::{Body, Notify};
 
 /// The actor; start it and subscribe it, and keep its [`RecorderHandle`].
 pub struct Recorder<S: Body> {

@@ -26,7 +26,7 @@ mod poison;
 use latency::Latency;
 
 use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
-use crate::messages::Body;
+use crate::pipeline::messages::Body;
 
 /// One request, as it was asked.
 pub type RequestLine = String;

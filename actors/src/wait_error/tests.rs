@@ -11,8 +11,8 @@ use informer_core::reflector::SourceState;
 use super::{NotSynced, WaitError};
 use crate::informer::{AddIndexError, StartError};
 use crate::lister::{NotReached, WaitForError};
+use crate::pipeline::seat::EndReason;
 use crate::runtime::{StillRunning, Stuck, StuckKind};
-use crate::seat::EndReason;
 use crate::subscription::SubscribeError;
 
 fn pods() -> Arc<str> {

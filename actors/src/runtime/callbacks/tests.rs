@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, mpsc};
 
 use super::{CallbackPool, Strand};
-use crate::mailbox::Closed;
+use crate::runtime::mailbox::Closed;
 
 /// Tells on which thread it is dropped.
 struct Owned(mpsc::Sender<Option<String>>);

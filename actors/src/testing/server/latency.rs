@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::LocalBoxStream;
 
 use super::Server;
-use crate::messages::Body;
+use crate::pipeline::messages::Body;
 
 /// The delays of one answer.
 #[derive(Debug, Clone, Copy)]

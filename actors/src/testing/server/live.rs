@@ -12,7 +12,7 @@ use informer_core::request::{AskedVersion, WatchRequest};
 
 use super::{Server, version};
 use crate::list_watch::WatchStream;
-use crate::messages::Body;
+use crate::pipeline::messages::Body;
 
 impl<S: Body> Server<S> {
     /// Answers the request for a watch; what comes before its live part is decided now.

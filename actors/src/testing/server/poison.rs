@@ -9,7 +9,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 
 use super::{Happened, Server, State, version};
-use crate::messages::Body;
+use crate::pipeline::messages::Body;
 
 /// What the decoder says of a poisoned object.
 const WHY: &str = "poisoned";

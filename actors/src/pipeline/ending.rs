@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use informer_core::restart::Verdict;
 use tokio_util::sync::CancellationToken;
 
+use crate::pipeline::seat::EndReason;
+use crate::pipeline::status::StatusBoard;
 use crate::runtime::{Registration, Resident};
-use crate::seat::EndReason;
-use crate::status::StatusBoard;
 use crate::subscription::Roll;
 
 /// Everything that takes part in the end of one informer.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 
 use super::{Delivery, Listener};
-use crate::mailbox::{Reply, ReplySlot};
-use crate::messages::{Answer, Body, Drain};
+use crate::pipeline::messages::{Answer, Body, Drain};
+use crate::runtime::mailbox::{Reply, ReplySlot};
 
 /// How long a shutdown waits for the next poll of a stream that somebody has polled before.
 const POLLED_WITHIN: Duration = Duration::from_secs(1);

@@ -23,14 +23,16 @@ use informer_core::processor::{ListenerId, Roster};
 use informer_core::resync::ResyncClock;
 use informer_core::snapshot::Snapshot;
 
-use crate::delta_fifo::DeltaFifo;
-use crate::faults::Site;
-use crate::guard::Child;
-use crate::listener::Listener;
-use crate::mailbox::{Reply, ReplySlot, ask};
-use crate::messages::{Answer, Attach, Body, Changes, Detach, Epoch, Owed, Reattach, Resync, Start};
+use crate::pipeline::delta_fifo::DeltaFifo;
+use crate::pipeline::listener::Listener;
+use crate::pipeline::messages::{
+    Answer, Attach, Body, Changes, Detach, Epoch, Owed, Reattach, Resync, Start,
+};
+use crate::pipeline::wiring::PipelineShared;
+use crate::runtime::faults::Site;
+use crate::runtime::mailbox::{Reply, ReplySlot, ask};
 use crate::runtime::sleep_until;
-use crate::wiring::PipelineShared;
+use crate::supervision::guard::Child;
 
 /// What a Processor is built from.
 pub(crate) struct ProcessorSpec<S: Body> {

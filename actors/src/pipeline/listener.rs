@@ -26,13 +26,13 @@ use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
-use crate::faults::Site;
-use crate::guard::Child;
-use crate::mailbox::{Reply, ReplySlot, ask};
-use crate::messages::{Answer, Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
-use crate::processor::Processor;
-use crate::seat::{EndReason, Seat};
-use crate::wiring::PipelineShared;
+use crate::pipeline::messages::{Answer, Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
+use crate::pipeline::processor::Processor;
+use crate::pipeline::seat::{EndReason, Seat};
+use crate::pipeline::wiring::PipelineShared;
+use crate::runtime::faults::Site;
+use crate::runtime::mailbox::{Reply, ReplySlot, ask};
+use crate::supervision::guard::Child;
 
 mod delivery;
 mod drain;

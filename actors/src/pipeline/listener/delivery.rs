@@ -19,10 +19,10 @@ use informer_core::delta::Change;
 use super::Listener;
 use crate::blocking::BlockingHost;
 use crate::callback::CallbackHost;
-use crate::mailbox::Closed;
-use crate::messages::{Body, Notify};
+use crate::pipeline::messages::{Body, Notify};
+use crate::pipeline::seat::EndReason;
+use crate::runtime::mailbox::Closed;
 use crate::runtime::{Lent, Strand};
-use crate::seat::EndReason;
 
 /// How notifications leave.
 pub(crate) enum Delivery<S: Body> {

@@ -14,9 +14,9 @@ use informer_core::restart::RestartPolicy;
 
 use super::{Family, InformerSpec, SourceSpec, start};
 use crate::informer::Informer;
-use crate::mailbox::ask;
-use crate::messages::{Changes, Delta, Epoch, Pop, Replace, Resync};
+use crate::pipeline::messages::{Changes, Delta, Epoch, Pop, Replace, Resync};
 use crate::runtime::Runtime;
+use crate::runtime::mailbox::ask;
 use crate::testing::{Recorder, Server};
 
 const OVER: Epoch = Epoch(7);

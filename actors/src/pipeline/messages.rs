@@ -33,9 +33,9 @@ use informer_core::processor::ListenerId;
 use informer_core::restart::{Exit, Role, Verdict};
 use informer_core::snapshot::Snapshot;
 
-use crate::listener::Listener;
-use crate::mailbox::Reply;
-use crate::seat::Seat;
+use crate::pipeline::listener::Listener;
+use crate::pipeline::seat::Seat;
+use crate::runtime::mailbox::Reply;
 
 /// What a body must be to travel: nothing but shareable.
 pub trait Body: Send + Sync + 'static {}

@@ -33,12 +33,12 @@ use informer_core::words::{Brief, QUOTED, one_line};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::{Faults, Site};
-use crate::mailbox::ask;
-use crate::messages::{Epoch, Exited};
+use crate::pipeline::messages::{Epoch, Exited};
+use crate::pipeline::seat::Seat;
+use crate::runtime::faults::{Faults, Site};
+use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, panic_text, sleep};
-use crate::seat::Seat;
-use crate::supervisor::{Ended, Supervisor};
+use crate::supervision::supervisor::{Ended, Supervisor};
 
 /// An actor that can be built anew from its spec, at any time.
 pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {

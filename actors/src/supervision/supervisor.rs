@@ -21,13 +21,13 @@ use informer_core::restart::{Exit, RestartHistory, RestartPolicy, Role, Verdict}
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::Site;
-use crate::guard::Child;
-use crate::mailbox::Reply;
-use crate::messages::Exited;
-use crate::progress::Progress;
+use crate::pipeline::messages::Exited;
+use crate::pipeline::status::{InformerStatus, SourceStatus, StatusBoard};
+use crate::runtime::faults::Site;
+use crate::runtime::mailbox::Reply;
+use crate::runtime::progress::Progress;
 use crate::runtime::{Chance, Runtime};
-use crate::status::{InformerStatus, SourceStatus, StatusBoard};
+use crate::supervision::guard::Child;
 
 /// What a Supervisor is built from.
 #[derive(Clone)]

@@ -24,13 +24,13 @@ use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
-use crate::delta_fifo::DeltaFifo;
-use crate::faults::Site;
-use crate::guard::Child;
-use crate::mailbox::ask;
-use crate::messages::{AddIndex, Body, Changes, Epoch, Pop};
-use crate::processor::Processor;
-use crate::wiring::PipelineShared;
+use crate::pipeline::delta_fifo::DeltaFifo;
+use crate::pipeline::messages::{AddIndex, Body, Changes, Epoch, Pop};
+use crate::pipeline::processor::Processor;
+use crate::pipeline::wiring::PipelineShared;
+use crate::runtime::faults::Site;
+use crate::runtime::mailbox::ask;
+use crate::supervision::guard::Child;
 
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;

@@ -13,11 +13,11 @@ use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
 use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Discipline};
 
-use crate::faults::Site;
-use crate::guard::Child;
-use crate::mailbox::{Reply, ReplySlot};
-use crate::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
-use crate::wiring::PipelineShared;
+use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
+use crate::pipeline::wiring::PipelineShared;
+use crate::runtime::faults::Site;
+use crate::runtime::mailbox::{Reply, ReplySlot};
+use crate::supervision::guard::Child;
 
 /// What a DeltaFifo is built from.
 pub(crate) struct DeltaFifoSpec<S: Body> {

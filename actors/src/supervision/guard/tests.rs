@@ -10,12 +10,12 @@ use futures_util::future::join_all;
 use informer_core::restart::Role;
 
 use super::{Child, Stop, Tether};
-use crate::faults::{Faults, Site};
 use crate::informer::Informer;
-use crate::mailbox::ask;
+use crate::pipeline::wiring::{Raised, raise};
+use crate::runtime::faults::{Faults, Site};
+use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, Runtime};
 use crate::testing::Server;
-use crate::wiring::{Raised, raise};
 
 /// Notes what happens to it, and how many messages this life of it has handled.
 struct Noting {

@@ -35,12 +35,12 @@ use informer_core::words::{QUOTED, one_line};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::ReflectorSpec;
-use crate::faults::Site;
 use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
-use crate::mailbox::{Closed, ask};
-use crate::messages::{Body, Delta, Epoch, Replace};
+use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
+use crate::pipeline::status::RepairCounters;
+use crate::runtime::faults::Site;
+use crate::runtime::mailbox::{Closed, ask};
 use crate::runtime::{Chance, Clock, sleep_until, within};
-use crate::status::RepairCounters;
 
 /// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
 pub(super) async fn run<S: Body>(

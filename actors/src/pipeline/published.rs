@@ -18,7 +18,7 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
 use tokio::sync::watch;
 
-use crate::messages::Epoch;
+use crate::pipeline::messages::Epoch;
 
 /// The newest snapshot of one informer, and a count of publishes to wait on.
 pub(crate) struct Published<S> {

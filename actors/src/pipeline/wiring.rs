@@ -33,22 +33,22 @@ use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::delta_fifo::{DeltaFifo, DeltaFifoSpec};
-use crate::ending::OnEnd;
-use crate::faults::Site;
-use crate::guard::{Child, GroupEpoch, Guard, Kin, Stop, Tether};
-use crate::indexer::{Indexer, IndexerSpec};
 use crate::list_watch::Connect;
-use crate::listener::Listener;
-use crate::messages::{Body, Epoch, IndexCall};
-use crate::odd_data;
-use crate::processor::{Processor, ProcessorSpec};
-use crate::progress::Progress;
-use crate::published::Published;
-use crate::reflector::{Reflector, ReflectorSpec};
+use crate::pipeline::delta_fifo::{DeltaFifo, DeltaFifoSpec};
+use crate::pipeline::ending::OnEnd;
+use crate::pipeline::indexer::{Indexer, IndexerSpec};
+use crate::pipeline::listener::Listener;
+use crate::pipeline::messages::{Body, Epoch, IndexCall};
+use crate::pipeline::odd_data;
+use crate::pipeline::processor::{Processor, ProcessorSpec};
+use crate::pipeline::published::Published;
+use crate::pipeline::reflector::{Reflector, ReflectorSpec};
+use crate::pipeline::status::{Figures, InformerStatus, StatusBoard};
+use crate::runtime::faults::Site;
+use crate::runtime::progress::Progress;
 use crate::runtime::{ArbiterHandle, Label, Runtime, Watched};
-use crate::status::{Figures, InformerStatus, StatusBoard};
-use crate::supervisor::{SupervisorSpec, reflector_name};
+use crate::supervision::guard::{Child, GroupEpoch, Guard, Kin, Stop, Tether};
+use crate::supervision::supervisor::{SupervisorSpec, reflector_name};
 
 /// Messages that a mailbox of ours takes before its senders wait; each sender has one ask in flight.
 const MAILBOX: usize = 64;

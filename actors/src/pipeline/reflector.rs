@@ -20,12 +20,12 @@ use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Su
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
-use crate::delta_fifo::DeltaFifo;
-use crate::faults::Site;
-use crate::guard::Child;
 use crate::list_watch::Connect;
-use crate::messages::{Body, Epoch};
-use crate::wiring::PipelineShared;
+use crate::pipeline::delta_fifo::DeltaFifo;
+use crate::pipeline::messages::{Body, Epoch};
+use crate::pipeline::wiring::PipelineShared;
+use crate::runtime::faults::Site;
+use crate::supervision::guard::Child;
 
 /// What a Reflector is built from.
 pub(crate) struct ReflectorSpec<S: Body> {

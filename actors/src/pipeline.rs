@@ -1,0 +1,18 @@
+//! The five actors of an informer, from the source to its subscribers, and the messages in which they meet.
+//!
+//! Answers "which way does an object take?": Reflector, DeltaFifo, Indexer, Processor, Listener. It builds on `runtime`
+//! and `supervision`; the handles of users know it, and it does not know them. Read next: `pipeline/messages.rs`, every
+//! message; then any actor; `pipeline/wiring.rs`, who builds them all.
+
+pub(crate) mod delta_fifo;
+pub(crate) mod ending;
+pub(crate) mod indexer;
+pub(crate) mod listener;
+pub mod messages;
+pub(crate) mod odd_data;
+pub(crate) mod processor;
+pub(crate) mod published;
+pub(crate) mod reflector;
+pub mod seat;
+pub mod status;
+pub mod wiring;
