@@ -194,6 +194,14 @@ impl<S> Store<S> {
         }
     }
 
+    /// The same for an object that was listed after its source was rewound.
+    fn hold_rewound(&mut self, object: Object<S>) {
+        self.index(&object);
+        if let Some(old) = self.working.insert_rewound(object) {
+            self.draft.discard(old);
+        }
+    }
+
     /// Brings every index up to an object's state.
     fn index(&mut self, object: &Object<S>) {
         for (index, spec) in self.working.indices_mut().iter_mut().zip(&self.specs) {

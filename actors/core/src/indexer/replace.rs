@@ -108,6 +108,9 @@ impl<S> Store<S> {
             let (source, replacement) = self.waiting.pop_front()?;
             self.report_older_replace(&source, &replacement);
             let base = Snapshot::publish(self.working.clone());
+            if replacement.cause == Cause::Rewind {
+                self.working.count_rewind();
+            }
             Some(Replacing::new(base, source, replacement))
         });
         let Some(mut replacing) = next else {
@@ -184,7 +187,7 @@ impl<S> Store<S> {
             self.draft.report(&replacing.source, Incident::ForeignSource { key, source });
         }
         replacing.list(&object);
-        self.hold(object);
+        if replacing.is_rewind() { self.hold_rewound(object) } else { self.hold(object) }
     }
 
     /// The second of one key in one list: the higher version stays, as the frame before knew it if it did.

@@ -157,10 +157,10 @@ fn told_as<S>(purpose: Purpose, difference: Difference<S>) -> Change<S> {
             Change::Updated { old: object.clone(), object, cause }
         }
         Difference::Added(object) => Change::Added { object, cause },
-        Difference::Updated { old, new } if old.is_same_as(&new) => {
+        Difference::Updated { old, new, .. } if old.is_same_as(&new) => {
             Change::Updated { old, object: new, cause: Cause::Rewind }
         }
-        Difference::Updated { old, new } => Change::Updated { old, object: new, cause },
+        Difference::Updated { old, new, .. } => Change::Updated { old, object: new, cause },
         Difference::Deleted(old) => Change::Deleted { last: old.clone(), old, exact: false, cause },
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Answers "what turns this state into that one?" for a late join (from nothing), a restart of the group and a
 //! restated backlog; why it changed is not known here. Invariants:
-//! 1. Applying `diff(older, newer)` to `older` gives `newer`; equal life and version is no difference.
+//! 1. Applying `diff(older, newer)` to `older` gives `newer`; equal life and version is no difference, unless the
+//!    source was rewound in between.
 //! 2. Differences come in key order; a new life of a key is a deletion, then an addition.
 //! 3. A [`DiffCursor`] run to its end has given exactly what [`super::Snapshot::diff`] gives, whatever the chunks.
 //!
@@ -31,6 +32,9 @@ pub enum Difference<S> {
         old: Object<S>,
         /// In the newer snapshot.
         new: Object<S>,
+        /// Whether its source was rewound in between: then the version may be lower, or equal and still another
+        /// state.
+        is_rewound: bool,
     },
     /// The key, or this life of it, is only in the older one.
     Deleted(Object<S>),
@@ -49,39 +53,45 @@ impl<S> Clone for Difference<S> {
     fn clone(&self) -> Self {
         match self {
             Self::Added(object) => Self::Added(object.clone()),
-            Self::Updated { old, new } => Self::Updated { old: old.clone(), new: new.clone() },
+            Self::Updated { old, new, is_rewound } => {
+                Self::Updated { old: old.clone(), new: new.clone(), is_rewound: *is_rewound }
+            }
             Self::Deleted(object) => Self::Deleted(object.clone()),
         }
     }
 }
 
-/// What makes two objects of a key no difference.
+/// When two objects of a key are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sameness {
-    /// Equal life and version.
+    /// Equal life and version, and no rewind in between.
     State,
     /// Being the very same object: after a rewind equal versions prove nothing.
     Identity,
 }
 
 /// The differences of one key: none, one, or a deletion and an addition.
-fn between<S>(
+fn compare<S>(
     sameness: Sameness,
-    old: Option<&Object<S>>,
-    new: Option<&Object<S>>,
+    old: Option<&Held<S>>,
+    new: Option<&Held<S>>,
 ) -> impl Iterator<Item = Difference<S>> + use<S> {
+    let deleted = |old: &Held<S>| Difference::Deleted(old.object().clone());
+    let added = |new: &Held<S>| Difference::Added(new.object().clone());
     let (first, second) = match (old, new) {
         (None, None) => (None, None),
-        (None, Some(new)) => (Some(Difference::Added(new.clone())), None),
-        (Some(old), None) => (Some(Difference::Deleted(old.clone())), None),
-        (Some(old), Some(new)) if old.ptr_eq(new) => (None, None),
-        (Some(old), Some(new)) if sameness == Sameness::State && old.is_same_as(new) => (None, None),
-        (Some(old), Some(new)) if old.is_same_life_as(new) => {
-            (Some(Difference::Updated { old: old.clone(), new: new.clone() }), None)
+        (None, Some(new)) => (Some(added(new)), None),
+        (Some(old), None) => (Some(deleted(old)), None),
+        (Some(old), Some(new)) if sameness == Sameness::State && old == new => (None, None),
+        (Some(old), Some(new)) if sameness == Sameness::Identity && old.object().ptr_eq(new.object()) => {
+            (None, None)
         }
-        (Some(old), Some(new)) => {
-            (Some(Difference::Deleted(old.clone())), Some(Difference::Added(new.clone())))
+        (Some(old), Some(new)) if old.object().is_same_life_as(new.object()) => {
+            let is_rewound = old.rewinds() != new.rewinds();
+            let (old, new) = (old.object().clone(), new.object().clone());
+            (Some(Difference::Updated { old, new, is_rewound }), None)
         }
+        (Some(old), Some(new)) => (Some(deleted(old)), Some(added(new))),
     };
     first.into_iter().chain(second)
 }
@@ -107,7 +117,7 @@ fn differences_of_names<'a, S>(
     };
     let in_both = both.into_iter().flatten().flat_map(|item| {
         let (old, new) = sides(item);
-        between(Sameness::State, old.map(Held::object), new.map(Held::object))
+        compare(Sameness::State, old, new)
     });
     let in_one = deleted.into_iter().flat_map(Names::iter).map(|object| Difference::Deleted(object.clone()));
     let in_other = added.into_iter().flat_map(Names::iter).map(|object| Difference::Added(object.clone()));
@@ -124,73 +134,86 @@ fn sides<'a, K, V>(item: DiffItem<'a, 'a, K, V>) -> (Option<&'a V>, Option<&'a V
 
 /// A diff that can be left and taken up again: differences in key order, a chunk at a time.
 ///
-/// It holds both snapshots, so what it pins is freed when it is dropped.
+/// Its place is a key, so the newer snapshot can be exchanged on the way ([`Self::lead_to`]). It holds both
+/// snapshots; what they alone hold is freed when it is dropped.
 pub struct DiffCursor<S> {
     older: Snapshot<S>,
     newer: Snapshot<S>,
     sameness: Sameness,
-    place: Place,
-}
-
-/// Everything before it has been visited.
-enum Place {
-    /// In a namespace (`None`: that of cluster-scoped objects), behind a name (`None`: before all names).
-    Within {
-        namespace: Option<Arc<str>>,
-        behind: Option<Arc<str>>,
-    },
-    End,
+    /// Every key up to this one is passed.
+    place: Option<ObjectKey>,
+    until: Option<ObjectKey>,
+    is_finished: bool,
 }
 
 impl<S> DiffCursor<S> {
     /// Starts before the first key. O(1).
     pub fn new(older: Snapshot<S>, newer: Snapshot<S>) -> Self {
-        let place =
-            if older.ptr_eq(&newer) { Place::End } else { Place::Within { namespace: None, behind: None } };
-        Self { older, newer, sameness: Sameness::State, place }
+        Self::between(older, newer, None, None)
     }
 
-    /// The same, but that an object which was told anew in an equal version is a difference, too: it was so after a
-    /// rewind. Both snapshots must be of one informer, where an unchanged object is the very same one. O(1).
-    pub fn by_identity(older: Snapshot<S>, newer: Snapshot<S>) -> Self {
+    /// The differences of the keys after one key, up to and with another; `None` leaves that side open. O(1).
+    pub fn between(
+        older: Snapshot<S>,
+        newer: Snapshot<S>,
+        after: Option<ObjectKey>,
+        until: Option<ObjectKey>,
+    ) -> Self {
+        let is_empty = until.is_some() && after >= until;
+        let is_finished = is_empty || older.ptr_eq(&newer);
+        Self { older, newer, sameness: Sameness::State, place: after, until, is_finished }
+    }
+
+    /// The same as [`Self::new`], but objects are equal only if they are the very same. Both snapshots must be of one
+    /// informer, where an unchanged object is the very same one. O(1).
+    pub(crate) fn by_identity(older: Snapshot<S>, newer: Snapshot<S>) -> Self {
         Self { sameness: Sameness::Identity, ..Self::new(older, newer) }
     }
 
-    /// Visits at most this many keys and appends what differs; false when there is nothing more to visit.
-    ///
-    /// A call that visits nothing new appends nothing. Of a new life, both differences come in one chunk, so up
-    /// to twice `max_keys_visited` are appended.
-    pub fn next_chunk(&mut self, max_keys_visited: usize, out: &mut Vec<Difference<S>>) -> bool {
-        let mut left = max_keys_visited;
-        while left > 0 && !self.is_finished() {
-            left -= self.visit_names(left, out);
-        }
-        !self.is_finished()
+    /// Leads to another snapshot from now on and keeps its place: what it gave led to the snapshot before, what it
+    /// will give leads to this one. Gives back the snapshot before. O(1); a finished cursor stays finished.
+    pub fn lead_to(&mut self, newer: Snapshot<S>) -> Snapshot<S> {
+        std::mem::replace(&mut self.newer, newer)
     }
 
-    /// Whether this key lies behind the cursor: its difference has been given, or there is none.
-    pub fn has_passed(&self, key: &ObjectKey) -> bool {
-        let Place::Within { namespace, behind } = &self.place else {
-            return true;
-        };
-        match key.namespace().cmp(&namespace.as_deref()) {
-            Ordering::Less => true,
-            Ordering::Equal => behind.as_deref().is_some_and(|behind| key.name() <= behind),
-            Ordering::Greater => false,
+    /// Makes at most this many visits and appends what differs; false when there is nothing more to visit. A visit is
+    /// a key, or a part of the map that both snapshots share.
+    ///
+    /// Of a new life, both differences come in one chunk, so up to twice `max_visits` are appended.
+    pub fn next_chunk(&mut self, max_visits: usize, out: &mut Vec<Difference<S>>) -> bool {
+        let mut left = max_visits;
+        while left > 0 && !self.is_finished {
+            left -= self.visit_names(left, out);
         }
+        !self.is_finished
+    }
+
+    /// The key up to which all is passed: the one it visited last, or the one it began after.
+    pub fn place(&self) -> Option<&ObjectKey> {
+        self.place.as_ref()
+    }
+
+    /// Whether this key does not lie ahead: its difference has been given, or there is none.
+    pub fn has_passed(&self, key: &ObjectKey) -> bool {
+        self.is_finished || self.place.as_ref().is_some_and(|place| key <= place)
+    }
+
+    /// Whether this key lies ahead and within the range: its difference is still to be given, if there is one.
+    pub fn covers(&self, key: &ObjectKey) -> bool {
+        !self.has_passed(key) && self.until.as_ref().is_none_or(|until| key <= until)
     }
 
     /// The difference of one key, wherever the cursor stands: at most a deletion and an addition.
     pub fn at(&self, key: &ObjectKey) -> Vec<Difference<S>> {
-        between(self.sameness, self.older.get(key), self.newer.get(key)).collect()
+        compare(self.sameness, self.older.frame().held(key), self.newer.frame().held(key)).collect()
     }
 
     /// Whether every key has been visited.
     pub fn is_finished(&self) -> bool {
-        matches!(self.place, Place::End)
+        self.is_finished
     }
 
-    /// What makes two objects of a key no difference here.
+    /// When two objects of a key are equal here.
     pub(crate) fn sameness(&self) -> Sameness {
         self.sameness
     }
@@ -205,63 +228,66 @@ impl<S> DiffCursor<S> {
         &self.newer
     }
 
-    /// Goes on within one namespace, or past it; gives how many keys it visited, and at least one for the step.
+    /// Goes on within one namespace, then past it; gives how many visits that took, at least one.
     fn visit_names(&mut self, most: usize, out: &mut Vec<Difference<S>>) -> usize {
-        let Place::Within { namespace, behind } = &mut self.place else {
-            return 0;
-        };
-        let old = self.older.frame().names(namespace.as_deref());
-        let new = self.newer.frame().names(namespace.as_deref());
+        let namespace = self.place.as_ref().and_then(ObjectKey::namespace);
+        let name = self.place.as_ref().map(ObjectKey::name);
+        let (old, new) = (self.older.frame().names(namespace), self.newer.frame().names(namespace));
         let mut visited = 0;
-        let is_shared = old.zip(new).is_some_and(|(old, new)| old.is_shared_with(new));
-        if !is_shared {
-            let mut last = None;
-            for (old, new) in side_by_side(old, new, behind.as_deref()).take(most) {
+        let mut last = None;
+        if old.zip(new).is_none_or(|(old, new)| !old.is_shared_with(new)) {
+            for (old, new) in side_by_side(old, new, name).take(most) {
+                let Some(held) = new.or(old) else { continue };
+                if self.until.as_ref().is_some_and(|until| held.object().key() > until) {
+                    self.is_finished = true;
+                    return visited.max(1);
+                }
                 visited += 1;
-                out.extend(between(self.sameness, old, new));
-                last = new.or(old);
-            }
-            if let Some(object) = last {
-                *behind = Some(Arc::clone(object.key().shared_name()));
-            }
-            if visited == most {
-                return visited;
+                out.extend(compare(self.sameness, old, new));
+                last = Some(held.object().key());
             }
         }
-        self.place = self.next_namespace();
-        visited.max(1)
+        if visited < most {
+            // The namespace is passed: go to just before the next one.
+            let namespace = namespace.map(Arc::from);
+            let Some(next) = self.next_namespace(namespace.as_deref()) else {
+                self.is_finished = true;
+                return visited.max(1);
+            };
+            let before_all = ObjectKey::namespaced(next, "");
+            self.is_finished = self.until.as_ref().is_some_and(|until| before_all > *until);
+            self.place = Some(before_all);
+            return visited.max(1);
+        }
+        self.place = last.cloned();
+        visited
     }
 
-    fn next_namespace(&self) -> Place {
-        let Place::Within { namespace, .. } = &self.place else {
-            return Place::End;
-        };
+    fn next_namespace(&self, namespace: Option<&str>) -> Option<Arc<str>> {
         let after = |frame: &Frame<S>| {
-            frame.namespaces_after(namespace.as_deref()).next().map(|(namespace, _)| Arc::clone(namespace))
+            frame.namespaces_after(namespace).next().map(|(namespace, _)| Arc::clone(namespace))
         };
-        let nearest = match (after(self.older.frame()), after(self.newer.frame())) {
+        match (after(self.older.frame()), after(self.newer.frame())) {
             (Some(old), Some(new)) => Some(old.min(new)),
             (old, new) => old.or(new),
-        };
-        nearest.map_or(Place::End, |namespace| Place::Within { namespace: Some(namespace), behind: None })
+        }
     }
 }
 
 impl<S> fmt::Debug for DiffCursor<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut cursor = f.debug_struct("DiffCursor");
-        cursor.field("older", &self.older).field("newer", &self.newer);
-        match &self.place {
-            Place::Within { namespace, behind } => {
-                cursor.field("namespace", namespace).field("behind", behind).finish()
-            }
-            Place::End => cursor.field("finished", &true).finish(),
-        }
+        f.debug_struct("DiffCursor")
+            .field("older", &self.older)
+            .field("newer", &self.newer)
+            .field("place", &self.place)
+            .field("until", &self.until)
+            .field("is_finished", &self.is_finished)
+            .finish()
     }
 }
 
-/// The objects of a key on both sides.
-type Sides<'a, S> = (Option<&'a Object<S>>, Option<&'a Object<S>>);
+/// What both sides hold under a key.
+type Sides<'a, S> = (Option<&'a Held<S>>, Option<&'a Held<S>>);
 
 /// The objects of two namespaces side by side, in the order of their names, behind a name.
 fn side_by_side<'a, S>(
@@ -269,15 +295,16 @@ fn side_by_side<'a, S>(
     new: Option<&'a Names<S>>,
     behind: Option<&str>,
 ) -> impl Iterator<Item = Sides<'a, S>> + use<'a, S> {
-    let after =
-        |names: Option<&'a Names<S>>| names.map(|names| names.after(behind)).into_iter().flatten().peekable();
+    let after = |names: Option<&'a Names<S>>| {
+        names.map(|names| names.held_after(behind)).into_iter().flatten().peekable()
+    };
     let (mut old, mut new) = (after(old), after(new));
     from_fn(move || {
         let order = match (old.peek(), new.peek()) {
             (None, None) => return None,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some(old), Some(new)) => old.key().name().cmp(new.key().name()),
+            (Some(old), Some(new)) => old.object().key().name().cmp(new.object().key().name()),
         };
         let left = if order.is_le() { old.next() } else { None };
         let right = if order.is_ge() { new.next() } else { None };

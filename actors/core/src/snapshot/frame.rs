@@ -26,13 +26,18 @@ pub(crate) struct Frame<S> {
     indices: Vec<Index>,
     set_aside: OrdMap<ObjectKey, Aside>,
     replaces: u64,
+    rewinds: u32,
 }
 
 /// The objects of one namespace, by name.
 pub(crate) struct Names<S>(OrdMap<Arc<str>, Held<S>>);
 
 /// An object as a value of the map: equal if it shows the same state, which is what the map's diff compares.
-pub(crate) struct Held<S>(Object<S>);
+pub(crate) struct Held<S> {
+    object: Object<S>,
+    /// The frame's count of rewinds when its source was last rewound, or when this life came in.
+    rewinds: u32,
+}
 
 /// A set-aside entry, whose source put it there, and in which of the frame's Replaces.
 #[derive(Clone)]
@@ -107,33 +112,58 @@ impl<S> Frame<S> {
         &self.namespaces
     }
 
-    /// Puts an object under its key and hands back the one that was there.
+    /// What is held under this key.
+    pub(crate) fn held(&self, key: &ObjectKey) -> Option<&Held<S>> {
+        self.names(key.namespace())?.0.get(key.name())
+    }
+
+    /// Puts an object under its key and hands back the one that was there. The same life keeps its count of rewinds.
     pub(crate) fn insert(&mut self, object: Object<S>) -> Option<Object<S>> {
-        let name = Arc::clone(object.key().shared_name());
-        let old = match object.key().shared_namespace().cloned() {
-            None => self.cluster.0.insert(name, Held(object)),
+        let known = self.held(object.key()).filter(|known| known.object.is_same_life_as(&object));
+        let rewinds = known.map_or(self.rewinds, Held::rewinds);
+        self.put(Held { object, rewinds })
+    }
+
+    /// Puts in an object that was listed after its source was rewound.
+    pub(crate) fn insert_rewound(&mut self, object: Object<S>) -> Option<Object<S>> {
+        self.put(Held { object, rewinds: self.rewinds })
+    }
+
+    fn put(&mut self, held: Held<S>) -> Option<Object<S>> {
+        let name = Arc::clone(held.object.key().shared_name());
+        let old = match held.object.key().shared_namespace().cloned() {
+            None => self.cluster.0.insert(name, held),
             Some(namespace) => match self.namespaces.get_mut(&*namespace) {
-                Some(names) => names.0.insert(name, Held(object)),
+                Some(names) => names.0.insert(name, held),
                 None => {
-                    let names = Names(OrdMap::unit(name, Held(object)));
+                    let names = Names(OrdMap::unit(name, held));
                     self.namespaces.insert(namespace, names);
                     None
                 }
             },
         };
         self.len += usize::from(old.is_none());
-        old.map(|held| held.0)
+        old.map(|held| held.object)
+    }
+
+    /// A source is being rewound: what it lists now is stored by [`Self::insert_rewound`].
+    pub(crate) fn count_rewind(&mut self) {
+        self.rewinds += 1;
     }
 
     /// Puts an object in the place of the one under its key, which it gives back; without one nothing happens.
     /// Cheaper than [`Self::get`] and [`Self::insert`]: it walks down once. The map keeps the text of its key.
     pub(crate) fn replace(&mut self, object: &Object<S>) -> Option<Object<S>> {
+        let rewinds = self.rewinds;
         let names = match object.key().namespace() {
             None => &mut self.cluster,
             Some(namespace) => self.namespaces.get_mut(namespace)?,
         };
         let held = names.0.get_mut(object.key().name())?;
-        Some(mem::replace(&mut held.0, object.clone()))
+        if !held.object.is_same_life_as(object) {
+            held.rewinds = rewinds;
+        }
+        Some(mem::replace(&mut held.object, object.clone()))
     }
 
     /// Takes the object of a key out.
@@ -148,7 +178,7 @@ impl<S> Frame<S> {
         if let (true, Some(namespace)) = (names.0.is_empty(), key.namespace()) {
             self.namespaces.remove(namespace);
         }
-        Some(old.0)
+        Some(old.object)
     }
 
     pub(crate) fn version(&self, source: &SourceId) -> Option<&ResourceVersion> {
@@ -258,6 +288,15 @@ impl<S> Names<S> {
         self.0.range::<_, str>((from, Bound::Unbounded)).map(|(_, held)| held.object())
     }
 
+    /// What is held after this name, or all of it.
+    pub(crate) fn held_after<'a>(
+        &'a self,
+        name: Option<&str>,
+    ) -> impl Iterator<Item = &'a Held<S>> + use<'a, S> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.0.range::<_, str>((from, Bound::Unbounded)).map(|(_, held)| held)
+    }
+
     /// The map, for its own diff.
     pub(crate) fn map(&self) -> &OrdMap<Arc<str>, Held<S>> {
         &self.0
@@ -271,13 +310,18 @@ impl<S> Names<S> {
 
 impl<S> Held<S> {
     pub(crate) fn object(&self) -> &Object<S> {
-        &self.0
+        &self.object
+    }
+
+    pub(crate) fn rewinds(&self) -> u32 {
+        self.rewinds
     }
 }
 
 impl<S> PartialEq for Held<S> {
     fn eq(&self, other: &Self) -> bool {
-        self.0.ptr_eq(&other.0) || self.0.is_same_as(&other.0)
+        self.rewinds == other.rewinds
+            && (self.object.ptr_eq(&other.object) || self.object.is_same_as(&other.object))
     }
 }
 
@@ -290,7 +334,7 @@ impl<S> PartialEq for Names<S> {
 
 impl<S> Clone for Held<S> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { object: self.object.clone(), rewinds: self.rewinds }
     }
 }
 
@@ -317,6 +361,7 @@ impl<S> Clone for Frame<S> {
             indices: self.indices.clone(),
             set_aside: self.set_aside.clone(),
             replaces: self.replaces,
+            rewinds: self.rewinds,
         }
     }
 }
@@ -332,6 +377,7 @@ impl<S> Default for Frame<S> {
             indices: Vec::new(),
             set_aside: OrdMap::new(),
             replaces: 0,
+            rewinds: 0,
         }
     }
 }

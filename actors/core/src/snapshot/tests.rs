@@ -28,7 +28,7 @@ fn differences(older: &[Object<String>], newer: &[Object<String>]) -> Vec<String
 fn tell(difference: &Difference<String>) -> String {
     match difference {
         Difference::Added(object) => format!("+ {}", written(object)),
-        Difference::Updated { old, new } => format!("{} -> {}", written(old), written(new)),
+        Difference::Updated { old, new, .. } => format!("{} -> {}", written(old), written(new)),
         Difference::Deleted(object) => format!("- {}", written(object)),
     }
 }
@@ -39,7 +39,7 @@ fn apply(mut state: Model, differences: impl IntoIterator<Item = Difference<Stri
         let key = difference.key().clone();
         let met = match difference {
             Difference::Added(object) => (None, state.insert(key, object)),
-            Difference::Updated { old, new } => (Some(old), state.insert(key, new)),
+            Difference::Updated { old, new, .. } => (Some(old), state.insert(key, new)),
             Difference::Deleted(object) => (Some(object), state.remove(&key)),
         };
         let (expected, found) = (met.0.map(|object| written(&object)), met.1.map(|object| written(&object)));
@@ -316,6 +316,94 @@ proptest! {
         let (told, all): (Vec<_>, Vec<_>) = (told.iter().map(tell).collect(), all.iter().map(tell).collect());
         prop_assert_eq!(told, all);
     }
+}
+
+proptest! {
+    #[test]
+    fn a_cursor_led_to_newer_snapshots_and_the_changes_behind_it_give_the_newest(
+        first in steps(200),
+        later in prop::collection::vec((steps(40), 1..60_usize), 1..6),
+        after in prop::option::of(0..200_usize),
+        until in prop::option::of(0..200_usize),
+    ) {
+        let (mut frame, mut state) = (Frame::default(), Model::new());
+        walk(&mut frame, &mut state, &first);
+        let seen = Snapshot::publish(frame.clone());
+        let (after, until) = (after.map(|at| key(&name(at))), until.map(|at| key(&name(at))));
+        let is_inside = |key: &ObjectKey| {
+            after.as_ref().is_none_or(|after| key > after) && until.as_ref().is_none_or(|until| key <= until)
+        };
+        let mut told = model(&seen);
+        let mut cursor = DiffCursor::between(seen.clone(), seen.clone(), after.clone(), until.clone());
+        for (round, (steps, most)) in later.iter().enumerate() {
+            walk(&mut frame, &mut state, steps);
+            let newer = Snapshot::publish(frame.clone());
+            if round == 0 {
+                cursor = DiffCursor::between(seen.clone(), newer, after.clone(), until.clone());
+            } else {
+                // What changes behind the cursor is an event of its own; what changes ahead of it costs nothing.
+                let before = cursor.lead_to(newer.clone());
+                let behind = before.diff(&newer).filter(|difference| !cursor.covers(difference.key()));
+                told = apply(told, behind.filter(|difference| is_inside(difference.key())));
+            }
+            let mut chunk = Vec::new();
+            cursor.next_chunk(*most, &mut chunk);
+            for difference in &chunk {
+                prop_assert!(is_inside(difference.key()) && cursor.has_passed(difference.key()));
+                prop_assert!(!cursor.covers(difference.key()));
+            }
+            told = apply(told, chunk);
+        }
+        let mut rest = Vec::new();
+        while cursor.next_chunk(7, &mut rest) {}
+        told = apply(told, rest);
+        let mut expected = model(&seen);
+        expected.retain(|key, _| !is_inside(key));
+        expected.extend(state.into_iter().filter(|(key, _)| is_inside(key)));
+        prop_assert_eq!(states(&told), states(&expected));
+    }
+}
+
+#[test]
+fn a_difference_says_whether_a_rewind_lies_between_and_equal_versions_prove_nothing_then() {
+    let mut frame = Frame::default();
+    for name in ["a/listed", "a/other", "a/watched"] {
+        frame.insert(object(name, 5));
+    }
+    let older = Snapshot::publish(frame.clone());
+    frame.count_rewind();
+    frame.insert_rewound(object("a/listed", 5));
+    frame.insert_rewound(object("a/watched", 3));
+    frame.insert(object("a/watched", 5));
+    frame.insert(object("a/other", 6));
+    let newer = Snapshot::publish(frame);
+    let told: Vec<(String, bool)> = older
+        .diff(&newer)
+        .map(|difference| {
+            let is_rewound = matches!(difference, Difference::Updated { is_rewound: true, .. });
+            (difference.key().to_string(), is_rewound)
+        })
+        .collect();
+    let expected = [("a/listed", true), ("a/other", false), ("a/watched", true)];
+    assert_eq!(told, expected.map(|(key, is_rewound)| (key.to_owned(), is_rewound)));
+    assert_eq!(newer.diff(&newer.clone()).count(), 0);
+}
+
+#[test]
+fn a_cursor_of_a_range_covers_the_keys_after_one_up_to_another() {
+    let newer = snapshot(&[object("x", 1), object("a/1", 1), object("a/2", 1), object("b/1", 1)]);
+    let range = |after: Option<&str>, until: Option<&str>| {
+        DiffCursor::between(Snapshot::empty(), newer.clone(), after.map(key), until.map(key))
+    };
+    let mut cursor = range(Some("x"), Some("a/2"));
+    assert!(cursor.place() == Some(&key("x")) && cursor.has_passed(&key("x")));
+    assert!(!cursor.covers(&key("x")) && cursor.covers(&key("a/1")) && cursor.covers(&key("a/2")));
+    assert!(!cursor.covers(&key("b/1")) && !cursor.has_passed(&key("b/1")));
+    let mut out = Vec::new();
+    while cursor.next_chunk(1, &mut out) {}
+    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ a/1 u1@1", "+ a/2 u1@1"]);
+    assert!(range(Some("a/2"), Some("a/2")).is_finished());
+    assert!(range(Some("b/1"), Some("a/2")).is_finished());
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn listed(difference: Difference<String>) -> Change<String> {
     let cause = Cause::Relist;
     match difference {
         Difference::Added(object) => Change::Added { object, cause },
-        Difference::Updated { old, new } => Change::Updated { old, object: new, cause },
+        Difference::Updated { old, new, .. } => Change::Updated { old, object: new, cause },
         Difference::Deleted(old) => Change::Deleted { last: old.clone(), old, exact: false, cause },
     }
 }
