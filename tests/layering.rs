@@ -4,7 +4,7 @@
 //! file, so that the reader knows where to look. Limits are those of the house style: files of at most 400 lines,
 //! functions within clippy's `too_many_lines`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -90,11 +90,12 @@ fn actors_meet_in_messages_and_share_no_lock() {
     let folders: Vec<String> = sources("actors/src/testing").into_keys().chain(runtime).collect();
     let mut except: Vec<&str> = folders.iter().map(String::as_str).collect();
     except.extend([
-        "wiring.rs",
         "src/runtime.rs",
-        "published.rs",
-        "seat.rs",
-        "subscription.rs",
+        "pipeline/listener_roster.rs",
+        "pipeline/published.rs",
+        "pipeline/seat.rs",
+        "pipeline/seats.rs",
+        "pipeline/shared.rs",
         // Tests that take notes from more than one thread.
         "/tests.rs",
     ]);
@@ -116,6 +117,71 @@ fn no_actor_names_another_ones_inside() {
                 assert!(!names_it || only_its_type, "{actor}.rs: {line}");
             }
         }
+    }
+}
+
+/// The files that each file of a crate imports, by module path; a module and its own children are left out, and so are
+/// tests and what only tests use.
+fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let module = |file: &str| {
+        let inside = file.strip_prefix(folder).unwrap_or(file).trim_start_matches('/');
+        inside.trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::")
+    };
+    let texts: BTreeMap<String, String> =
+        sources(folder).into_iter().map(|(file, text)| (module(&file), text)).collect();
+    let is_related =
+        |a: &str, b: &str| a == b || a.starts_with(&format!("{b}::")) || b.starts_with(&format!("{a}::"));
+    let is_checked =
+        |module: &&String| !["lib", "main"].contains(&module.as_str()) && !module.contains("test");
+    let of_file = |module: &String| -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for path in code(&texts[module]).flat_map(|line| line.split("crate::").skip(1)) {
+            let end = path.find(|c: char| c != ':' && c != '_' && !c.is_alphanumeric());
+            let mut path = path[..end.unwrap_or(path.len())].to_owned();
+            // The file is the longest beginning of the path that is one.
+            while !path.is_empty() && !texts.contains_key(&path) {
+                path.truncate(path.rfind("::").unwrap_or(0));
+            }
+            if !path.is_empty() && !is_related(module, &path) {
+                found.insert(path);
+            }
+        }
+        found
+    };
+    texts.keys().filter(is_checked).map(|module| (module.clone(), of_file(module))).collect()
+}
+
+#[test]
+fn files_of_the_actors_import_in_one_direction() {
+    // Work that is not done yet: to be emptied, never to grow.
+    let not_yet = ["supervision::guard", "supervision::supervisor"];
+    let layer = |module: &str| match module.split("::").next() {
+        Some("runtime") => 0,
+        Some("supervision") => 1,
+        Some("pipeline" | "list_watch") => 2,
+        _ => 3,
+    };
+    for (file, imports) in imports("actors/src") {
+        for import in imports.iter().filter(|_| !not_yet.contains(&file.as_str())) {
+            assert!(layer(import) <= layer(&file), "{file} imports {import}, which is above it");
+        }
+    }
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle_but_a_module_and_its_own_children() {
+    let not_yet = ["supervision::guard", "supervision::supervisor"];
+    for folder in ["actors/src", "actors/core/src", "src"] {
+        let mut open = imports(folder);
+        open.retain(|file, _| !not_yet.contains(&file.as_str()));
+        loop {
+            let files: BTreeSet<String> = open.keys().cloned().collect();
+            open.retain(|_, imports| imports.iter().any(|import| files.contains(import)));
+            if open.len() == files.len() {
+                break;
+            }
+        }
+        assert!(open.is_empty(), "circles, or files that import them, in {folder}: {open:#?}");
     }
 }
 

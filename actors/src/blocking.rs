@@ -1,45 +1,14 @@
-//! Blocking closures: subscribers that may sleep, wait for a lock or do file IO in their callback.
+//! Closures that block, as subscribers: they may sleep, wait for a lock or do file IO.
 //!
-//! Answers "where does a closure run that blocks its thread?": on the runtime's callback pool, a window of events at a
-//! time. The Listener records meanwhile, and hands over the next window when this one has been handled. Invariants:
-//! 1. Events come in order, one call at a time; a subscription holds at most one thread, and none while it is idle.
-//! 2. A panic is counted and logged with the event's key, that event is skipped, the next one is delivered.
-//! 3. After the subscription's end no further call starts; the closure is dropped on the pool, after its last call.
-//!
-//! Read next: `runtime/callbacks.rs`, the pool; `callback.rs`, async closures.
+//! Answers "how is a closure that blocks its thread subscribed?"; how and where it is called is
+//! `pipeline/blocking_host.rs`. Read next: `callback.rs`, async closures.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use crate::callback::{count_panic, inside};
 use crate::informer::Informer;
+use crate::pipeline::blocking_host::BlockingHost;
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify};
-use crate::pipeline::seat::Presence;
 use crate::runtime::Strand;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
-
-/// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.
-pub(crate) struct BlockingHost<S: Body> {
-    closure: Box<dyn FnMut(Notify<S>) + Send>,
-    seat: Presence,
-}
-
-impl<S: Body> BlockingHost<S> {
-    /// Calls the closure with each event, unless the subscription ends before.
-    pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
-        for notify in window {
-            if self.seat.has_ended() {
-                return;
-            }
-            let key = notify.key().clone();
-            let call = AssertUnwindSafe(|| inside(&self.seat, || (self.closure)(notify)));
-            if let Err(panic) = catch_unwind(call) {
-                count_panic(&self.seat, &key, panic);
-            }
-        }
-    }
-}
 
 impl<S: Body> Informer<S> {
     /// Subscribes a closure that may block its thread: called for each event, in order, one at a time, on a thread of
@@ -66,14 +35,7 @@ impl<S: Body> Informer<S> {
     ) -> Result<Subscription<S>, SubscribeError> {
         let pool = self.runtime().0.blocking.clone();
         self.seat_listener(options, "blocking", move |seat| {
-            let host = BlockingHost { closure: Box::new(closure), seat: seat.enter() };
-            Delivery::Blocking(Strand::new(pool, host))
+            Delivery::Blocking(Strand::new(pool, BlockingHost::new(closure, seat)))
         })
-    }
-}
-
-impl<S: Body> fmt::Debug for BlockingHost<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockingHost").field("seat", &self.seat).finish_non_exhaustive()
     }
 }

@@ -9,11 +9,8 @@
 //!
 //! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs` for what is behind it.
 
-mod shutdown;
-
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use informer_core::index::IndexSpec;
@@ -21,26 +18,20 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
-pub use self::shutdown::ShutdownReport;
 use crate::lister::Lister;
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::{AddIndex, Body, IndexCall};
 use crate::pipeline::seat::EndReason;
 use crate::pipeline::status::InformerStatus;
-use crate::pipeline::wiring::{self, Family, InformerSpec};
+use crate::pipeline::wiring::{self, InformerSpec};
+use crate::running::Running;
+pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, within};
 pub use crate::wait_error::{NotSynced, WaitError};
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
-
-/// What every handle holds a reference to.
-pub(crate) struct Running<S: Body> {
-    pub(crate) family: Family<S>,
-    pub(crate) ending: Arc<Ending>,
-    pub(crate) next_listener: AtomicU64,
-}
 
 /// Why an informer did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -115,7 +106,7 @@ impl<S: Body> Informer<S> {
         let family = wiring::start(runtime, spec);
         let tokens = (family.kin.stop.clone(), family.shared.hush.clone());
         let ending = Ending::new(tokens, family.shared.board.clone(), registration);
-        let running = Arc::new(Running { family, ending, next_listener: AtomicU64::new(0) });
+        let running = Arc::new(Running::new(family, ending));
         running.watch_for_stop();
         // Its arbiter has ended, or was told to meanwhile.
         if running.ending.stop.is_cancelled() {
@@ -314,13 +305,6 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
 fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
     let mut seen = std::collections::BTreeSet::new();
     names.into_iter().find(|name| !seen.insert(*name)).map(Into::into)
-}
-
-impl<S: Body> Running<S> {
-    /// A number for the next subscription.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.next_listener.fetch_add(1, Ordering::Relaxed)
-    }
 }
 
 impl<S: Body> Clone for Informer<S> {

@@ -26,6 +26,7 @@ pub mod informer;
 pub mod list_watch;
 pub mod lister;
 mod pipeline;
+mod running;
 pub mod runtime;
 pub mod subscription;
 mod supervision;

@@ -16,9 +16,9 @@ use informer_core::index::UnknownIndex;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 
-use crate::informer::Running;
 use crate::pipeline::messages::Body;
 use crate::pipeline::published::Published;
+use crate::running::Running;
 use crate::runtime::{Stuck, within};
 
 /// A read handle; cheap to clone, `Send` and `Sync`.

@@ -4,15 +4,20 @@
 //! and `supervision`; the handles of users know it, and it does not know them. Read next: `pipeline/messages.rs`, every
 //! message; then any actor; `pipeline/wiring.rs`, who builds them all.
 
+pub(crate) mod blocking_host;
+pub(crate) mod callback_host;
 pub(crate) mod delta_fifo;
 pub(crate) mod ending;
 pub(crate) mod indexer;
 pub(crate) mod listener;
+pub(crate) mod listener_roster;
 pub mod messages;
 pub(crate) mod odd_data;
 pub(crate) mod processor;
 pub(crate) mod published;
 pub(crate) mod reflector;
 pub mod seat;
+pub(crate) mod seats;
+pub(crate) mod shared;
 pub mod status;
 pub mod wiring;

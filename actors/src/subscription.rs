@@ -13,7 +13,7 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
@@ -22,19 +22,17 @@ pub use informer_core::listener::{Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::{Role, Verdict};
 
-use crate::callback::is_inside;
-use crate::informer::{Informer, Running, WaitError};
+use crate::informer::{Informer, WaitError};
+use crate::pipeline::callback_host::is_inside;
 use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
 pub use crate::pipeline::seat::{CALL_GRACE, ShutdownError, Unfinished};
 use crate::pipeline::seat::{EndReason, Seat, SubscriptionStatus};
 use crate::pipeline::wiring::{Raised, raise};
+use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
 use crate::supervision::guard::{Stop, Tether};
-
-/// What an end is given at least, once nothing more is owed: actors end within one turn.
-pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How a subscription is made.
 #[derive(Debug, Clone, Default)]
@@ -100,45 +98,6 @@ pub enum SubscribeError {
     },
 }
 
-/// The seats of an informer's subscriptions, for reports.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Roll(Arc<Mutex<Vec<Seat>>>);
-
-impl Roll {
-    fn add(&self, seat: Seat) {
-        let mut seats = self.seats();
-        // Those that have left go whenever there is no room: in all a constant number of looks a seat.
-        if seats.len() == seats.capacity() {
-            seats.retain(|seat| !seat.has_left());
-        }
-        seats.push(seat);
-    }
-
-    fn live(&self) -> Vec<Seat> {
-        self.seats().iter().filter(|seat| !seat.has_ended()).cloned().collect()
-    }
-
-    pub(crate) fn end_all(&self, reason: &EndReason) {
-        self.live().iter().for_each(|seat| seat.end_with(reason.clone()));
-    }
-
-    /// Those who have not handled everything that they are owed.
-    pub(crate) fn owing(&self) -> Vec<Seat> {
-        let mut live = self.live();
-        live.retain(Seat::is_owing);
-        live
-    }
-
-    /// All for whom somebody acts, also after their end.
-    pub(crate) fn present(&self) -> Vec<Seat> {
-        self.seats().iter().filter(|seat| !seat.has_left()).cloned().collect()
-    }
-
-    fn seats(&self) -> MutexGuard<'_, Vec<Seat>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// A live subscription; dropping it unsubscribes. Then no further callback begins; one that is running may go on, an
 /// async one for [`CALL_GRACE`]. [`Self::shutdown`] waits for it.
 #[must_use = "dropping a subscription unsubscribes"]
@@ -173,13 +132,13 @@ impl<S: Body> Informer<S> {
             delivery: deliver(&seat),
             window: if options.one_at_a_time { 1 } else { WINDOW },
             seat: seat.clone(),
-            processor: Arc::clone(&running.family.processor),
+            processor: Arc::clone(&running.family.attach),
             address: Arc::clone(&listener),
         };
         running.seat(Raised { inbox, spec: Arc::new(spec) });
-        running.ending.roll.add(seat.clone());
+        running.ending.seats.add(seat.clone());
         if running.family.kin.stop.is_cancelled() {
-            // It has stopped meanwhile, and may have called the roll already.
+            // It has stopped meanwhile, and may have ended all seats already.
             seat.end_with(EndReason::InformerStopped);
         }
         Ok(Subscription { id, seat, listener, informer: self.clone() })
@@ -193,7 +152,8 @@ impl<S: Body> Running<S> {
         let kin = Arc::clone(&family.kin);
         let (label, stop) = (Arc::clone(spec.seat.label()), Stop::Subscription(spec.seat.clone()));
         let tether = Tether { kin: Arc::clone(&kin), label, role: Role::Listener, stop };
-        family.shared.roster.join(spec.id, Arc::clone(&spec.address));
+        family.roster.join(spec.id, Arc::clone(&spec.address));
+        let (roster, processor) = (family.roster.clone(), Arc::clone(&family.processor));
         let presence = spec.seat.enter();
         raise(&family.arbiter, &family.tasks, tether, child, move |verdict| {
             let arbiter_runs = verdict.is_some();
@@ -203,8 +163,8 @@ impl<S: Body> Running<S> {
                 _ => EndReason::InformerStopped,
             };
             presence.end_with(reason);
-            spec.shared.roster.leave(spec.id);
-            let (processor, id) = (Arc::clone(&spec.processor), spec.id);
+            roster.leave(spec.id);
+            let id = spec.id;
             if arbiter_runs {
                 actix_rt::spawn(async move {
                     // Closed means that the Processor has gone, and its roster with it.

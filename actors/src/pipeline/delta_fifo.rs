@@ -14,7 +14,7 @@ use informer_core::delta::WatchPart;
 use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Discipline};
 
 use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
-use crate::pipeline::wiring::PipelineShared;
+use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot};
 use crate::supervision::guard::Child;

@@ -16,9 +16,9 @@ use informer_core::restart::Verdict;
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::seat::EndReason;
+use crate::pipeline::seats::Seats;
 use crate::pipeline::status::StatusBoard;
 use crate::runtime::{Registration, Resident};
-use crate::subscription::Roll;
 
 /// Everything that takes part in the end of one informer.
 pub(crate) struct Ending {
@@ -27,7 +27,7 @@ pub(crate) struct Ending {
     /// Ends its reading.
     pub(crate) hush: CancellationToken,
     pub(crate) board: StatusBoard,
-    pub(crate) roll: Roll,
+    pub(crate) seats: Seats,
     pub(crate) registration: Registration,
     /// Cancelled when a blocked thread keeps it although its runtime was shut down.
     abandoned: CancellationToken,
@@ -46,7 +46,7 @@ impl Ending {
             stop,
             hush,
             board,
-            roll: Roll::default(),
+            seats: Seats::default(),
             registration,
             abandoned: CancellationToken::new(),
             over: CancellationToken::new(),
@@ -58,7 +58,7 @@ impl Ending {
     pub(crate) fn end(&self) {
         self.stop.cancel();
         self.hush.cancel();
-        self.roll.end_all(&EndReason::InformerStopped);
+        self.seats.end_all(&EndReason::InformerStopped);
         self.registration.release_name();
     }
 

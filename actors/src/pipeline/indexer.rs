@@ -27,7 +27,7 @@ use informer_core::sync_tracker::SyncTracker;
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::messages::{AddIndex, Body, Changes, Epoch, Pop};
 use crate::pipeline::processor::Processor;
-use crate::pipeline::wiring::PipelineShared;
+use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::ask;
 use crate::supervision::guard::Child;

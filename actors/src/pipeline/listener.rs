@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use actix::ActorContext;
 use actix::dev::OneshotSender;
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
 use informer_core::delta::Change;
 use informer_core::initial_tracker::InitialTracker;
 use informer_core::listener::Ledger;
@@ -27,11 +27,10 @@ use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
 use crate::pipeline::messages::{Answer, Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
-use crate::pipeline::processor::Processor;
 use crate::pipeline::seat::{EndReason, Seat};
-use crate::pipeline::wiring::PipelineShared;
+use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::runtime::mailbox::{Reply, ReplySlot, ask};
+use crate::runtime::mailbox::{Reply, ReplySlot, ask_any};
 use crate::supervision::guard::Child;
 
 mod delivery;
@@ -50,7 +49,7 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) delivery: Delivery<S>,
     /// The most notifications in one window: [`WINDOW`], or one.
     pub(crate) window: usize,
-    pub(crate) processor: Arc<Addr<Processor<S>>>,
+    pub(crate) processor: Arc<Recipient<Attach<Listener<S>>>>,
     /// Its own address: one for all who have to reach it.
     pub(crate) address: Arc<Addr<Listener<S>>>,
 }
@@ -137,7 +136,7 @@ impl<S: Body> Listener<S> {
             resync: self.spec.seat.resync(),
         };
         // An error means that the Processor has died over it: its successor asks us to attach again.
-        ctx.spawn(ask(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
+        ctx.spawn(ask_any(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
     }
 
     fn is_stale(&self, epoch: Epoch) -> bool {

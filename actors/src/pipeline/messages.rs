@@ -33,7 +33,6 @@ use informer_core::processor::ListenerId;
 use informer_core::restart::{Exit, Role, Verdict};
 use informer_core::snapshot::Snapshot;
 
-use crate::pipeline::listener::Listener;
 use crate::pipeline::seat::Seat;
 use crate::runtime::mailbox::Reply;
 
@@ -102,12 +101,12 @@ pub(crate) struct Owed<S: Body> {
     pub(crate) resync: bool,
 }
 
-/// I listen; `seen` is the snapshot that I took last, if any.
+/// I listen: send me a Start, and from then on what changes. `L` is the Listener.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Attach<S: Body> {
+pub(crate) struct Attach<L: actix::Actor> {
     pub(crate) id: ListenerId,
-    pub(crate) listener: Arc<Addr<Listener<S>>>,
+    pub(crate) listener: Arc<Addr<L>>,
     pub(crate) resync: Option<std::time::Duration>,
 }
 
@@ -277,7 +276,7 @@ impl Message for Exited {
     type Result = Verdict;
 }
 
-impl<S: Body> fmt::Debug for Attach<S> {
+impl<L: actix::Actor> fmt::Debug for Attach<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attach").field("id", &self.id).finish_non_exhaustive()
     }

@@ -25,10 +25,11 @@ use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::listener::Listener;
+use crate::pipeline::listener_roster::ListenerRoster;
 use crate::pipeline::messages::{
     Answer, Attach, Body, Changes, Detach, Epoch, Owed, Reattach, Resync, Start,
 };
-use crate::pipeline::wiring::PipelineShared;
+use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot, ask};
 use crate::runtime::sleep_until;
@@ -38,6 +39,7 @@ use crate::supervision::guard::Child;
 pub(crate) struct ProcessorSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
+    pub(crate) roster: ListenerRoster<S>,
 }
 
 /// The fan-out's actor.
@@ -58,7 +60,7 @@ impl<S: Body> Actor for Processor<S> {
     fn started(&mut self, _ctx: &mut Context<Self>) {
         self.spec.shared.strike(Site::ProcessorStarted);
         // One message a seat and epoch: the listener answers it with one Attach.
-        self.spec.shared.roster.all().iter().for_each(|listener| tell(listener, Reattach(self.epoch)));
+        self.spec.roster.all().iter().for_each(|listener| tell(listener, Reattach(self.epoch)));
     }
 }
 
@@ -162,7 +164,7 @@ impl<S: Body> Processor<S> {
     fn forget(&mut self, id: ListenerId) {
         self.roster.detach(id);
         self.clock.cancel(id);
-        self.spec.shared.roster.leave(id);
+        self.spec.roster.leave(id);
     }
 
     /// Sets the alarm for the next resync, unless it is set.
@@ -199,10 +201,10 @@ impl<S: Body> Processor<S> {
     }
 }
 
-impl<S: Body> Handler<Attach<S>> for Processor<S> {
+impl<S: Body> Handler<Attach<Listener<S>>> for Processor<S> {
     type Result = ();
 
-    fn handle(&mut self, attach: Attach<S>, ctx: &mut Context<Self>) {
+    fn handle(&mut self, attach: Attach<Listener<S>>, ctx: &mut Context<Self>) {
         if self.roster.get(attach.id).is_some() {
             return;
         }
@@ -225,7 +227,7 @@ impl<S: Body> Handler<Detach> for Processor<S> {
 
 impl<S: Body> Clone for ProcessorSpec<S> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), fifo: self.fifo.clone() }
+        Self { shared: self.shared.clone(), fifo: self.fifo.clone(), roster: self.roster.clone() }
     }
 }
 

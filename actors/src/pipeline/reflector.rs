@@ -23,7 +23,7 @@ use informer_core::reflector::ReflectorConfig;
 use crate::list_watch::Connect;
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::messages::{Body, Epoch};
-use crate::pipeline::wiring::PipelineShared;
+use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::supervision::guard::Child;
 

@@ -1,7 +1,6 @@
 //! Builds one informer: who knows whom, who watches over whom, and what outlives them all.
 //!
-//! Answers "what is an informer made of?". The published cell, the status board, the roster of seats, the index
-//! registry and the notes of what each source has handed over belong to wiring: actors come and go, these stay.
+//! Answers "what is an informer made of?". Actors come and go; what stays is `shared.rs` and the roster of Listeners.
 //!
 //! ```text
 //!   Supervisor ◀─Exited── guard(Reflector)… guard(DeltaFifo) guard(Indexer) guard(Processor) guard(Listener)…
@@ -11,25 +10,19 @@
 //! Invariants:
 //! 1. Everything of one informer runs on one arbiter, but for callbacks; a hop there costs 70 ns.
 //! 2. Addresses exist before their actors do; what is sent early waits in the mailbox.
-//! 3. The locks here guard small maps, are never held over an await, and no actor reaches another through them.
 //!
 //! Read next: `informer.rs`, the handle; `guard.rs`, who keeps each actor alive.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use actix::Addr;
 use actix::dev::channel::{AddressReceiver, channel};
+use actix::{Addr, Recipient};
 use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::index::IndexSpec;
-use informer_core::indexer::Reported;
-use informer_core::meta::{ResourceVersion, SourceId};
-use informer_core::processor::ListenerId;
+use informer_core::meta::SourceId;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::{RestartPolicy, Role, Verdict};
-use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -38,14 +31,13 @@ use crate::pipeline::delta_fifo::{DeltaFifo, DeltaFifoSpec};
 use crate::pipeline::ending::OnEnd;
 use crate::pipeline::indexer::{Indexer, IndexerSpec};
 use crate::pipeline::listener::Listener;
-use crate::pipeline::messages::{Body, Epoch, IndexCall};
-use crate::pipeline::odd_data;
+use crate::pipeline::listener_roster::ListenerRoster;
+use crate::pipeline::messages::{Attach, Body};
 use crate::pipeline::processor::{Processor, ProcessorSpec};
 use crate::pipeline::published::Published;
 use crate::pipeline::reflector::{Reflector, ReflectorSpec};
-use crate::pipeline::status::{Figures, InformerStatus, StatusBoard};
-use crate::runtime::faults::Site;
-use crate::runtime::progress::Progress;
+use crate::pipeline::shared::{Common, Handed, IndexRegistry, PipelineShared};
+use crate::pipeline::status::{InformerStatus, StatusBoard};
 use crate::runtime::{ArbiterHandle, Label, Runtime, Watched};
 use crate::supervision::guard::{Child, GroupEpoch, Guard, Kin, Stop, Tether};
 use crate::supervision::supervisor::{SupervisorSpec, reflector_name};
@@ -79,142 +71,6 @@ pub struct InformerSpec<S> {
     pub restarts: RestartPolicy,
 }
 
-/// Parts of an informer that outlive its actors and that they share. Cloning copies a pointer.
-pub(crate) struct PipelineShared<S: Body>(Arc<Common<S>>);
-
-pub(crate) struct Common<S: Body> {
-    pub(crate) name: Arc<str>,
-    pub(crate) runtime: Runtime,
-    pub(crate) published: Arc<Published<S>>,
-    pub(crate) board: StatusBoard,
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) handed: Handed,
-    pub(crate) sources: Arc<[SourceId]>,
-    pub(crate) indices: IndexRegistry<S>,
-    pub(crate) roster: ListenerRoster<S>,
-    /// Cancelled first at a stop: nothing new comes in, so that what is owed can be delivered.
-    pub(crate) hush: CancellationToken,
-}
-
-impl<S: Body> Deref for PipelineShared<S> {
-    type Target = Common<S>;
-
-    fn deref(&self) -> &Common<S> {
-        &self.0
-    }
-}
-
-impl<S: Body> PipelineShared<S> {
-    pub(crate) fn strike(&self, site: Site) {
-        self.runtime.0.faults.strike(site);
-    }
-
-    /// Whether a test wants this left undone.
-    pub(crate) fn stalls(&self, site: Site) -> bool {
-        self.runtime.0.faults.stalls(site)
-    }
-
-    /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun: whoever has seen the
-    /// one sees the other, on any thread.
-    pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>, synced: bool) -> bool {
-        let figures = Figures {
-            objects: snapshot.len(),
-            set_aside: snapshot.set_aside_len(),
-            versions: &snapshot.clone(),
-            synced,
-        };
-        let published = self.board.publish(&figures, || self.published.publish(epoch, snapshot));
-        if published {
-            self.published.wake();
-        }
-        published
-    }
-
-    pub(crate) fn count_stale_message(&self) {
-        self.board.update(|status| status.data.stale_messages += 1);
-    }
-
-    /// Counts and logs what was odd in the data.
-    pub(crate) fn report(&self, incidents: &[Reported]) {
-        if incidents.is_empty() {
-            return;
-        }
-        self.board.update(|status| incidents.iter().for_each(|odd| status.data.count(&odd.incident)));
-        incidents.iter().for_each(|odd| odd_data::log(&self.name, odd));
-    }
-}
-
-impl<S: Body> Clone for PipelineShared<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-/// The newest version that each source has put into the queue, per epoch: where a new Reflector goes on.
-#[derive(Debug, Default)]
-pub(crate) struct Handed(Mutex<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
-
-impl Handed {
-    pub(crate) fn note(&self, epoch: Epoch, source: &SourceId, version: &ResourceVersion) {
-        locked(&self.0).insert(source.clone(), (epoch, version.clone()));
-    }
-
-    /// Whether a source has handed over more than is published.
-    pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>) -> bool {
-        locked(&self.0).iter().any(|(source, (_, handed))| Some(handed) > published.version(source))
-    }
-
-    pub(crate) fn newest(&self, epoch: Epoch, source: &SourceId) -> Option<ResourceVersion> {
-        locked(&self.0).get(source).filter(|(noted, _)| *noted == epoch).map(|(_, version)| version.clone())
-    }
-}
-
-/// The indices that every life of the Indexer has, and by which call each was added later, if it was.
-pub(crate) struct IndexRegistry<S>(Mutex<Vec<(IndexSpec<S>, Option<IndexCall>)>>);
-
-impl<S> IndexRegistry<S> {
-    fn new(specs: &[IndexSpec<S>]) -> Self {
-        Self(Mutex::new(specs.iter().map(|spec| (spec.clone(), None)).collect()))
-    }
-
-    pub(crate) fn all(&self) -> Vec<IndexSpec<S>> {
-        locked(&self.0).iter().map(|(spec, _)| spec.clone()).collect()
-    }
-
-    pub(crate) fn add(&self, spec: IndexSpec<S>, call: IndexCall) {
-        locked(&self.0).push((spec, Some(call)));
-    }
-
-    /// Whether an earlier life of the Indexer took the index of this very call.
-    pub(crate) fn was_added_by(&self, call: &IndexCall) -> bool {
-        locked(&self.0).iter().any(|(_, by)| by.as_ref().is_some_and(|by| by.is(call)))
-    }
-}
-
-/// The seats of all live listeners: whom a new Processor asks to attach again.
-pub(crate) struct ListenerRoster<S: Body>(Mutex<BTreeMap<ListenerId, Arc<Addr<Listener<S>>>>>);
-
-impl<S: Body> ListenerRoster<S> {
-    pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
-        let replaced = locked(&self.0).insert(id, listener);
-        // With the last address go the messages of a mailbox, and the bodies in them: not under the lock.
-        drop(replaced);
-    }
-
-    pub(crate) fn leave(&self, id: ListenerId) {
-        let removed = locked(&self.0).remove(&id);
-        drop(removed);
-    }
-
-    pub(crate) fn all(&self) -> Vec<Arc<Addr<Listener<S>>>> {
-        locked(&self.0).values().cloned().collect()
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The family: everything that is needed to add a child, talk to the actors, and stop them.
 pub(crate) struct Family<S: Body> {
     pub(crate) shared: PipelineShared<S>,
@@ -223,6 +79,9 @@ pub(crate) struct Family<S: Body> {
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) indexer: Addr<Indexer<S>>,
     pub(crate) processor: Arc<Addr<Processor<S>>>,
+    /// The same Processor, as Listeners know it.
+    pub(crate) attach: Arc<Recipient<Attach<Listener<S>>>>,
+    pub(crate) roster: ListenerRoster<S>,
     /// Kept so that a restart finds their mailboxes open.
     _reflectors: Vec<Addr<Reflector<S>>>,
     pub(crate) tasks: TaskTracker,
@@ -275,7 +134,8 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
     nursery.raise("delta-fifo", Role::Group, fifo.1, queue);
     let store = IndexerSpec { shared: shared.clone(), fifo: fifo.0.clone(), processor: processor.0.clone() };
     nursery.raise("indexer", Role::Group, indexer.1, store);
-    let fan_out = ProcessorSpec { shared: shared.clone(), fifo: fifo.0.clone() };
+    let roster = ListenerRoster::new();
+    let fan_out = ProcessorSpec { shared: shared.clone(), fifo: fifo.0.clone(), roster: roster.clone() };
     nursery.raise("processor", Role::Group, processor.1, fan_out);
     let reflectors = spec.sources.into_iter().map(|source| {
         let Mailbox(address, inbox) = Mailbox::new();
@@ -296,7 +156,9 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         tasks: nursery.tasks,
         fifo: fifo.0,
         indexer: indexer.0,
+        attach: Arc::new(processor.0.clone().recipient()),
         processor: Arc::new(processor.0),
+        roster,
         shared,
         kin,
     }
@@ -313,7 +175,6 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S
         handed: Handed::default(),
         sources,
         indices: IndexRegistry::new(&spec.indices),
-        roster: ListenerRoster(Mutex::default()),
         hush: CancellationToken::new(),
     }))
 }

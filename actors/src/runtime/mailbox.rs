@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use actix::dev::{MessageResponse, OneshotSender, ToEnvelope};
-use actix::{Actor, Addr, Handler, Message};
+use actix::{Actor, Addr, Handler, Message, Recipient};
 use tokio::sync::oneshot;
 
 /// The receiver will not answer: it died, was restarted, or has stopped.
@@ -32,6 +32,19 @@ pub(crate) fn ask<A, M>(
 where
     A: Actor + Handler<M>,
     A::Context: ToEnvelope<A, M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    let request = to.send(message);
+    async move { request.await.map_err(|_| Closed) }
+}
+
+/// As [`ask`], for an asker that must not know whom it asks.
+pub(crate) fn ask_any<M>(
+    to: &Recipient<M>,
+    message: M,
+) -> impl Future<Output = Result<M::Result, Closed>> + use<M>
+where
     M: Message + Send + 'static,
     M::Result: Send,
 {

@@ -7,7 +7,7 @@
 //! 2. An actor that is held weakly is held only while a window is sent, never while it is handled.
 //! 3. To a closure a window is one job; to a stream it is the answer to its ask, and its next ask proves it handled.
 //!
-//! Read next: `callback.rs`, `blocking.rs` and `event_stream.rs`, three receivers of ours.
+//! Read next: `callback_host.rs` and `blocking_host.rs`; `event_stream.rs`, the third receiver of ours.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,8 +17,8 @@ use actix::{ActorFutureExt, AsyncContext, Context, Recipient, WeakRecipient, Wra
 use informer_core::delta::Change;
 
 use super::Listener;
-use crate::blocking::BlockingHost;
-use crate::callback::CallbackHost;
+use crate::pipeline::blocking_host::BlockingHost;
+use crate::pipeline::callback_host::CallbackHost;
 use crate::pipeline::messages::{Body, Notify};
 use crate::pipeline::seat::EndReason;
 use crate::runtime::mailbox::Closed;

@@ -1,6 +1,7 @@
-//! How an informer is shut down: what it still does until the limit, and what it reports of the rest.
+//! A running informer, as its handles share it, and how it is shut down.
 //!
-//! Answers "is everything delivered, and does nothing of it run any more?". Invariants:
+//! Answers "is everything delivered, and does nothing of it run any more?". It stops when the last handle is dropped.
+//! Invariants:
 //! 1. It reads nothing more, applies what is queued, lets every listener deliver, and only then stops the actors.
 //! 2. It returns after the last callback, or at the limit, when async calls are cancelled.
 //! 3. It never waits for the callback in which it is awaited itself.
@@ -9,18 +10,28 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 
-use super::Running;
-use crate::callback::calling_seat;
+use crate::pipeline::callback_host::calling_seat;
 use crate::pipeline::ending::{Ending, LastWord};
 use crate::pipeline::messages::{Body, Drain, Flush};
-use crate::pipeline::seat::Seat;
+use crate::pipeline::seat::{Seat, Unfinished};
+use crate::pipeline::wiring::Family;
 use crate::runtime::mailbox::ask;
 use crate::runtime::within;
-use crate::subscription::{LEAST_PATIENCE, Unfinished};
+
+/// What an end is given at least, once nothing more is owed: actors end within one turn.
+pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+
+/// What every handle holds a reference to.
+pub(crate) struct Running<S: Body> {
+    pub(crate) family: Family<S>,
+    pub(crate) ending: Arc<Ending>,
+    next_listener: AtomicU64,
+}
 
 /// What a shutdown left undone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,8 +57,18 @@ impl ShutdownReport {
 }
 
 impl<S: Body> Running<S> {
+    /// What has been started; nobody has subscribed yet.
+    pub(crate) fn new(family: Family<S>, ending: Arc<Ending>) -> Self {
+        Self { family, ending, next_listener: AtomicU64::new(0) }
+    }
+
+    /// A number for the next subscription.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_listener.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
-    pub(super) fn watch_for_stop(&self) {
+    pub(crate) fn watch_for_stop(&self) {
         let resident: Arc<Ending> = Arc::clone(&self.ending);
         self.ending.registration.move_in(resident);
         let (last_word, tasks) = (LastWord(Arc::clone(&self.ending)), self.family.tasks.clone());
@@ -60,7 +81,7 @@ impl<S: Body> Running<S> {
         });
     }
 
-    pub(super) async fn shutdown(&self, limit: Duration) -> ShutdownReport {
+    pub(crate) async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let family = &self.family;
         family.shared.hush.cancel();
         let clock = &family.shared.runtime.0.clock;
@@ -69,12 +90,12 @@ impl<S: Body> Running<S> {
         let caller = calling_seat(&family.kin.informer);
         let stopped = family.kin.stop.is_cancelled();
         let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
-        let mut unfinished = self.ending.roll.owing();
+        let mut unfinished = self.ending.seats.owing();
         unfinished.extend(caller.clone());
         let unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
         self.ending.end();
         family.tasks.close();
-        let mut others = self.ending.roll.present();
+        let mut others = self.ending.seats.present();
         others.retain(|seat| !caller.as_ref().is_some_and(|caller| caller.is(seat)));
         // Guards end within one turn of the stop; only a blocked arbiter keeps them.
         let mut over = pin!(join(self.ending.over.cancelled(), join_all(others.iter().map(Seat::left))));
@@ -97,7 +118,7 @@ impl<S: Body> Running<S> {
     async fn drained(&self, caller: Option<Seat>) {
         // An error means that the actor has died meanwhile: its successor has nothing to wait for.
         let _closed = ask(&self.family.fifo, Flush).await;
-        let listeners = self.family.shared.roster.all();
+        let listeners = self.family.roster.all();
         join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))
             .await;
     }

@@ -1,0 +1,49 @@
+//! Blocking closures: subscribers that may sleep, wait for a lock or do file IO in their callback.
+//!
+//! Answers "where does a closure run that blocks its thread?": on the runtime's callback pool, a window of events at a
+//! time. The Listener records meanwhile, and hands over the next window when this one has been handled. Invariants:
+//! 1. Events come in order, one call at a time; a subscription holds at most one thread, and none while it is idle.
+//! 2. A panic is counted and logged with the event's key, that event is skipped, the next one is delivered.
+//! 3. After the subscription's end no further call starts; the closure is dropped on the pool, after its last call.
+//!
+//! Read next: `runtime/callbacks.rs`, the pool; `callback_host.rs`, async closures.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::pipeline::callback_host::{count_panic, inside};
+use crate::pipeline::messages::{Body, Notify};
+use crate::pipeline::seat::{Presence, Seat};
+
+/// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.
+pub(crate) struct BlockingHost<S: Body> {
+    closure: Box<dyn FnMut(Notify<S>) + Send>,
+    seat: Presence,
+}
+
+impl<S: Body> BlockingHost<S> {
+    /// The closure of the subscription of this seat.
+    pub(crate) fn new(closure: impl FnMut(Notify<S>) + Send + 'static, seat: &Seat) -> Self {
+        Self { closure: Box::new(closure), seat: seat.enter() }
+    }
+
+    /// Calls the closure with each event, unless the subscription ends before.
+    pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
+        for notify in window {
+            if self.seat.has_ended() {
+                return;
+            }
+            let key = notify.key().clone();
+            let call = AssertUnwindSafe(|| inside(&self.seat, || (self.closure)(notify)));
+            if let Err(panic) = catch_unwind(call) {
+                count_panic(&self.seat, &key, panic);
+            }
+        }
+    }
+}
+
+impl<S: Body> fmt::Debug for BlockingHost<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockingHost").field("seat", &self.seat).finish_non_exhaustive()
+    }
+}
