@@ -116,11 +116,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         faults: runtime.0.faults.clone(),
     });
     let nursery = Nursery { arbiter, tasks: TaskTracker::new(), kin: Arc::clone(&kin) };
-    let board = shared.board.clone();
-    let arbiters = [nursery.arbiter.clone(), runtime.callback_arbiter()];
-    let (informer, progress) = (Arc::clone(&spec.name), Arc::clone(&shared.progress));
-    let shown = Box::new(move |stuck: Option<&_>| board.update_stuck(stuck));
-    runtime.0.watchdog.watch(Watched::new(informer, arbiters, progress, shown));
+    watch(&shared, &nursery.arbiter);
     let books = SupervisorSpec {
         informer: Arc::clone(&shared.name),
         runtime: runtime.clone(),
@@ -162,6 +158,15 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         shared,
         kin,
     }
+}
+
+/// Has the watchdog show in the status what blocks a thread of this informer.
+fn watch<S: Body>(shared: &PipelineShared<S>, arbiter: &ArbiterHandle) {
+    let board = shared.board.clone();
+    let arbiters = [arbiter.clone(), shared.runtime.callback_arbiter()];
+    let (informer, progress) = (Arc::clone(&shared.name), Arc::clone(&shared.progress));
+    let shown = Box::new(move |stuck: Option<&_>| board.update_stuck(stuck));
+    shared.runtime.0.watchdog.watch(Watched::new(informer, arbiters, progress, shown));
 }
 
 fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S> {
