@@ -11,7 +11,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::meta::{Object, ObjectKey, ResourceVersion};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::snapshot::Snapshot;
 
 /// Why a subscriber is told something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -284,6 +285,41 @@ impl<S> Clone for Change<S> {
             Self::Deleted { old, last, exact, cause } => {
                 Self::Deleted { old: old.clone(), last: last.clone(), exact: *exact, cause: *cause }
             }
+        }
+    }
+}
+
+/// What one publish changed, as every listener is told it. Cloning copies pointers.
+///
+/// A list is not taken apart: each listener owes the difference of the two snapshots and walks it at its own pace.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a publish is that of a watch's parts or that of a list")]
+pub enum Changes<S> {
+    /// A watch brought them: each in its order, at most 250.
+    Parts(Arc<[Change<S>]>),
+    /// The whole list of a source was applied, also one that changed nothing: `before` became `after`.
+    Listed {
+        /// Whose list it was.
+        source: SourceId,
+        /// The snapshot that was published before.
+        before: Snapshot<S>,
+        /// The snapshot that holds the list.
+        after: Snapshot<S>,
+        /// `InitialList`, `Relist` or `Rewind`.
+        cause: Cause,
+    },
+}
+
+impl<S> Clone for Changes<S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Parts(changes) => Self::Parts(Arc::clone(changes)),
+            Self::Listed { source, before, after, cause } => Self::Listed {
+                source: source.clone(),
+                before: before.clone(),
+                after: after.clone(),
+                cause: *cause,
+            },
         }
     }
 }

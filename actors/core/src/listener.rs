@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-use crate::delta::Change;
+use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
 use crate::snapshot::{DiffCursor, Sameness, Snapshot};
 
@@ -142,6 +142,17 @@ impl<S> Backlog<S> {
             self.merge(change.clone(), arrival);
         }
         self.tidy();
+    }
+
+    /// Owes what a list has changed, with its cause. O(1).
+    pub(crate) fn record_list(&mut self, before: Snapshot<S>, after: Snapshot<S>, cause: Cause) {
+        self.owe(Purpose::Listed(cause), DiffCursor::by_identity(before, after));
+        self.tidy();
+    }
+
+    /// How many events have to be handed out at most until all that is owed now has been.
+    pub(crate) fn owed_at_most(&self) -> usize {
+        self.pending.len() + self.cursors.iter().map(Cursor::at_most).sum::<usize>()
     }
 
     /// Owes what leads from `seen`, the state of all that was recorded, to `now`, with cause `Relist`: the group has

@@ -6,7 +6,7 @@
 //!    taken the changes of the last one.
 //! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects, other messages are handled in between,
 //!    and readers see the state before them or after them.
-//! 3. It publishes in its own epoch only; a snapshot is published before its `Changes` are sent.
+//! 3. It publishes in its own epoch only; a snapshot is published before its changes are sent.
 //!
 //! Mailbox: the handle's `AddIndex` only; it asks for everything else. Stopped with the informer; its death restarts
 //! the group, and the store goes on from the published snapshot. Read next: `processor.rs`.
@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
-use informer_core::delta::Change;
+use informer_core::delta::{Change, Changes};
 use informer_core::delta_fifo::Batch;
 use informer_core::indexer::steps::{Effect, Step, Steps};
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
@@ -25,7 +25,7 @@ use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
 
 use crate::pipeline::delta_fifo::DeltaFifo;
-use crate::pipeline::messages::{AddIndex, Body, Changes, Epoch, Pop};
+use crate::pipeline::messages::{AddIndex, Body, Epoch, FanOut, Pop};
 use crate::pipeline::processor::Processor;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
@@ -190,7 +190,8 @@ impl<S: Body> Indexer<S> {
         ctx: &mut Context<Self>,
     ) {
         let snapshot = self.spec.shared.published.snapshot();
-        let message = Changes { epoch: self.epoch, snapshot, changes: changes.into(), resync };
+        let changes = changes.into_iter().map(Changes::Parts).collect();
+        let message = FanOut { epoch: self.epoch, snapshot, changes, resync };
         let told = ask(&self.spec.processor, message);
         self.steps.handle_published();
         ctx.spawn(told.into_actor(self).map(|told, this, ctx| {

@@ -167,7 +167,7 @@ impl<S: Body> Listener<S> {
     fn take_in(&mut self, ctx: &mut Context<Self>) {
         let Some(intake) = &mut self.intake else { return };
         if let Some(chunk) = intake.owed.changes.get(intake.next_chunk) {
-            self.backlog.record(chunk);
+            self.backlog.owe(chunk);
             self.spec.shared.progress.note();
             intake.next_chunk += 1;
             self.pump(ctx);
@@ -312,7 +312,7 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
             self.take_in(ctx);
             return reply;
         }
-        owed.changes.iter().for_each(|chunk| self.backlog.record(chunk));
+        owed.changes.iter().for_each(|chunk| self.backlog.owe(chunk));
         self.taken_in(owed, ctx);
         Reply::Now(())
     }

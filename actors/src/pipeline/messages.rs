@@ -5,7 +5,7 @@
 //! | `Delta`, `Replace` | Reflector | DeltaFifo | when there is room | one ask in flight a source |
 //! | `Resync` | Processor | DeltaFifo | when there is room | one ask in flight |
 //! | `Pop` | Indexer | DeltaFifo | a batch, when there is one | one ask in flight |
-//! | `Changes` | Indexer | Processor | when every listener has taken it | one ask in flight |
+//! | `FanOut` | Indexer | Processor | when every listener has taken it | one ask in flight |
 //! | `Owed` | Processor | Listener | when it is in the backlog | one ask in flight a listener |
 //! | `Attach`, `Detach` | Listener, Subscription | Processor | at once | once an epoch; once |
 //! | `Start`, `Reattach` | Processor | Listener | none | once an epoch |
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use actix::dev::OneshotSender;
 use actix::{Addr, Message};
-use informer_core::delta::{Cause, Change, Replacement, WatchPart};
+use informer_core::delta::{Cause, Changes, Replacement, WatchPart};
 use informer_core::delta_fifo::Batch;
 use informer_core::index::IndexSpec;
 use informer_core::indexer::IndexExists;
@@ -81,15 +81,13 @@ impl<S: Body> Message for Pop<S> {
 /// What one publish changed.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Changes<S: Body> {
+pub(crate) struct FanOut<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
-    pub(crate) changes: Chunks<S>,
+    /// What led to `snapshot`: nothing, parts, or a list; shared by all listeners.
+    pub(crate) changes: Arc<[Changes<S>]>,
     pub(crate) resync: Option<Arc<[ListenerId]>>,
 }
-
-/// Changes in chunks that one turn can handle, shared by all listeners.
-pub(crate) type Chunks<S> = Arc<[Arc<[Change<S>]>]>;
 
 /// What one listener owes its subscriber since the last one.
 #[derive(Debug, Message)]
@@ -97,7 +95,7 @@ pub(crate) type Chunks<S> = Arc<[Arc<[Change<S>]>]>;
 pub(crate) struct Owed<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
-    pub(crate) changes: Chunks<S>,
+    pub(crate) changes: Arc<[Changes<S>]>,
     pub(crate) resync: bool,
 }
 

@@ -26,9 +26,7 @@ use informer_core::snapshot::Snapshot;
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::listener::Listener;
 use crate::pipeline::listener_roster::ListenerRoster;
-use crate::pipeline::messages::{
-    Answer, Attach, Body, Changes, Detach, Epoch, Owed, Reattach, Resync, Start,
-};
+use crate::pipeline::messages::{Answer, Attach, Body, Detach, Epoch, FanOut, Owed, Reattach, Resync, Start};
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot, ask};
@@ -100,10 +98,10 @@ where
     listener.do_send(message);
 }
 
-impl<S: Body> Handler<Changes<S>> for Processor<S> {
+impl<S: Body> Handler<FanOut<S>> for Processor<S> {
     type Result = Answer<()>;
 
-    fn handle(&mut self, message: Changes<S>, ctx: &mut Context<Self>) -> Answer<()> {
+    fn handle(&mut self, message: FanOut<S>, ctx: &mut Context<Self>) -> Answer<()> {
         if message.epoch != self.epoch {
             self.spec.shared.count_stale_message();
             return Reply::Now(());
@@ -123,7 +121,7 @@ impl<S: Body> Handler<Changes<S>> for Processor<S> {
 impl<S: Body> Processor<S> {
     fn fan_out(
         &mut self,
-        message: &Changes<S>,
+        message: &FanOut<S>,
         due: &Arc<[ListenerId]>,
         ctx: &mut Context<Self>,
     ) -> Answer<()> {

@@ -119,6 +119,12 @@ impl<S> Journal<S> {
         }
     }
 
+    /// The difference to the snapshot that [`Self::recorded`] brings is that of a list.
+    pub(super) fn record_list(&mut self, cause: Cause) {
+        self.is_between = true;
+        self.listed = Some(cause);
+    }
+
     pub(super) fn recorded(&mut self, snapshot: &Snapshot<S>) {
         let seen = std::mem::replace(&mut self.seen, snapshot.clone());
         self.is_between = false;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::every::Journal;
 use super::{Backlog, BacklogStats};
-use crate::delta::Change;
+use crate::delta::{Change, Changes};
 use crate::snapshot::Snapshot;
 
 /// How a subscription is owed what its recipient has not taken yet.
@@ -79,8 +79,19 @@ impl<S> Ledger<S> {
         }
     }
 
-    /// Owes live changes, in their order; at most 250 a call by contract. When all of one publish are recorded,
-    /// [`Self::recorded`] has to say so.
+    /// Owes what a publish changed: live changes in their order, at most 250 a call by contract, or the difference
+    /// that a list made. When all of one publish is recorded, [`Self::recorded`] has to say so.
+    pub fn owe(&mut self, changes: &Changes<S>) {
+        match (&mut self.0, changes) {
+            (_, Changes::Parts(changes)) => self.record(changes),
+            (Kind::Coalesce(backlog), Changes::Listed { before, after, cause, .. }) => {
+                backlog.record_list(before.clone(), after.clone(), *cause);
+            }
+            (Kind::Every(journal), Changes::Listed { cause, .. }) => journal.record_list(*cause),
+        }
+    }
+
+    /// Owes live changes in their order.
     pub fn record(&mut self, changes: &[Change<S>]) {
         match &mut self.0 {
             Kind::Coalesce(backlog) => backlog.record(changes),
@@ -153,7 +164,8 @@ impl<S> Ledger<S> {
             Kind::Coalesce(backlog) => {
                 let stats = backlog.stats();
                 // While a cursor runs, the keys before it are counted too, and twice rather than not at all.
-                let owed = if stats.cursors == 0 { stats.events } else { stats.depth + stats.events };
+                let owed =
+                    if stats.cursors == 0 { stats.events } else { backlog.owed_at_most() + stats.events };
                 owed as u64
             }
             Kind::Every(journal) => journal.owed_at_most(),
