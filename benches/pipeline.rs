@@ -1,7 +1,8 @@
 //! How fast changes pass through a whole running informer.
 //!
 //! Answers "how many objects a second, from a source that has decoded them to a subscriber that has handled them?",
-//! for updates in batches of 64 spread over the keys of a store, and for the first list. Wall time on
+//! for updates in batches of 64 spread over the keys of a store, also beside 64 idle threads that have read the store
+//! once (what each poll of an actor writes must not depend on them), and for the first list. Wall time on
 //! `Runtime::threads()`: pipeline, freeing and subscriber have a thread each. What decoding costs is `decode.rs`; the
 //! ratio of both is `share.rs`.
 //!
@@ -22,7 +23,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use support::first_list::FirstList;
 use support::objects::{BATCH, scaled};
-use support::pipeline::{Updated, stretch};
+use support::pipeline::{IdleReader, Updated, stretch};
 use support::setup::criterion;
 
 /// Batches in one measured stretch.
@@ -31,6 +32,7 @@ const STRETCH: usize = 100;
 fn main() {
     let mut criterion = criterion();
     updates(&mut criterion);
+    idle_readers(&mut criterion);
     first_list(&mut criterion);
     criterion.final_summary();
 }
@@ -47,6 +49,26 @@ fn updates(criterion: &mut Criterion) {
             bencher.iter_custom(|times| updated.run(&WallTime, times));
         });
         updated.into_iter().for_each(Updated::stop);
+    }
+}
+
+/// Updates of 10,000 objects, beside so many idle threads that have read a snapshot.
+fn idle_readers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("pipeline/idle_readers");
+    group.sampling_mode(SamplingMode::Flat);
+    let keys = scaled(10_000);
+    for readers in [0, 64] {
+        group.throughput(Throughput::Elements((stretch(keys, STRETCH) * BATCH) as u64));
+        let mut updated = None;
+        group.bench_function(BenchmarkId::from_parameter(readers), |bencher| {
+            let (updated, _readers) = updated.get_or_insert_with(|| {
+                let updated = Updated::new(keys, 1, STRETCH);
+                let readers: Vec<_> = (0..readers).map(|_| IdleReader::new(updated.informer())).collect();
+                (updated, readers)
+            });
+            bencher.iter_custom(|times| updated.run(&WallTime, times));
+        });
+        updated.into_iter().for_each(|(updated, _readers)| updated.stop());
     }
 }
 

@@ -103,6 +103,12 @@ fn actors_meet_in_messages_and_share_no_lock() {
 }
 
 #[test]
+fn only_the_published_cell_is_written_through_arc_swap() {
+    // A store there visits every thread that has ever read one: what each poll writes must not.
+    assert_absent("actors/src", &["pipeline/published.rs", "runtime/pool.rs"], &["arc_swap", "ArcSwap"]);
+}
+
+#[test]
 fn no_actor_names_another_ones_inside() {
     // An actor may hold the address of the one it asks; it may use nothing else of its module.
     let actors = ["reflector", "delta_fifo", "indexer", "processor", "listener", "supervisor"];

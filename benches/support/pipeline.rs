@@ -114,9 +114,35 @@ impl Updated {
         (0..times).fold(measurement.zero(), one)
     }
 
+    /// The informer that is fed.
+    #[allow(dead_code, reason = "not every bench reads it")]
+    pub(crate) fn informer(&self) -> &Informer<Body> {
+        &self.pipeline.informer
+    }
+
     /// Ends every actor.
     pub(crate) fn stop(self) {
         self.pipeline.stop();
+    }
+}
+
+/// A thread that has read a snapshot once, and sleeps until this is dropped.
+#[allow(dead_code, reason = "not every bench has readers")]
+pub(crate) struct IdleReader(std::sync::mpsc::Sender<()>);
+
+#[allow(dead_code, reason = "not every bench has readers")]
+impl IdleReader {
+    /// Returns when the thread has read.
+    pub(crate) fn new(informer: &Informer<Body>) -> Self {
+        let ((end, ended), (read, has_read)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+        let informer = informer.clone();
+        std::thread::spawn(move || {
+            read.send(informer.snapshot().len()).expect("somebody waits for it");
+            drop(informer);
+            let _dropped: Result<(), _> = ended.recv();
+        });
+        has_read.recv().expect("the thread reads");
+        Self(end)
     }
 }
 

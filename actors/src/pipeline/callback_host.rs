@@ -67,7 +67,7 @@ impl<S: Body> CallbackHost<S> {
     pub(crate) async fn handle(mut self, window: Vec<Notify<S>>, here: ArbiterHandle) -> Self {
         let Self { callback, seat } = &mut self;
         let (informer, name) = (Arc::clone(&seat.label().informer), Arc::clone(seat.name()));
-        let label = Label { informer, kind: "", name };
+        let labelled = here.label(Label { informer, kind: "", name });
         let current = RefCell::new(None);
         let calls = async {
             for notify in window {
@@ -85,7 +85,7 @@ impl<S: Body> CallbackHost<S> {
             }
         };
         // Boxed, so that a panic in dropping it can be caught.
-        let mut calls = Box::pin(here.named(label, calls));
+        let mut calls = Box::pin(labelled.run(calls));
         let is_overdue = tokio::select! {
             biased;
             () = &mut calls => false,

@@ -112,7 +112,6 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Family
         group,
         supervisor: supervisor.0,
         stop: stop.clone(),
-        running: arbiter.running(),
         faults: runtime.0.faults.clone(),
     });
     let nursery = Nursery { arbiter, tasks: TaskTracker::new(), kin: Arc::clone(&kin) };
@@ -219,8 +218,9 @@ pub(crate) fn raise<A: Child>(
 ) {
     let token = tasks.token();
     let ended = OnEnd::new(ended);
+    let labelled = arbiter.label((*tether.label).clone());
     arbiter.spawn(move || {
-        let guard = Box::pin(Guard::new(child.inbox, child.spec, tether).keep());
+        let guard = Box::pin(Guard::new(child.inbox, child.spec, tether, labelled).keep());
         async move {
             let verdict = guard.await;
             ended.call(verdict);

@@ -8,17 +8,16 @@
 //! 3. The pulse is younger than two seconds unless something on the thread blocks it: that is the watchdog.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::labels::{Label, Labelled, Labels};
 use super::{Clock, RuntimeError, Stuck, StuckKind, panic_text};
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -39,7 +38,7 @@ struct Shared {
     stop: CancellationToken,
     ended: CancellationToken,
     pulse: AtomicU64,
-    running: Arc<ArcSwapOption<Label>>,
+    labels: Arc<Labels>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
@@ -53,32 +52,6 @@ pub struct ArbiterHealth {
     pub since_pulse: Duration,
     /// The actor that is being polled now, as `informer/actor`, if any.
     pub running: Option<String>,
-}
-
-/// Whom a thread is busy with; written out only when somebody asks, and made of names that exist anyway.
-#[derive(Debug)]
-pub(crate) struct Label {
-    pub(crate) informer: Arc<str>,
-    /// The kind of the child with the space after it; empty if its name says enough.
-    pub(crate) kind: &'static str,
-    pub(crate) name: Arc<str>,
-}
-
-impl Label {
-    /// The child's name within its informer.
-    pub(crate) fn child(&self) -> Arc<str> {
-        if self.kind.is_empty() {
-            Arc::clone(&self.name)
-        } else {
-            format!("{}{}", self.kind, self.name).into()
-        }
-    }
-}
-
-impl fmt::Display for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}{}", self.informer, self.kind, self.name)
-    }
 }
 
 impl ArbiterHandle {
@@ -132,7 +105,7 @@ impl ArbiterHandle {
             stop: CancellationToken::new(),
             ended: CancellationToken::new(),
             pulse,
-            running: Arc::default(),
+            labels: Arc::default(),
             thread: Mutex::new(None),
         };
         let shared = Arc::new(shared);
@@ -154,9 +127,9 @@ impl ArbiterHandle {
         }
     }
 
-    /// Where a guard notes what it is polling.
-    pub(crate) fn running(&self) -> Arc<ArcSwapOption<Label>> {
-        Arc::clone(&self.0.running)
+    /// Makes a label known to whoever watches this thread. What is polled here enters it.
+    pub(crate) fn label(&self, label: Label) -> Labelled {
+        self.0.labels.add(label)
     }
 
     pub(super) fn stop(&self) {
@@ -172,18 +145,6 @@ impl ArbiterHandle {
             // The thread's last act was the end of its block_on: joining it takes microseconds.
             drop(thread.join());
         }
-    }
-
-    /// Polls `future` under a name, which is shown while it blocks the thread.
-    pub(crate) async fn named<F: Future>(self, name: Label, future: F) -> F::Output {
-        let (name, running) = (Arc::new(name), self.running());
-        let mut future = pin!(future);
-        poll_fn(|cx| {
-            running.store(Some(Arc::clone(&name)));
-            let _cleared = Cleared(&running);
-            future.as_mut().poll(cx)
-        })
-        .await
     }
 
     /// The thread's name.
@@ -212,7 +173,7 @@ impl ArbiterHandle {
         ArbiterHealth {
             name: self.0.name.clone(),
             since_pulse: self.0.clock.now().saturating_sub(self.last_pulse()),
-            running: self.0.running.load_full().map(|label| label.to_string()),
+            running: self.0.labels.running(),
         }
     }
 }
@@ -246,15 +207,6 @@ fn discard(job: Job) {
             panic = panic_text(&*panic),
             "a panic while something was dropped after its thread's end"
         );
-    }
-}
-
-/// Nothing is being polled any more, also after a panic.
-struct Cleared<'a>(&'a ArcSwapOption<Label>);
-
-impl Drop for Cleared<'_> {
-    fn drop(&mut self) {
-        self.0.store(None);
     }
 }
 

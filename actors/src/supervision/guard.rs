@@ -26,7 +26,6 @@ use std::time::Duration;
 use actix::dev::ContextFut;
 use actix::dev::channel::AddressReceiver;
 use actix::{Actor, Addr, Context, Supervised};
-use arc_swap::ArcSwapOption;
 use futures_util::future::{Either, LocalBoxFuture};
 use informer_core::restart::{Exit, Role, Verdict};
 use informer_core::words::{Brief, QUOTED, one_line};
@@ -37,7 +36,7 @@ use crate::pipeline::messages::{Epoch, Exited};
 use crate::pipeline::seat::Seat;
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::mailbox::ask;
-use crate::runtime::{Label, panic_text, sleep};
+use crate::runtime::{Label, Labelled, panic_text, sleep};
 use crate::supervision::supervisor::{Ended, Supervisor};
 
 /// An actor that can be built anew from its spec, at any time.
@@ -56,7 +55,6 @@ pub(crate) struct Kin {
     pub(crate) supervisor: Addr<Supervisor>,
     /// Ends the informer.
     pub(crate) stop: CancellationToken,
-    pub(crate) running: Arc<ArcSwapOption<Label>>,
     pub(crate) faults: Faults,
 }
 
@@ -132,14 +130,15 @@ impl fmt::Debug for Tether {
 /// One child under guard.
 pub(crate) struct Guard<A: Child> {
     tether: Tether,
+    labelled: Labelled,
     life: Life<A>,
 }
 
 impl<A: Child> Guard<A> {
-    pub(crate) fn new(inbox: AddressReceiver<A>, spec: A::Spec, tether: Tether) -> Self {
+    pub(crate) fn new(inbox: AddressReceiver<A>, spec: A::Spec, tether: Tether, labelled: Labelled) -> Self {
         let life =
             Life { state: LifeState::Unborn(inbox), spec, worn: false, epoch: tether.kin.group.current() };
-        Self { tether, life }
+        Self { tether, labelled, life }
     }
 
     /// Runs the child until it is not to be restarted again, and gives the last verdict.
@@ -158,7 +157,7 @@ impl<A: Child> Guard<A> {
                         life.worn = true;
                         continue;
                     }
-                    exit = life.live(tether) => exit,
+                    exit = life.live(tether, &self.labelled) => exit,
                 };
                 // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
                 if let Some(end) = Box::pin(life.after(exit, tether, grouped)).await {
@@ -252,16 +251,14 @@ impl<A: Child> Life<A> {
     }
 
     /// Polls the actor until it ends, one way or another.
-    async fn live(&mut self, tether: &Tether) -> Exit {
+    async fn live(&mut self, tether: &Tether, labelled: &Labelled) -> Exit {
         if let Err(exit) = self.birth().and_then(|()| self.rebirth(&tether.kin.faults)) {
             return exit;
         }
         let LifeState::Alive(future) = &mut self.state else { return Exit::Finished };
         poll_fn(|cx| {
-            tether.kin.running.store(Some(Arc::clone(&tether.label)));
-            let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx)));
-            tether.kin.running.store(None);
-            match polled {
+            let _entered = labelled.enter();
+            match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx))) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(())) => Poll::Ready(Exit::Finished),
                 Err(panic) => Poll::Ready(Exit::Panicked(panic_text(&*panic).into())),
