@@ -7,9 +7,11 @@
 //!
 //! Read next: `client/resource.rs`, what is described; the example `embed_operator`.
 
+pub use informer_actors::any_informer::AnyInformer;
 pub use informer_actors::informer::{
     AddIndexError, Informer, NotSynced, ShutdownReport, StartError, WaitError,
 };
+pub use informer_actors::weak_informer::WeakInformer;
 
 #[cfg(feature = "client")]
 mod kubernetes {

@@ -2,6 +2,7 @@
 //!
 //! Answers "what do I import?": `use actix_informer::prelude::*;`. It adds nothing of its own.
 
+pub use informer_actors::any_informer::AnyInformer;
 pub use informer_actors::builder::InformerBuilder;
 pub use informer_actors::event_stream::Events;
 pub use informer_actors::informer::{Informer, ShutdownReport, StartError, WaitError};
@@ -11,6 +12,7 @@ pub use informer_actors::messages::Notify;
 pub use informer_actors::runtime::{Runtime, StillRunning, Stuck};
 pub use informer_actors::status::InformerStatus;
 pub use informer_actors::subscription::{Policy, ShutdownError, SubscribeOptions, Subscription, WhenFull};
+pub use informer_actors::weak_informer::WeakInformer;
 pub use informer_core::delta::{Cause, ListPart, WatchPart};
 pub use informer_core::delta_fifo::Discipline;
 pub use informer_core::list_watch_error::ListWatchError;

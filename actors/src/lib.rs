@@ -18,6 +18,7 @@
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");
 
 mod actor_subscriber;
+pub mod any_informer;
 mod blocking;
 pub mod builder;
 mod callback;
@@ -33,6 +34,7 @@ mod supervision;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod wait_error;
+pub mod weak_informer;
 
 pub use pipeline::{messages, seat, status, wiring};
 pub use runtime::faults;

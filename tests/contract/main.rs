@@ -17,6 +17,7 @@ mod endurance;
 mod every;
 mod fed;
 mod freeing;
+mod handles;
 mod history;
 mod indices;
 mod informer;

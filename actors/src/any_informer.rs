@@ -1,0 +1,173 @@
+//! An informer without the type of its objects, so that informers of many kinds fit into one list.
+//!
+//! Answers "are all caches ready, how are they, and how are they all stopped?". It has what is the same for every kind;
+//! whoever wants to read objects keeps the [`Informer`] too. Invariants:
+//! 1. It is a handle like the others: it keeps the informer running, and the last one dropped stops it.
+//! 2. Each method does what the method of the same name of [`Informer`] does.
+//!
+//! Read next: `informer.rs`, which answers; `weak_informer.rs`, a reference that keeps nothing running.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::reflector::SourceState;
+
+use crate::informer::{Informer, ShutdownReport, WaitError};
+use crate::pipeline::messages::Body;
+use crate::pipeline::status::InformerStatus;
+
+/// A running informer of whatever kind. Cheap to clone; the last handle dropped stops the informer.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use informer_actors::any_informer::AnyInformer;
+/// use informer_actors::informer::Informer;
+/// use informer_actors::runtime::Runtime;
+/// # use informer_actors::testing::Server;
+/// # use std::time::Duration;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let (server, other) = (Server::<String>::new(), Server::<u32>::new());
+/// # server.apply("default/web", "a text".to_owned());
+/// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
+/// let numbers = Informer::builder(&runtime, "numbers").source(move || other.clone()).start()?;
+/// let caches: Vec<AnyInformer> = vec![(&texts).into(), (&numbers).into()];
+/// for cache in &caches {
+///     cache.synced_within(Duration::from_secs(30)).await?;
+/// }
+/// assert_eq!(caches[0].name(), "texts");
+/// assert_eq!(caches[0].objects(), 1);
+/// for cache in &caches {
+///     assert!(cache.shutdown(Duration::from_secs(30)).await.is_clean());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+#[derive(Clone)]
+pub struct AnyInformer(Arc<dyn Erased>);
+
+/// Asked once for each change of the status: is it as awaited?
+type IsEnough<'a> = Box<dyn FnMut(&InformerStatus) -> bool + Send + 'a>;
+
+/// What the methods of an informer need, whatever its objects are.
+trait Erased: Send + Sync {
+    fn name(&self) -> &str;
+    fn status(&self) -> InformerStatus;
+    fn objects(&self) -> usize;
+    fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
+    fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>>;
+    fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
+    fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
+}
+
+impl<S: Body> Erased for Informer<S> {
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn status(&self) -> InformerStatus {
+        Self::status(self)
+    }
+
+    fn objects(&self) -> usize {
+        self.snapshot().len()
+    }
+
+    fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>> {
+        Self::synced(self).boxed()
+    }
+
+    fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>> {
+        Self::synced_within(self, limit).boxed()
+    }
+
+    fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>> {
+        Self::wait_until(self, enough).boxed()
+    }
+
+    fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
+        Self::shutdown(self, limit).boxed()
+    }
+}
+
+impl AnyInformer {
+    /// Its name, as [`Informer::name`].
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// How it is doing: states, counters, errors.
+    pub fn status(&self) -> InformerStatus {
+        self.0.status()
+    }
+
+    /// What its worst source is doing; Stopped only when the whole informer has stopped.
+    pub fn state(&self) -> SourceState {
+        self.status().state()
+    }
+
+    /// The newest failure of its worst source, or of any.
+    pub fn last_error(&self) -> Option<ListWatchError> {
+        self.status().last_error().cloned()
+    }
+
+    /// How many objects the newest snapshot has. Reads no object, takes no lock.
+    pub fn objects(&self) -> usize {
+        self.0.objects()
+    }
+
+    /// Waits until the first list of every source is published. Latched.
+    ///
+    /// # Errors
+    /// As [`Informer::synced`].
+    pub async fn synced(&self) -> Result<(), WaitError> {
+        self.0.synced().await
+    }
+
+    /// As [`Self::synced`], for at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Informer::synced_within`].
+    pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
+        self.0.synced_within(limit).await
+    }
+
+    /// Waits until the status satisfies `enough`, and gives it.
+    ///
+    /// # Errors
+    /// As [`Informer::wait_until`].
+    pub async fn wait_until(
+        &self,
+        enough: impl FnMut(&InformerStatus) -> bool + Send,
+    ) -> Result<InformerStatus, WaitError> {
+        self.0.wait_until(Box::new(enough)).await
+    }
+
+    /// Stops the informer as [`Informer::shutdown`] does, within `limit`.
+    pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
+        self.0.shutdown(limit).await
+    }
+}
+
+impl<S: Body> From<Informer<S>> for AnyInformer {
+    fn from(informer: Informer<S>) -> Self {
+        Self(Arc::new(informer))
+    }
+}
+
+impl<S: Body> From<&Informer<S>> for AnyInformer {
+    fn from(informer: &Informer<S>) -> Self {
+        informer.clone().into()
+    }
+}
+
+impl fmt::Debug for AnyInformer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyInformer")
+            .field("name", &self.name())
+            .field("state", &format_args!("{}", self.state()))
+            .field("objects", &self.objects())
+            .finish_non_exhaustive()
+    }
+}
