@@ -16,7 +16,7 @@ pub use informer_actors::weak_informer::WeakInformer;
 pub use informer_core::delta::{Cause, ListPart, WatchPart};
 pub use informer_core::delta_fifo::Discipline;
 pub use informer_core::list_watch_error::ListWatchError;
-pub use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+pub use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 pub use informer_core::reflector::SourceState;
 pub use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 pub use informer_core::snapshot::Snapshot;

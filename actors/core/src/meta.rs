@@ -6,7 +6,7 @@
 //! 2. An [`Object`] is one `Arc`: cloning it copies a pointer, and its content can never change.
 //! 3. [`Object::is_same_as`] is the one place that says when two observations are the same state.
 //!
-//! Read next: `delta.rs`, what can happen to an object.
+//! Read next: `meta/key.rs`, keys; `delta.rs`, what can happen to an object.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -15,89 +15,9 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The name of an object within its kind: namespace (none for cluster-scoped kinds) and name.
-///
-/// Ordered by namespace, then name. Cloning copies two pointers.
-///
-/// ```
-/// use informer_core::meta::ObjectKey;
-/// let key: ObjectKey = "default/web-0".parse()?;
-/// assert_eq!((key.namespace(), key.name()), (Some("default"), "web-0"));
-/// assert_eq!(key.to_string(), "default/web-0");
-/// # Ok::<(), informer_core::meta::ParseKeyError>(())
-/// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectKey {
-    namespace: Option<Arc<str>>,
-    name: Arc<str>,
-}
+pub use key::{ClusterName, ObjectKey, ParseClusterError, ParseKeyError};
 
-impl ObjectKey {
-    /// The key of a namespaced object.
-    pub fn namespaced(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self { namespace: Some(namespace.into()), name: name.into() }
-    }
-
-    /// The key of a cluster-scoped object.
-    pub fn cluster(name: impl Into<Arc<str>>) -> Self {
-        Self { namespace: None, name: name.into() }
-    }
-
-    /// The namespace, or `None` for a cluster-scoped object.
-    pub fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
-    }
-
-    /// The name within the namespace.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The namespace's shared text, for maps keyed by namespace.
-    pub fn shared_namespace(&self) -> Option<&Arc<str>> {
-        self.namespace.as_ref()
-    }
-
-    /// The name's shared text, for maps keyed by name.
-    pub fn shared_name(&self) -> &Arc<str> {
-        &self.name
-    }
-}
-
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "{namespace}/{}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
-
-impl fmt::Debug for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ObjectKey({self})")
-    }
-}
-
-/// A text that is not `name` or `namespace/name`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unexpected key format: {0:?}")]
-pub struct ParseKeyError(String);
-
-impl FromStr for ObjectKey {
-    type Err = ParseKeyError;
-
-    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
-        let parts: Vec<&str> = text.split('/').collect();
-        match parts.as_slice() {
-            [name] if !name.is_empty() => Ok(Self::cluster(*name)),
-            [namespace, name] if !namespace.is_empty() && !name.is_empty() => {
-                Ok(Self::namespaced(*namespace, *name))
-            }
-            _ => Err(ParseKeyError(text.to_owned())),
-        }
-    }
-}
+mod key;
 
 /// The identity of one life of an object: the same key with another uid is another object. Cloning copies a pointer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,23 +1,9 @@
-//! Keys and versions: what is accepted, what is refused, and how they compare.
+//! Versions, lives and objects: what is accepted, what is refused, and how they compare.
 
 use super::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 
 fn version(text: &str) -> ResourceVersion {
     text.parse().expect("a live version")
-}
-
-#[test]
-fn idx_08_keys_split_into_name_or_namespace_and_name_and_nothing_else() {
-    let check = |text: &str, expected: Option<(Option<&str>, &str)>| {
-        let parsed = text.parse::<ObjectKey>().ok();
-        assert_eq!(parsed.as_ref().map(|key| (key.namespace(), key.name())), expected, "{text:?}");
-    };
-    check("name", Some((None, "name")));
-    check("ns/name", Some((Some("ns"), "name")));
-    check("a/b/c", None);
-    check("", None);
-    check("/name", None);
-    check("ns/", None);
 }
 
 #[test]

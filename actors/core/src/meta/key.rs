@@ -1,0 +1,268 @@
+//! The name of an object within its kind, and the name of a cluster.
+//!
+//! Answers "which object is it?", also when one informer follows several clusters that have objects of one name.
+//! Invariants:
+//! 1. Keys of an informer of one cluster name no cluster, and cost no more than without clusters.
+//! 2. Keys without a cluster come first, then cluster by cluster; in each those without namespace, then namespace by
+//!    namespace, name by name.
+//! 3. The text of a key is read back as the same key, unless namespace or name hold a `/` or are empty.
+//!
+//! Read next: `meta.rs`, what else is known of an object.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The name of an object within its kind: namespace (none for cluster-scoped kinds) and name; and the cluster, in an
+/// informer of several clusters.
+///
+/// Ordered by cluster (none first), then namespace, then name. Cloning copies two pointers.
+///
+/// ```
+/// use informer_core::meta::ObjectKey;
+/// let key: ObjectKey = "default/web-0".parse()?;
+/// assert_eq!((key.namespace(), key.name()), (Some("default"), "web-0"));
+/// assert_eq!(key.to_string(), "default/web-0");
+/// let abroad = key.clone().in_cluster(&"eu-1".parse()?);
+/// assert_eq!(abroad.to_string(), "eu-1|default/web-0");
+/// assert!(abroad != key && abroad == "eu-1|default/web-0".parse()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ObjectKey {
+    scope: Scope,
+    name: Arc<str>,
+}
+
+/// Where a name is valid. A key without a cluster needs no allocation of its own for it, and no more room than its
+/// namespace alone.
+#[derive(Clone)]
+enum Scope {
+    Namespace(Arc<str>),
+    /// Without a namespace if it has no cluster.
+    Other(Option<Arc<Clustered>>),
+}
+
+const _: () = assert!(size_of::<ObjectKey>() == 2 * size_of::<Arc<str>>(), "two texts and nothing else");
+
+struct Clustered {
+    cluster: ClusterName,
+    namespace: Option<Arc<str>>,
+}
+
+impl ObjectKey {
+    /// The key of a namespaced object.
+    pub fn namespaced(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        Self { scope: Scope::Namespace(namespace.into()), name: name.into() }
+    }
+
+    /// The key of a cluster-scoped object, one without a namespace. The cluster itself is named by
+    /// [`Self::in_cluster`].
+    pub fn cluster(name: impl Into<Arc<str>>) -> Self {
+        Self { scope: Scope::Other(None), name: name.into() }
+    }
+
+    /// The same key in this cluster. Sources of an informer of several clusters give such keys; each call allocates one
+    /// small block, which [`Self::sharing_scope_of`] can save.
+    #[must_use]
+    pub fn in_cluster(self, cluster: &ClusterName) -> Self {
+        let namespace = self.shared_namespace().cloned();
+        let scope = Scope::Other(Some(Arc::new(Clustered { cluster: cluster.clone(), namespace })));
+        Self { scope, name: self.name }
+    }
+
+    /// The same key; if `other` has the same cluster and namespace, their texts are shared with it and stored once.
+    #[must_use]
+    pub fn sharing_scope_of(self, other: &Self) -> Self {
+        let scope = if self.scope() == other.scope() { other.scope.clone() } else { self.scope };
+        Self { scope, name: self.name }
+    }
+
+    /// The cluster; `None` in an informer of one cluster.
+    pub fn cluster_name(&self) -> Option<&ClusterName> {
+        match &self.scope {
+            Scope::Other(Some(clustered)) => Some(&clustered.cluster),
+            _ => None,
+        }
+    }
+
+    /// The namespace, or `None` for a cluster-scoped object.
+    pub fn namespace(&self) -> Option<&str> {
+        self.shared_namespace().map(|namespace| &**namespace)
+    }
+
+    /// The name within the namespace.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The namespace's shared text, for maps keyed by namespace.
+    pub fn shared_namespace(&self) -> Option<&Arc<str>> {
+        match &self.scope {
+            Scope::Namespace(namespace) => Some(namespace),
+            Scope::Other(Some(clustered)) => clustered.namespace.as_ref(),
+            Scope::Other(None) => None,
+        }
+    }
+
+    /// The name's shared text, for maps keyed by name.
+    pub fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn scope(&self) -> (Option<&ClusterName>, Option<&str>) {
+        (self.cluster_name(), self.namespace())
+    }
+}
+
+impl PartialEq for ObjectKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.scope() == other.scope()
+    }
+}
+
+impl Eq for ObjectKey {}
+
+impl Ord for ObjectKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.scope().cmp(&other.scope()).then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+impl PartialOrd for ObjectKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for ObjectKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.scope().hash(state);
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = self.namespace();
+        match self.cluster_name() {
+            Some(cluster) => write!(f, "{cluster}|")?,
+            // Names of roles may hold the sign: in front of it stands the cluster, here none.
+            None if self.name.contains('|') || namespace.is_some_and(|text| text.contains('|')) => {
+                f.write_str("|")?;
+            }
+            None => {}
+        }
+        match namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectKey({self})")
+    }
+}
+
+/// Why a text is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseKeyError {
+    /// It is not `name` or `namespace/name`, with `cluster|` in front or without.
+    #[error("unexpected key format: {0:?}")]
+    Format(String),
+    /// What stands in front of the first `|` is the name of no cluster.
+    #[error("unexpected key format: {text:?}: {cause}")]
+    Cluster {
+        /// The whole text.
+        text: String,
+        /// Why the cluster's name is refused.
+        #[source]
+        cause: ParseClusterError,
+    },
+}
+
+impl FromStr for ObjectKey {
+    type Err = ParseKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
+        let (cluster, key) = text.split_once('|').unwrap_or(("", text));
+        let parts: Vec<&str> = key.split('/').collect();
+        let key = match parts.as_slice() {
+            [name] if !name.is_empty() => Self::cluster(*name),
+            [namespace, name] if !namespace.is_empty() && !name.is_empty() => {
+                Self::namespaced(*namespace, *name)
+            }
+            _ => return Err(ParseKeyError::Format(text.to_owned())),
+        };
+        if cluster.is_empty() {
+            return Ok(key);
+        }
+        match cluster.parse() {
+            Ok(cluster) => Ok(key.in_cluster(&cluster)),
+            Err(cause) => Err(ParseKeyError::Cluster { text: text.to_owned(), cause }),
+        }
+    }
+}
+
+/// The name of a cluster, as keys of an informer of several clusters show it: letters `a` to `z`, digits, `.` and `-`,
+/// at least one. Cloning copies a pointer.
+///
+/// ```
+/// use informer_core::meta::ClusterName;
+/// let name: ClusterName = "eu-1.example".parse()?;
+/// assert_eq!(name.as_str(), "eu-1.example");
+/// assert!("EU 1".parse::<ClusterName>().is_err() && "".parse::<ClusterName>().is_err());
+/// # Ok::<(), informer_core::meta::ParseClusterError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterName(Arc<str>);
+
+/// A text that cannot be the name of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a cluster must be one or more of a-z, 0-9, '.' and '-', and not {0:?}")]
+pub struct ParseClusterError(String);
+
+impl ClusterName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name's shared text, for maps keyed by cluster.
+    pub fn shared(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+impl FromStr for ClusterName {
+    type Err = ParseClusterError;
+
+    fn from_str(text: &str) -> Result<Self, ParseClusterError> {
+        let is_allowed =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'.' || byte == b'-';
+        if text.is_empty() || !text.bytes().all(is_allowed) {
+            return Err(ParseClusterError(text.to_owned()));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for ClusterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ClusterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClusterName({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests;
