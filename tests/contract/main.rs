@@ -26,6 +26,7 @@ mod lister;
 mod log;
 mod logs;
 mod odd_data;
+mod off_arbiter;
 mod own_callback;
 mod predicates;
 mod progress;

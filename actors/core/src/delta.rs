@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::off_arbiter::OffArbiter;
 use crate::snapshot::Snapshot;
 
 /// Why a subscriber is told something.
@@ -184,15 +185,15 @@ pub struct Replacement<S> {
     /// `InitialList`, `Relist` or `Rewind`.
     pub cause: Cause,
     /// Every object of the source.
-    pub objects: Vec<Object<S>>,
+    pub objects: OffArbiter<Vec<Object<S>>>,
     /// Those that could not be decoded; their last good versions stay.
-    pub set_aside: Vec<SetAside>,
+    pub set_aside: OffArbiter<Vec<SetAside>>,
     /// What all that weighs, by [`listed_bytes`]. Summed up while it came, so that a queue takes it in one look.
     pub bytes: usize,
 }
 
 impl<S> Replacement<S> {
-    /// A list that comes in one piece; it is weighed, which is linear.
+    /// A list that comes in one piece and is freed where it is dropped; it is weighed, which is linear.
     pub fn new(
         version: ResourceVersion,
         cause: Cause,
@@ -200,6 +201,7 @@ impl<S> Replacement<S> {
         set_aside: Vec<SetAside>,
     ) -> Self {
         let bytes = listed_bytes(&objects, &set_aside);
+        let (objects, set_aside) = (OffArbiter::in_place(objects), OffArbiter::in_place(set_aside));
         Self { version, cause, objects, set_aside, bytes }
     }
 }

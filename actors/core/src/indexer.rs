@@ -234,7 +234,7 @@ impl<S> Store<S> {
     }
 
     fn publish(&mut self) -> Applied<S> {
-        let after = Snapshot::publish(self.working.clone());
+        let after = self.published.with(self.working.clone());
         let before = std::mem::replace(&mut self.published, after.clone());
         let applied = std::mem::take(&mut self.draft).finish(before, after);
         debug_assert!(

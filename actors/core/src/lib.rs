@@ -18,6 +18,7 @@ pub mod initial_tracker;
 pub mod list_watch_error;
 pub mod listener;
 pub mod meta;
+pub mod off_arbiter;
 pub mod processor;
 pub mod reflector;
 pub mod repair;

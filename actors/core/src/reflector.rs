@@ -23,18 +23,21 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::delta::{ListPart, WatchPart};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::ResourceVersion;
+use crate::off_arbiter::Release;
 
 pub use config::{LEAST_DEADLINE, LEAST_WATCH_TIMEOUT, ReflectorConfig};
 pub use effect::{Delivery, Effect, StreamId};
 pub use log::{LogLevel, LogLine};
 pub use state::{RelistCounters, SourceCounters, SourceState};
 
+use freeing::ListFreeing;
 use list::Listing;
 use log::SourceLog;
 use retry::{Next, RelistReason};
@@ -43,6 +46,7 @@ use watch_list::{Gathering, InitialEvents};
 
 mod config;
 mod effect;
+mod freeing;
 mod list;
 mod log;
 mod renewal;
@@ -94,6 +98,7 @@ pub struct ListWatchMachine<S> {
     last_error: Option<ListWatchError>,
     last_frame_at: Option<Duration>,
     log: SourceLog,
+    freeing: ListFreeing<S>,
 }
 
 /// What is under way.
@@ -170,8 +175,18 @@ impl<S> ListWatchMachine<S> {
             last_error: None,
             last_frame_at: None,
             log: SourceLog::new(config.resource.clone()),
+            freeing: ListFreeing::in_place(),
             config,
         }
+    }
+
+    /// The same, whose lists are freed by `release` instead of where they are dropped.
+    #[must_use]
+    pub fn releasing_to(self, release: &Arc<dyn Release>) -> Self
+    where
+        S: Send + Sync + 'static,
+    {
+        Self { freeing: ListFreeing::by(release), ..self }
     }
 
     /// The same, which counts on from what another has counted: the life before, of the same source.

@@ -9,7 +9,8 @@
 //!    of which nothing can be read is asked once a second. An answer older than what the watch has told by then, and one whose question
 //!    was taken back by a list, do not count.
 //!
-//! Bounds: one entry for each set-aside key. Read next: `indexer/parts.rs`, what a fetched object changes.
+//! Bounds: one entry for each set-aside key; a list is taken in by slices, since all of it may be set aside.
+//! Read next: `indexer/parts.rs`, what a fetched object changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -53,6 +54,16 @@ pub struct RepairSchedule {
     pause_until: Duration,
     /// Moves the chance on from key to key.
     draws: u32,
+    /// The list that is being taken in.
+    intake: Option<Intake>,
+}
+
+/// A list on its way in: what was set aside before it, and how much of it has been taken in.
+#[derive(Debug)]
+struct Intake {
+    before: BTreeMap<ObjectKey, Broken>,
+    turns: BTreeSet<(Duration, ObjectKey)>,
+    taken: usize,
 }
 
 /// One set-aside key.
@@ -97,19 +108,25 @@ impl RepairSchedule {
 
     /// This whole list replaces all that was told before: only what it sets aside is. Keys that were set aside
     /// already keep their turn; a question still open is taken back, and to be dropped.
-    pub fn observe_replace<S>(&mut self, replacement: &Replacement<S>, at: Moment) {
-        self.postpone_asked(at);
-        self.turns.clear();
-        let mut before = std::mem::take(&mut self.keys);
-        for aside in &replacement.set_aside {
-            if let Some(known) = before.remove(&aside.key) {
-                self.turns.insert((known.due, aside.key.clone()));
-                let broken = Broken { version: aside.version.clone(), ..known };
-                self.keys.insert(aside.key.clone(), broken);
-            } else {
-                self.set_aside(aside, at);
+    ///
+    /// Takes in, or forgets, at most `budget` keys (at least one); to be called with the same list until it gives
+    /// true, before anything else is told or asked.
+    pub fn observe_replace<S>(&mut self, replacement: &Replacement<S>, budget: usize, at: Moment) -> bool {
+        let mut intake = self.intake.take().unwrap_or_else(|| {
+            self.postpone_asked(at);
+            let (before, turns) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.turns));
+            Intake { before, turns, taken: 0 }
+        });
+        for _ in 0..budget.max(1) {
+            if let Some(aside) = replacement.set_aside.get(intake.taken) {
+                intake.taken += 1;
+                self.set_aside_again(intake.before.remove(&aside.key), aside, at);
+            } else if intake.before.pop_first().is_none() && intake.turns.pop_first().is_none() {
+                return true;
             }
         }
+        self.intake = Some(intake);
+        false
     }
 
     /// When `handle_timeout` is due; `None` while a question is open or nothing is set aside.
@@ -154,6 +171,13 @@ impl RepairSchedule {
         let due = at.now.saturating_add(gaps.next_wait(self.draw(at)));
         self.turns.insert((due, aside.key.clone()));
         self.keys.insert(aside.key.clone(), Broken { version: aside.version.clone(), due, gaps });
+    }
+
+    /// A list sets this key aside; `known` is what was noted of it before.
+    fn set_aside_again(&mut self, known: Option<Broken>, aside: &SetAside, at: Moment) {
+        let Some(known) = known else { return self.set_aside(aside, at) };
+        self.turns.insert((known.due, aside.key.clone()));
+        self.keys.insert(aside.key.clone(), Broken { version: aside.version.clone(), ..known });
     }
 
     fn settle(&mut self, key: &ObjectKey, version: &ResourceVersion) {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::delta::SetAside;
 use crate::index::UnknownIndex;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::off_arbiter::{Freeing, OffArbiter, Release};
 
 pub(crate) use diff::Sameness;
 pub use diff::{DiffCursor, Difference};
@@ -28,7 +29,7 @@ mod frame;
 /// All objects of an informer at one moment, with the version of each source and the indices.
 ///
 /// Cloning copies one pointer; nothing blocks, and a kept snapshot delays nobody (it keeps its objects alive).
-pub struct Snapshot<S>(Arc<Frame<S>>);
+pub struct Snapshot<S>(Arc<OffArbiter<Frame<S>>>);
 
 impl<S> Snapshot<S> {
     /// A snapshot without objects, versions and indices.
@@ -43,8 +44,23 @@ impl<S> Snapshot<S> {
         Self::publish(frame)
     }
 
+    /// The same, which is freed by `release` instead of where its last handle is dropped; so is every snapshot that
+    /// follows from it.
+    #[must_use]
+    pub fn releasing_to(self, release: Arc<dyn Release>) -> Self
+    where
+        S: Send + Sync + 'static,
+    {
+        Self(Arc::new(Freeing::whole(release).keep(self.frame().clone())))
+    }
+
     pub(crate) fn publish(frame: Frame<S>) -> Self {
-        Self(Arc::new(frame))
+        Self(Arc::new(OffArbiter::in_place(frame)))
+    }
+
+    /// Another frame, which is freed like this one.
+    pub(crate) fn with(&self, frame: Frame<S>) -> Self {
+        Self(Arc::new(self.0.freeing().keep(frame)))
     }
 
     pub(crate) fn frame(&self) -> &Frame<S> {

@@ -4,7 +4,8 @@
 //! `informer_core::delta_fifo`, holds the queue and its bounds. Invariants:
 //! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing more.
 //! 2. A pop is answered when there is something; nobody polls.
-//! 3. What a source has put in here is noted in `Handed`, so that a restarted Reflector goes on from there.
+//! 3. What waits here at its death, and what comes too late, is freed off the arbiter.
+//! 4. What a source has put in here is noted in `Handed`, so that a restarted Reflector goes on from there.
 //!
 //! Mailbox: one ask in flight from each Reflector, the Indexer and the Processor's resync clock; stopped with the
 //! informer; its death restarts the group in a new epoch. Read next: `indexer.rs`.
@@ -12,6 +13,7 @@
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
 use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Discipline};
+use informer_core::off_arbiter::OffArbiter;
 
 use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
 use crate::pipeline::shared::PipelineShared;
@@ -30,7 +32,7 @@ pub(crate) struct DeltaFifoSpec<S: Body> {
 pub(crate) struct DeltaFifo<S: Body> {
     spec: DeltaFifoSpec<S>,
     epoch: Epoch,
-    queue: DeltaQueue<S>,
+    queue: OffArbiter<DeltaQueue<S>>,
     waiting_for_room: Vec<ReplySlot<()>>,
     waiting_for_batch: Option<ReplySlot<Batch<S>>>,
     waiting_for_idle: Vec<ReplySlot<()>>,
@@ -61,7 +63,7 @@ impl<S: Body> Child for DeltaFifo<S> {
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
-            queue: DeltaQueue::new(spec.bounds, spec.discipline),
+            queue: spec.shared.off_arbiter(DeltaQueue::new(spec.bounds, spec.discipline)),
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
             waiting_for_idle: Vec::new(),
@@ -82,6 +84,8 @@ impl<S: Body> DeltaFifo<S> {
     /// Answers a push: now if there is room, else when a pop has made some.
     fn pushed(&mut self) -> Answer<()> {
         self.serve();
+        let bytes = self.queue.depth().bytes;
+        self.queue.weigh(bytes);
         self.show_work();
         if self.queue.has_room() {
             return Reply::Now(());
@@ -121,6 +125,7 @@ impl<S: Body> Handler<Delta<S>> for DeltaFifo<S> {
 
     fn handle(&mut self, delta: Delta<S>, _ctx: &mut Context<Self>) -> Answer<()> {
         if self.is_stale(delta.epoch) {
+            drop(self.spec.shared.off_arbiter(delta.parts));
             return Reply::Now(());
         }
         self.spec.shared.strike(Site::DeltaFifoPush);

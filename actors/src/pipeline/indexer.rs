@@ -20,6 +20,7 @@ use informer_core::delta_fifo::Batch;
 use informer_core::indexer::steps::{Effect, Step, Steps};
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
 use informer_core::meta::Object;
+use informer_core::off_arbiter::OffArbiter;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 use informer_core::sync_tracker::SyncTracker;
@@ -35,9 +36,6 @@ use crate::supervision::guard::Child;
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;
 
-/// Replaced frames that are kept before they are freed.
-const KEPT_FRAMES: usize = 32;
-
 /// What an Indexer is built from.
 pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
@@ -45,18 +43,17 @@ pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) processor: Addr<Processor<S>>,
 }
 
-/// A frame that is no longer the newest, and the objects that it alone still holds.
-type Rubbish<S> = (Snapshot<S>, Vec<Vec<Object<S>>>);
+/// The frame before a publish, and the objects that left with it: held until everybody has the newer frame, since
+/// whoever lets go of an object last frees it. Freed off the arbiter.
+type Replaced<S> = OffArbiter<(Snapshot<S>, Vec<Vec<Object<S>>>)>;
 
 /// The store's actor.
 pub(crate) struct Indexer<S: Body> {
     spec: IndexerSpec<S>,
     epoch: Epoch,
-    store: Store<S>,
+    store: OffArbiter<Store<S>>,
     sync: SyncTracker,
     steps: Steps<Batch<S>>,
-    /// Frames and objects that were replaced, to be freed elsewhere.
-    rubbish: Vec<Rubbish<S>>,
 }
 
 impl<S: Body> Actor for Indexer<S> {
@@ -86,10 +83,9 @@ impl<S: Body> Child for Indexer<S> {
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
-            store: Store::new(published, spec.shared.indices.all()),
+            store: spec.shared.off_arbiter(Store::new(published, spec.shared.indices.all())),
             sync,
             steps: Steps::new(),
-            rubbish: Vec::new(),
         }
     }
 }
@@ -130,7 +126,7 @@ impl<S: Body> Indexer<S> {
             }
             Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
             Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
-            Batch::Resync { due } => self.tell(Vec::new(), Some(due), ctx),
+            Batch::Resync { due } => self.tell(Vec::new(), Some(due), None, ctx),
         }
     }
 
@@ -161,25 +157,15 @@ impl<S: Body> Indexer<S> {
     }
 
     fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
-        let Applied { snapshot, changes, replaced, reported, .. } = applied;
+        let Applied { snapshot, before, changes, replaced, reported, .. } = applied;
         self.spec.shared.report(&reported);
         self.sync.observe(&snapshot);
-        let before = self.spec.shared.published.snapshot();
         if !self.spec.shared.publish(self.epoch, snapshot, self.sync.is_synced()) {
             return self.steps.handle_end();
         }
-        self.rubbish.push((before, replaced));
+        let replaced = self.spec.shared.off_arbiter((before, replaced));
         self.spec.shared.strike(Site::IndexerPublished);
-        self.tell(changes, None, ctx);
-    }
-
-    /// Has what was replaced freed off the arbiter, many at once. Called when the Processor and the listeners have
-    /// taken the newer frame: sooner, the last of them to let go of the older one would free it here.
-    fn discard(&mut self) {
-        let objects: usize = self.rubbish.iter().flat_map(|(_, replaced)| replaced).map(Vec::len).sum();
-        if objects >= SLICE || self.rubbish.len() >= KEPT_FRAMES {
-            self.spec.shared.runtime.0.pool.free(std::mem::take(&mut self.rubbish));
-        }
+        self.tell(changes, None, Some(replaced), ctx);
     }
 
     /// Hands changes to the Processor, and goes on when it has taken them.
@@ -187,6 +173,7 @@ impl<S: Body> Indexer<S> {
         &mut self,
         changes: Vec<Arc<[Change<S>]>>,
         resync: Option<Arc<[ListenerId]>>,
+        replaced: Option<Replaced<S>>,
         ctx: &mut Context<Self>,
     ) {
         let snapshot = self.spec.shared.published.snapshot();
@@ -194,10 +181,10 @@ impl<S: Body> Indexer<S> {
         let message = FanOut { epoch: self.epoch, snapshot, changes, resync };
         let told = ask(&self.spec.processor, message);
         self.steps.handle_published();
-        ctx.spawn(told.into_actor(self).map(|told, this, ctx| {
+        ctx.spawn(told.into_actor(self).map(move |told, this, ctx| {
+            drop(replaced);
             if told.is_ok() {
                 this.spec.shared.progress.note();
-                this.discard();
                 this.steps.handle_told();
             } else {
                 // The Processor has died: the whole group is restarted, this actor too.

@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use informer_core::meta::{Object, ObjectKey};
+use informer_core::off_arbiter::Release;
 use informer_core::snapshot::Snapshot;
 use tokio::sync::watch;
 
-use crate::pipeline::messages::Epoch;
+use crate::pipeline::messages::{Body, Epoch};
 
 /// The newest snapshot of one informer, and a count of publishes to wait on.
 pub(crate) struct Published<S> {
@@ -27,13 +28,15 @@ pub(crate) struct Published<S> {
     epoch: AtomicU64,
 }
 
-impl<S> Published<S> {
-    /// Publishes the empty snapshot, which knows these indices already.
-    pub(crate) fn new(indices: impl IntoIterator<Item = Arc<str>>) -> Self {
-        let newest = ArcSwap::from_pointee(Snapshot::empty_with_indices(indices));
-        Self { newest, count: watch::Sender::new(0), epoch: AtomicU64::new(0) }
+impl<S: Body> Published<S> {
+    /// Publishes the empty snapshot, which knows these indices already. It and all that follow are freed by `release`.
+    pub(crate) fn new(indices: impl IntoIterator<Item = Arc<str>>, release: Arc<dyn Release>) -> Self {
+        let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
+        Self { newest: ArcSwap::from_pointee(newest), count: watch::Sender::new(0), epoch: AtomicU64::new(0) }
     }
+}
 
+impl<S> Published<S> {
     /// The newest snapshot; a pointer copy.
     pub(crate) fn snapshot(&self) -> Snapshot<S> {
         Snapshot::clone(&self.newest.load())

@@ -13,6 +13,7 @@
 
 mod log;
 mod session;
+mod turn;
 
 use std::fmt;
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use informer_core::index::IndexSpec;
 use informer_core::indexer::Reported;
 use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::off_arbiter::{Freeing, OffArbiter};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +58,11 @@ impl<S: Body> PipelineShared<S> {
     /// Whether a test wants this left undone.
     pub(crate) fn stalls(&self, site: Site) -> bool {
         self.runtime.0.faults.stalls(site)
+    }
+
+    /// Keeps a value that is freed off the arbiter, wherever it is dropped.
+    pub(crate) fn off_arbiter<T: Send + 'static>(&self, value: T) -> OffArbiter<T> {
+        Freeing::whole(self.runtime.0.freeing.release()).keep(value)
     }
 
     /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun: whoever has seen the

@@ -42,6 +42,9 @@ pub struct SourceStatus {
     pub restarts: u64,
     /// The questions for single objects that could not be read.
     pub repairs: RepairCounters,
+    /// Its next list waits until enough of what earlier lists and states held is free; see
+    /// [`Runtime::bytes_to_free`](crate::runtime::Runtime::bytes_to_free).
+    pub awaits_memory: bool,
 }
 
 /// What came of asking for set-aside objects one by one, over all lives of a reflector. One question is open at a time,
@@ -69,6 +72,7 @@ impl SourceStatus {
             last_frame_at: None,
             restarts: 0,
             repairs: RepairCounters::default(),
+            awaits_memory: false,
         }
     }
 }

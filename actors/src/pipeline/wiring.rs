@@ -170,10 +170,11 @@ fn watch<S: Body>(shared: &PipelineShared<S>, arbiter: &ArbiterHandle) {
 
 fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S> {
     let sources: Arc<[SourceId]> = spec.sources.iter().map(|source| source.id.clone()).collect();
+    let indices = spec.indices.iter().map(|index| Arc::clone(&index.name));
     PipelineShared(Arc::new(Common {
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
-        published: Arc::new(Published::new(spec.indices.iter().map(|index| Arc::clone(&index.name)))),
+        published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
         board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), spec.discipline, &sources)),
         progress: Arc::default(),
         handed: Handed::default(),

@@ -1,8 +1,7 @@
 //! The decode pool: CPU work that must not sit on an arbiter.
 //!
 //! Answers "who parses?": in production a rayon pool as wide as the cores, shared by all informers of a runtime; in
-//! simulation the caller itself, so that everything stays on one thread and in one order. It also frees what the
-//! store has replaced. Invariants:
+//! simulation the caller itself, so that everything stays on one thread and in one order. Invariants:
 //! 1. A job runs exactly once, or its answer ends with [`PoolGone`].
 //! 2. A panic in a job reaches only its asker.
 
@@ -91,12 +90,9 @@ impl DecodePool {
         receiver.await.unwrap_or_else(|_| Err(JobPanicked(GONE.to_owned())))
     }
 
-    /// Frees `rubbish` off the arbiter.
-    pub(crate) fn free<T: Send + 'static>(&self, rubbish: T) {
-        match self.0.as_ref().and_then(|threads| threads.pool.load_full()) {
-            Some(pool) => pool.spawn(move || drop(rubbish)),
-            None => drop(rubbish),
-        }
+    /// Whether every thread has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.as_ref().is_none_or(|threads| threads.running.is_empty())
     }
 
     /// Lets the threads finish what they have and joins them; jobs that come later are refused. Takes as long as the

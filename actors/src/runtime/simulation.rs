@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::{ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Inner, Runtime, Watchdog};
+use super::{
+    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, Runtime, Watchdog,
+};
 use crate::runtime::faults::Faults;
 
 /// A world of its own: the thread, the clock, and the [`Runtime`] for wiring.
@@ -137,6 +139,7 @@ impl Simulation {
             next: AtomicUsize::new(0),
             pool: DecodePool::inline(),
             blocking: CallbackPool::inline(),
+            freeing: Freeing::inline(),
             watchdog,
             lists: Arc::new(Semaphore::new(self.builder.lists)),
             clock,

@@ -165,7 +165,7 @@ fn starts() -> Vec<(StartError, &'static str)> {
 }
 
 fn others() -> Vec<(String, &'static str)> {
-    let blocked = StillRunning { stuck: vec![stuck(StuckKind::Blocked)], decoding: false };
+    let blocked = StillRunning { stuck: vec![stuck(StuckKind::Blocked)], decoding: false, freeing: false };
     vec![
         (AddIndexError::Exists("node".to_owned()).to_string(), r#"an index named "node" exists"#),
         (AddIndexError::Stopped { informer: pods() }.to_string(), r#"informer "pods" has stopped"#),
@@ -176,8 +176,12 @@ fn others() -> Vec<(String, &'static str)> {
             "the runtime has not ended at the limit: pods/audit blocks the thread informer-calls",
         ),
         (
-            StillRunning { stuck: Vec::new(), decoding: true }.to_string(),
+            StillRunning { stuck: Vec::new(), decoding: true, freeing: false }.to_string(),
             "the runtime has not ended at the limit: an object is still being decoded",
+        ),
+        (
+            StillRunning { stuck: Vec::new(), decoding: false, freeing: true }.to_string(),
+            "the runtime has not ended at the limit: an object is still being dropped",
         ),
     ]
 }

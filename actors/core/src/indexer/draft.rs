@@ -24,8 +24,8 @@ pub struct Applied<S> {
     pub before: Snapshot<S>,
     /// The difference to the snapshot before, in order of application, in chunks of at most 250.
     pub changes: Vec<Arc<[Change<S>]>>,
-    /// Objects that left the store or never came into it, and the list that was applied, in several allocations
-    /// so that none was ever moved: to be dropped off the arbiter.
+    /// Objects that left the store or never came into it, in several allocations so that none was ever moved: to be
+    /// dropped off the arbiter.
     pub replaced: Vec<Vec<Object<S>>>,
     /// What has to be counted and logged.
     pub reported: Vec<Reported>,
@@ -69,11 +69,6 @@ impl<S> Draft<S> {
                 self.replaced.push(chunk);
             }
         }
-    }
-
-    /// Keeps a whole list from being freed here.
-    pub(super) fn discard_all(&mut self, objects: Vec<Object<S>>) {
-        self.replaced.push(objects);
     }
 
     pub(super) fn report(&mut self, source: &SourceId, incident: Incident) {

@@ -13,11 +13,11 @@
 //! source's first list.
 
 use std::collections::BTreeSet;
-use std::vec;
 
 use super::{Incident, Store};
 use crate::delta::{Cause, Change, Replacement, SetAside};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::off_arbiter::OffArbiter;
 use crate::snapshot::{Aside, Snapshot};
 
 pub(super) struct Replacing<S> {
@@ -28,9 +28,10 @@ pub(super) struct Replacing<S> {
     base: Snapshot<S>,
     /// The frame's number of this Replace: its own set-aside entries carry it.
     round: u64,
-    set_aside: vec::IntoIter<SetAside>,
+    set_aside: OffArbiter<Vec<SetAside>>,
+    set_aside_stored: usize,
     /// All that was listed, kept whole to be freed elsewhere, and how many of them are stored.
-    objects: Vec<Object<S>>,
+    objects: OffArbiter<Vec<Object<S>>>,
     stored: usize,
     listed: Listed,
     walk: Walk,
@@ -62,7 +63,8 @@ impl<S> Replacing<S> {
             source,
             version,
             cause,
-            set_aside: set_aside.into_iter(),
+            set_aside,
+            set_aside_stored: 0,
             objects,
             stored: 0,
             walk: Walk::Store,
@@ -107,7 +109,7 @@ impl<S> Store<S> {
         let next = self.replacing.take().or_else(|| {
             let (source, replacement) = self.waiting.pop_front()?;
             self.report_older_replace(&source, &replacement);
-            let base = Snapshot::publish(self.working.clone());
+            let base = self.published.with(self.working.clone());
             if replacement.cause == Cause::Rewind {
                 self.working.count_rewind();
             }
@@ -126,7 +128,6 @@ impl<S> Store<S> {
             if is_over {
                 self.working.set_replaces(replacing.round);
                 self.working.set_version(replacing.source, replacing.version);
-                self.draft.discard_all(replacing.objects);
                 return true;
             }
         }
@@ -145,7 +146,8 @@ impl<S> Store<S> {
 
     fn store_listed(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         while *left > 0 {
-            if let Some(told) = replacing.set_aside.next() {
+            if let Some(told) = replacing.set_aside.get(replacing.set_aside_stored).cloned() {
+                replacing.set_aside_stored += 1;
                 self.draft.report(&replacing.source, Incident::SetAside(told.clone()));
                 let entry = Aside { source: replacing.source.clone(), round: replacing.round, told };
                 self.working.set_aside_mut().insert(entry.told.key.clone(), entry);

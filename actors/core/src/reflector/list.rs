@@ -9,7 +9,8 @@
 //! 4. A list older than what was delivered is a rewind of the server: it is thrown away and asked for again, whole.
 //! 5. A list that brings neither an object nor the end of a page for `list_deadline` is dropped: it has failed.
 //!
-//! Bounds: holds every object received until the list is whole; the bodies are held by nobody else until then.
+//! Bounds: holds every object received until the list is whole; the bodies are held by nobody else until then, so a list
+//! that fails is not freed here but handed away.
 
 use std::mem;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
 use crate::delta::{Cause, ListPart, Replacement, SetAside, listed_bytes};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::{Object, ResourceVersion};
+use crate::off_arbiter::OffArbiter;
 use crate::request::{AskedVersion, ListRequest};
 
 /// A list under way.
@@ -33,8 +35,8 @@ pub(super) struct Listing<S> {
     page: Page,
     /// The lowest version of the pages that are whole: a watch from there misses nothing.
     version: Option<ResourceVersion>,
-    objects: Vec<Object<S>>,
-    set_aside: Vec<SetAside>,
+    objects: OffArbiter<Vec<Object<S>>>,
+    set_aside: OffArbiter<Vec<SetAside>>,
     bytes: usize,
     received: u64,
 }
@@ -114,6 +116,7 @@ impl<S> ListWatchMachine<S> {
                 listing.received += objects.len() as u64;
                 listing.bytes += listed_bytes(&objects, &[]);
                 listing.objects.extend(objects);
+                listing.objects.weigh(listing.bytes);
             }
             ListPart::SetAside(aside) => {
                 listing.received += 1;
@@ -159,7 +162,7 @@ impl<S> ListWatchMachine<S> {
     pub(super) fn deliver_replace(
         &mut self,
         version: ResourceVersion,
-        (objects, set_aside): (Vec<Object<S>>, Vec<SetAside>),
+        (objects, set_aside): (OffArbiter<Vec<Object<S>>>, OffArbiter<Vec<SetAside>>),
         bytes: usize,
     ) {
         let rewound = mem::take(&mut self.lessons.rewinding);
@@ -200,8 +203,8 @@ impl<S> ListWatchMachine<S> {
             token: None,
             page: Page::Open,
             version: None,
-            objects: Vec::new(),
-            set_aside: Vec::new(),
+            objects: self.freeing.objects.keep(Vec::new()),
+            set_aside: self.freeing.set_aside.keep(Vec::new()),
             bytes: 0,
             received: 0,
         };

@@ -4,6 +4,7 @@
 //! `script.rs` is the one place that knows the API, and describes the words. `random.rs` makes up scripts.
 
 mod budget;
+mod freeing;
 mod gathering;
 mod lists;
 mod logs;

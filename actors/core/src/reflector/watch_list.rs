@@ -9,13 +9,13 @@
 //! 3. A stream that comes to hold no more than before for `initial_events_deadline`, before its end bookmark, is cut:
 //!    initial events are new objects, and live changes may go on for ever behind ones that never end.
 //! 4. A net result is moved [`SLICE`] objects at a time, with `Effect::Yield` between them; what is left is moved at
-//!    once when the stream goes on meanwhile.
+//!    once when the stream goes on meanwhile. One that is given up is handed away, and not freed here.
 //!
 //! Bounds: holds one pointer for each object received, in key order.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, btree_set};
+use std::collections::{BTreeMap, BTreeSet, btree_map, btree_set};
 use std::mem;
 use std::time::Duration;
 
@@ -25,43 +25,52 @@ use super::{Effect, ListWatchMachine, Moment, Phase, SourceState};
 use crate::delta::{SetAside, WatchPart, listed_bytes};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
+use crate::off_arbiter::OffArbiter;
 use crate::request::AskedVersion;
 
-/// Objects moved at once when a net result becomes a Replace: well under a tenth of a millisecond.
-const SLICE: usize = 4_096;
+/// Objects moved at once when a net result becomes a Replace.
+const SLICE: usize = 250;
 
 /// A watch-list before its end bookmark.
 pub(super) struct InitialEvents<S> {
     pub(super) stream: Stream,
     asked: AskedVersion,
     pub(super) deadline: Duration,
-    content: Content<S>,
+    content: OffArbiter<Content<S>>,
     /// The most that `content` has held.
     most: usize,
     received: u64,
+    /// What all that was received weighs.
+    bytes: usize,
 }
 
 /// A watch-list whose end bookmark has come, while its net result becomes a Replace.
 pub(super) struct Gathering<S> {
     pub(super) stream: Stream,
     version: ResourceVersion,
-    rest: btree_set::IntoIter<ByKey<S>>,
-    objects: Vec<Object<S>>,
-    set_aside: Vec<SetAside>,
+    rest: OffArbiter<Rest<S>>,
+    objects: OffArbiter<Vec<Object<S>>>,
+    set_aside: OffArbiter<Vec<SetAside>>,
     bytes: usize,
     /// What came behind the end bookmark.
     live: Vec<WatchPart<S>>,
     at: Moment,
 }
 
+/// What of a net result has not been moved.
+pub(super) struct Rest<S> {
+    objects: btree_set::IntoIter<ByKey<S>>,
+    set_aside: btree_map::IntoValues<ObjectKey, SetAside>,
+}
+
 /// The net result so far.
-struct Content<S> {
+pub(super) struct Content<S> {
     objects: BTreeSet<ByKey<S>>,
     set_aside: BTreeMap<ObjectKey, SetAside>,
 }
 
 /// An object that is found and ordered by its key.
-struct ByKey<S>(Object<S>);
+pub(super) struct ByKey<S>(Object<S>);
 
 impl<S> Content<S> {
     /// Takes one part in; the answer is the version of the end bookmark, if it was that.
@@ -107,13 +116,15 @@ impl<S> ListWatchMachine<S> {
         let version = asked.to_string();
         self.log.debug(format_args!("lists {} by a watch at version {version:?}", self.config.resource));
         let stream = self.connect(asked.clone(), true, at);
+        let content = Content { objects: BTreeSet::new(), set_aside: BTreeMap::new() };
         self.phase = Phase::InitialEvents(InitialEvents {
             stream,
             asked,
             deadline: at.now.saturating_add(self.config.initial_events_deadline),
-            content: Content { objects: BTreeSet::new(), set_aside: BTreeMap::new() },
+            content: self.freeing.content.keep(content),
             most: 0,
             received: 0,
+            bytes: 0,
         });
     }
 
@@ -129,12 +140,14 @@ impl<S> ListWatchMachine<S> {
             && let Some(part) = parts.next()
         {
             initial.received += u64::from(matches!(part, WatchPart::Applied(_) | WatchPart::SetAside(_)));
+            initial.bytes += part.wire_bytes();
             end = initial.content.absorb(part);
             if initial.content.len() > initial.most {
                 initial.most = initial.content.len();
                 initial.deadline = at.now.saturating_add(self.config.initial_events_deadline);
             }
         }
+        initial.content.weigh(initial.bytes);
         let late = end.is_none() && at.now >= initial.deadline;
         self.state = SourceState::Listing { received: initial.received };
         if let Some(version) = end {
@@ -189,14 +202,18 @@ impl<S> ListWatchMachine<S> {
             self.effects.push_back(Effect::Close(initial.stream.id));
             return self.rewind(at);
         }
-        let set_aside: Vec<SetAside> = initial.content.set_aside.into_values().collect();
+        let Content { objects, set_aside } = initial.content.into_inner();
+        let moved = Vec::with_capacity(objects.len());
+        let rest = Rest { objects: objects.into_iter(), set_aside: set_aside.into_values() };
+        let mut rest = self.freeing.rest.keep(rest);
+        rest.weigh(initial.bytes);
         self.phase = Phase::Gathering(Gathering {
             stream: initial.stream,
             version,
-            objects: Vec::with_capacity(initial.content.objects.len()),
-            rest: initial.content.objects.into_iter(),
-            bytes: listed_bytes::<S>(&[], &set_aside),
-            set_aside,
+            objects: self.freeing.objects.keep(moved),
+            rest,
+            bytes: 0,
+            set_aside: self.freeing.set_aside.keep(Vec::new()),
             live,
             at,
         });
@@ -206,10 +223,15 @@ impl<S> ListWatchMachine<S> {
     /// Moves so many objects of a net result on, and delivers it when it is whole.
     fn gather(&mut self, slice: usize) {
         let Phase::Gathering(gathering) = &mut self.phase else { return };
-        let before = gathering.objects.len();
-        gathering.objects.extend(gathering.rest.by_ref().take(slice).map(|entry| entry.0));
-        gathering.bytes += listed_bytes(&gathering.objects[before..], &[]);
-        if gathering.rest.len() > 0 {
+        let (objects, set_aside) = (gathering.objects.len(), gathering.set_aside.len());
+        let rest = &mut *gathering.rest;
+        gathering.objects.extend(rest.objects.by_ref().take(slice).map(|entry| entry.0));
+        let left = slice - (gathering.objects.len() - objects);
+        gathering.set_aside.extend(rest.set_aside.by_ref().take(left));
+        gathering.bytes += listed_bytes(&gathering.objects[objects..], &gathering.set_aside[set_aside..]);
+        let is_whole = rest.objects.len() + rest.set_aside.len() == 0;
+        gathering.objects.weigh(gathering.bytes);
+        if !is_whole {
             return self.effects.push_back(Effect::Yield);
         }
         let Phase::Gathering(whole) = mem::replace(&mut self.phase, Phase::Idle) else { return };

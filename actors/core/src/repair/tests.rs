@@ -150,12 +150,37 @@ fn a_list_keeps_the_turns_of_what_it_sets_aside_again_forgets_the_rest_and_takes
     let mut schedule = broken();
     schedule.observe_parts(&[aside("a/y", 8)], at(0, 0.0));
     assert_eq!(schedule.handle_timeout(at(60, 0.0)), Some(key("a/x")));
-    schedule.observe_replace(&list(20, &[("a/x", 7), ("a/z", 19)]), at(61, 0.0));
+    take_in(&mut schedule, &list(20, &[("a/x", 7), ("a/z", 19)]), 250, at(61, 0.0));
     assert_eq!(schedule.len(), 2);
     assert_eq!(schedule.handle_answer(Some(object("a/x", 30)), at(62, 0.0)).map(|_| ()), None);
     let asked: Vec<_> = schedule.turns.iter().map(|(_, key)| key.to_string()).collect();
     assert_eq!(asked, ["a/z", "a/x"]);
     assert!(schedule.turns.iter().all(|(due, _)| due.as_secs() >= 121));
-    schedule.observe_replace(&list(21, &[]), at(63, 0.0));
+    take_in(&mut schedule, &list(21, &[]), 250, at(63, 0.0));
     assert!(schedule.is_empty() && schedule.poll_timeout().is_none());
+}
+
+/// Takes a list in, so many keys at a time; gives how many calls that took.
+fn take_in(schedule: &mut RepairSchedule, list: &Replacement<String>, budget: usize, at: Moment) -> usize {
+    let mut calls = 1;
+    while !schedule.observe_replace(list, budget, at) {
+        calls += 1;
+    }
+    calls
+}
+
+#[test]
+fn a_list_of_which_nothing_can_be_read_is_taken_in_and_forgotten_by_slices() {
+    let keys: Vec<String> = (0..1_000).map(|n| format!("a/{n:04}")).collect();
+    let broken: Vec<(&str, u64)> = keys.iter().map(|key| (key.as_str(), 7)).collect();
+    let (mut sliced, mut whole) = (RepairSchedule::new(), RepairSchedule::new());
+    assert!(take_in(&mut sliced, &list(20, &broken), 250, at(0, 0.5)) >= 4, "no call takes more than 250");
+    assert_eq!(take_in(&mut whole, &list(20, &broken), usize::MAX, at(0, 0.5)), 1);
+    assert_eq!((sliced.len(), &sliced.turns), (1_000, &whole.turns), "slices change nothing");
+    let later = list(21, &broken[990..]);
+    assert!(
+        take_in(&mut sliced, &later, 250, at(1, 0.5)) >= 8,
+        "what is forgotten is forgotten by slices too"
+    );
+    assert_eq!(sliced.len(), 10);
 }

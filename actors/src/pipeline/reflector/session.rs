@@ -28,6 +28,7 @@ use futures_util::{FutureExt, StreamExt};
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion};
+use informer_core::off_arbiter::OffArbiter;
 use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 use informer_core::repair::RepairSchedule;
 use informer_core::request::ListRequest;
@@ -41,6 +42,9 @@ use crate::pipeline::status::RepairCounters;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
 use crate::runtime::{Chance, Clock, sleep_until, within};
+
+/// Set-aside keys of a list that are taken in at a time.
+const SLICE: usize = 250;
 
 /// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
 pub(super) async fn run<S: Body>(
@@ -74,7 +78,7 @@ struct Session<S: Body> {
     watches: Vec<(StreamId, WatchStream<S>)>,
     question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
     /// The set-aside objects, and the GET for one of them.
-    repairs: RepairSchedule,
+    repairs: OffArbiter<RepairSchedule>,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
     /// The place in the line for a permit of the list budget, and the permit.
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
@@ -96,13 +100,14 @@ impl<S: Body> Session<S> {
         Self {
             epoch,
             machine: ListWatchMachine::new(spec.config.clone(), resume)
-                .counting_from(spec.shared.board.counters(&spec.source)),
+                .counting_from(spec.shared.board.counters(&spec.source))
+                .releasing_to(&spec.shared.runtime.0.freeing.release()),
             source: Rc::from((spec.connect)()),
             chance: spec.shared.runtime.chance(),
             list: None,
             watches: Vec::new(),
             question: None,
-            repairs: RepairSchedule::new(),
+            repairs: spec.shared.off_arbiter(RepairSchedule::new()),
             fetch: None,
             turn: None,
             permit: None,
@@ -172,7 +177,9 @@ impl<S: Body> Session<S> {
                 // Shown before it can be published: once synced is, the state no longer says Listing.
                 self.report();
                 self.fetch = None;
-                self.repairs.observe_replace(&replacement, now);
+                while !self.repairs.observe_replace(&replacement, SLICE, now) {
+                    tokio::task::yield_now().await;
+                }
                 ask(&self.spec.fifo, Replace { epoch, source, replacement }).await
             }
             Delivery::Delta(parts) => {
@@ -189,9 +196,7 @@ impl<S: Body> Session<S> {
             let now = self.moment();
             return self.machine.handle_list_permit(now);
         }
-        let budget = Arc::clone(&self.spec.shared.runtime.0.lists);
-        let turn = async move { budget.acquire_owned().await.expect("the list budget is never closed") };
-        self.turn = Some(turn.boxed_local());
+        self.turn = Some(super::turn::turn(self.spec.shared.clone(), self.spec.source.clone()).boxed_local());
     }
 
     fn give_permit_back(&mut self) {

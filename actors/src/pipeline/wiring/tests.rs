@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Actor;
-use informer_core::delta::{Cause, Change, Replacement, WatchPart};
+use informer_core::delta::{Cause, Change, Changes, Replacement, WatchPart};
 use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::processor::ListenerId;
@@ -14,7 +14,7 @@ use informer_core::restart::RestartPolicy;
 
 use super::{Family, InformerSpec, SourceSpec, start};
 use crate::informer::Informer;
-use crate::pipeline::messages::{Changes, Delta, Epoch, Pop, Replace, Resync};
+use crate::pipeline::messages::{Delta, Epoch, FanOut, Pop, Replace, Resync};
 use crate::runtime::Runtime;
 use crate::runtime::mailbox::ask;
 use crate::testing::{Recorder, Server};
@@ -87,8 +87,8 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_nobody_is
         let due: Arc<[_]> = (0..10).map(ListenerId::new).collect();
         ask(&family.fifo, Resync { epoch: OVER, due }).await.expect("answered");
         let change: Arc<[_]> = [Change::Added { object: stranger(), cause: Cause::Watch }].into();
-        let changes =
-            Changes { epoch: OVER, snapshot: before.clone(), changes: [change].into(), resync: None };
+        let changes = [Changes::Parts(change)].into();
+        let changes = FanOut { epoch: OVER, snapshot: before.clone(), changes, resync: None };
         ask(&family.processor, changes).await.expect("answered");
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(informer.status().data.stale_messages, 5);

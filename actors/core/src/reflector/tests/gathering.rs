@@ -22,7 +22,7 @@ fn ended_after(count: usize) -> (ListWatchMachine<()>, StreamId) {
 
 #[test]
 fn a_large_net_result_is_gathered_in_slices_and_delivered_once() {
-    let (mut machine, _) = ended_after(10_000);
+    let (mut machine, _) = ended_after(750);
     let mut effects = Vec::new();
     while let Some(effect) = machine.poll_effect() {
         effects.push(effect);
@@ -32,13 +32,13 @@ fn a_large_net_result_is_gathered_in_slices_and_delivered_once() {
         panic!("{} effects", effects.len());
     };
     let Delivery::Replace(whole) = replace else { panic!("no Replace") };
-    assert_eq!((whole.objects.len(), whole.bytes), (10_000, listed_bytes(&whole.objects, &[])));
+    assert_eq!((whole.objects.len(), whole.bytes), (750, listed_bytes(&whole.objects, &[])));
     assert!(matches!(delta, Delivery::Delta(parts) if parts.len() == 1));
 }
 
 #[test]
 fn what_happens_before_a_large_net_result_is_gathered_comes_after_it() {
-    let (mut machine, stream) = ended_after(10_000);
+    let (mut machine, stream) = ended_after(750);
     assert!(matches!(machine.poll_effect(), Some(Effect::Yield)));
     machine.handle_watch_parts(stream, vec![frame("later@5")], Moment { now: Duration::ZERO, chance: 0.0 });
     let delivered: Vec<_> = std::iter::from_fn(|| machine.poll_effect()).collect();

@@ -347,10 +347,10 @@ fn effect_text(effect: &Effect<()>) -> String {
 fn replace_text(replacement: &Replacement<()>) -> String {
     assert_eq!(replacement.bytes, listed_bytes(&replacement.objects, &replacement.set_aside), "its weight");
     let mut text = format!("REPLACE version={} {}", replacement.version, replacement.cause);
-    for object in &replacement.objects {
+    for object in replacement.objects.iter() {
         let _ = write!(text, " {}@{}", object.key(), object.version());
     }
-    for aside in &replacement.set_aside {
+    for aside in replacement.set_aside.iter() {
         let _ = write!(text, " !{}@{}", aside.key, aside.version);
     }
     text

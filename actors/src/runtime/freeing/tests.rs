@@ -1,0 +1,80 @@
+//! Tests of the freeing thread, with values that say where they are dropped.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use informer_core::off_arbiter::{Freeing as By, OffArbiter};
+
+use super::{Freeing, MANY, TOO_MUCH};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Says the name of the thread that drops it, and panics then if it is told to.
+struct Dropped(mpsc::Sender<String>, bool);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        self.0.send(thread).expect("the test listens");
+        assert!(!self.1, "a destructor that panics");
+    }
+}
+
+fn kept(freeing: &Freeing, value: Dropped) -> OffArbiter<Dropped> {
+    By::whole(freeing.release()).keep(value)
+}
+
+#[test]
+fn one_small_value_and_many_are_all_freed_on_the_thread() {
+    let (freeing, (told, drops)) = (Freeing::thread("small").expect("a thread"), mpsc::channel());
+    drop(kept(&freeing, Dropped(told.clone(), false)));
+    assert_eq!(drops.recv_timeout(LIMIT).as_deref(), Ok("small-free"));
+    (0..3 * MANY).for_each(|_| drop(kept(&freeing, Dropped(told.clone(), false))));
+    let names: Vec<_> = (0..3 * MANY).map(|_| drops.recv_timeout(LIMIT).expect("it is freed")).collect();
+    assert!(names.iter().all(|name| name == "small-free"));
+}
+
+#[test]
+fn a_destructor_that_panics_keeps_no_other_value_from_being_freed() {
+    let (freeing, (told, drops)) = (Freeing::thread("panics").expect("a thread"), mpsc::channel());
+    drop(kept(&freeing, Dropped(told.clone(), true)));
+    drop(kept(&freeing, Dropped(told, false)));
+    assert_eq!(drops.iter().count(), 2);
+}
+
+#[tokio::test]
+async fn at_the_end_what_waits_is_freed_by_the_thread_and_what_comes_later_by_its_caller() {
+    let (freeing, (told, drops)) = (Freeing::thread("ends").expect("a thread"), mpsc::channel());
+    let (early, late) = (kept(&freeing, Dropped(told.clone(), false)), kept(&freeing, Dropped(told, false)));
+    drop(early);
+    freeing.close().await;
+    assert_eq!(drops.try_recv().as_deref(), Ok("ends-free"), "before `close` has returned");
+    drop(late);
+    let own = std::thread::current().name().unwrap_or_default().to_owned();
+    assert_eq!(drops.try_recv(), Ok(own));
+    assert_eq!(freeing.owed(), 0);
+}
+
+#[tokio::test]
+async fn a_list_waits_while_too_much_is_to_be_freed_and_begins_when_it_is_less() {
+    let freeing = Freeing::thread("much").expect("a thread");
+    let (go, gate) = mpsc::channel::<()>();
+    /// Is dropped when the test says so.
+    struct Slow(mpsc::Receiver<()>);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            let _said = self.0.recv();
+        }
+    }
+    let mut slow = By::whole(freeing.release()).keep(Slow(gate));
+    slow.weigh(TOO_MUCH);
+    drop(slow);
+    assert_eq!(freeing.owed(), TOO_MUCH);
+    let mut waits = Box::pin(freeing.until_less());
+    assert!((&mut waits).now_or_never().is_none(), "256 MiB are owed");
+    drop(go);
+    tokio::time::timeout(LIMIT, waits).await.expect("it begins");
+    assert_eq!(freeing.owed(), 0);
+    assert!(freeing.until_less().now_or_never().is_some(), "and so does every later one");
+}

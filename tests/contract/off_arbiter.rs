@@ -1,0 +1,274 @@
+//! Large values that somebody lets go of: none of them is freed on the arbiter that the informers share.
+//!
+//! Answers "what does it cost the neighbours when a list fails, a store ends, or a group is restarted?" with bodies that
+//! say on which thread they are dropped, and a source whose answers a test writes down.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use informer_actors::faults::{Faults, Site};
+use informer_actors::informer::Informer;
+use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::runtime::Runtime;
+use informer_core::delta::{ListPart, SetAside, WatchPart};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
+use informer_core::reflector::SourceState;
+use informer_core::request::{ListRequest, WatchRequest};
+
+use crate::blocking::{Gate, Held, on_threads};
+use crate::fed::version;
+use crate::threads::{LIMIT, start};
+
+/// Objects of a list.
+const COUNT: usize = 2_000;
+
+/// A body that says on which thread it is dropped; some wait for a gate before.
+struct Noted(mpsc::Sender<String>, Option<Held>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if let Some(gate) = &self.1 {
+            gate.wait();
+        }
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        // At the end of a test nobody listens any more.
+        let _heard = self.0.send(name);
+    }
+}
+
+/// How the source answers a request. When there is no answer left, it lists nothing, and its watches are silent.
+enum Answer {
+    /// A list of all objects, then its end.
+    List,
+    /// A list that fails behind its last object.
+    Fails,
+    /// A list whose end never comes.
+    NeverEnds,
+    /// A list of objects that cannot be read.
+    Unreadable,
+    /// A watch-list that ends before its bookmark.
+    Cut,
+}
+
+/// The source; clones are the same one.
+#[derive(Clone)]
+struct Written(Arc<Shared>);
+
+struct Shared {
+    answers: Mutex<VecDeque<Answer>>,
+    lists: AtomicUsize,
+    told: mpsc::Sender<String>,
+    /// What the last object weighs, and what its drop waits for: a vector is freed from its end.
+    last: (u32, Option<Held>),
+}
+
+impl Written {
+    fn new(answers: impl IntoIterator<Item = Answer>) -> (Self, mpsc::Receiver<String>) {
+        Self::heavy(answers, (100, None))
+    }
+
+    fn heavy(
+        answers: impl IntoIterator<Item = Answer>,
+        last: (u32, Option<Held>),
+    ) -> (Self, mpsc::Receiver<String>) {
+        let (told, drops) = mpsc::channel();
+        let answers = Mutex::new(answers.into_iter().collect());
+        (Self(Arc::new(Shared { answers, lists: AtomicUsize::new(0), told, last })), drops)
+    }
+
+    fn informer(&self, runtime: &Runtime, name: &str) -> Informer<Noted> {
+        let source = self.clone();
+        Informer::builder(runtime, name).source(move || source.clone()).start().expect("the spec is sound")
+    }
+
+    /// The next answer, if it is one to this kind of request.
+    fn next(&self, watch_list: bool) -> Option<Answer> {
+        let mut answers = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.pop_front_if(|answer| matches!(answer, Answer::Cut) == watch_list)
+    }
+
+    fn objects(&self) -> impl Iterator<Item = Object<Noted>> + use<> {
+        let shared = Arc::clone(&self.0);
+        (0..COUNT).map(move |n| {
+            let (wire_bytes, gate) = if n == COUNT - 1 { shared.last.clone() } else { (100, None) };
+            let key = ObjectKey::namespaced("a", format!("{n:05}"));
+            let number = u64::try_from(n).expect("small") + 1;
+            let meta =
+                Meta { key, uid: None, version: version(number), source: SourceId::default(), wire_bytes };
+            Object::new(meta, Noted(shared.told.clone(), gate))
+        })
+    }
+}
+
+/// Every object of the source has come, and nothing has been made of them.
+async fn listed(informer: &Informer<Noted>) {
+    let all = |received: u64| received >= COUNT as u64;
+    let limit = tokio::time::timeout(
+        LIMIT,
+        informer.wait_until(
+            |status| matches!(status.sources[0].state, SourceState::Listing { received } if all(received)),
+        ),
+    );
+    limit.await.expect("the list comes").expect("it runs");
+}
+
+/// Waits until so many objects are dropped, and counts them by the thread that did it.
+fn threads_of(drops: &mpsc::Receiver<String>, count: usize) -> BTreeMap<String, usize> {
+    let mut threads = BTreeMap::new();
+    for _ in 0..count {
+        *threads.entry(drops.recv_timeout(LIMIT).expect("it is dropped")).or_default() += 1;
+    }
+    threads
+}
+
+fn freed_elsewhere(drops: &mpsc::Receiver<String>) {
+    let threads = threads_of(drops, COUNT);
+    assert_eq!(threads, BTreeMap::from([("informer-free".to_owned(), COUNT)]), "by thread");
+}
+
+impl ListWatch<Noted> for Written {
+    fn list(&self, _request: ListRequest, _known: Known<Noted>) -> ListStream<Noted> {
+        self.0.lists.fetch_add(1, Ordering::Relaxed);
+        let end = || Ok(ListPart::End { version: version(COUNT as u64), token: None });
+        let Some(answer) = self.next(false) else { return stream::iter([end()]).boxed_local() };
+        if matches!(answer, Answer::Unreadable) {
+            let aside = |object: Object<Noted>| SetAside {
+                key: object.key().clone(),
+                version: object.version().clone(),
+                error: "unreadable".into(),
+            };
+            let parts = self.objects().map(move |object| Ok(ListPart::SetAside(aside(object))));
+            return stream::iter(parts.chain([end()])).boxed_local();
+        }
+        let objects: Vec<_> = self.objects().collect();
+        let parts = stream::iter([Ok(ListPart::Objects(objects))]);
+        match answer {
+            Answer::Fails => {
+                parts.chain(stream::iter([Err(ListWatchError::Protocol("it broke".into()))])).boxed_local()
+            }
+            Answer::NeverEnds => parts.chain(stream::pending()).boxed_local(),
+            _ => parts.chain(stream::iter([end()])).boxed_local(),
+        }
+    }
+
+    fn watch(&self, request: WatchRequest, _known: Known<Noted>) -> WatchStream<Noted> {
+        if !request.initial_events {
+            return stream::once(async { Ok(Vec::new()) }).chain(stream::pending()).boxed_local();
+        }
+        if self.next(true).is_none() {
+            let refusal = ListWatchError::WatchListUnsupported("it lists".into());
+            return stream::iter([Err(refusal)]).boxed_local();
+        }
+        let parts: Vec<_> = self.objects().map(WatchPart::Applied).collect();
+        stream::iter([Ok(Vec::new()), Ok(parts)]).boxed_local()
+    }
+
+    fn get(&self, _key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<Noted>>, ListWatchError>> {
+        async { Ok(None) }.boxed_local()
+    }
+}
+
+#[test]
+fn inf_70_a_list_that_fails_at_its_end_is_not_freed_on_the_arbiter() {
+    on_threads(async {
+        let (source, drops) = Written::new([Answer::Fails]);
+        let informer = source.informer(&start(), "fails");
+        freed_elsewhere(&drops);
+        informer.synced_within(LIMIT).await.expect("the next list ends well");
+    });
+}
+
+#[test]
+fn inf_70_a_watch_list_that_is_cut_before_its_bookmark_is_not_freed_on_the_arbiter() {
+    on_threads(async {
+        let (source, drops) = Written::new([Answer::Cut]);
+        let informer = source.informer(&start(), "cut");
+        freed_elsewhere(&drops);
+        informer.synced_within(LIMIT).await.expect("the list that follows ends well");
+    });
+}
+
+#[test]
+fn inf_70_a_list_that_a_shutdown_ends_in_the_middle_is_not_freed_on_the_arbiter() {
+    on_threads(async {
+        let (runtime, (source, drops)) = (start(), Written::new([Answer::NeverEnds]));
+        let informer = source.informer(&runtime, "unfinished");
+        listed(&informer).await;
+        assert!(informer.shutdown(LIMIT).await.is_clean());
+        freed_elsewhere(&drops);
+    });
+}
+
+#[test]
+fn inf_70_a_list_that_a_restart_of_the_group_ends_in_the_middle_of_its_replace_is_not_freed_on_the_arbiter() {
+    on_threads(async {
+        let slices = Arc::new(AtomicUsize::new(0));
+        let faults = Faults::new(move |site| {
+            let dies = site == Site::IndexerReplace && slices.fetch_add(1, Ordering::Relaxed) == 3;
+            assert!(!dies, "dies on purpose");
+        });
+        let runtime = Runtime::threads().faults(faults).start().expect("threads can be started");
+        let (source, drops) = Written::new([Answer::List]);
+        let informer = source.informer(&runtime, "restarted");
+        freed_elsewhere(&drops);
+        informer.synced_within(LIMIT).await.expect("the list of the next life ends well");
+        assert_eq!(source.0.lists.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
+fn inf_70_with_its_last_handle_the_store_of_an_informer_is_freed_but_not_on_the_arbiter() {
+    on_threads(async {
+        let (runtime, (source, drops)) = (start(), Written::new([Answer::List]));
+        let informer = source.informer(&runtime, "large");
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        drop(informer);
+        freed_elsewhere(&drops);
+    });
+}
+
+#[test]
+fn inf_70_no_object_is_freed_on_the_arbiter_when_its_last_subscriber_and_its_informer_end() {
+    on_threads(async {
+        let (runtime, (source, drops)) = (start(), Written::new([Answer::List]));
+        let informer = source.informer(&runtime, "subscribed");
+        let subscription = informer.for_each_blocking(|_| {}).expect("it runs");
+        subscription.synced_within(LIMIT).await.expect("it is told all");
+        drop((subscription, informer));
+        let threads = threads_of(&drops, COUNT);
+        assert!(!threads.contains_key("informer-0"), "{threads:?}");
+    });
+}
+
+#[test]
+fn a_list_of_which_nothing_can_be_read_is_taken_over_by_slices() {
+    on_threads(async {
+        let (runtime, (source, _drops)) = (start(), Written::new([Answer::Unreadable]));
+        let informer = source.informer(&runtime, "unreadable");
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        assert_eq!(informer.snapshot().set_aside_len(), COUNT);
+    });
+}
+
+#[test]
+fn inf_70_while_objects_are_freed_everything_else_goes_on_and_only_the_next_list_waits_from_256_mib_on() {
+    on_threads(async {
+        let runtime = Runtime::threads().decoders(1).start().expect("threads can be started");
+        let (gate, held) = Gate::new();
+        let (source, drops) = Written::heavy([Answer::Fails], (300 << 20, Some(held)));
+        let informer = source.informer(&runtime, "heavy");
+        let waits = informer.wait_until(|status| status.sources[0].awaits_memory);
+        tokio::time::timeout(LIMIT, waits).await.expect("its next list waits").expect("it runs");
+        assert!(runtime.bytes_to_free() >= 256 << 20, "{}", runtime.bytes_to_free());
+        assert_eq!(source.0.lists.load(Ordering::Relaxed), 1);
+        assert_eq!(runtime.decode_pool().run(|| 7).await, Ok(7), "the one decoder is free");
+        drop(gate);
+        informer.synced_within(LIMIT).await.expect("then it lists");
+        assert!(!informer.status().sources[0].awaits_memory);
+        freed_elsewhere(&drops);
+    });
+}
