@@ -9,6 +9,8 @@
 //!
 //! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs` for what is behind it.
 
+mod sources;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
+pub use self::sources::ReviveError;
 use crate::lister::Lister;
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::{AddIndex, Body, IndexCall};
@@ -103,16 +106,16 @@ impl<S: Body> Informer<S> {
         let refused = StartError::RuntimeStopped { informer: Arc::clone(&spec.name) };
         let Some(registration) = runtime.register(&spec.name) else { return Err(refused) };
         spec.name = Arc::clone(registration.name());
-        let family = wiring::start(runtime, spec);
-        let tokens = (family.kin.stop.clone(), family.shared.hush.clone());
-        let ending = Ending::new(tokens, family.shared.board.clone(), registration);
-        let running = Arc::new(Running::new(family, ending));
+        let pipeline = wiring::start(runtime, spec);
+        let tokens = (pipeline.parent.stop.clone(), pipeline.shared.stop_reading.clone());
+        let ending = Ending::new(tokens, pipeline.shared.board.clone(), registration);
+        let running = Arc::new(Running::new(pipeline, ending));
         running.watch_for_stop();
         // Its arbiter has ended, or was told to meanwhile.
         if running.ending.stop.is_cancelled() {
             return Err(refused);
         }
-        let shared = &running.family.shared;
+        let shared = &running.pipeline.shared;
         let (informer, sources) = (&shared.name, shared.sources.len());
         tracing::debug!(%informer, sources, "the informer has started");
         Ok(Self(running))
@@ -120,12 +123,12 @@ impl<S: Body> Informer<S> {
 
     /// Its name: the one it was given, or that with a number, if a live informer of the runtime had it.
     pub fn name(&self) -> &str {
-        &self.0.family.kin.informer
+        &self.0.pipeline.parent.name
     }
 
     /// How it is doing: states, counters, errors.
     pub fn status(&self) -> InformerStatus {
-        self.0.family.shared.board.read()
+        self.0.pipeline.shared.board.read()
     }
 
     /// What its worst source is doing; Stopped only when the whole informer has stopped.
@@ -147,7 +150,7 @@ impl<S: Body> Informer<S> {
         &self,
         mut enough: impl FnMut(&InformerStatus) -> bool,
     ) -> Result<InformerStatus, WaitError> {
-        let mut changes = self.0.family.shared.board.subscribe();
+        let mut changes = self.0.pipeline.shared.board.subscribe();
         loop {
             let status = changes.borrow_and_update().clone();
             if enough(&status) {
@@ -171,7 +174,7 @@ impl<S: Body> Informer<S> {
     /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if a source is given up
     /// before it has listed.
     pub async fn synced(&self) -> Result<(), WaitError> {
-        let mut changes = self.0.family.shared.board.subscribe();
+        let mut changes = self.0.pipeline.shared.board.subscribe();
         let settled = changes.wait_for(|status| status.synced || status.stopped || status.lost().is_some());
         let synced = tokio::select! {
             biased;
@@ -194,7 +197,7 @@ impl<S: Body> Informer<S> {
 
     /// Waits until it is certain that the informer will never be synced although it runs; perhaps for ever.
     pub(crate) async fn lost_source(&self) -> WaitError {
-        let mut changes = self.0.family.shared.board.subscribe();
+        let mut changes = self.0.pipeline.shared.board.subscribe();
         drop(changes.wait_for(|status| status.lost().is_some() && !status.stopped).await);
         self.lost().unwrap_or_else(|| self.stopped())
     }
@@ -221,13 +224,13 @@ impl<S: Body> Informer<S> {
         if reason == EndReason::InformerStopped {
             return self.stopped();
         }
-        let informer = Arc::clone(&self.0.family.kin.informer);
+        let informer = Arc::clone(&self.0.pipeline.parent.name);
         WaitError::Ended { informer, subscription: Arc::clone(subscription), reason }
     }
 
     fn stopped(&self) -> WaitError {
         WaitError::Stopped {
-            informer: Arc::clone(&self.0.family.kin.informer),
+            informer: Arc::clone(&self.0.pipeline.parent.name),
             reason: self.0.ending.reason(),
         }
     }
@@ -246,7 +249,7 @@ impl<S: Body> Informer<S> {
 
     /// The newest published state; holds no reference to the informer.
     pub fn snapshot(&self) -> Snapshot<S> {
-        self.0.family.shared.published.snapshot()
+        self.0.pipeline.shared.published.snapshot()
     }
 
     /// Adds a secondary index; it appears, complete, in one later snapshot.
@@ -257,10 +260,12 @@ impl<S: Body> Informer<S> {
         let (name, call) = (spec.name.to_string(), IndexCall::new());
         loop {
             let add = AddIndex { spec: spec.clone(), call: call.clone() };
-            match ask(&self.0.family.indexer, add).await {
+            match ask(&self.0.pipeline.indexer, add).await {
                 Ok(taken) => return taken.map_err(|_| AddIndexError::Exists(name)),
                 Err(_) if self.0.ending.stop.is_cancelled() => {
-                    return Err(AddIndexError::Stopped { informer: Arc::clone(&self.0.family.kin.informer) });
+                    return Err(AddIndexError::Stopped {
+                        informer: Arc::clone(&self.0.pipeline.parent.name),
+                    });
                 }
                 // The Indexer died over it, or before: its successor is asked.
                 Err(_) => tokio::task::yield_now().await,
@@ -270,7 +275,7 @@ impl<S: Body> Informer<S> {
 
     /// The runtime that it runs on.
     pub fn runtime(&self) -> &Runtime {
-        &self.0.family.shared.runtime
+        &self.0.pipeline.shared.runtime
     }
 
     /// Stops: reads no more, applies what is queued, delivers what is owed until `limit`, ends every actor.

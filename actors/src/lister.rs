@@ -100,7 +100,7 @@ fn names(sources: &[SourceId]) -> String {
 
 impl<S: Body> Lister<S> {
     pub(crate) fn new(keep: Arc<Running<S>>) -> Self {
-        Self { published: Arc::clone(&keep.family.shared.published), keep }
+        Self { published: Arc::clone(&keep.pipeline.shared.published), keep }
     }
 
     /// The object of this key. About a microsecond.
@@ -144,7 +144,7 @@ impl<S: Body> Lister<S> {
     /// # Errors
     /// At the deadline, with the version reached; when the informer stops; when there are several sources.
     pub async fn wait_for(&self, version: &ResourceVersion, limit: Duration) -> Result<(), WaitForError> {
-        match &*self.keep.family.shared.sources {
+        match &*self.keep.pipeline.shared.sources {
             [only] => self.wait_for_source(&only.clone(), version, limit).await,
             several => Err(WaitForError::SeveralSources {
                 informer: self.informer_name(),
@@ -163,7 +163,7 @@ impl<S: Body> Lister<S> {
         version: &ResourceVersion,
         limit: Duration,
     ) -> Result<(), WaitForError> {
-        if !self.keep.family.shared.sources.contains(source) {
+        if !self.keep.pipeline.shared.sources.contains(source) {
             return Err(WaitForError::UnknownSource {
                 informer: self.informer_name(),
                 name: source.as_str().into(),
@@ -186,7 +186,7 @@ impl<S: Body> Lister<S> {
         tokio::select! {
             biased;
             arrived = within(limit, arrival) => arrived.ok_or_else(|| {
-                let stuck = self.keep.family.shared.board.read().stuck;
+                let stuck = self.keep.pipeline.shared.board.read().stuck;
                 let (informer, source) = (self.informer_name(), source.clone());
                 let reached = reached();
                 WaitForError::Deadline(Box::new(NotReached { informer, source, waited: limit, wanted, reached, stuck }))
@@ -198,7 +198,7 @@ impl<S: Body> Lister<S> {
     }
 
     fn informer_name(&self) -> Arc<str> {
-        Arc::clone(&self.keep.family.kin.informer)
+        Arc::clone(&self.keep.pipeline.parent.name)
     }
 }
 

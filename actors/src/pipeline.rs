@@ -13,6 +13,7 @@ pub(crate) mod listener;
 pub(crate) mod listener_roster;
 pub mod messages;
 pub(crate) mod odd_data;
+pub(crate) mod owner;
 pub(crate) mod processor;
 pub(crate) mod published;
 pub(crate) mod reflector;

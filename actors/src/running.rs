@@ -16,10 +16,10 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 
 use crate::pipeline::callback_host::calling_seat;
-use crate::pipeline::ending::{Ending, LastWord};
+use crate::pipeline::ending::{EndNotice, Ending};
 use crate::pipeline::messages::{Body, Drain, Flush};
 use crate::pipeline::seat::{Seat, Unfinished};
-use crate::pipeline::wiring::Family;
+use crate::pipeline::wiring::Pipeline;
 use crate::runtime::mailbox::ask;
 use crate::runtime::within;
 
@@ -28,7 +28,7 @@ pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What every handle holds a reference to.
 pub(crate) struct Running<S: Body> {
-    pub(crate) family: Family<S>,
+    pub(crate) pipeline: Pipeline<S>,
     pub(crate) ending: Arc<Ending>,
     next_listener: AtomicU64,
 }
@@ -58,8 +58,8 @@ impl ShutdownReport {
 
 impl<S: Body> Running<S> {
     /// What has been started; nobody has subscribed yet.
-    pub(crate) fn new(family: Family<S>, ending: Arc<Ending>) -> Self {
-        Self { family, ending, next_listener: AtomicU64::new(0) }
+    pub(crate) fn new(pipeline: Pipeline<S>, ending: Arc<Ending>) -> Self {
+        Self { pipeline, ending, next_listener: AtomicU64::new(0) }
     }
 
     /// A number for the next subscription.
@@ -71,30 +71,30 @@ impl<S: Body> Running<S> {
     pub(crate) fn watch_for_stop(&self) {
         let resident: Arc<Ending> = Arc::clone(&self.ending);
         self.ending.registration.move_in(resident);
-        let (last_word, tasks) = (LastWord(Arc::clone(&self.ending)), self.family.tasks.clone());
-        self.family.arbiter.spawn(move || async move {
-            last_word.0.stop.cancelled().await;
-            last_word.0.end();
+        let (end_notice, tasks) = (EndNotice(Arc::clone(&self.ending)), self.pipeline.parent.tasks.clone());
+        self.pipeline.parent.arbiter.spawn(move || async move {
+            end_notice.0.stop.cancelled().await;
+            end_notice.0.end();
             tasks.close();
             tasks.wait().await;
-            drop(last_word);
+            drop(end_notice);
         });
     }
 
     pub(crate) async fn shutdown(&self, limit: Duration) -> ShutdownReport {
-        let family = &self.family;
-        family.shared.hush.cancel();
-        let clock = &family.shared.runtime.0.clock;
+        let pipeline = &self.pipeline;
+        pipeline.shared.stop_reading.cancel();
+        let clock = &pipeline.shared.runtime.0.clock;
         let deadline = clock.now().saturating_add(limit);
         // Its callback returns after this, so nothing here may wait for it.
-        let caller = calling_seat(&family.kin.informer);
-        let stopped = family.kin.stop.is_cancelled();
+        let caller = calling_seat(&pipeline.parent.name);
+        let stopped = pipeline.parent.stop.is_cancelled();
         let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
         let mut unfinished = self.ending.seats.owing();
         unfinished.extend(caller.clone());
-        let unapplied = family.shared.handed.is_ahead_of(&family.shared.published.snapshot());
+        let unapplied = pipeline.shared.handed.is_ahead_of(&pipeline.shared.published.snapshot());
         self.ending.end();
-        family.tasks.close();
+        pipeline.parent.tasks.close();
         let mut others = self.ending.seats.present();
         others.retain(|seat| !caller.as_ref().is_some_and(|caller| caller.is(seat)));
         // Guards end within one turn of the stop; only a blocked arbiter keeps them.
@@ -117,8 +117,8 @@ impl<S: Body> Running<S> {
     /// Ends when all that was queued is applied and delivered.
     async fn drained(&self, caller: Option<Seat>) {
         // An error means that the actor has died meanwhile: its successor has nothing to wait for.
-        let _closed = ask(&self.family.fifo, Flush).await;
-        let listeners = self.family.roster.all();
+        let _closed = ask(&self.pipeline.fifo, Flush).await;
+        let listeners = self.pipeline.roster.all();
         join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))
             .await;
     }

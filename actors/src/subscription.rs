@@ -17,22 +17,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
-use actix::dev::channel::channel;
+use actix::dev::channel::AddressReceiver;
 pub use informer_core::listener::{Policy, WhenFull};
 use informer_core::processor::ListenerId;
-use informer_core::restart::{Role, Verdict};
+use informer_core::restart::Verdict;
 
 use crate::informer::{Informer, WaitError};
 use crate::pipeline::callback_host::is_inside;
 use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
+use crate::pipeline::owner::LISTENER;
 pub use crate::pipeline::seat::{CALL_GRACE, ShutdownError, Unfinished};
 use crate::pipeline::seat::{EndReason, Seat, SubscriptionStatus};
-use crate::pipeline::wiring::{Raised, raise};
 use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
-use crate::supervision::guard::{Stop, Tether};
+use crate::supervision::child::Mailbox;
+use crate::supervision::parent::{ChildContext, StopOn};
 
 /// How a subscription is made.
 #[derive(Debug, Clone, Default)]
@@ -116,28 +117,28 @@ impl<S: Body> Informer<S> {
         deliver: impl FnOnce(&Seat) -> Delivery<S>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let running = &self.0;
-        if running.family.kin.stop.is_cancelled() {
-            return Err(SubscribeError::Stopped { informer: Arc::clone(&running.family.kin.informer) });
+        if running.pipeline.parent.stop.is_cancelled() {
+            return Err(SubscribeError::Stopped { informer: Arc::clone(&running.pipeline.parent.name) });
         }
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
-        let informer = Arc::clone(&running.family.kin.informer);
-        let seat =
-            Seat::new(Arc::new(Label { informer, kind: "listener ", name }), options.policy, options.resync);
-        let (sender, inbox) = channel::<Listener<S>>(WINDOW);
-        let listener = Arc::new(Addr::new(sender));
+        let owner = Arc::clone(&running.pipeline.parent.name);
+        let label = Arc::new(Label { owner, kind: "listener ", name });
+        let seat = Seat::new(label, options.policy, options.resync);
+        let Mailbox(listener, inbox) = Mailbox::<Listener<S>>::with_room(WINDOW);
+        let listener = Arc::new(listener);
         let spec = ListenerSpec {
-            shared: running.family.shared.clone(),
+            shared: running.pipeline.shared.clone(),
             id,
             delivery: deliver(&seat),
             window: if options.one_at_a_time { 1 } else { WINDOW },
             seat: seat.clone(),
-            processor: Arc::clone(&running.family.attach),
+            processor: Arc::clone(&running.pipeline.attach),
             address: Arc::clone(&listener),
         };
-        running.seat(Raised { inbox, spec: Arc::new(spec) });
+        running.start_listener(inbox, Arc::new(spec));
         running.ending.seats.add(seat.clone());
-        if running.family.kin.stop.is_cancelled() {
+        if running.pipeline.parent.stop.is_cancelled() {
             // It has stopped meanwhile, and may have ended all seats already.
             seat.end_with(EndReason::InformerStopped);
         }
@@ -147,19 +148,23 @@ impl<S: Body> Informer<S> {
 
 impl<S: Body> Running<S> {
     /// Puts a Listener under guard; when it ends, so does its subscription.
-    fn seat(&self, child: Raised<Listener<S>>) {
-        let (family, spec) = (&self.family, Arc::clone(&child.spec));
-        let kin = Arc::clone(&family.kin);
-        let (label, stop) = (Arc::clone(spec.seat.label()), Stop::Subscription(spec.seat.clone()));
-        let tether = Tether { kin: Arc::clone(&kin), label, role: Role::Listener, stop };
-        family.roster.join(spec.id, Arc::clone(&spec.address));
-        let (roster, processor) = (family.roster.clone(), Arc::clone(&family.processor));
+    fn start_listener(&self, inbox: AddressReceiver<Listener<S>>, spec: Arc<ListenerSpec<S>>) {
+        let (pipeline, parent) = (&self.pipeline, Arc::clone(&self.pipeline.parent));
+        let context = ChildContext {
+            parent: Arc::clone(&parent),
+            label: Arc::clone(spec.seat.label()),
+            role: Some(LISTENER),
+            stop: StopOn::Signal(spec.seat.as_stop()),
+            revivals: 0,
+        };
+        pipeline.roster.join(spec.id, Arc::clone(&spec.address));
+        let (roster, processor) = (pipeline.roster.clone(), Arc::clone(&pipeline.processor));
         let presence = spec.seat.enter();
-        raise(&family.arbiter, &family.tasks, tether, child, move |verdict| {
+        context.start(inbox, Arc::clone(&spec), move |verdict| {
             let arbiter_runs = verdict.is_some();
             let reason = match verdict {
                 Some(Verdict::GiveUp { reason }) => EndReason::ListenerFailed(reason),
-                Some(_) if !kin.stop.is_cancelled() => EndReason::Unsubscribed,
+                Some(_) if !parent.stop.is_cancelled() => EndReason::Unsubscribed,
                 _ => EndReason::InformerStopped,
             };
             presence.end_with(reason);

@@ -40,7 +40,7 @@ pub struct WeakInformer<S: Body> {
 impl<S: Body> Informer<S> {
     /// A reference that does not keep this informer running. Costs one pointer and no message.
     pub fn downgrade(&self) -> WeakInformer<S> {
-        WeakInformer { running: Arc::downgrade(&self.0), name: Arc::clone(&self.0.family.kin.informer) }
+        WeakInformer { running: Arc::downgrade(&self.0), name: Arc::clone(&self.0.pipeline.parent.name) }
     }
 }
 

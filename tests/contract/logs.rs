@@ -283,7 +283,10 @@ fn inf_63_giving_up_is_an_error_that_says_what_follows() {
         assert_eq!(errors.len(), 6, "five restarts, and then no more");
         let text = &errors[5].message;
         assert!(text.starts_with("reflector/default is not started again: panicked: killed at "), "{text}");
-        assert!(text.ends_with("(after 5 restarts within 600s); its source is followed no more"), "{text}");
+        assert!(
+            text.ends_with("(after 5 restarts within 600s); its source is not followed until it is revived"),
+            "{text}"
+        );
     });
     logged(kill_every(Site::IndexerStarted, 1, 100), |world, log| async move {
         until(|| world.informer.status().stopped).await;

@@ -34,6 +34,7 @@ mod queue;
 mod reflector;
 mod repair;
 mod reports;
+mod revival;
 mod scripted_server;
 mod slices;
 mod source_streams;

@@ -1,11 +1,12 @@
 //! The supervisor's decision: what follows when an actor ends.
 //!
 //! Answers "restart it, restart its group, give up, or is it done?" as a pure function of the exit, the role and
-//! the history; carrying it out is the supervisor actor's work. Invariants:
+//! the history; carrying it out is the supervisor actor's work. A role is data: whoever owns children says what follows
+//! when one of them fails. Invariants:
 //! 1. An end that was asked for, or work that is finished, is never restarted.
-//! 2. A listener is never restarted: what it owes its recipient died with it, and going on would lose events
-//!    silently. Its subscription ends with a reason instead.
-//! 3. More than `limit` restarts within `window` give up, once and for ever: a history that gave up stays so.
+//! 2. A child whose role says [`OnFailure::GiveUp`] is never restarted.
+//! 3. More than `limit` restarts within `window` give up: a history that gave up stays so. A child that is revived has
+//!    a new history.
 //! 4. A restart waits; waits grow until the thing has run for a whole `window` without an exit.
 
 use std::collections::VecDeque;
@@ -29,18 +30,29 @@ pub enum Exit {
     Panicked(Arc<str>),
 }
 
-/// What an actor is in its informer; decides how far a failure of it reaches.
+/// What follows when a child fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Role {
-    /// Restarted alone: store and listeners go on serving what they have.
-    Reflector,
-    /// `DeltaFifo`, `Indexer` or `Processor`: restarted together, since what one forgets the others must not keep.
-    Group,
-    /// Never restarted: its subscription ends with a reason.
-    Listener,
-    /// A supervisor that a supervisor owns: restarted alone, with all that it owns.
-    Supervisor,
+pub enum OnFailure {
+    /// It is restarted alone, within the limits of the policy.
+    RestartAlone,
+    /// Every child that follows the group is restarted with it, since what one forgets the others must not keep. The
+    /// group has one history.
+    RestartGroup,
+    /// It is never restarted: nothing could make good what died with it.
+    GiveUp,
+}
+
+/// What supervision knows of a kind of child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Role {
+    /// What follows when it fails.
+    pub on_failure: OnFailure,
+    /// Whether it is restarted whenever the group is.
+    pub follows_group: bool,
+    /// Whether its owner is told of its restarts, and that it is given up. Whoever waits for the end of one child is
+    /// told of that in any case.
+    pub tells_owner: bool,
 }
 
 /// How many restarts are tolerated, and how they are spaced. Every duration is taken: within a `window` of
@@ -103,7 +115,7 @@ impl RestartHistory {
     }
 
     /// What follows from one exit. Counts it when the answer is a restart.
-    pub fn decide(&mut self, role: Role, exit: &Exit, at: Moment) -> Verdict {
+    pub fn decide(&mut self, on_failure: OnFailure, exit: &Exit, at: Moment) -> Verdict {
         let words = match exit {
             Exit::Finished | Exit::Asked => return Verdict::Done,
             Exit::Failed(reason) => format!("failed: {reason}"),
@@ -112,7 +124,7 @@ impl RestartHistory {
         if let Some(reason) = &self.gave_up {
             return Verdict::GiveUp { reason: Arc::clone(reason) };
         }
-        if role == Role::Listener {
+        if on_failure == OnFailure::GiveUp {
             return self.give_up(words);
         }
         self.forget_before(at.now);
@@ -123,10 +135,17 @@ impl RestartHistory {
         self.recent.push_back(at.now);
         self.restarts = self.restarts.saturating_add(1);
         let after = self.backoff.next_wait(at.chance);
-        match role {
-            Role::Group => Verdict::RestartGroup { after },
-            Role::Reflector | Role::Supervisor | Role::Listener => Verdict::Restart { after },
+        if on_failure == OnFailure::RestartGroup {
+            Verdict::RestartGroup { after }
+        } else {
+            Verdict::Restart { after }
         }
+    }
+
+    /// Whether it says nothing that a new history would not say, too.
+    pub fn is_blank(&self, now: Duration) -> bool {
+        let is_past = |at: &Duration| now.saturating_sub(*at) >= self.policy.window;
+        self.gave_up.is_none() && self.recent.iter().all(is_past)
     }
 
     /// How many restarts were decided in all.

@@ -45,7 +45,7 @@ pub(crate) fn is_inside(seat: &Seat) -> bool {
 
 /// The subscription whose callback the caller is, if it is one of this informer.
 pub(crate) fn calling_seat(informer: &Arc<str>) -> Option<Seat> {
-    CALLED.try_with(Seat::clone).ok().filter(|called| Arc::ptr_eq(&called.label().informer, informer))
+    CALLED.try_with(Seat::clone).ok().filter(|called| Arc::ptr_eq(&called.label().owner, informer))
 }
 
 /// A subscriber's closure, as the host calls it.
@@ -66,8 +66,8 @@ impl<S: Body> CallbackHost<S> {
     /// Calls the closure with each event, unless the subscription ends before; cancels a call that is overdue.
     pub(crate) async fn handle(mut self, window: Vec<Notify<S>>, here: ArbiterHandle) -> Self {
         let Self { callback, seat } = &mut self;
-        let (informer, name) = (Arc::clone(&seat.label().informer), Arc::clone(seat.name()));
-        let labelled = here.label(Label { informer, kind: "", name });
+        let (owner, name) = (Arc::clone(&seat.label().owner), Arc::clone(seat.name()));
+        let labelled = here.label(Arc::new(Label { owner, kind: "", name }));
         let current = RefCell::new(None);
         let calls = async {
             for notify in window {
@@ -93,7 +93,7 @@ impl<S: Body> CallbackHost<S> {
         };
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(calls)));
         if let Some(key) = current.take().filter(|_| is_overdue) {
-            let (informer, subscription) = (&seat.label().informer, seat.name());
+            let (informer, subscription) = (&seat.label().owner, seat.name());
             tracing::warn!(%informer, %subscription, %key, "a callback of {subscription} had not ended in time after the end of its subscription: cancelled on {key}, its future is dropped");
             if let Err(panic) = dropped {
                 count_panic(seat, &key, panic);
@@ -105,7 +105,7 @@ impl<S: Body> CallbackHost<S> {
 
 /// Counts and logs a panic of a callback.
 pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: Box<dyn Any + Send>) {
-    let (informer, subscription) = (&seat.label().informer, seat.name());
+    let (informer, subscription) = (&seat.label().owner, seat.name());
     let panicked = one_line(&panic_text(&*panic), QUOTED);
     tracing::error!(%informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
     seat.update(|status| status.panics += 1);

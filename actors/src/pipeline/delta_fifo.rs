@@ -19,7 +19,7 @@ use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace,
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot};
-use crate::supervision::guard::Child;
+use crate::supervision::child::Child;
 
 /// What a DeltaFifo is built from.
 pub(crate) struct DeltaFifoSpec<S: Body> {

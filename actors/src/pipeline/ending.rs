@@ -3,7 +3,7 @@
 //! Answers "how does everybody who waits learn that an informer has ended?". An informer ends by its own shutdown, with
 //! its last handle, when supervision gives up on it, or with its runtime, its arbiter or its simulation. Invariants:
 //! 1. [`Ending::end`] stops its actors, ends its subscriptions and frees its name; further calls do nothing.
-//! 2. [`LastWord`] is dropped when nothing of the informer runs any more, also when its arbiter drops it unheard. Only
+//! 2. [`EndNotice`] is dropped when nothing of the informer runs any more, also when its arbiter drops it unheard. Only
 //!    then its status says that it has stopped.
 //! 3. Nothing here waits, and nothing here keeps the informer or its runtime alive.
 //!
@@ -12,7 +12,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use informer_core::restart::Verdict;
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::seat::EndReason;
@@ -25,7 +24,7 @@ pub(crate) struct Ending {
     /// Ends its actors.
     pub(crate) stop: CancellationToken,
     /// Ends its reading.
-    pub(crate) hush: CancellationToken,
+    pub(crate) stop_reading: CancellationToken,
     pub(crate) board: StatusBoard,
     pub(crate) seats: Seats,
     pub(crate) registration: Registration,
@@ -38,13 +37,13 @@ pub(crate) struct Ending {
 
 impl Ending {
     pub(crate) fn new(
-        (stop, hush): (CancellationToken, CancellationToken),
+        (stop, stop_reading): (CancellationToken, CancellationToken),
         board: StatusBoard,
         registration: Registration,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
-            hush,
+            stop_reading,
             board,
             seats: Seats::default(),
             registration,
@@ -57,7 +56,7 @@ impl Ending {
     /// Ends the informer: nothing of it begins any more.
     pub(crate) fn end(&self) {
         self.stop.cancel();
-        self.hush.cancel();
+        self.stop_reading.cancel();
         self.seats.end_all(&EndReason::InformerStopped);
         self.registration.release_name();
     }
@@ -91,37 +90,14 @@ impl Resident for Ending {
 }
 
 /// Says that nothing of the informer runs any more, when it is dropped: after the last task, or with the arbiter.
-pub(crate) struct LastWord(pub(crate) Arc<Ending>);
+pub(crate) struct EndNotice(pub(crate) Arc<Ending>);
 
-impl Drop for LastWord {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         self.0.end();
         self.0.board.update(|status| status.stopped = true);
         tracing::debug!(informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
         self.0.registration.move_out();
-    }
-}
-
-/// Tells of the end of one actor, once: with the last verdict, or with none when it is dropped before.
-pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
-
-impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
-    pub(crate) fn new(ended: F) -> Self {
-        Self(Some(ended))
-    }
-
-    pub(crate) fn call(mut self, verdict: Verdict) {
-        if let Some(ended) = self.0.take() {
-            ended(Some(verdict));
-        }
-    }
-}
-
-impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
-    fn drop(&mut self) {
-        if let Some(ended) = self.0.take() {
-            ended(None);
-        }
     }
 }

@@ -31,7 +31,7 @@ use crate::pipeline::processor::Processor;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::ask;
-use crate::supervision::guard::Child;
+use crate::supervision::child::Child;
 
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;

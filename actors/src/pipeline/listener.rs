@@ -31,7 +31,7 @@ use crate::pipeline::seat::{EndReason, Seat};
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot, ask_any};
-use crate::supervision::guard::Child;
+use crate::supervision::child::Child;
 
 mod delivery;
 mod drain;

@@ -14,9 +14,9 @@
 //! | `Flush` | the informer's handle | DeltaFifo | when all that was queued is applied and recorded | once |
 //! | `Drain` | a handle's shutdown | Listener | when nothing is owed any more, or nobody takes it | once |
 //! | `AddIndex` | the informer's handle | Indexer | at once: taken or refused | callers |
-//! | `Exited` | a guard | Supervisor | the verdict | one ask in flight a child |
 //!
 //! Every message of the pipeline carries the epoch it was sent in; messages of an older epoch are ignored and counted.
+//! What guards ask the Supervisor is `supervision/messages.rs`.
 //! Read next: `wiring.rs`, who knows whom; then any actor.
 
 use std::fmt;
@@ -30,19 +30,15 @@ use informer_core::index::IndexSpec;
 use informer_core::indexer::IndexExists;
 use informer_core::meta::{Object, ObjectKey, SourceId};
 use informer_core::processor::ListenerId;
-use informer_core::restart::{Exit, Role, Verdict};
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::seat::Seat;
 use crate::runtime::mailbox::Reply;
+pub(crate) use crate::supervision::group::Epoch;
 
 /// What a body must be to travel: nothing but shareable.
 pub trait Body: Send + Sync + 'static {}
 impl<S: Send + Sync + 'static> Body for S {}
-
-/// Counts the lives of a pipeline: it moves on when the group of DeltaFifo, Indexer and Processor is restarted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Epoch(pub(crate) u64);
 
 /// What a watch brought.
 #[derive(Debug, Message)]
@@ -260,18 +256,6 @@ impl IndexCall {
 
 impl<S: Body> Message for AddIndex<S> {
     type Result = Result<(), IndexExists>;
-}
-
-/// A child has ended; what now?
-#[derive(Debug)]
-pub(crate) struct Exited {
-    pub(crate) child: Arc<str>,
-    pub(crate) role: Role,
-    pub(crate) exit: Exit,
-}
-
-impl Message for Exited {
-    type Result = Verdict;
 }
 
 impl<L: actix::Actor> fmt::Debug for Attach<L> {

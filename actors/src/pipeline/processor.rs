@@ -31,7 +31,7 @@ use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot, ask};
 use crate::runtime::sleep_until;
-use crate::supervision::guard::Child;
+use crate::supervision::child::Child;
 
 /// What a Processor is built from.
 pub(crate) struct ProcessorSpec<S: Body> {
@@ -183,7 +183,7 @@ impl<S: Body> Processor<S> {
     /// Sends a Resync through the queue; the next one waits until this one has been taken.
     fn resync(&mut self, ctx: &mut Context<Self>) {
         self.alarm = None;
-        if self.spec.shared.hush.is_cancelled() {
+        if self.spec.shared.stop_reading.is_cancelled() {
             return;
         }
         let due = self.clock.due(self.spec.shared.runtime.now());

@@ -19,7 +19,8 @@ use informer_core::off_arbiter::Release;
 use informer_core::snapshot::Snapshot;
 use tokio::sync::watch;
 
-use crate::pipeline::messages::{Body, Epoch};
+use crate::pipeline::messages::Body;
+use crate::supervision::group::{Epoch, EpochCell};
 
 /// The newest snapshot of one informer, and a count of publishes to wait on.
 pub(crate) struct Published<S> {
@@ -67,14 +68,19 @@ impl<S> Published<S> {
         Epoch(self.epoch.load(Ordering::Acquire))
     }
 
-    /// Begins the epoch after `current`; false if somebody else has begun it already.
-    pub(crate) fn begin_epoch_after(&self, current: Epoch) -> bool {
-        self.epoch.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
     /// Sees every publish from now on (several at once count as one).
     pub(crate) fn publishes(&self) -> watch::Receiver<u64> {
         self.count.subscribe()
+    }
+}
+
+impl<S: Body> EpochCell for Published<S> {
+    fn epoch(&self) -> Epoch {
+        Self::epoch(self)
+    }
+
+    fn begin_epoch_after(&self, current: Epoch) -> bool {
+        self.epoch.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 

@@ -26,7 +26,7 @@ use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::messages::{Body, Epoch};
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::supervision::guard::Child;
+use crate::supervision::child::Child;
 
 /// What a Reflector is built from.
 pub(crate) struct ReflectorSpec<S: Body> {
@@ -51,7 +51,7 @@ impl<S: Body> Actor for Reflector<S> {
         self.spec.shared.strike(Site::ReflectorStarted);
         let session = session::run(self.spec.clone(), self.epoch, self.resume(), self.first_life);
         ctx.spawn(session.into_actor(self).map(|(), this, ctx| {
-            if this.spec.shared.hush.is_cancelled() {
+            if this.spec.shared.stop_reading.is_cancelled() {
                 ctx.stop();
             }
         }));

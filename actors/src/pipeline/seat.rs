@@ -8,6 +8,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use informer_core::listener::Policy;
@@ -15,6 +16,7 @@ use informer_core::words::{QUOTED, one_line};
 use tokio::sync::Notify;
 
 use crate::runtime::Label;
+use crate::supervision::parent::StopSignal;
 
 /// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
 /// future is dropped. A shutdown cancels it at its limit.
@@ -143,6 +145,8 @@ pub(crate) struct Figures {
     present: usize,
     /// A shutdown's limit has passed: calls that still run are cancelled.
     cancelled: bool,
+    /// Wakes the guard of its Listener at the end.
+    guard: Option<Waker>,
 }
 
 /// Someone who acts for the subscription, its Listener or its closure; gone when dropped.
@@ -223,12 +227,15 @@ impl Seat {
 
     /// Ends it; the first reason stays, and is logged.
     pub(crate) fn end_with(&self, reason: EndReason) {
-        let is_first = {
+        let (is_first, guard) = {
             let mut figures = self.figures();
             let is_first = figures.ended.is_none();
             figures.ended.get_or_insert_with(|| reason.clone());
-            is_first
+            (is_first, figures.guard.take())
         };
+        if let Some(guard) = guard {
+            guard.wake();
+        }
         self.0.changed.notify_waiters();
         if is_first {
             self.log_end(&reason);
@@ -237,7 +244,7 @@ impl Seat {
 
     /// Information if the user has ended it, or the informer it belongs to: why that stopped is told elsewhere.
     fn log_end(&self, reason: &EndReason) {
-        let (informer, subscription) = (&self.0.label.informer, self.name());
+        let (informer, subscription) = (&self.0.label.owner, self.name());
         let why = one_line(&reason.to_string(), QUOTED);
         if matches!(reason, EndReason::Unsubscribed | EndReason::InformerStopped) {
             tracing::info!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
@@ -330,21 +337,42 @@ impl Seat {
         })
     }
 
-    #[expect(clippy::manual_async_fn, reason = "each Listener's guard holds one: an `async fn` is larger")]
-    fn until<T>(&self, outcome: impl Fn(&Figures) -> Option<T>) -> impl Future<Output = T> {
-        async move {
-            loop {
-                // Called before looking, so that no change between looking and waiting is missed.
-                let changed = self.0.changed.notified();
-                if let Some(outcome) = outcome(&self.figures()) {
-                    return outcome;
-                }
-                changed.await;
+    async fn until<T>(&self, outcome: impl Fn(&Figures) -> Option<T>) -> T {
+        loop {
+            // Called before looking, so that no change between looking and waiting is missed.
+            let changed = self.0.changed.notified();
+            if let Some(outcome) = outcome(&self.figures()) {
+                return outcome;
             }
+            changed.await;
         }
     }
 
     fn figures(&self) -> MutexGuard<'_, Figures> {
-        self.0.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.figures()
+    }
+
+    /// Its end, as what ends its Listener.
+    pub(crate) fn as_stop(&self) -> Arc<dyn StopSignal> {
+        Arc::clone(&self.0) as Arc<dyn StopSignal>
+    }
+}
+
+impl StopSignal for Place {
+    fn poll_ended(&self, cx: &mut task::Context<'_>) -> Poll<()> {
+        let mut figures = self.figures();
+        if figures.ended.is_some() {
+            return Poll::Ready(());
+        }
+        if !figures.guard.as_ref().is_some_and(|guard| guard.will_wake(cx.waker())) {
+            figures.guard = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Place {
+    fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Common<S: Body> {
     pub(crate) sources: Arc<[SourceId]>,
     pub(crate) indices: IndexRegistry<S>,
     /// Cancelled first at a stop: nothing new comes in, so that what is owed can be delivered.
-    pub(crate) hush: CancellationToken,
+    pub(crate) stop_reading: CancellationToken,
 }
 
 impl<S: Body> Deref for PipelineShared<S> {

@@ -128,7 +128,7 @@ impl ArbiterHandle {
     }
 
     /// Makes a label known to whoever watches this thread. What is polled here enters it.
-    pub(crate) fn label(&self, label: Label) -> Labelled {
+    pub(crate) fn label(&self, label: Arc<Label>) -> Labelled {
         self.0.labels.add(label)
     }
 

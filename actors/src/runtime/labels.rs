@@ -16,16 +16,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name of something that runs on a thread; written out only when somebody asks, and made of texts that exist
 /// anyway.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Label {
-    pub(crate) informer: Arc<str>,
+    /// Whose actor or closure it is: an informer's name.
+    pub(crate) owner: Arc<str>,
     /// The kind of the child with the space after it; empty if its name says enough.
     pub(crate) kind: &'static str,
     pub(crate) name: Arc<str>,
 }
 
 impl Label {
-    /// The child's name within its informer.
+    /// The child's name within its owner.
     pub(crate) fn child(&self) -> Arc<str> {
         if self.kind.is_empty() {
             Arc::clone(&self.name)
@@ -37,7 +38,7 @@ impl Label {
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}{}", self.informer, self.kind, self.name)
+        write!(f, "{}/{}{}", self.owner, self.kind, self.name)
     }
 }
 
@@ -52,13 +53,13 @@ pub(crate) struct Labels {
 #[derive(Debug, Default)]
 struct Table {
     /// Label number `n` is at `n - 1`.
-    labels: Vec<Option<Label>>,
+    labels: Vec<Option<Arc<Label>>>,
     free: Vec<u32>,
 }
 
 impl Labels {
     /// Gives `label` a number until the answer is dropped.
-    pub(crate) fn add(self: &Arc<Self>, label: Label) -> Labelled {
+    pub(crate) fn add(self: &Arc<Self>, label: Arc<Label>) -> Labelled {
         let mut table = self.table();
         let number = table.free.pop().unwrap_or_else(|| {
             table.labels.push(None);
@@ -137,8 +138,8 @@ mod tests {
 
     use super::{Label, Labels};
 
-    fn label(name: &str) -> Label {
-        Label { informer: "pods".into(), kind: "listener ", name: name.into() }
+    fn label(name: &str) -> Arc<Label> {
+        Arc::new(Label { owner: "pods".into(), kind: "listener ", name: name.into() })
     }
 
     #[test]

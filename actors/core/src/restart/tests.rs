@@ -17,45 +17,55 @@ fn after(milliseconds: u64) -> Duration {
 
 #[test]
 fn role_and_exit_decide() {
+    use OnFailure::{GiveUp, RestartAlone};
     use Verdict::{Done, Restart, RestartGroup};
     let restart = Restart { after: after(800) };
     let group = RestartGroup { after: after(800) };
     let given_up = |reason: &str| Verdict::GiveUp { reason: reason.into() };
     let failed = || Exit::Failed("its thread is gone".into());
-    for (role, exit, verdict) in [
-        (Role::Reflector, Exit::Finished, Done),
-        (Role::Reflector, Exit::Asked, Done),
-        (Role::Reflector, failed(), restart.clone()),
-        (Role::Reflector, panicked(), restart.clone()),
-        (Role::Group, Exit::Finished, Done),
-        (Role::Group, Exit::Asked, Done),
-        (Role::Group, failed(), group.clone()),
-        (Role::Group, panicked(), group),
-        (Role::Listener, Exit::Finished, Done),
-        (Role::Listener, Exit::Asked, Done),
-        (Role::Listener, failed(), given_up("failed: its thread is gone")),
-        (Role::Listener, panicked(), given_up("panicked: index out of bounds")),
-        (Role::Supervisor, Exit::Asked, Done),
-        (Role::Supervisor, panicked(), restart),
+    for (on_failure, exit, verdict) in [
+        (RestartAlone, Exit::Finished, Done),
+        (RestartAlone, Exit::Asked, Done),
+        (RestartAlone, failed(), restart.clone()),
+        (RestartAlone, panicked(), restart),
+        (OnFailure::RestartGroup, Exit::Finished, Done),
+        (OnFailure::RestartGroup, Exit::Asked, Done),
+        (OnFailure::RestartGroup, failed(), group.clone()),
+        (OnFailure::RestartGroup, panicked(), group),
+        (GiveUp, Exit::Finished, Done),
+        (GiveUp, Exit::Asked, Done),
+        (GiveUp, failed(), given_up("failed: its thread is gone")),
+        (GiveUp, panicked(), given_up("panicked: index out of bounds")),
     ] {
         let mut history = RestartHistory::new(RestartPolicy::default());
-        assert_eq!(history.decide(role, &exit, at(0)), verdict, "{role:?} {exit:?}");
+        assert_eq!(history.decide(on_failure, &exit, at(0)), verdict, "{on_failure:?} {exit:?}");
     }
+}
+
+#[test]
+fn a_history_is_blank_before_the_first_restart_and_a_whole_window_after_the_last_unless_it_gave_up() {
+    let mut history = RestartHistory::new(RestartPolicy::default());
+    assert!(history.is_blank(Duration::ZERO));
+    history.decide(OnFailure::RestartAlone, &panicked(), at(100));
+    assert!(!history.is_blank(Duration::from_secs(699)));
+    assert!(history.is_blank(Duration::from_secs(700)));
+    history.decide(OnFailure::GiveUp, &panicked(), at(700));
+    assert!(!history.is_blank(Duration::MAX));
 }
 
 #[test]
 fn inf_45_the_sixth_failure_within_ten_minutes_gives_up_for_ever() {
     let mut history = RestartHistory::new(RestartPolicy::default());
     for (second, wait) in [(0, 800), (100, 1_600), (200, 3_200), (300, 6_400), (400, 12_800)] {
-        let verdict = history.decide(Role::Group, &panicked(), at(second));
+        let verdict = history.decide(OnFailure::RestartGroup, &panicked(), at(second));
         assert_eq!(verdict, Verdict::RestartGroup { after: after(wait) });
     }
-    let Verdict::GiveUp { reason } = history.decide(Role::Group, &panicked(), at(599)) else {
+    let Verdict::GiveUp { reason } = history.decide(OnFailure::RestartGroup, &panicked(), at(599)) else {
         panic!("restarted a sixth time");
     };
     assert_eq!(&*reason, "panicked: index out of bounds (after 5 restarts within 600s)");
-    assert_eq!(history.decide(Role::Group, &panicked(), at(9_999)), Verdict::GiveUp { reason });
-    assert_eq!(history.decide(Role::Group, &Exit::Asked, at(9_999)), Verdict::Done);
+    assert_eq!(history.decide(OnFailure::RestartGroup, &panicked(), at(9_999)), Verdict::GiveUp { reason });
+    assert_eq!(history.decide(OnFailure::RestartGroup, &Exit::Asked, at(9_999)), Verdict::Done);
     assert_eq!(history.restarts(), 5);
 }
 
@@ -63,11 +73,11 @@ fn inf_45_the_sixth_failure_within_ten_minutes_gives_up_for_ever() {
 fn restarts_older_than_the_window_are_forgotten_but_waits_stay_long_until_it_is_quiet() {
     let mut history = RestartHistory::new(RestartPolicy::default());
     for second in [0, 100, 200, 300, 400] {
-        history.decide(Role::Reflector, &panicked(), at(second));
+        history.decide(OnFailure::RestartAlone, &panicked(), at(second));
     }
-    let verdict = history.decide(Role::Reflector, &panicked(), at(600));
+    let verdict = history.decide(OnFailure::RestartAlone, &panicked(), at(600));
     assert_eq!(verdict, Verdict::Restart { after: after(25_600) });
-    let verdict = history.decide(Role::Reflector, &panicked(), at(1_200));
+    let verdict = history.decide(OnFailure::RestartAlone, &panicked(), at(1_200));
     assert_eq!(verdict, Verdict::Restart { after: after(800) }, "ten quiet minutes");
     assert_eq!(history.restarts(), 7);
 }
@@ -83,7 +93,7 @@ proptest! {
         let (mut now, mut restarts, mut gave_up) = (0, Vec::new(), false);
         for gap in gaps {
             now += gap;
-            match history.decide(Role::Reflector, &panicked(), at(now)) {
+            match history.decide(OnFailure::RestartAlone, &panicked(), at(now)) {
                 Verdict::Restart { after } => {
                     prop_assert!(!gave_up, "restarted after giving up");
                     prop_assert!(after >= policy.backoff.base && after <= policy.backoff.cap * 2);

@@ -53,7 +53,7 @@ pub(super) async fn run<S: Body>(
     resume: Option<ResourceVersion>,
     first_life: bool,
 ) {
-    let hush = spec.shared.hush.clone();
+    let stop_reading = spec.shared.stop_reading.clone();
     let followed = async {
         let mut session = Session::new(spec, epoch, resume);
         if first_life {
@@ -63,7 +63,7 @@ pub(super) async fn run<S: Body>(
     };
     tokio::select! {
         biased;
-        () = hush.cancelled() => {}
+        () = stop_reading.cancelled() => {}
         () = followed => pending().await,
     }
 }

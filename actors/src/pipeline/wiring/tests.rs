@@ -12,7 +12,7 @@ use informer_core::processor::ListenerId;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 
-use super::{Family, InformerSpec, SourceSpec, start};
+use super::{InformerSpec, Pipeline, SourceSpec, start};
 use crate::informer::Informer;
 use crate::pipeline::messages::{Delta, Epoch, FanOut, Pop, Replace, Resync};
 use crate::runtime::Runtime;
@@ -37,7 +37,7 @@ fn spec(server: &Server<String>) -> InformerSpec<String> {
     }
 }
 
-fn family(runtime: &Runtime, server: &Server<String>) -> Family<String> {
+fn pipeline(runtime: &Runtime, server: &Server<String>) -> Pipeline<String> {
     start(runtime, spec(server))
 }
 
@@ -51,14 +51,14 @@ fn stranger() -> Object<String> {
 fn rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_asks_now() {
     Runtime::simulated(1).run(|runtime| async move {
         let server = Server::new();
-        let family = family(&runtime, &server);
+        let pipeline = pipeline(&runtime, &server);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(ask(&family.fifo, Pop(OVER, PhantomData)).await.is_err());
+        assert!(ask(&pipeline.fifo, Pop(OVER, PhantomData)).await.is_err());
         let version = server.apply("a/one", String::new());
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let snapshot = family.shared.published.snapshot();
+        let snapshot = pipeline.shared.published.snapshot();
         assert_eq!(snapshot.version(&SourceId::default()), Some(&version));
-        family.kin.stop.cancel();
+        pipeline.parent.stop.cancel();
     });
 }
 
@@ -74,22 +74,22 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_nobody_is
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (before, lines) = (informer.snapshot(), told.lines());
         assert_eq!(lines.len(), 1);
-        let (family, source) = (&informer.0.family, SourceId::default());
+        let (pipeline, source) = (&informer.0.pipeline, SourceId::default());
         let far = ResourceVersion::from_number(9_999).expect("not zero");
         let bookmark = WatchPart::Bookmark { version: far, initial_events_end: false };
         for part in [WatchPart::Applied(stranger()), bookmark] {
             let delta = Delta { epoch: OVER, source: source.clone(), parts: vec![part] };
-            ask(&family.fifo, delta).await.expect("answered");
+            ask(&pipeline.fifo, delta).await.expect("answered");
         }
         let replacement =
             Replacement::new(stranger().version().clone(), Cause::Relist, vec![stranger()], Vec::new());
-        ask(&family.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
+        ask(&pipeline.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
         let due: Arc<[_]> = (0..10).map(ListenerId::new).collect();
-        ask(&family.fifo, Resync { epoch: OVER, due }).await.expect("answered");
+        ask(&pipeline.fifo, Resync { epoch: OVER, due }).await.expect("answered");
         let change: Arc<[_]> = [Change::Added { object: stranger(), cause: Cause::Watch }].into();
         let changes = [Changes::Parts(change)].into();
         let changes = FanOut { epoch: OVER, snapshot: before.clone(), changes, resync: None };
-        ask(&family.processor, changes).await.expect("answered");
+        ask(&pipeline.processor, changes).await.expect("answered");
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(informer.status().data.stale_messages, 5);
         assert!(informer.snapshot().ptr_eq(&before), "nothing was published");

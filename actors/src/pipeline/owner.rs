@@ -1,0 +1,126 @@
+//! The informer as the owner of its actors: what it does when one of them fails.
+//!
+//! Answers "what does the status show of a restart, and when can the informer not go on?". Invariants:
+//! 1. Each failure is one log line, which names the informer: what ended, why, and what follows.
+//! 2. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves the
+//!    store served, and the source shown as GivenUp until it is revived; a listener that ends ends its subscription.
+//!
+//! Read next: `supervision/owner.rs`, whose trait this is; `pipeline/status.rs`, where it shows.
+
+use std::sync::Arc;
+
+use informer_core::meta::SourceId;
+use informer_core::reflector::SourceState;
+use informer_core::restart::{OnFailure, Role};
+use informer_core::words::{Brief, QUOTED, one_line};
+use tokio_util::sync::CancellationToken;
+
+use crate::pipeline::status::{InformerStatus, SourceStatus, StatusBoard};
+use crate::runtime::progress::Progress;
+use crate::supervision::owner::{Ended, News, Owner};
+
+/// DeltaFifo, Indexer and Processor: what one forgets the others must not keep.
+pub(crate) const MEMBER: Role =
+    Role { on_failure: OnFailure::RestartGroup, follows_group: true, tells_owner: true };
+
+/// Restarted alone: store and listeners go on serving what they have. With the group it is restarted, too, because the
+/// queue has forgotten what it was handed.
+pub(crate) const REFLECTOR: Role =
+    Role { on_failure: OnFailure::RestartAlone, follows_group: true, tells_owner: true };
+
+/// Never restarted: what it owes its recipient died with it, and going on would lose events silently. Its subscription
+/// ends with a reason instead.
+pub(crate) const LISTENER: Role =
+    Role { on_failure: OnFailure::GiveUp, follows_group: false, tells_owner: false };
+
+/// One informer, as supervision tells it.
+pub(crate) struct InformerOwner {
+    pub(crate) informer: Arc<str>,
+    pub(crate) board: StatusBoard,
+    pub(crate) progress: Arc<Progress>,
+    /// Ends the informer when the group cannot go on.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Owner for InformerOwner {
+    fn told(&self, child: &Arc<str>, role: Role, news: News<'_>) {
+        let (informer, actor, is_member) =
+            (&self.informer, child, role.on_failure == OnFailure::RestartGroup);
+        match news {
+            News::Restarts { exit, after } => {
+                let (ended, after) = (Ended(exit), Brief(after));
+                if is_member {
+                    self.progress.group_is_down();
+                    tracing::error!(%informer, %actor, "{actor} {ended}; delta-fifo, indexer and processor start again in {after}");
+                } else {
+                    tracing::error!(%informer, %actor, "{actor} {ended}; it starts again in {after}");
+                }
+                self.count_restart(child);
+            }
+            News::Ended { exit } => tracing::debug!(%informer, %actor, "{actor} {}", Ended(exit)),
+            News::GivenUp { reason } => {
+                let reason_line = one_line(reason, QUOTED);
+                if is_member {
+                    tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; the informer stops");
+                } else {
+                    tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; its source is not followed until it is revived");
+                }
+                self.show_given_up(child, reason);
+                if is_member {
+                    self.stop.cancel();
+                }
+            }
+            News::Revived => {
+                tracing::info!(%informer, %actor, "{actor} was given up and is revived; its source is followed again");
+                self.show_revived(child);
+            }
+        }
+    }
+}
+
+impl InformerOwner {
+    fn count_restart(&self, child: &str) {
+        self.board.update(|status| {
+            status.restarts += 1;
+            if let Some(source) = followed_by(child, status) {
+                source.restarts += 1;
+            }
+        });
+    }
+
+    fn show_given_up(&self, child: &str, reason: &Arc<str>) {
+        self.board.update(|status| {
+            status.failed = Some(failure(child, reason));
+            if let Some(source) = followed_by(child, status) {
+                source.state = SourceState::GivenUp { reason: Arc::clone(reason) };
+            }
+        });
+    }
+
+    /// The source begins anew; another source may still be given up.
+    fn show_revived(&self, child: &str) {
+        self.board.update(|status| {
+            if let Some(source) = followed_by(child, status) {
+                source.state = SourceState::Starting;
+            }
+            status.failed = status.sources.iter().find_map(|source| match &source.state {
+                SourceState::GivenUp { reason } => Some(failure(&reflector_name(&source.source), reason)),
+                _ => None,
+            });
+        });
+    }
+}
+
+fn failure(child: &str, reason: &str) -> Arc<str> {
+    format!("{child}: {reason}").into()
+}
+
+/// The name of the reflector of a source.
+pub(crate) fn reflector_name(source: &SourceId) -> String {
+    format!("reflector/{source}")
+}
+
+/// The source whose reflector this child is, if it is one.
+fn followed_by<'a>(child: &str, status: &'a mut InformerStatus) -> Option<&'a mut SourceStatus> {
+    status.sources.iter_mut().find(|source| *child == *reflector_name(&source.source))
+}

@@ -1,0 +1,57 @@
+//! What can be supervised: an actor that can be built anew, its mailbox, and how its end is told.
+//!
+//! Answers "what must an actor be, so that a guard can keep it alive?". Read next: `guard.rs`.
+
+use actix::dev::channel::{AddressReceiver, channel};
+use actix::{Actor, Addr, Context, Supervised};
+use informer_core::restart::Verdict;
+
+/// Messages that a mailbox takes before its senders wait; each sender of ours has one ask in flight.
+const MAILBOX: usize = 64;
+
+/// An actor that can be built anew from its spec, at any time.
+pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
+    /// All that it is built from; holds no state of a life.
+    type Spec: Clone + Send + 'static;
+
+    /// A fresh one.
+    fn build(spec: &Self::Spec) -> Self;
+}
+
+/// An address and the mailbox behind it. Both exist before the actor does; what is sent early waits there.
+pub(crate) struct Mailbox<A: Actor>(pub(crate) Addr<A>, pub(crate) AddressReceiver<A>);
+
+impl<A: Actor> Mailbox<A> {
+    pub(crate) fn new() -> Self {
+        Self::with_room(MAILBOX)
+    }
+
+    /// One that takes so many messages before its senders wait.
+    pub(crate) fn with_room(messages: usize) -> Self {
+        let (sender, inbox) = channel(messages);
+        Self(Addr::new(sender), inbox)
+    }
+}
+
+/// Tells of the end of one child, once: with the last verdict, or with none when it is dropped before.
+pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
+
+impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
+    pub(crate) fn new(ended: F) -> Self {
+        Self(Some(ended))
+    }
+
+    pub(crate) fn call(mut self, verdict: Verdict) {
+        if let Some(ended) = self.0.take() {
+            ended(Some(verdict));
+        }
+    }
+}
+
+impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.0.take() {
+            ended(None);
+        }
+    }
+}

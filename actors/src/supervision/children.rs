@@ -1,0 +1,169 @@
+//! Children of one kind that come and go: added, removed, and revived after supervision has given them up.
+//!
+//! Answers "how does an owner exchange a part of itself while it runs?". Invariants:
+//! 1. A key has one child; another one of the same key is started only when nothing of the former exists any more.
+//! 2. A child that is given up can be revived: it starts anew from its spec, with a new mailbox and a new restart
+//!    history, and its owner is told.
+//! 3. `remove` returns when nothing of the child exists any more, also when the arbiter has ended first.
+//! 4. The lock guards a small map; nothing is started, dropped or told under it.
+//!
+//! Read next: `start.rs`; `pipeline/wiring.rs`, whose reflectors these are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix::Addr;
+use informer_core::restart::{Role, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use crate::supervision::child::{Child, Mailbox};
+use crate::supervision::owner::News;
+use crate::supervision::parent::{ChildContext, Parent, StopOn};
+
+/// The children of one parent that have this role.
+pub(crate) struct Children<K, A: Child> {
+    parent: Arc<Parent>,
+    role: Role,
+    entries: Arc<Mutex<BTreeMap<K, Entry<A>>>>,
+}
+
+struct Entry<A: Child> {
+    name: Arc<str>,
+    spec: A::Spec,
+    /// Kept so that a restart finds the mailbox open.
+    address: Addr<A>,
+    /// Ends this child alone.
+    stop: CancellationToken,
+    /// Cancelled when nothing of it exists any more.
+    over: CancellationToken,
+    is_given_up: bool,
+    revivals: u32,
+}
+
+/// Why a child was not revived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotRevived {
+    /// There is none of this key.
+    Unknown,
+    /// It has not been given up.
+    NotGivenUp,
+}
+
+impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
+    /// None yet.
+    pub(crate) fn new(parent: Arc<Parent>, role: Role) -> Self {
+        Self { parent, role, entries: Arc::default() }
+    }
+
+    /// Starts a child under this name; false, and nothing happens, if there is one of this key.
+    pub(crate) fn add(&self, key: K, name: &str, spec: A::Spec) -> bool {
+        let Mailbox(address, inbox) = Mailbox::new();
+        let entry = Entry {
+            name: name.into(),
+            spec: spec.clone(),
+            address,
+            stop: self.parent.stop.child_token(),
+            over: CancellationToken::new(),
+            is_given_up: false,
+            revivals: 0,
+        };
+        let context = self.context(&entry);
+        let over = entry.over.clone();
+        {
+            let mut entries = locked(&self.entries);
+            if entries.contains_key(&key) {
+                return false;
+            }
+            entries.insert(key.clone(), entry);
+        }
+        self.start(key, context, (inbox, spec), over);
+        true
+    }
+
+    /// Starts a child anew that was given up.
+    pub(crate) fn revive(&self, key: &K) -> Result<(), NotRevived> {
+        let Mailbox(address, inbox) = Mailbox::new();
+        let (context, spec, over, former) = {
+            let mut entries = locked(&self.entries);
+            let entry = entries.get_mut(key).ok_or(NotRevived::Unknown)?;
+            if !entry.is_given_up {
+                return Err(NotRevived::NotGivenUp);
+            }
+            entry.is_given_up = false;
+            entry.revivals = entry.revivals.saturating_add(1);
+            entry.over = CancellationToken::new();
+            let former = std::mem::replace(&mut entry.address, address);
+            (self.context(entry), entry.spec.clone(), entry.over.clone(), former)
+        };
+        drop(former);
+        context.tell_owner(News::Revived);
+        self.start(key.clone(), context, (inbox, spec), over);
+        Ok(())
+    }
+
+    /// Ends a child and forgets it; false if there is none of this key.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for sources that are removed from a running informer"))]
+    pub(crate) async fn remove(&self, key: &K) -> bool {
+        let over = {
+            let entries = locked(&self.entries);
+            let Some(entry) = entries.get(key) else { return false };
+            entry.stop.cancel();
+            entry.over.clone()
+        };
+        over.cancelled().await;
+        let removed = {
+            let mut entries = locked(&self.entries);
+            // Another one who removes it may have been faster, and a new child may have the key.
+            let is_same = entries.get(key).is_some_and(|entry| entry.stop.is_cancelled());
+            is_same.then(|| entries.remove(key))
+        };
+        drop(removed);
+        true
+    }
+
+    /// Where the child of this key is reached.
+    #[cfg(test)]
+    pub(crate) fn address(&self, key: &K) -> Option<Addr<A>> {
+        locked(&self.entries).get(key).map(|entry| entry.address.clone())
+    }
+
+    /// The keys, in order.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> Vec<K> {
+        locked(&self.entries).keys().cloned().collect()
+    }
+
+    fn context(&self, entry: &Entry<A>) -> ChildContext {
+        let stop = StopOn::Token(entry.stop.clone());
+        let context = self.parent.context(&entry.name, self.role);
+        ChildContext { stop, revivals: entry.revivals, ..context }
+    }
+
+    fn start(
+        &self,
+        key: K,
+        context: ChildContext,
+        (inbox, spec): (actix::dev::channel::AddressReceiver<A>, A::Spec),
+        over: CancellationToken,
+    ) {
+        let entries = Arc::clone(&self.entries);
+        context.start(inbox, spec, move |verdict| {
+            let is_given_up = matches!(verdict, Some(Verdict::GiveUp { .. }));
+            if let Some(entry) = locked(&entries).get_mut(&key) {
+                entry.is_given_up = is_given_up;
+            }
+            over.cancel();
+        });
+    }
+}
+
+fn locked<K, A: Child>(entries: &Mutex<BTreeMap<K, Entry<A>>>) -> MutexGuard<'_, BTreeMap<K, Entry<A>>> {
+    entries.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<K, A: Child> fmt::Debug for Children<K, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Children").field("role", &self.role).finish_non_exhaustive()
+    }
+}

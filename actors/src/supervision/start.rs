@@ -1,0 +1,77 @@
+//! How an owner begins: its parent with the Supervisor, then its children, each under a guard.
+//!
+//! Answers "how is a child started, and who is told when it has ended?". Read next: `guard.rs`.
+
+use std::sync::Arc;
+
+use actix::dev::channel::AddressReceiver;
+use informer_core::restart::{RestartPolicy, Verdict};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::runtime::{Label, Runtime};
+use crate::supervision::child::{Child, Mailbox, OnEnd};
+use crate::supervision::group::Group;
+use crate::supervision::guard::Guard;
+use crate::supervision::owner::{News, Owner};
+use crate::supervision::parent::{ChildContext, Parent, StopOn};
+use crate::supervision::supervisor::SupervisorSpec;
+
+impl Parent {
+    /// A parent on an arbiter of this runtime, without children but for the Supervisor, which is started at once.
+    pub(crate) fn start(
+        name: &str,
+        owner: Arc<dyn Owner>,
+        group: Group,
+        runtime: &Runtime,
+        (policy, stop): (RestartPolicy, CancellationToken),
+    ) -> Arc<Self> {
+        let Mailbox(supervisor, inbox) = Mailbox::new();
+        let parent = Arc::new(Self {
+            name: name.into(),
+            owner: Arc::clone(&owner),
+            group,
+            stop: stop.clone(),
+            arbiter: runtime.pipeline_arbiter(),
+            tasks: TaskTracker::new(),
+            faults: runtime.0.faults.clone(),
+            supervisor,
+        });
+        let label = Label { owner: Arc::clone(&parent.name), kind: "", name: "supervisor".into() };
+        let supervisor = ChildContext {
+            parent: Arc::clone(&parent),
+            label: Arc::new(label),
+            role: None,
+            stop: StopOn::Token(stop),
+            revivals: 0,
+        };
+        supervisor.start(inbox, SupervisorSpec { owner, runtime: runtime.clone(), policy }, |_| ());
+        parent
+    }
+}
+
+impl ChildContext {
+    /// Puts a child under guard on the arbiter of its parent. `ended` is called once, whatever ends first: with the last
+    /// verdict, or with none when the arbiter ends, or has ended, before the child does.
+    pub(crate) fn start<A: Child>(
+        self,
+        inbox: AddressReceiver<A>,
+        spec: A::Spec,
+        ended: impl FnOnce(Option<Verdict>) + Send + 'static,
+    ) {
+        let parent = Arc::clone(&self.parent);
+        let (token, labelled) = (parent.tasks.token(), parent.arbiter.label(Arc::clone(&self.label)));
+        let ended = OnEnd::new(ended);
+        parent.arbiter.spawn(move || {
+            let guard = Box::pin(Guard::new(inbox, spec, self, labelled).keep());
+            async move {
+                let (verdict, context) = guard.await;
+                ended.call(verdict.clone());
+                if let Verdict::GiveUp { reason } = &verdict {
+                    context.tell_owner(News::GivenUp { reason });
+                }
+                drop(token);
+            }
+        });
+    }
+}

@@ -1,0 +1,79 @@
+//! Sources that supervision has given up, and that are revived. INF-66.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use informer_actors::faults::{Faults, Site};
+use informer_actors::informer::{ReviveError, WaitError};
+use informer_core::meta::SourceId;
+use informer_core::reflector::SourceState;
+
+use crate::world::{LONG, run_with, three};
+
+/// Kills every life of the reflector while the switch is on.
+fn deadly() -> (Arc<AtomicBool>, Faults) {
+    let switch = Arc::new(AtomicBool::new(false));
+    let is_on = Arc::clone(&switch);
+    let faults = Faults::new(move |site| {
+        let is_reflectors = matches!(site, Site::ReflectorStarted | Site::ReflectorReceived);
+        assert!(!(is_reflectors && is_on.load(Ordering::Relaxed)), "killed at {site:?}");
+    });
+    (switch, faults)
+}
+
+#[test]
+fn inf_66_a_source_that_was_given_up_is_revived_goes_on_where_it_was_and_tells_only_true_differences() {
+    let (deadly, faults) = deadly();
+    run_with(faults, three, |world| async move {
+        world.synced().await;
+        let watched = world.watched();
+        watched.synced().await;
+        let source = SourceId::default();
+        let refused = world.informer.revive(&source).expect_err("it is followed");
+        assert!(matches!(refused, ReviveError::NotGivenUp { .. }), "{refused}");
+        for round in 0..2 {
+            deadly.store(true, Ordering::Relaxed);
+            world.server.apply("a/one", format!("lethal {round}"));
+            let failed =
+                world.informer.wait_until(|status| status.failed.is_some()).await.expect("it runs on");
+            assert!(matches!(failed.state(), SourceState::GivenUp { .. }), "{:?}", failed.state());
+            world.server.delete("a/two");
+            world.server.apply("c/new", format!("born while nobody looked {round}"));
+            deadly.store(false, Ordering::Relaxed);
+            let before = world.server.requests().len();
+            world.informer.revive(&source).expect("it is given up");
+            let status = world.informer.status();
+            assert!(matches!(status.state(), SourceState::Starting), "at once: {:?}", status.state());
+            assert_eq!(status.failed, None);
+            world.agrees().await;
+            watched.agrees(&world).await;
+            world.streaming().await;
+            let requests = world.server.requests();
+            let time_travel = |line: &String| line.contains("version=\"\"") || line.contains("version=\"0\"");
+            assert!(!requests[before..].iter().any(time_travel), "{:?}", &requests[before..]);
+            assert_eq!(world.informer.status().restarts, 5 * (round + 1), "with a new history");
+        }
+        let refused = world.informer.revive(&SourceId::new("elsewhere")).expect_err("there is none");
+        assert_eq!(refused.to_string(), "informer \"texts\" has no source \"elsewhere\"");
+        assert!(world.informer.shutdown(LONG).await.is_clean());
+        let refused = world.informer.revive(&source).expect_err("it has stopped");
+        assert_eq!(refused.to_string(), "informer \"texts\" has stopped");
+    });
+}
+
+#[test]
+fn inf_66_an_informer_syncs_after_a_source_was_revived_that_was_given_up_before_its_first_list() {
+    let (deadly, faults) = deadly();
+    deadly.store(true, Ordering::Relaxed);
+    run_with(faults, three, |world| async move {
+        let watched = world.watched();
+        let given_up = world.informer.synced().await.expect_err("nobody lists");
+        assert!(matches!(given_up, WaitError::SourceGivenUp { .. }), "{given_up}");
+        deadly.store(false, Ordering::Relaxed);
+        world.informer.revive(&SourceId::default()).expect("it is given up");
+        world.synced().await;
+        watched.synced().await;
+        watched.agrees(&world).await;
+        assert!(world.informer.shutdown(LONG).await.is_clean());
+    });
+}
