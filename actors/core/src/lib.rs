@@ -14,7 +14,6 @@ pub mod delta;
 pub mod delta_fifo;
 pub mod index;
 pub mod indexer;
-pub mod initial_tracker;
 pub mod list_watch_error;
 pub mod listener;
 pub mod meta;

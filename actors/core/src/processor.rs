@@ -75,6 +75,19 @@ impl<T> Roster<T> {
         self.listeners.iter().map(|(id, listener)| (*id, listener))
     }
 
+    /// All listeners in order of their ids, and whether each is one of `due`, which is sorted. One walk of both.
+    pub fn iter_due<'a>(
+        &'a self,
+        due: &'a [ListenerId],
+    ) -> impl Iterator<Item = (ListenerId, &'a T, bool)> + use<'a, T> {
+        debug_assert!(due.is_sorted(), "who is due is in order of the ids");
+        let mut due = due.iter().copied().peekable();
+        self.listeners.iter().map(move |(id, listener)| {
+            while due.next_if(|due| due < id).is_some() {}
+            (*id, listener, due.next_if_eq(id).is_some())
+        })
+    }
+
     /// How many listen.
     pub fn len(&self) -> usize {
         self.listeners.len()
@@ -104,6 +117,17 @@ mod tests {
         }
         let seen: Vec<(u64, u64)> = roster.iter().map(|(id, handle)| (id.number(), *handle)).collect();
         assert_eq!(seen, [(1, 10), (2, 20), (3, 30)]);
+    }
+
+    #[test]
+    fn who_is_due_is_found_in_one_walk_whoever_has_left_or_joined() {
+        let mut roster = Roster::new();
+        for number in [1, 3, 4, 7] {
+            roster.attach(ListenerId::new(number), ());
+        }
+        let due = [2, 3, 5, 7, 9].map(ListenerId::new);
+        let seen: Vec<(u64, bool)> = roster.iter_due(&due).map(|(id, (), due)| (id.number(), due)).collect();
+        assert_eq!(seen, [(1, false), (3, true), (4, false), (7, true)]);
     }
 
     #[test]

@@ -15,11 +15,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
-use informer_core::delta::{Change, Changes};
+use informer_core::delta::{Cause, Changes};
 use informer_core::delta_fifo::Batch;
 use informer_core::indexer::steps::{Effect, Step, Steps};
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
-use informer_core::meta::Object;
+use informer_core::meta::{Object, SourceId};
 use informer_core::off_arbiter::OffArbiter;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
@@ -54,6 +54,8 @@ pub(crate) struct Indexer<S: Body> {
     store: OffArbiter<Store<S>>,
     sync: SyncTracker,
     steps: Steps<Batch<S>>,
+    /// The list that is being applied.
+    listing: Option<(SourceId, Cause)>,
 }
 
 impl<S: Body> Actor for Indexer<S> {
@@ -86,6 +88,7 @@ impl<S: Body> Child for Indexer<S> {
             store: spec.shared.off_arbiter(Store::new(published, spec.shared.indices.all())),
             sync,
             steps: Steps::new(),
+            listing: None,
         }
     }
 }
@@ -125,7 +128,10 @@ impl<S: Body> Indexer<S> {
                 self.publish(applied, ctx);
             }
             Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
-            Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
+            Batch::Replace { source, replacement } => {
+                self.listing = Some((source.clone(), replacement.cause));
+                self.store.begin_replace(source, replacement);
+            }
             Batch::Resync { due } => self.tell(Vec::new(), Some(due), None, ctx),
         }
     }
@@ -159,6 +165,13 @@ impl<S: Body> Indexer<S> {
     fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
         let Applied { snapshot, before, changes, replaced, reported, .. } = applied;
         self.spec.shared.report(&reported);
+        let changes = match self.listing.take() {
+            None => changes.into_iter().map(Changes::Parts).collect(),
+            Some((source, cause)) => {
+                let (before, after) = (before.clone(), snapshot.clone());
+                vec![Changes::Listed { source, before, after, cause }]
+            }
+        };
         self.sync.observe(&snapshot);
         if !self.spec.shared.publish(self.epoch, snapshot, self.sync.is_synced()) {
             return self.steps.handle_end();
@@ -171,14 +184,13 @@ impl<S: Body> Indexer<S> {
     /// Hands changes to the Processor, and goes on when it has taken them.
     fn tell(
         &mut self,
-        changes: Vec<Arc<[Change<S>]>>,
+        changes: Vec<Changes<S>>,
         resync: Option<Arc<[ListenerId]>>,
         replaced: Option<Replaced<S>>,
         ctx: &mut Context<Self>,
     ) {
         let snapshot = self.spec.shared.published.snapshot();
-        let changes = changes.into_iter().map(Changes::Parts).collect();
-        let message = FanOut { epoch: self.epoch, snapshot, changes, resync };
+        let message = FanOut { epoch: self.epoch, snapshot, changes: changes.into(), resync };
         let told = ask(&self.spec.processor, message);
         self.steps.handle_published();
         ctx.spawn(told.into_actor(self).map(move |told, this, ctx| {

@@ -1,14 +1,10 @@
 //! A Listener: what one subscriber is owed, and its delivery.
 //!
-//! Answers "what is this subscriber told next, and has it handled it?". The backlog and its policies are the core
-//! twin's, `informer_core::listener`; this actor records what the Processor hands it and delivers windows of it. It
-//! never runs foreign code. Invariants:
+//! Answers "what is this subscriber told next, and has it handled it?" by asking its core twin,
+//! `informer_core::listener::machine`, and doing what it says. It never runs foreign code. Invariants:
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nobody.
-//! 2. One window at a time: the next is taken from the backlog when the one before has been handled.
-//! 3. `seen` is the snapshot up to which everything is in the backlog; after a restart of the group the listener
-//!    attaches with it again and owes exactly the difference.
-//! 4. Each turn shows its figures once, at its end, and answers a Drain after that: whoever sees `synced` or the
-//!    answer sees figures that agree.
+//! 2. Whatever happens is told to the machine first; then all its effects are done, in order, in the same turn.
+//! 3. It keeps nothing of its own but what only an actor can hold: the sender of a stream's answer, and those of drains.
 //!
 //! Mailbox: one Owed in flight, one Start and one Reattach an epoch, the handle's asks. Its death ends its own
 //! subscription with a reason. Read next: `listener/delivery.rs`, how a window leaves; `listener/drain.rs`.
@@ -16,30 +12,27 @@
 use std::fmt;
 use std::sync::Arc;
 
-use actix::ActorContext;
 use actix::dev::OneshotSender;
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised, WrapFuture};
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Recipient, Supervised,
+    WrapFuture,
+};
 use informer_core::delta::Change;
-use informer_core::initial_tracker::InitialTracker;
-use informer_core::listener::Ledger;
+pub(crate) use informer_core::listener::machine::WINDOW;
+use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
 use informer_core::processor::ListenerId;
-use informer_core::snapshot::Snapshot;
-use informer_core::sync_tracker::SyncTracker;
 
-use crate::pipeline::messages::{Answer, Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
+use crate::pipeline::messages::{Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
 use crate::pipeline::seat::{EndReason, Seat};
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::runtime::mailbox::{Reply, ReplySlot, ask_any};
+use crate::runtime::mailbox::{ReplySlot, ask_any};
 use crate::supervision::child::Child;
 
 mod delivery;
 mod drain;
 
 pub(crate) use delivery::{Delivery, Polls};
-
-/// The most notifications that are under way to a subscriber.
-pub(crate) const WINDOW: usize = 64;
 
 /// What a Listener is built from.
 pub(crate) struct ListenerSpec<S: Body> {
@@ -57,34 +50,9 @@ pub(crate) struct ListenerSpec<S: Body> {
 /// One subscriber's actor.
 pub(crate) struct Listener<S: Body> {
     spec: Arc<ListenerSpec<S>>,
-    backlog: Ledger<S>,
-    seen: Option<Snapshot<S>>,
-    /// Until the last initial event is handled; boxed, since most of its life a subscription is past that.
-    opening: Option<Box<Opening>>,
-    intake: Option<Box<Intake<S>>>,
-    reattach_after_intake: bool,
-    /// A Start is awaited: what it will bring is owed, too.
-    attaching: bool,
-    /// Notifications of the window that is with the subscriber, and those that it has handled before.
-    in_flight: usize,
-    handled: u64,
+    machine: ListenerMachine<S>,
     taker: Option<OneshotSender<Vec<Notify<S>>>>,
     drains: Vec<ReplySlot<()>>,
-    /// How often the stream had been polled when the drain began to wait for its next poll.
-    polls: Option<u64>,
-}
-
-/// How far the subscription is with its beginning.
-struct Opening {
-    sync: SyncTracker,
-    initial: InitialTracker,
-}
-
-/// Changes that are too many for one turn, on their way into the backlog.
-struct Intake<S: Body> {
-    owed: Owed<S>,
-    next_chunk: usize,
-    slot: ReplySlot<()>,
 }
 
 impl<S: Body> Actor for Listener<S> {
@@ -92,7 +60,7 @@ impl<S: Body> Actor for Listener<S> {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.spec.shared.strike(Site::ListenerStarted);
-        self.attach(ctx);
+        self.drive(ctx);
     }
 }
 
@@ -106,30 +74,39 @@ impl<S: Body> Child for Listener<S> {
     type Spec = Arc<ListenerSpec<S>>;
 
     fn build(spec: &Arc<ListenerSpec<S>>) -> Self {
-        Self {
-            spec: spec.clone(),
-            backlog: Ledger::starting_from(spec.seat.policy(), Snapshot::empty()),
-            seen: None,
-            opening: Some(Box::new(Opening {
-                sync: SyncTracker::new(spec.shared.sources.iter().cloned()),
-                initial: InitialTracker::new(),
-            })),
-            intake: None,
-            reattach_after_intake: false,
-            attaching: false,
-            in_flight: 0,
-            handled: 0,
-            taker: None,
-            drains: Vec::new(),
-            polls: None,
-        }
+        let machine = ListenerMachine::new(ListenerConfig {
+            policy: spec.seat.policy(),
+            sources: Arc::clone(&spec.shared.sources),
+            window: spec.window,
+            is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
+        });
+        Self { spec: spec.clone(), machine, taker: None, drains: Vec::new() }
     }
 }
 
 impl<S: Body> Listener<S> {
+    /// Does what is to be done now. Called after everything that happened.
+    fn drive(&mut self, ctx: &mut Context<Self>) {
+        while let Some(effect) = self.machine.poll_effect(self.spec.delivery.polls()) {
+            match effect {
+                Effect::Attach => self.attach(ctx),
+                Effect::Deliver(window) => self.deliver(window, ctx),
+                Effect::Yield => {
+                    ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| {
+                        this.machine.handle_turn();
+                        this.drive(ctx);
+                    }));
+                }
+                Effect::Show(figures) => self.show(figures),
+                Effect::AwaitPoll => self.await_poll(ctx),
+                Effect::AnswerDrains => self.drains.drain(..).for_each(|slot| slot.answer(())),
+                Effect::End { dropped } => self.end(EndReason::Overflow { dropped }, ctx),
+            }
+        }
+    }
+
     /// Asks for a place at the Processor, which answers with a Start.
-    fn attach(&mut self, ctx: &mut Context<Self>) {
-        self.attaching = true;
+    fn attach(&self, ctx: &mut Context<Self>) {
         let me = Attach {
             id: self.spec.id,
             listener: Arc::clone(&self.spec.address),
@@ -147,102 +124,10 @@ impl<S: Body> Listener<S> {
         stale
     }
 
-    /// Everything up to `snapshot` is in the backlog.
-    fn has_seen(&mut self, snapshot: Snapshot<S>, ctx: &mut Context<Self>) {
-        if let Some(opening) = &mut self.opening {
-            opening.sync.observe(&snapshot);
-            if opening.sync.is_synced() {
-                opening.initial.close(self.backlog.stats().delivered, self.backlog.owed_at_most());
-            }
-        }
-        self.seen = Some(snapshot);
-        if let Some(dropped) = self.backlog.overflow() {
-            self.show();
-            return self.end(EndReason::Overflow { dropped }, ctx);
-        }
-        self.pump(ctx);
-    }
-
-    /// Records one chunk a turn.
-    fn take_in(&mut self, ctx: &mut Context<Self>) {
-        let Some(intake) = &mut self.intake else { return };
-        if let Some(chunk) = intake.owed.changes.get(intake.next_chunk) {
-            self.backlog.owe(chunk);
-            self.spec.shared.progress.note();
-            intake.next_chunk += 1;
-            self.pump(ctx);
-            ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.take_in(ctx)));
-            return;
-        }
-        let Some(intake) = self.intake.take() else { return };
-        let Intake { owed, slot, .. } = *intake;
-        self.taken_in(owed, ctx);
-        slot.answer(());
-        if std::mem::take(&mut self.reattach_after_intake) {
-            self.attach(ctx);
-        }
-    }
-
-    fn taken_in(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
-        self.backlog.recorded(&owed.snapshot);
-        // Who is being shut down is told what it is owed, and not everything once more: that might never end.
-        if owed.resync && self.drains.is_empty() {
-            self.backlog.resync(owed.snapshot.clone());
-        }
-        self.has_seen(owed.snapshot, ctx);
-    }
-
-    /// Delivers the next window, if something is owed and none is under way; shows how far it is.
-    fn pump(&mut self, ctx: &mut Context<Self>) {
-        if self.is_wanted() {
-            let window = self.next_window();
-            if !window.is_empty() {
-                self.deliver(window, ctx);
-            } else if !self.backlog.is_empty() {
-                // The cursor passed keys that are owed nothing; it goes on after others have had their turn.
-                ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.pump(ctx)));
-            }
-        }
-        self.check_synced();
-        self.show();
-        self.answer_drains(ctx);
-    }
-
-    /// Whether the subscriber takes a window now.
-    fn is_wanted(&self) -> bool {
-        match &self.spec.delivery {
-            Delivery::Pull(_) => self.taker.is_some(),
-            _ => self.in_flight == 0,
-        }
-    }
-
-    /// As many keys are visited for a window of one as for a whole one.
-    fn next_window(&mut self) -> Vec<Change<S>> {
-        for _ in 0..WINDOW / self.spec.window {
-            let window = self.backlog.take(self.spec.window);
-            if !window.is_empty() || self.backlog.is_empty() {
-                return window;
-            }
-        }
-        Vec::new()
-    }
-
-    /// The subscriber has handled everything that was taken.
+    /// The subscriber has handled its window.
     fn handled(&mut self, ctx: &mut Context<Self>) {
-        self.in_flight = 0;
-        self.handled = self.backlog.stats().delivered;
-        self.backlog.acknowledge();
-        self.pump(ctx);
-    }
-
-    fn check_synced(&mut self) {
-        let Some(opening) = &mut self.opening else { return };
-        // What was dropped for good is not owed any more, and not handled either.
-        let nothing_owed =
-            self.in_flight == 0 && self.backlog.is_empty() && self.backlog.overflow().is_none();
-        if self.backlog.initial_delivered() && opening.initial.is_delivered(self.handled, nothing_owed) {
-            self.opening = None;
-        }
+        self.machine.handle_handled();
+        self.drive(ctx);
     }
 
     fn end(&self, reason: EndReason, ctx: &mut Context<Self>) {
@@ -251,16 +136,15 @@ impl<S: Body> Listener<S> {
     }
 
     /// Shows the figures in the subscription's status, all in one.
-    fn show(&self) {
-        let stats = self.backlog.stats();
+    fn show(&self, figures: Figures) {
         self.spec.seat.update(|status| {
-            status.synced = self.opening.is_none();
-            status.depth = stats.depth;
-            status.oldest_since = stats.oldest_since;
-            status.in_flight = self.in_flight;
-            status.coalesced = stats.coalesced;
-            status.dropped = stats.dropped;
-            status.delivered = self.handled;
+            status.synced = figures.synced;
+            status.depth = figures.depth;
+            status.oldest_since = figures.oldest_since;
+            status.in_flight = figures.in_flight;
+            status.coalesced = figures.coalesced;
+            status.dropped = figures.dropped;
+            status.delivered = figures.delivered;
         });
     }
 }
@@ -269,15 +153,10 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
     type Result = ();
 
     fn handle(&mut self, start: Start<S>, ctx: &mut Context<Self>) {
-        if self.is_stale(start.epoch) {
-            return;
+        if !self.is_stale(start.epoch) {
+            self.machine.handle_start(start.snapshot, self.spec.shared.runtime.now());
+            self.drive(ctx);
         }
-        self.attaching = false;
-        match self.seen.take() {
-            None => self.backlog = Ledger::starting_from(self.spec.seat.policy(), start.snapshot.clone()),
-            Some(seen) => self.backlog.reattach(seen, start.snapshot.clone()),
-        }
-        self.has_seen(start.snapshot, ctx);
     }
 }
 
@@ -285,36 +164,23 @@ impl<S: Body> Handler<Reattach> for Listener<S> {
     type Result = ();
 
     fn handle(&mut self, Reattach(epoch): Reattach, ctx: &mut Context<Self>) {
-        if self.is_stale(epoch) {
-            return;
-        }
-        if self.intake.is_some() {
-            self.reattach_after_intake = true;
-        } else {
-            self.attach(ctx);
+        if !self.is_stale(epoch) {
+            self.machine.handle_reattach();
+            self.drive(ctx);
         }
     }
 }
 
 impl<S: Body> Handler<Owed<S>> for Listener<S> {
-    type Result = Answer<()>;
+    type Result = ();
 
-    fn handle(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) -> Answer<()> {
+    fn handle(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
         self.spec.shared.strike(Site::ListenerOwed);
-        if self.is_stale(owed.epoch) {
-            return Reply::Now(());
+        if !self.is_stale(owed.epoch) {
+            let now = self.spec.shared.runtime.now();
+            self.machine.handle_owed(&owed.changes, &owed.snapshot, owed.resync, now);
+            self.drive(ctx);
         }
-        self.backlog.set_now(self.spec.shared.runtime.now());
-        if owed.changes.len() > 1 {
-            let (slot, reply) = ReplySlot::new();
-            debug_assert!(self.intake.is_none(), "the Processor waits for the last changes to be taken in");
-            self.intake = Some(Box::new(Intake { owed, next_chunk: 0, slot }));
-            self.take_in(ctx);
-            return reply;
-        }
-        owed.changes.iter().for_each(|chunk| self.backlog.owe(chunk));
-        self.taken_in(owed, ctx);
-        Reply::Now(())
     }
 }
 
@@ -322,9 +188,9 @@ impl<S: Body> Handler<Take<S>> for Listener<S> {
     type Result = ();
 
     fn handle(&mut self, Take(taker): Take<S>, ctx: &mut Context<Self>) {
-        // Asking again says that what was taken before has been handled.
         self.taker = Some(taker);
-        self.handled(ctx);
+        self.machine.handle_take();
+        self.drive(ctx);
     }
 }
 

@@ -107,11 +107,10 @@ impl<S: Body> Handler<FanOut<S>> for Processor<S> {
             return Reply::Now(());
         }
         self.spec.shared.strike(Site::ProcessorChanges);
-        // A first list without objects changes nothing, and yet each listener must learn that it owes nothing of it.
-        let has_listed = message.snapshot.versions().len() > self.current.versions().len();
         self.current = message.snapshot.clone();
-        let due = message.resync.clone().unwrap_or_default();
-        if message.changes.is_empty() && due.is_empty() && !has_listed {
+        let mut due = message.resync.as_deref().unwrap_or_default().to_vec();
+        due.sort_unstable();
+        if message.changes.is_empty() && due.is_empty() {
             return Reply::Now(());
         }
         self.fan_out(&message, &due, ctx)
@@ -119,21 +118,16 @@ impl<S: Body> Handler<FanOut<S>> for Processor<S> {
 }
 
 impl<S: Body> Processor<S> {
-    fn fan_out(
-        &mut self,
-        message: &FanOut<S>,
-        due: &Arc<[ListenerId]>,
-        ctx: &mut Context<Self>,
-    ) -> Answer<()> {
+    fn fan_out(&mut self, message: &FanOut<S>, due: &[ListenerId], ctx: &mut Context<Self>) -> Answer<()> {
         let asks: Vec<_> = self
             .roster
-            .iter()
-            .map(|(id, listener)| {
+            .iter_due(due)
+            .map(|(id, listener, resync)| {
                 let owed = Owed {
                     epoch: self.epoch,
                     snapshot: message.snapshot.clone(),
                     changes: Arc::clone(&message.changes),
-                    resync: due.contains(&id),
+                    resync,
                 };
                 let told = ask(listener, owed);
                 async move { (id, told.await) }

@@ -1,134 +1,127 @@
-//! The events that wait, by key and by order of arrival.
+//! The events that wait under `Coalesce`, by key and by order of arrival.
 //!
 //! Answers "what is this key owed, and whose turn is it?"; what two events of a key come to is `coalesce.rs`.
 //! Invariants:
 //! 1. A key has one entry or none, and an entry is in the order exactly once.
 //! 2. An entry keeps the place of its first event however much is coalesced into it; one that came to nothing has
 //!    lost its place.
+//! 3. At most `most_briefs` brief lives wait, also those of keys that a cursor has yet to pass; beyond that the
+//!    oldest are dropped.
 //!
 //! Logarithmic in the number of keys that are owed something. Read next: `cursor.rs`, for what is owed but not here.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Slot;
+use std::ops::Bound;
 use std::time::Duration;
 
-use super::coalesce::{Coalesced, Owed, coalesce};
+use super::coalesce::{Brief, Owed};
 use crate::delta::Change;
 use crate::meta::ObjectKey;
-use crate::snapshot::Sameness;
-
-/// A place in the order: that of a recorded change, or a step of the cursor that arrived there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) arrival: u64,
-    pub(super) step: u64,
-}
-
-/// How a change came.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival {
-    pub(super) place: Place,
-    pub(super) since: Duration,
-    /// Whether it is one of the initial events.
-    pub(super) is_initial: bool,
-    /// What makes its state the one told last.
-    pub(super) sameness: Sameness,
-}
-
-/// What became of a change that was added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Merged {
-    /// It is owed, in an entry of its own.
-    Alone,
-    /// It is owed, as a part of what was owed before.
-    Together,
-    /// Together with what was owed before it comes to nothing.
-    Nothing { was_initial: bool },
-    /// It cannot follow what was owed; it is owed all the same.
-    Impossible,
-}
-
-/// One event on its way out.
-#[derive(Debug)]
-pub(super) struct Taken<S> {
-    pub(super) change: Change<S>,
-    pub(super) is_initial: bool,
-    /// Whether the key is owed nothing more.
-    pub(super) is_last: bool,
-}
 
 /// The events that wait.
 pub(super) struct Pending<S> {
     entries: BTreeMap<ObjectKey, Entry<S>>,
-    order: BTreeMap<Place, ObjectKey>,
+    order: BTreeMap<u64, ObjectKey>,
+    /// Brief lives of keys that a cursor has yet to pass: it tells them when it does.
+    ahead: BTreeMap<ObjectKey, Brief<S>>,
+    /// All brief lives, oldest first.
+    briefs: BTreeMap<u64, ObjectKey>,
+    most_briefs: usize,
     events: usize,
 }
 
 struct Entry<S> {
-    arrival: Arrival,
+    arrival: u64,
+    since: Duration,
     owed: Owed<S>,
 }
 
 impl<S> Pending<S> {
     /// Nothing waits.
-    pub(super) const fn new() -> Self {
-        Self { entries: BTreeMap::new(), order: BTreeMap::new(), events: 0 }
-    }
-
-    /// Adds a change to what its key is owed.
-    pub(super) fn merge(&mut self, change: Change<S>, arrival: Arrival) -> Merged {
-        let slot = match self.entries.entry(change.key().clone()) {
-            Slot::Vacant(slot) => {
-                self.order.insert(arrival.place, slot.key().clone());
-                slot.insert(Entry { arrival, owed: Owed::One(change) });
-                self.events += 1;
-                return Merged::Alone;
-            }
-            Slot::Occupied(slot) => slot,
-        };
-        let sameness = arrival.sameness;
-        let (key, Entry { arrival, owed }) = slot.remove_entry();
-        self.events -= owed.len();
-        let (owed, merged) = match coalesce(owed, change, sameness) {
-            Coalesced::Nothing => {
-                self.order.remove(&arrival.place);
-                return Merged::Nothing { was_initial: arrival.is_initial };
-            }
-            Coalesced::Owed(owed) => (owed, Merged::Together),
-            Coalesced::Impossible(owed) => (owed, Merged::Impossible),
-        };
-        self.events += owed.len();
-        self.entries.insert(key, Entry { arrival, owed });
-        merged
-    }
-
-    /// Whose turn it is.
-    pub(super) fn first(&self) -> Option<(Place, &ObjectKey)> {
-        self.order.first_key_value().map(|(place, key)| (*place, key))
-    }
-
-    /// Since when the first one waits.
-    pub(super) fn first_since(&self) -> Option<Duration> {
-        let (_, key) = self.first()?;
-        self.entries.get(key).map(|entry| entry.arrival.since)
-    }
-
-    /// Takes out the event whose turn it is; of two, the second keeps the place.
-    pub(super) fn take_first(&mut self) -> Option<Taken<S>> {
-        let (place, key) = self.order.pop_first()?;
-        let Entry { arrival, owed } = self.entries.remove(&key)?;
-        let (change, rest) = owed.into_first();
-        self.events -= 1;
-        let is_last = rest.is_none();
-        if let Some(owed) = rest {
-            self.order.insert(place, key.clone());
-            self.entries.insert(key, Entry { arrival, owed });
+    pub(super) const fn new(most_briefs: usize) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            order: BTreeMap::new(),
+            ahead: BTreeMap::new(),
+            briefs: BTreeMap::new(),
+            most_briefs,
+            events: 0,
         }
-        Some(Taken { change, is_initial: arrival.is_initial, is_last })
+    }
+
+    /// Adds a change to what its key is owed; false if it cannot follow.
+    pub(super) fn merge(&mut self, change: Change<S>, arrival: u64, since: Duration) -> bool {
+        let key = change.key().clone();
+        let mut entry = self.remove(&key).unwrap_or(Entry { arrival, since, owed: Owed::nothing() });
+        let is_possible = entry.owed.merge(change, arrival);
+        self.insert(key, entry);
+        is_possible
+    }
+
+    /// A life of a key that a cursor has yet to pass came and went: the last of them is told.
+    pub(super) fn keep_ahead(&mut self, key: &ObjectKey, brief: Brief<S>) {
+        if let Some(mut entry) = self.remove(key) {
+            entry.owed.brief = None;
+            self.insert(key.clone(), entry);
+        }
+        self.events += 2;
+        self.briefs.insert(brief.arrival, key.clone());
+        if let Some(older) = self.ahead.insert(key.clone(), brief) {
+            self.events -= 2;
+            self.briefs.remove(&older.arrival);
+        }
+    }
+
+    /// Takes out the brief lives of the keys after one key, up to and with another.
+    pub(super) fn passed(&mut self, after: Option<&ObjectKey>, until: Option<&ObjectKey>) -> Vec<Brief<S>> {
+        if self.ahead.is_empty() {
+            return Vec::new();
+        }
+        let range = (
+            after.map_or(Bound::Unbounded, Bound::Excluded),
+            until.map_or(Bound::Unbounded, Bound::Included),
+        );
+        let keys: Vec<ObjectKey> =
+            self.ahead.range::<ObjectKey, _>(range).map(|(key, _)| key.clone()).collect();
+        let briefs: Vec<Brief<S>> = keys.iter().filter_map(|key| self.ahead.remove(key)).collect();
+        for brief in &briefs {
+            self.events -= 2;
+            self.briefs.remove(&brief.arrival);
+        }
+        briefs
+    }
+
+    /// Drops the oldest brief lives beyond the bound, and says how many events that were.
+    pub(super) fn drop_surplus(&mut self) -> u64 {
+        let mut dropped = 0;
+        while self.briefs.len() > self.most_briefs {
+            let Some((arrival, key)) = self.briefs.pop_first() else { break };
+            dropped += 2;
+            if self.ahead.get(&key).is_some_and(|brief| brief.arrival == arrival) {
+                self.ahead.remove(&key);
+                self.events -= 2;
+            } else if let Some(mut entry) = self.remove(&key) {
+                entry.owed.brief = None;
+                self.insert(key, entry);
+            }
+        }
+        dropped
+    }
+
+    /// The arrival of the entry whose turn it is, and since when it waits.
+    pub(super) fn first(&self) -> Option<(u64, Duration)> {
+        let (arrival, key) = self.order.first_key_value()?;
+        self.entries.get(key).map(|entry| (*arrival, entry.since))
+    }
+
+    /// Takes out all that the key is owed whose turn it is.
+    pub(super) fn take_first(&mut self) -> Option<(u64, Duration, Owed<S>)> {
+        let (_, key) = self.order.first_key_value()?;
+        let key = key.clone();
+        self.remove(&key).map(|entry| (entry.arrival, entry.since, entry.owed))
     }
 
     /// Whether this key is owed something.
-    #[cfg(test)]
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
         self.entries.contains_key(key)
     }
@@ -138,14 +131,42 @@ impl<S> Pending<S> {
         self.entries.len()
     }
 
-    /// How many events that makes: at most two a key.
-    pub(super) fn events(&self) -> usize {
+    /// How many events that makes, with those of brief lives that a cursor will tell.
+    pub(super) const fn events(&self) -> usize {
         self.events
     }
 
-    /// What is owed, by key.
+    /// Holds no room for what is not there.
+    pub(super) fn shrink(&mut self) {
+        debug_assert_eq!(self.events, 0, "only what is empty is made small");
+        *self = Self::new(self.most_briefs);
+    }
+
+    /// How many brief lives wait.
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Owed<S>)> {
-        self.entries.iter().map(|(key, entry)| (key, &entry.owed))
+    pub(super) fn briefs(&self) -> usize {
+        self.briefs.len()
+    }
+
+    fn remove(&mut self, key: &ObjectKey) -> Option<Entry<S>> {
+        let entry = self.entries.remove(key)?;
+        self.order.remove(&entry.arrival);
+        self.events -= entry.owed.len();
+        if let Some(brief) = &entry.owed.brief {
+            self.briefs.remove(&brief.arrival);
+        }
+        Some(entry)
+    }
+
+    fn insert(&mut self, key: ObjectKey, entry: Entry<S>) {
+        if entry.owed.len() == 0 {
+            return;
+        }
+        self.events += entry.owed.len();
+        self.order.insert(entry.arrival, key.clone());
+        if let Some(brief) = &entry.owed.brief {
+            self.briefs.insert(brief.arrival, key.clone());
+        }
+        self.entries.insert(key, entry);
     }
 }

@@ -1,19 +1,25 @@
-//! The backlog: contract scenarios, the replay checker, and any history against a log.
+//! The ledger: contract scenarios, the replay checker, and any history against a log.
 
+mod brief;
 mod every;
+mod initial;
 mod invariants;
+mod machine;
 mod props;
 mod scenarios;
+mod world;
 
-use super::Backlog;
-use crate::delta::{Cause, Change};
-use crate::meta::Object;
+use super::{Ledger, Policy};
+use crate::delta::{Cause, Change, Changes};
+use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::written;
 use crate::snapshot::{Frame, Snapshot};
 
+/// A state at the version of its newest object.
 pub(super) fn snapshot<'a>(objects: impl IntoIterator<Item = &'a Object<String>>) -> Snapshot<String> {
     let mut frame = Frame::default();
     for object in objects {
+        frame.reach(&SourceId::default(), object.version());
         frame.insert(object.clone());
     }
     Snapshot::publish(frame)
@@ -41,15 +47,62 @@ pub(super) fn tell(change: &Change<String>) -> String {
     }
 }
 
+/// A subscription that begins with this snapshot and waits for no source.
+pub(super) fn joined(now: Snapshot<String>) -> Ledger<String> {
+    Ledger::starting_from(Policy::Coalesce, [], now)
+}
+
+/// A subscription whose recipient is busy, so that what comes has to wait.
+pub(super) fn busy() -> Ledger<String> {
+    Ledger { is_under_way: true, ..joined(Snapshot::empty()) }
+}
+
+/// The frame that follows from these changes.
+pub(super) fn after(before: &Snapshot<String>, changes: &[Change<String>]) -> Snapshot<String> {
+    let mut frame = before.frame().clone();
+    for change in changes {
+        match change.object() {
+            Some(object) => drop(frame.insert(object.clone())),
+            None => drop(frame.remove(change.key())),
+        }
+    }
+    Snapshot::publish(frame)
+}
+
+/// The frame after a rewind in which these objects were listed, and no other changed.
+pub(super) fn rewound<'a>(
+    before: &Snapshot<String>,
+    objects: impl IntoIterator<Item = &'a Object<String>>,
+) -> Snapshot<String> {
+    let mut frame = before.frame().clone();
+    frame.count_rewind();
+    for object in objects {
+        frame.insert_rewound(object.clone());
+    }
+    Snapshot::publish(frame)
+}
+
+/// A publish of parts.
+pub(super) fn record(ledger: &mut Ledger<String>, changes: &[Change<String>]) {
+    let snapshot = after(&ledger.newest, changes);
+    ledger.publish(&[Changes::Parts(changes.into())], &snapshot);
+}
+
+/// A publish of a list of the source `default`.
+pub(super) fn list(ledger: &mut Ledger<String>, snapshot: &Snapshot<String>, cause: Cause) {
+    let (source, before, after) = (SourceId::default(), ledger.newest.clone(), snapshot.clone());
+    ledger.publish(&[Changes::Listed { source, before, after, cause }], snapshot);
+}
+
 /// Takes everything, in bites of `max`.
-pub(super) fn drain(backlog: &mut Backlog<String>, max: usize) -> Vec<Change<String>> {
+pub(super) fn drain(ledger: &mut Ledger<String>, max: usize) -> Vec<Change<String>> {
     let mut told = Vec::new();
-    while !backlog.is_empty() {
-        told.extend(backlog.take(max));
+    while !ledger.is_empty() {
+        told.extend(ledger.take(max));
     }
     told
 }
 
-pub(super) fn drained(backlog: &mut Backlog<String>) -> Vec<String> {
-    drain(backlog, 64).iter().map(tell).collect()
+pub(super) fn drained(ledger: &mut Ledger<String>) -> Vec<String> {
+    drain(ledger, 64).iter().map(tell).collect()
 }

@@ -69,7 +69,7 @@ impl<S> Frame<S> {
     /// The objects alone, without versions, indices and set-aside entries. O(1).
     pub(crate) fn objects_only(&self) -> Self {
         let (cluster, namespaces) = (self.cluster.clone(), self.namespaces.clone());
-        Self { cluster, namespaces, len: self.len, ..Self::default() }
+        Self { cluster, namespaces, len: self.len, rewinds: self.rewinds, ..Self::default() }
     }
 
     /// The objects after this key, or all of them.

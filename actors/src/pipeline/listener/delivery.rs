@@ -47,15 +47,24 @@ impl Polls {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<S: Body> Delivery<S> {
+    /// How often the stream was polled: `None` if it is none.
+    pub(super) fn polls(&self) -> Option<u64> {
+        match self {
+            Self::Pull(polls) => Some(polls.count()),
+            _ => None,
+        }
     }
 }
 
 impl<S: Body> Listener<S> {
     pub(super) fn deliver(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
         let window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
-        self.in_flight = window.len();
         let spec = Arc::clone(&self.spec);
         match &spec.delivery {
             Delivery::Pull(_) => {

@@ -1,0 +1,307 @@
+//! When a listener attaches, delivers, yields and answers: its steps as a machine.
+//!
+//! Answers "what does the actor do next, given what happened?"; what is owed is the [`Ledger`]'s. It knows no message,
+//! no clock and no subscriber. Invariants:
+//! 1. One window at a time: the next one is given when the one before was handled. A stream's ask says both.
+//! 2. What is published is owed at once, whatever is under way; only its delivery waits.
+//! 3. Each turn shows its figures at most once, after its window was given and before a drain is answered.
+//! 4. A drain is answered when nothing is owed, on its way or under way; a stream that is not polled is given up.
+//!
+//! ```text
+//!  handle_start, handle_owed, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
+//! ```
+//! Read next: `listener.rs`; the actor is `pipeline/listener.rs` of the crate above.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Ledger, Policy};
+use crate::delta::{Change, Changes};
+use crate::meta::SourceId;
+use crate::snapshot::Snapshot;
+
+/// The most notifications in a window: as many keys are visited for a window of one as for a whole one.
+pub const WINDOW: usize = 64;
+
+/// What one listener is.
+#[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_structs, reason = "the actor says all of it")]
+pub struct ListenerConfig {
+    /// How its subscriber is owed.
+    pub policy: Policy,
+    /// The sources of the informer, each of which lists first.
+    pub sources: Arc<[SourceId]>,
+    /// The most notifications in one window: [`WINDOW`], or one.
+    pub window: usize,
+    /// Whether its subscriber asks for each window, as a stream does.
+    pub is_pulled: bool,
+}
+
+/// What the actor does next.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the actor does all of it")]
+pub enum Effect<S> {
+    /// Ask the Processor for a place; it answers with a snapshot, see [`ListenerMachine::handle_start`].
+    Attach,
+    /// Give this window to the subscriber; [`ListenerMachine::handle_handled`] or the next ask says it is handled.
+    Deliver(Vec<Change<S>>),
+    /// Let others have their turn, then call [`ListenerMachine::handle_turn`].
+    Yield,
+    /// Show these figures.
+    Show(Figures),
+    /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`].
+    AwaitPoll,
+    /// Answer all who wait for the drain.
+    AnswerDrains,
+    /// The subscription ends: so many events were dropped.
+    End {
+        /// How many.
+        dropped: u64,
+    },
+}
+
+/// What a listener shows of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Whether the subscriber has handled its initial events. Latched.
+    pub synced: bool,
+    /// Events owed and not yet taken.
+    pub depth: usize,
+    /// Since when the oldest of them is owed.
+    pub oldest_since: Option<Duration>,
+    /// Events that are with the subscriber.
+    pub in_flight: usize,
+    /// Events that the subscriber was spared.
+    pub coalesced: u64,
+    /// Events that were dropped because too many waited.
+    pub dropped: u64,
+    /// Events that the subscriber has handled.
+    pub delivered: u64,
+}
+
+/// Where the next window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Window {
+    /// Nobody asks for it: only of a stream.
+    NotWanted,
+    /// The subscriber takes it as soon as something is owed.
+    Wanted,
+    /// So many notifications are with the subscriber.
+    UnderWay(usize),
+}
+
+/// Whether somebody waits for the drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drains {
+    None,
+    Wait,
+    /// In vain: the stream is not polled.
+    GivenUp,
+}
+
+/// The steps of one listener.
+pub struct ListenerMachine<S> {
+    config: ListenerConfig,
+    /// `None` until the first start.
+    ledger: Option<Ledger<S>>,
+    is_attaching: bool,
+    /// An [`Effect::Attach`] is still to be given.
+    must_attach: bool,
+    window: Window,
+    is_yielding: bool,
+    is_shown: bool,
+    handled: u64,
+    drains: Drains,
+    /// How often the stream had been polled when the wait for its next poll began.
+    polls: Option<u64>,
+    has_ended: bool,
+}
+
+impl<S> ListenerMachine<S> {
+    /// A listener that asks for its place first.
+    pub fn new(config: ListenerConfig) -> Self {
+        let window = if config.is_pulled { Window::NotWanted } else { Window::Wanted };
+        Self {
+            config,
+            ledger: None,
+            is_attaching: true,
+            must_attach: true,
+            window,
+            is_yielding: false,
+            is_shown: false,
+            handled: 0,
+            drains: Drains::None,
+            polls: None,
+            has_ended: false,
+        }
+    }
+
+    /// The Processor has attached it, from this snapshot on.
+    pub fn handle_start(&mut self, snapshot: Snapshot<S>, now: Duration) {
+        debug_assert!(self.is_attaching, "a start answers an attach");
+        (self.is_attaching, self.is_shown) = (false, false);
+        match &mut self.ledger {
+            Some(ledger) => {
+                ledger.set_now(now);
+                ledger.reattach(snapshot);
+            }
+            None => {
+                let sources = self.config.sources.iter().cloned();
+                self.ledger = Some(Ledger::starting_from(self.config.policy, sources, snapshot));
+            }
+        }
+    }
+
+    /// The Processor was built anew.
+    pub fn handle_reattach(&mut self) {
+        (self.is_attaching, self.must_attach) = (true, true);
+    }
+
+    /// Something was published, and all must be told again if `resync`.
+    pub fn handle_owed(
+        &mut self,
+        changes: &[Changes<S>],
+        snapshot: &Snapshot<S>,
+        resync: bool,
+        now: Duration,
+    ) {
+        debug_assert!(!self.is_attaching, "the Processor tells those whom it has attached");
+        let Some(ledger) = &mut self.ledger else { return };
+        ledger.set_now(now);
+        ledger.publish(changes, snapshot);
+        // Who is being shut down is told what it is owed, and not everything once more: that might never end.
+        if resync && self.drains == Drains::None {
+            ledger.resync();
+        }
+        self.is_shown = false;
+    }
+
+    /// The subscriber has handled its window.
+    pub fn handle_handled(&mut self) {
+        debug_assert!(matches!(self.window, Window::UnderWay(_)), "only what was given is handled");
+        self.acknowledge();
+    }
+
+    /// A stream asks for the next window: what it took before is handled.
+    pub fn handle_take(&mut self) {
+        debug_assert!(self.config.is_pulled, "only a stream asks");
+        self.acknowledge();
+    }
+
+    /// Others have had their turn.
+    pub fn handle_turn(&mut self) {
+        debug_assert!(self.is_yielding, "a turn follows a yield");
+        self.is_yielding = false;
+    }
+
+    /// Somebody waits until nothing is owed any more.
+    pub fn handle_drain(&mut self) {
+        self.drains = Drains::Wait;
+    }
+
+    /// The wait for the next poll of a stream is over; it has been polled so often now.
+    pub fn handle_waited_for_poll(&mut self, polls: u64) {
+        let was_polled = self.polls.take() != Some(polls);
+        if !was_polled && self.window != Window::Wanted && !self.is_attaching {
+            self.drains = Drains::GivenUp;
+        }
+    }
+
+    /// What to do next; `polls` is how often the stream was polled, `None` if the subscriber is none.
+    pub fn poll_effect(&mut self, polls: Option<u64>) -> Option<Effect<S>> {
+        if self.has_ended {
+            return None;
+        }
+        if std::mem::take(&mut self.must_attach) {
+            return Some(Effect::Attach);
+        }
+        if let Some(effect) = self.next_delivery() {
+            return Some(effect);
+        }
+        if !std::mem::replace(&mut self.is_shown, true) {
+            return Some(Effect::Show(self.figures()));
+        }
+        if let Some(dropped) = self.ledger.as_ref().and_then(Ledger::overflow) {
+            self.has_ended = true;
+            return Some(Effect::End { dropped });
+        }
+        self.next_answer(polls)
+    }
+
+    fn next_delivery(&mut self) -> Option<Effect<S>> {
+        if self.is_yielding || self.window != Window::Wanted {
+            return None;
+        }
+        let ledger = self.ledger.as_mut()?;
+        for _ in 0..WINDOW / self.config.window.clamp(1, WINDOW) {
+            let window = ledger.take(self.config.window);
+            if !window.is_empty() {
+                (self.window, self.is_shown) = (Window::UnderWay(window.len()), false);
+                return Some(Effect::Deliver(window));
+            }
+            if ledger.is_empty() {
+                return None;
+            }
+        }
+        // The cursor passed keys that are owed nothing; it goes on after others have had their turn.
+        (self.is_yielding, self.is_shown) = (true, false);
+        Some(Effect::Yield)
+    }
+
+    fn next_answer(&mut self, polls: Option<u64>) -> Option<Effect<S>> {
+        let is_never_polled = polls == Some(0) && !self.is_attaching;
+        match self.drains {
+            Drains::None => None,
+            Drains::Wait if !self.is_drained() && !is_never_polled => {
+                let is_new = self.polls.is_none() && polls.is_some();
+                self.polls = self.polls.or(polls);
+                is_new.then_some(Effect::AwaitPoll)
+            }
+            Drains::Wait | Drains::GivenUp => {
+                self.drains = Drains::None;
+                Some(Effect::AnswerDrains)
+            }
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        (self.window, self.is_shown) = (Window::Wanted, false);
+        if let Some(ledger) = &mut self.ledger {
+            self.handled = ledger.stats().delivered;
+            ledger.acknowledge();
+        }
+    }
+
+    /// Nothing is owed, on its way, or with the subscriber.
+    fn is_drained(&self) -> bool {
+        let is_empty = self.ledger.as_ref().is_some_and(Ledger::is_empty);
+        !self.is_attaching && is_empty && !matches!(self.window, Window::UnderWay(_))
+    }
+
+    fn figures(&self) -> Figures {
+        let in_flight = if let Window::UnderWay(count) = self.window { count } else { 0 };
+        let Some(ledger) = &self.ledger else { return Figures { in_flight, ..Figures::default() } };
+        let stats = ledger.stats();
+        Figures {
+            synced: ledger.initial_delivered(),
+            depth: stats.depth,
+            oldest_since: stats.oldest_since,
+            in_flight,
+            coalesced: stats.coalesced,
+            dropped: stats.dropped,
+            delivered: self.handled,
+        }
+    }
+}
+
+impl<S> fmt::Debug for ListenerMachine<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListenerMachine")
+            .field("is_attaching", &self.is_attaching)
+            .field("window", &self.window)
+            .field("figures", &self.figures())
+            .finish_non_exhaustive()
+    }
+}
