@@ -17,7 +17,6 @@ use crate::index::UnknownIndex;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 
-pub(crate) use diff::Sameness;
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Aside, Frame};
 

@@ -6,7 +6,7 @@
 //! 2. Latched: what has synced stays synced, through relists, failures and restarts.
 //! 3. No sources, nothing missing.
 //!
-//! Read next: `listener.rs`, [`crate::listener::Backlog::initial_delivered`].
+//! Read next: `listener.rs`, [`crate::listener::Ledger::initial_delivered`].
 
 use crate::meta::SourceId;
 use crate::snapshot::Snapshot;

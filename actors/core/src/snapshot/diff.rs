@@ -61,31 +61,15 @@ impl<S> Clone for Difference<S> {
     }
 }
 
-/// When two objects of a key are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sameness {
-    /// Equal life and version, and no rewind in between.
-    State,
-    /// Being the very same object: after a rewind equal versions prove nothing.
-    Identity,
-}
-
 /// The differences of one key: none, one, or a deletion and an addition.
-fn compare<S>(
-    sameness: Sameness,
-    old: Option<&Held<S>>,
-    new: Option<&Held<S>>,
-) -> impl Iterator<Item = Difference<S>> + use<S> {
+fn compare<S>(old: Option<&Held<S>>, new: Option<&Held<S>>) -> impl Iterator<Item = Difference<S>> + use<S> {
     let deleted = |old: &Held<S>| Difference::Deleted(old.object().clone());
     let added = |new: &Held<S>| Difference::Added(new.object().clone());
     let (first, second) = match (old, new) {
         (None, None) => (None, None),
         (None, Some(new)) => (Some(added(new)), None),
         (Some(old), None) => (Some(deleted(old)), None),
-        (Some(old), Some(new)) if sameness == Sameness::State && old == new => (None, None),
-        (Some(old), Some(new)) if sameness == Sameness::Identity && old.object().ptr_eq(new.object()) => {
-            (None, None)
-        }
+        (Some(old), Some(new)) if old == new => (None, None),
         (Some(old), Some(new)) if old.object().is_same_life_as(new.object()) => {
             let is_rewound = old.rewinds() != new.rewinds();
             let (old, new) = (old.object().clone(), new.object().clone());
@@ -117,7 +101,7 @@ fn differences_of_names<'a, S>(
     };
     let in_both = both.into_iter().flatten().flat_map(|item| {
         let (old, new) = sides(item);
-        compare(Sameness::State, old, new)
+        compare(old, new)
     });
     let in_one = deleted.into_iter().flat_map(Names::iter).map(|object| Difference::Deleted(object.clone()));
     let in_other = added.into_iter().flat_map(Names::iter).map(|object| Difference::Added(object.clone()));
@@ -139,7 +123,6 @@ fn sides<'a, K, V>(item: DiffItem<'a, 'a, K, V>) -> (Option<&'a V>, Option<&'a V
 pub struct DiffCursor<S> {
     older: Snapshot<S>,
     newer: Snapshot<S>,
-    sameness: Sameness,
     /// Every key up to this one is passed.
     place: Option<ObjectKey>,
     until: Option<ObjectKey>,
@@ -161,13 +144,7 @@ impl<S> DiffCursor<S> {
     ) -> Self {
         let is_empty = until.is_some() && after >= until;
         let is_finished = is_empty || older.ptr_eq(&newer);
-        Self { older, newer, sameness: Sameness::State, place: after, until, is_finished }
-    }
-
-    /// The same as [`Self::new`], but objects are equal only if they are the very same. Both snapshots must be of one
-    /// informer, where an unchanged object is the very same one. O(1).
-    pub(crate) fn by_identity(older: Snapshot<S>, newer: Snapshot<S>) -> Self {
-        Self { sameness: Sameness::Identity, ..Self::new(older, newer) }
+        Self { older, newer, place: after, until, is_finished }
     }
 
     /// Leads to another snapshot from now on and keeps its place: what it gave led to the snapshot before, what it
@@ -205,17 +182,12 @@ impl<S> DiffCursor<S> {
 
     /// The difference of one key, wherever the cursor stands: at most a deletion and an addition.
     pub fn at(&self, key: &ObjectKey) -> Vec<Difference<S>> {
-        compare(self.sameness, self.older.frame().held(key), self.newer.frame().held(key)).collect()
+        compare(self.older.frame().held(key), self.newer.frame().held(key)).collect()
     }
 
     /// Whether every key has been visited.
     pub fn is_finished(&self) -> bool {
         self.is_finished
-    }
-
-    /// When two objects of a key are equal here.
-    pub(crate) fn sameness(&self) -> Sameness {
-        self.sameness
     }
 
     /// The snapshot that the differences lead from.
@@ -243,7 +215,7 @@ impl<S> DiffCursor<S> {
                     return visited.max(1);
                 }
                 visited += 1;
-                out.extend(compare(self.sameness, old, new));
+                out.extend(compare(old, new));
                 last = Some(held.object().key());
             }
         }
