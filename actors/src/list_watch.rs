@@ -63,6 +63,12 @@ impl<S> Known<S> {
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
         self.0.as_ref()?.get(key)
     }
+
+    /// The published object of this name, and namespace if it has one, in an informer of one cluster. The same as
+    /// [`Self::get`] without a key: nothing is allocated.
+    pub fn named(&self, namespace: Option<&str>, name: &str) -> Option<Object<S>> {
+        self.0.as_ref()?.named(namespace, name)
+    }
 }
 
 impl<S> Clone for Known<S> {

@@ -85,9 +85,6 @@ pub enum RuntimeError {
         #[source]
         source: std::io::Error,
     },
-    /// The decode pool could not be started.
-    #[error("decode pool did not start")]
-    Pool(#[source] rayon::ThreadPoolBuildError),
 }
 
 /// Threads of a runtime had not ended at its shutdown's limit.

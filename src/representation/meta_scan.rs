@@ -105,12 +105,20 @@ impl<'a> MetaScan<'a> {
         self.name.is_some() && self.namespace.is_some() && self.uid.is_some() && self.version.is_some()
     }
 
+    /// The object's name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn name(&self) -> Result<&str, UnnamedError> {
+        self.name.as_deref().filter(|name| !name.is_empty()).ok_or(UnnamedError::Name)
+    }
+
     /// The object's key.
     ///
     /// # Errors
     /// When there is no name.
     pub fn key(&self) -> Result<ObjectKey, UnnamedError> {
-        let name = self.name.as_deref().filter(|name| !name.is_empty()).ok_or(UnnamedError::Name)?;
+        let name = self.name()?;
         Ok(match self.namespace.as_deref() {
             Some(namespace) => ObjectKey::namespaced(namespace, name),
             None => ObjectKey::cluster(name),
@@ -127,7 +135,12 @@ impl<'a> MetaScan<'a> {
 
     /// The object's uid, if it has one.
     pub fn uid(&self) -> Option<Uid> {
-        Uid::new(self.uid.as_deref().unwrap_or_default())
+        Uid::new(self.uid_text().unwrap_or_default())
+    }
+
+    /// Its text.
+    pub(crate) fn uid_text(&self) -> Option<&str> {
+        self.uid.as_deref().filter(|uid| !uid.is_empty())
     }
 }
 

@@ -61,6 +61,15 @@ pub trait Representation: Send + Sync + 'static {
     /// When the text does not decode or a transform fails: the object is set aside, nothing else suffers.
     fn keep(&self, json: &str, prune: &Prune) -> Result<Self::Body, DecodeError>;
 
+    /// The same, of bytes of which nobody has checked that they are text. To be written by a representation that reads
+    /// only a part of the object, or nothing: the check costs more than it takes to find an object in a list.
+    ///
+    /// # Errors
+    /// As for [`Self::keep`], and when the bytes are no text.
+    fn keep_bytes(&self, json: &[u8], prune: &Prune) -> Result<Self::Body, DecodeError> {
+        self.keep(std::str::from_utf8(json)?, prune)
+    }
+
     /// What the server is asked to send of each object.
     fn asks_for(&self) -> Asked {
         Asked::Objects
@@ -89,6 +98,9 @@ pub enum DecodeError {
     /// The text is not JSON, or not JSON of this kind. Quotes no value: it may be a password.
     #[error("does not decode: {0}")]
     Json(#[from] JsonError),
+    /// The bytes are no text.
+    #[error(transparent)]
+    Text(#[from] std::str::Utf8Error),
     /// The user's transform refused it, in the transform's own words: it decides whether they quote a value.
     #[error("transform failed: {0}")]
     Transform(#[source] BoxError),

@@ -81,6 +81,11 @@ impl<S> Snapshot<S> {
         self.0.get(key)
     }
 
+    /// The object of this name, and namespace if it has one; in no cluster. O(log n), allocates nothing, not even a key.
+    pub fn named(&self, namespace: Option<&str>, name: &str) -> Option<&Object<S>> {
+        self.0.names(namespace)?.get(name)
+    }
+
     /// Whether there is an object of this key.
     pub fn contains(&self, key: &ObjectKey) -> bool {
         self.get(key).is_some()

@@ -48,6 +48,11 @@ impl<S> Published<S> {
         self.newest.load().get(key).cloned()
     }
 
+    /// The same by the texts of its key.
+    pub(crate) fn named(&self, namespace: Option<&str>, name: &str) -> Option<Object<S>> {
+        self.newest.load().named(namespace, name).cloned()
+    }
+
     /// Makes `snapshot` the newest one, unless a newer epoch has begun.
     pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>) -> bool {
         if self.epoch() != epoch {

@@ -1,16 +1,19 @@
 //! The decode pool: CPU work that must not sit on an arbiter.
 //!
-//! Answers "who parses?": in production a rayon pool as wide as the cores, shared by all informers of a runtime; in
-//! simulation the caller itself, so that everything stays on one thread and in one order. Invariants:
-//! 1. A job runs exactly once, or its answer ends with [`PoolGone`].
+//! Answers "who parses?": in production a few threads, shared by all informers of a runtime; in simulation the caller
+//! itself, so that everything stays on one thread and in one order. Invariants:
+//! 1. A job runs exactly once, or its answer ends with [`JobPanicked`]. Jobs begin in the order in which they came.
 //! 2. A panic in a job reaches only its asker.
+//! 3. A thread that has nothing to do sleeps: it never spins, and a job wakes one thread, if one sleeps.
+//!
+//! Whether a job is worth the way here and back is its asker's to say. Read next: `freeing.rs`, who frees.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use arc_swap::ArcSwapOption;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
@@ -18,17 +21,33 @@ use super::RuntimeError;
 
 const GONE: &str = "the pool is closed";
 
+type Job = Box<dyn FnOnce() + Send>;
+
 /// Runs jobs off the arbiter. Cloning copies a pointer.
 #[derive(Clone)]
 pub struct DecodePool(Option<Arc<Threads>>);
 
-/// The pool, until it is closed, and what it takes to join its threads.
+/// The threads. The last handle that is dropped lets them end.
 struct Threads {
-    pool: ArcSwapOption<rayon::ThreadPool>,
+    line: Arc<Line>,
     width: usize,
     handles: Mutex<Vec<JoinHandle<()>>>,
     /// One token a thread that runs.
     running: TaskTracker,
+}
+
+/// The jobs that have not begun.
+#[derive(Default)]
+struct Line {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    asleep: usize,
+    closed: bool,
 }
 
 /// The job panicked, or the pool has gone; its payload's text where there is one.
@@ -38,27 +57,24 @@ pub struct JobPanicked(pub String);
 
 impl DecodePool {
     pub(crate) fn threads(name: &str, width: usize) -> Result<Self, RuntimeError> {
-        let (mut handles, running) = (Vec::with_capacity(width), TaskTracker::new());
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(width)
-            .thread_name({
-                let name = name.to_owned();
-                move |n| format!("{name}-decode-{n}")
-            })
-            .spawn_handler(|thread| {
-                let named = std::thread::Builder::new().name(thread.name().unwrap_or("decode").to_owned());
-                let token = running.token();
-                handles.push(named.spawn(move || {
-                    thread.run();
-                    drop(token);
-                })?);
-                Ok(())
-            })
-            .build()
-            .map_err(RuntimeError::Pool)?;
-        let pool = ArcSwapOption::from_pointee(pool);
+        let (line, running) = (Arc::<Line>::default(), TaskTracker::new());
+        let threads = Threads {
+            line: Arc::clone(&line),
+            width,
+            handles: Mutex::new(Vec::with_capacity(width)),
+            running: running.clone(),
+        };
+        for n in 0..width {
+            let (name, line, token) = (format!("{name}-decode-{n}"), Arc::clone(&line), running.token());
+            let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
+                line.work();
+                drop(token);
+            });
+            let thread = thread.map_err(|source| RuntimeError::Thread { name, source })?;
+            locked(&threads.handles).push(thread);
+        }
         running.close();
-        Ok(Self(Some(Arc::new(Threads { pool, width, handles: Mutex::new(handles), running }))))
+        Ok(Self(Some(Arc::new(threads))))
     }
 
     /// Every job runs in the caller.
@@ -82,11 +98,9 @@ impl DecodePool {
         let guarded =
             move || catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobPanicked(panic_text(&*panic)));
         let Some(threads) = &self.0 else { return guarded() };
-        let Some(pool) = threads.pool.load_full() else { return Err(JobPanicked(GONE.to_owned())) };
         let (sender, receiver) = oneshot::channel();
-        pool.spawn(move || drop(sender.send(guarded())));
-        // Held over the await it would keep the threads alive against `close`.
-        drop(pool);
+        // A refused job is dropped, and its sender with it.
+        threads.line.push(Box::new(move || drop(sender.send(guarded()))));
         receiver.await.unwrap_or_else(|_| Err(JobPanicked(GONE.to_owned())))
     }
 
@@ -99,14 +113,67 @@ impl DecodePool {
     /// last job does, and blocks nobody.
     pub(crate) async fn close(&self) {
         let Some(threads) = &self.0 else { return };
-        drop(threads.pool.swap(None));
+        threads.line.close();
         threads.running.wait().await;
-        let handles = std::mem::take(&mut *threads.handles.lock().unwrap_or_else(PoisonError::into_inner));
+        let handles = std::mem::take(&mut *locked(&threads.handles));
         for handle in handles {
-            // Their last act was to give their tokens back. A panic was told to its asker already.
+            // Their last act was to give their tokens back.
             drop(handle.join());
         }
     }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.line.close();
+    }
+}
+
+impl Line {
+    /// Takes a job and wakes a thread that sleeps; drops it after the close.
+    fn push(&self, job: Job) {
+        let mut state = locked(&self.state);
+        if state.closed {
+            drop(state);
+            return drop(job);
+        }
+        state.jobs.push_back(job);
+        let wakes = state.asleep > 0;
+        drop(state);
+        if wakes {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Does jobs until the close, and then those that are left.
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+                let panic = panic_text(&*panic);
+                tracing::error!(panic, "a panic while an answer was dropped that nobody waits for");
+            }
+        }
+    }
+
+    /// The next job; sleeps until there is one. `None` at the end.
+    fn next(&self) -> Option<Job> {
+        let mut state = locked(&self.state);
+        while state.jobs.is_empty() && !state.closed {
+            state.asleep += 1;
+            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.asleep -= 1;
+        }
+        state.jobs.pop_front()
+    }
+
+    fn close(&self) {
+        locked(&self.state).closed = true;
+        self.wake.notify_all();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for DecodePool {
@@ -119,4 +186,60 @@ impl fmt::Debug for DecodePool {
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn jobs_run_on_the_threads_a_panic_reaches_its_asker_alone_and_after_the_close_they_are_refused() {
+        let pool = DecodePool::threads("jobs", 2).expect("threads");
+        let name = || std::thread::current().name().unwrap_or_default().to_owned();
+        assert!(pool.run(name).await.is_ok_and(|name| name.starts_with("jobs-decode-")));
+        let panicked = pool.run(|| -> () { panic!("on purpose") }).await;
+        assert_eq!(panicked, Err(JobPanicked("on purpose".to_owned())));
+        assert_eq!(pool.run(|| 7).await, Ok(7));
+        pool.close().await;
+        assert!(pool.is_over());
+        assert_eq!(pool.run(|| 7).await, Err(JobPanicked(GONE.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_job_that_blocks_one_thread_keeps_no_other_job_from_the_others_and_a_close_finishes_what_waits()
+    {
+        let pool = DecodePool::threads("blocked", 2).expect("threads");
+        let block = || {
+            let (go, gate) = mpsc::channel::<()>();
+            (go, Box::pin(pool.run(move || gate.recv().is_err())))
+        };
+        let ((go, mut blocked), (also_go, mut also_blocked)) = (block(), block());
+        assert!(futures_util::poll!(&mut blocked).is_pending());
+        for n in 0..100 {
+            assert_eq!(tokio::time::timeout(LIMIT, pool.run(move || n)).await, Ok(Ok(n)));
+        }
+        assert!(futures_util::poll!(&mut also_blocked).is_pending());
+        let mut waits = Box::pin(pool.run(|| 8));
+        assert!(futures_util::poll!(&mut waits).is_pending(), "no thread is left");
+        drop((go, also_go));
+        pool.close().await;
+        assert_eq!((blocked.await, also_blocked.await, waits.await), (Ok(true), Ok(true), Ok(8)));
+    }
+
+    #[test]
+    fn threads_without_a_job_sleep() {
+        let pool = DecodePool::threads("idle", 4).expect("threads");
+        let line = Arc::clone(&pool.0.as_ref().expect("it has threads").line);
+        let asleep = || locked(&line.state).asleep == 4;
+        // They begin to sleep once they have started.
+        while !asleep() {
+            std::thread::yield_now();
+        }
+        drop(pool);
+    }
 }

@@ -20,6 +20,7 @@ use run::{Plan, Serving};
 
 mod clients;
 mod drive;
+mod floor;
 mod meter;
 #[path = "../../support/pod.rs"]
 mod pod;
@@ -30,6 +31,7 @@ mod stalled;
 mod state;
 mod table;
 mod tick;
+mod turns;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
@@ -69,11 +71,24 @@ enum Part {
         #[arg(long, default_value_t = 1_000)]
         settle_ms: u64,
     },
-    /// actix-informer alone: how late a tick on its arbiter becomes while everything is listed.
+    /// actix-informer alone: how late a tick on its arbiter becomes while everything is listed, and how long its turns are
+    /// while lists fail, go back and are let go.
     Tick {
-        /// How many pods are listed.
+        /// How many pods are listed over the network.
         #[arg(long, default_value_t = 100_000)]
         pods: usize,
+        /// How many objects the other lists have.
+        #[arg(long, default_value_t = 500_000)]
+        objects: usize,
+    },
+    /// An informer that keeps nothing of its objects, and a client without actors that reads the same bytes.
+    Floor {
+        /// How many pods there are.
+        #[arg(long, default_value_t = 20_000)]
+        pods: usize,
+        /// How many changes of them are told.
+        #[arg(long, default_value_t = 200_000)]
+        events: u64,
     },
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
     Stalled {
@@ -94,10 +109,12 @@ fn main() -> ExitCode {
         Some(Part::Client { server, events, subject, settle_ms }) => {
             drive::client(&server, events, subject, std::time::Duration::from_millis(settle_ms))
         }
-        Some(Part::Tick { pods }) => {
+        Some(Part::Tick { pods, objects }) => {
             let plan = Plan::of(pods, 1);
-            Serving::start(&plan).and_then(|(_serving, server)| tick::run(&server))
+            let ticks = Serving::start(&plan).and_then(|(_serving, server)| tick::run(&server));
+            ticks.and_then(|()| turns::run(objects))
         }
+        Some(Part::Floor { pods, events }) => floor::run(&Plan::of(pods, events)),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };
     match done {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use informer_actors::list_watch::Known;
 use informer_core::delta::SetAside;
-use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use serde::de::IgnoredAny;
 
 use crate::client::frames::Frame;
@@ -66,34 +66,12 @@ impl<R: Representation> Decoder<R> {
         scan: &MetaScan<'_>,
         known: &Known<R::Body>,
     ) -> Observed<R::Body> {
-        let (key, version) = match named(scan) {
-            Ok(named) => named,
+        let meta = match self.meta(bytes, scan, known) {
+            Ok(Named::New(meta)) => meta,
+            Ok(Named::Known(object)) => return Observed::Object(object),
             Err(error) if is_json(bytes) => return Observed::Unreadable(unreadable(&error, bytes)),
             Err(error) => return Observed::NotJson(unreadable(&error, bytes)),
         };
-        let mut meta = Meta {
-            key,
-            uid: scan.uid(),
-            version,
-            source: self.source.clone(),
-            wire_bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-        };
-        let unchanged = |object: &Object<R::Body>| {
-            object.version() == &meta.version
-                && object.uid() == meta.uid.as_ref()
-                && object.source() == &meta.source
-        };
-        let published = known.get(&meta.key);
-        if let Some(object) = published.as_ref().filter(|object| unchanged(object)) {
-            // Of the same length it is the same text; an item that has swallowed its neighbour is longer.
-            if object.meta().wire_bytes == meta.wire_bytes || is_json(bytes) {
-                return Observed::Object(object.clone());
-            }
-            return Observed::NotJson(unreadable(&"no JSON", bytes));
-        }
-        if let Some(object) = published {
-            share_names(&mut meta, object.meta());
-        }
         match self.check_kind(scan).and_then(|()| self.body(bytes)) {
             Ok(body) => Observed::Object(Object::new(meta, body)),
             Err(error) if !is_json(bytes) => Observed::NotJson(unreadable(&error, bytes)),
@@ -102,6 +80,32 @@ impl<R: Representation> Decoder<R> {
                 Observed::SetAside(SetAside { key: meta.key, version: meta.version, error })
             }
         }
+    }
+
+    /// What is known of an object before its body is read. The published state is found by the texts of the scan; names
+    /// are taken from it: each text is held once, however many states of the object are about, and comparing two of
+    /// them reads no text.
+    fn meta(
+        &self,
+        bytes: &[u8],
+        scan: &MetaScan<'_>,
+        known: &Known<R::Body>,
+    ) -> Result<Named<R::Body>, Unnamed> {
+        let (name, version) = (scan.name()?, scan.version()?);
+        let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let Some(published) = known.named(scan.namespace.as_deref(), name) else {
+            let (key, uid, source) = (scan.key()?, scan.uid(), self.source.clone());
+            return Ok(Named::New(Meta { key, uid, version, source, wire_bytes }));
+        };
+        let is_same_life = published.uid().map(Uid::as_str) == scan.uid_text();
+        if is_same_life && *published.version() == version && *published.source() == self.source {
+            // Of the same length it is the same text; an item that has swallowed its neighbour is longer.
+            let is_whole = published.wire_bytes() == wire_bytes || is_json(bytes);
+            return if is_whole { Ok(Named::Known(published)) } else { Err(Unnamed::NotJson) };
+        }
+        let uid = if is_same_life { published.uid().cloned() } else { scan.uid() };
+        let (key, source) = (published.key().clone(), self.source.clone());
+        Ok(Named::New(Meta { key, uid, version, source, wire_bytes }))
     }
 
     /// What the head of an object says that is too long to be read.
@@ -134,21 +138,27 @@ impl<R: Representation> Decoder<R> {
     }
 
     fn body(&self, bytes: &[u8]) -> Result<R::Body, Arc<str>> {
-        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        match catch_unwind(AssertUnwindSafe(|| self.representation.keep(text, &self.prune))) {
+        match catch_unwind(AssertUnwindSafe(|| self.representation.keep_bytes(bytes, &self.prune))) {
             Ok(body) => Ok(body.map_err(|error| error.to_string())?),
             Err(panic) => Err(format!("decoding panicked: {}", panic_text(&*panic)).into()),
         }
     }
 }
 
-/// Takes the names from the published state of the same object: each text is held once, however many states of the
-/// object are about, and comparing two of them reads no text.
-fn share_names(meta: &mut Meta, published: &Meta) {
-    meta.key = published.key.clone();
-    if meta.uid == published.uid {
-        meta.uid.clone_from(&published.uid);
-    }
+/// An object whose metadata has been read.
+enum Named<S> {
+    /// It is published in this very state.
+    Known(Object<S>),
+    New(Meta),
+}
+
+/// Why no object can be made of bytes, whatever their body.
+#[derive(Debug, thiserror::Error)]
+enum Unnamed {
+    #[error(transparent)]
+    Scan(#[from] UnnamedError),
+    #[error("no JSON")]
+    NotJson,
 }
 
 pub(crate) fn named(scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
