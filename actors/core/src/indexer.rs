@@ -3,19 +3,20 @@
 //! Answers "given the last published frame and these parts or this Replace, what is the next frame and what are the
 //! changes to it?". Publishing and telling are the actor's; the store only hands out snapshots. Invariants:
 //! 1. `changes` replayed on the snapshot before gives the snapshot after ([`invariants::replays_to`]).
-//! 2. A Replace touches only its own source's keys; readers see the state before it or after it, never between.
+//! 2. A Replace touches only its own source's keys; readers see the state before it or after it, never between. An
+//!    object that several sources hold goes when the last of them lets go of it.
 //! 3. A source's version never goes back, but for a rewind or a list that is older (which is reported), and everything
 //!    up to it has been applied.
 //! 4. An unchanged object keeps its pointer. Whatever could not be applied is reported with its key.
 //!
 //! Bounds: `apply_parts` is as long as its parts; [`Store::advance`] handles at most its budget of objects.
 //! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index),
-//! `indexer/steps.rs` (when the actor does which of these).
+//! `indexer/machine.rs` (when the actor does which of these).
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::delta::{Replacement, WatchPart};
+use crate::delta::{Changes, Replacement, WatchPart};
 use crate::index::{Index, IndexSpec};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::{Frame, Snapshot};
@@ -34,9 +35,9 @@ mod draft;
 mod incident;
 pub mod invariants;
 mod keyed;
+pub mod machine;
 mod parts;
 mod replace;
-pub mod steps;
 
 /// The sole owner of an informer's state. What it hands out is immutable; what it works on is seen by nobody.
 pub struct Store<S> {
@@ -48,7 +49,8 @@ pub struct Store<S> {
     /// Parts in the order of their keys, on their way; a Replace that waits came after them.
     keyed: Option<Keyed<S>>,
     replacing: Option<Replacing<S>>,
-    waiting: VecDeque<(SourceId, Replacement<S>)>,
+    /// Lists, and sources that are to be removed (without a list).
+    waiting: VecDeque<(SourceId, Option<Replacement<S>>)>,
     draft: Draft<S>,
 }
 
@@ -58,7 +60,8 @@ pub struct Store<S> {
 pub enum Progress<S> {
     /// There is more to do; nothing to publish yet.
     More,
-    /// A Replace, parts in the order of their keys, or the building of an index: it is complete, publish this.
+    /// A Replace, the removal of a source, the building of an index or a slice of parts in the order of their keys: it
+    /// is complete, publish this.
     Done(Applied<S>),
     /// There was nothing to do.
     Idle,
@@ -103,7 +106,8 @@ impl<S> Store<S> {
     /// Applies parts in order and gives the one snapshot that follows. The caller bounds their number (250).
     ///
     /// While a Replace is under way the order of the sources' words would be lost, so it is completed first, at
-    /// once, and shares this publish; callers that bound their work call it only when not [`Self::is_replacing`].
+    /// once, and shares this publish, which is told as that of a list; callers that bound their work call it only when
+    /// not [`Self::is_replacing`].
     pub fn apply_parts(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Applied<S> {
         self.complete();
         for (source, part) in parts {
@@ -115,10 +119,10 @@ impl<S> Store<S> {
         self.publish()
     }
 
-    /// Takes parts in the order of their keys; [`Self::advance`] applies them and gives one snapshot. Their sources
-    /// move on to the versions `reached`, which is empty while there are parts of other keys still to come: then
-    /// the snapshot holds newer objects than its version says, and never older ones. What is under way is completed
-    /// first, at once.
+    /// Takes parts in the order of their keys; [`Self::advance`] applies them and gives one snapshot for each slice.
+    /// With the last one their sources move on to the versions `reached`, which is empty while there are parts of
+    /// other keys still to come: then the snapshot holds newer objects than its version says, and never older ones.
+    /// What is under way is completed first, at once.
     pub fn begin_keyed(
         &mut self,
         parts: Vec<(SourceId, WatchPart<S>)>,
@@ -130,7 +134,14 @@ impl<S> Store<S> {
 
     /// Takes a whole list of one source; [`Self::advance`] applies it. Behind a Replace under way it waits.
     pub fn begin_replace(&mut self, source: SourceId, replacement: Replacement<S>) {
-        self.waiting.push_back((source, replacement));
+        self.waiting.push_back((source, Some(replacement)));
+    }
+
+    /// Removes a source; [`Self::advance`] goes through what it holds. Objects that no other source holds are deleted
+    /// (not exactly, as by a relist), its versions and set-aside entries are gone with the next publish. The caller
+    /// applies nothing of it afterwards, unless the source is added again: then it begins anew, with its first list.
+    pub fn begin_remove_source(&mut self, source: SourceId) {
+        self.waiting.push_back((source, None));
     }
 
     /// Adds an index; [`Self::advance`] builds it, parts may be applied meanwhile, and it is in the snapshot of
@@ -153,7 +164,8 @@ impl<S> Store<S> {
     pub fn advance(&mut self, budget: usize) -> Progress<S> {
         let budget = budget.max(1);
         if self.keyed.is_some() {
-            return if self.advance_keyed(budget) { Progress::Done(self.publish()) } else { Progress::More };
+            self.advance_keyed(budget);
+            return Progress::Done(self.publish());
         }
         if self.is_replacing() {
             return if self.advance_replace(budget) {
@@ -173,7 +185,7 @@ impl<S> Store<S> {
         self.keyed.is_some() || self.is_replacing() || !self.building.is_empty()
     }
 
-    /// Whether a Replace is under way: parts have to wait for it.
+    /// Whether a Replace, or the removal of a source, is under way: parts have to wait for it.
     pub fn is_replacing(&self) -> bool {
         self.replacing.is_some() || !self.waiting.is_empty()
     }
@@ -183,22 +195,6 @@ impl<S> Store<S> {
         self.advance_keyed(usize::MAX);
         while self.is_replacing() {
             self.advance_replace(usize::MAX);
-        }
-    }
-
-    /// Puts an object in, under its key and in every index.
-    fn hold(&mut self, object: Object<S>) {
-        self.index(&object);
-        if let Some(old) = self.working.insert(object) {
-            self.draft.discard(old);
-        }
-    }
-
-    /// The same for an object that was listed after its source was rewound.
-    fn hold_rewound(&mut self, object: Object<S>) {
-        self.index(&object);
-        if let Some(old) = self.working.insert_rewound(object) {
-            self.draft.discard(old);
         }
     }
 
@@ -212,18 +208,18 @@ impl<S> Store<S> {
         }
     }
 
-    /// Takes an object out, of the map and of every index.
-    fn remove(&mut self, key: &ObjectKey) {
-        let Some(old) = self.working.remove(key) else {
-            return;
-        };
+    /// A source does not hold an object any more. Gives it if no other does: then it is out of the map and of every
+    /// index.
+    fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
+        let old = self.working.objects_mut().release(key, source)?;
         for index in self.working.indices_mut() {
             index.forget(key);
         }
         for building in &mut self.building {
             building.forget(key);
         }
-        self.draft.discard(old);
+        self.draft.discard(old.clone());
+        Some(old)
     }
 
     fn add_index(&mut self, spec: IndexSpec<S>, index: Index) {
@@ -238,7 +234,8 @@ impl<S> Store<S> {
         let before = std::mem::replace(&mut self.published, after.clone());
         let applied = std::mem::take(&mut self.draft).finish(before, after);
         debug_assert!(
-            applied.changes.len() > 16 || invariants::replays_to(&applied),
+            !matches!(&applied.changes, Some(Changes::Parts(parts)) if parts.len() <= 16)
+                || invariants::replays_to(&applied),
             "the changes of a publish lead from the snapshot before to the one after"
         );
         applied

@@ -5,7 +5,7 @@
 //! 1. A snapshot is immutable: whatever is read from it, at any time, agrees with everything else read from it.
 //! 2. Objects come in key order: those without namespace first, then namespace by namespace, name by name.
 //! 3. Two snapshots share what did not change between them, and an unchanged object is the very same `Object`.
-//! 4. No public type shows the persistent map below it, so the map can be exchanged.
+//! 4. No public type shows the persistent map below it (`snapshot/tree.rs`).
 //!
 //! Read next: `snapshot/diff.rs`, what differs; `indexer.rs`, the only writer.
 
@@ -19,11 +19,17 @@ use crate::off_arbiter::{Freeing, OffArbiter, Release};
 
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Aside, Frame};
+pub(crate) use holders::{Held, Sources};
+pub(crate) use objects::Put;
 
 mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod frame;
+mod holders;
+mod objects;
+mod tree;
+mod walk;
 
 /// All objects of an informer at one moment, with the version of each source and the indices.
 ///
@@ -93,12 +99,12 @@ impl<S> Snapshot<S> {
 
     /// All objects in key order; allocates nothing per object.
     pub fn iter(&self) -> impl Iterator<Item = &Object<S>> {
-        self.0.iter()
+        self.0.objects().iter()
     }
 
     /// The objects of one namespace in the order of their names; visits no other object.
     pub fn namespace<'a>(&'a self, namespace: &str) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
-        self.0.names(Some(namespace)).into_iter().flat_map(frame::Names::iter)
+        self.0.objects().namespace(namespace)
     }
 
     /// The objects that an index holds under a value, each once, in key order; O(log n) each.
@@ -173,10 +179,11 @@ impl<S> Snapshot<S> {
 
     /// What became different from `self` to `newer`, in key order, lazily.
     ///
-    /// A new life of a key is a deletion, then an addition; equal life and version is no difference. Parts that
-    /// both share are skipped, so the cost is that of the changes between them, not that of their size.
+    /// A new life of a key is a deletion, then an addition; equal life and version is no difference, unless its source
+    /// was rewound in between. Parts that both share are skipped, so the cost is that of the changes between them, not
+    /// that of their size.
     pub fn diff<'a>(&'a self, newer: &'a Self) -> impl Iterator<Item = Difference<S>> + use<'a, S> {
-        diff::differences(&self.0, &newer.0)
+        diff::differences(self, newer)
     }
 }
 

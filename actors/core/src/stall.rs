@@ -7,7 +7,7 @@
 //! 2. Any progress begins the count anew: a long list that advances by slices is no stall.
 //! 3. A stall is seen at the [`TURNS`]th turn without progress, and is over with the first progress.
 //!
-//! Inputs → effects: [`Sample`] → since when it stalls, if it does. Read next: `indexer/steps.rs`, whose steps count.
+//! Inputs → effects: [`Sample`] → since when it stalls, if it does. Read next: `indexer/machine.rs`, whose steps count.
 
 use std::time::Duration;
 

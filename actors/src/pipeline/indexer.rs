@@ -2,7 +2,7 @@
 //!
 //! Answers "what has changed, and who must know?": it asks the DeltaFifo for a batch, lets its core twin,
 //! `informer_core::indexer`, apply it, publishes the result and hands the changes to the Processor. Invariants:
-//! 1. One step at a time, as `informer_core::indexer::steps` says: the next batch is asked for when the Processor has
+//! 1. One step at a time, as `informer_core::indexer::machine` says: the next batch is asked for when the Processor has
 //!    taken the changes of the last one.
 //! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects, other messages are handled in between,
 //!    and readers see the state before them or after them.
@@ -15,11 +15,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
-use informer_core::delta::{Cause, Changes};
+use informer_core::delta::Changes;
 use informer_core::delta_fifo::Batch;
-use informer_core::indexer::steps::{Effect, Step, Steps};
+use informer_core::indexer::machine::{Effect, IndexerMachine, Step};
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
-use informer_core::meta::{Object, SourceId};
+use informer_core::meta::Object;
 use informer_core::off_arbiter::OffArbiter;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
@@ -53,9 +53,7 @@ pub(crate) struct Indexer<S: Body> {
     epoch: Epoch,
     store: OffArbiter<Store<S>>,
     sync: SyncTracker,
-    steps: Steps<Batch<S>>,
-    /// The list that is being applied.
-    listing: Option<(SourceId, Cause)>,
+    machine: IndexerMachine<Batch<S>>,
 }
 
 impl<S: Body> Actor for Indexer<S> {
@@ -77,7 +75,7 @@ impl<S: Body> Child for Indexer<S> {
     type Spec = IndexerSpec<S>;
 
     fn build(spec: &IndexerSpec<S>) -> Self {
-        spec.shared.progress.set_step(Step::Ready);
+        spec.shared.progress.set_step(Step::Idle);
         spec.shared.progress.group_is_up();
         let published = spec.shared.published.snapshot();
         let mut sync = SyncTracker::new(spec.shared.sources.iter().cloned());
@@ -87,8 +85,7 @@ impl<S: Body> Child for Indexer<S> {
             epoch: spec.shared.published.epoch(),
             store: spec.shared.off_arbiter(Store::new(published, spec.shared.indices.all())),
             sync,
-            steps: Steps::new(),
-            listing: None,
+            machine: IndexerMachine::new(),
         }
     }
 }
@@ -96,7 +93,7 @@ impl<S: Body> Child for Indexer<S> {
 impl<S: Body> Indexer<S> {
     /// Does what is to be done now. Called after everything that happened: it ends when the next thing must be awaited.
     fn drive(&mut self, ctx: &mut Context<Self>) {
-        while let Some(effect) = self.steps.poll_effect(self.store.is_busy()) {
+        while let Some(effect) = self.machine.poll_effect(self.store.is_busy()) {
             match effect {
                 Effect::Ask => self.ask_for_batch(ctx),
                 // A test-only fault: the batch is lost, and nothing is asked for again.
@@ -105,16 +102,16 @@ impl<S: Body> Indexer<S> {
                 Effect::Advance => self.advance(ctx),
             }
         }
-        self.spec.shared.progress.set_step(self.steps.step());
+        self.spec.shared.progress.set_step(self.machine.step());
     }
 
     fn ask_for_batch(&mut self, ctx: &mut Context<Self>) {
         let pop = ask(&self.spec.fifo, Pop(self.epoch, PhantomData));
         ctx.spawn(pop.into_actor(self).map(|batch, this, ctx| {
             match batch {
-                Ok(batch) => this.steps.handle_batch(batch),
+                Ok(batch) => this.machine.handle_batch(batch),
                 // The DeltaFifo has died: the whole group is restarted, this actor too.
-                Err(_) => this.steps.handle_end(),
+                Err(_) => this.machine.handle_end(),
             }
             this.drive(ctx);
         }));
@@ -128,11 +125,8 @@ impl<S: Body> Indexer<S> {
                 self.publish(applied, ctx);
             }
             Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
-            Batch::Replace { source, replacement } => {
-                self.listing = Some((source.clone(), replacement.cause));
-                self.store.begin_replace(source, replacement);
-            }
-            Batch::Resync { due } => self.tell(Vec::new(), Some(due), None, ctx),
+            Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
+            Batch::Resync { due } => self.tell(None, Some(due), None, ctx),
         }
     }
 
@@ -143,11 +137,11 @@ impl<S: Body> Indexer<S> {
             Progress::Done(applied) => self.publish(applied, ctx),
             Progress::More => {
                 ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| {
-                    this.steps.handle_turn();
+                    this.machine.handle_turn();
                     this.drive(ctx);
                 }));
             }
-            _ => self.steps.handle_turn(),
+            _ => self.machine.handle_turn(),
         }
     }
 
@@ -165,16 +159,9 @@ impl<S: Body> Indexer<S> {
     fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
         let Applied { snapshot, before, changes, replaced, reported, .. } = applied;
         self.spec.shared.report(&reported);
-        let changes = match self.listing.take() {
-            None => changes.into_iter().map(Changes::Parts).collect(),
-            Some((source, cause)) => {
-                let (before, after) = (before.clone(), snapshot.clone());
-                vec![Changes::Listed { source, before, after, cause }]
-            }
-        };
         self.sync.observe(&snapshot);
         if !self.spec.shared.publish(self.epoch, snapshot, self.sync.is_synced()) {
-            return self.steps.handle_end();
+            return self.machine.handle_end();
         }
         let replaced = self.spec.shared.off_arbiter((before, replaced));
         self.spec.shared.strike(Site::IndexerPublished);
@@ -184,23 +171,24 @@ impl<S: Body> Indexer<S> {
     /// Hands changes to the Processor, and goes on when it has taken them.
     fn tell(
         &mut self,
-        changes: Vec<Changes<S>>,
+        changes: Option<Changes<S>>,
         resync: Option<Arc<[ListenerId]>>,
         replaced: Option<Replaced<S>>,
         ctx: &mut Context<Self>,
     ) {
         let snapshot = self.spec.shared.published.snapshot();
-        let message = FanOut { epoch: self.epoch, snapshot, changes: changes.into(), resync };
+        let changes = changes.into_iter().collect();
+        let message = FanOut { epoch: self.epoch, snapshot, changes, resync };
         let told = ask(&self.spec.processor, message);
-        self.steps.handle_published();
+        self.machine.handle_published();
         ctx.spawn(told.into_actor(self).map(move |told, this, ctx| {
             drop(replaced);
             if told.is_ok() {
                 this.spec.shared.progress.note();
-                this.steps.handle_told();
+                this.machine.handle_told();
             } else {
                 // The Processor has died: the whole group is restarted, this actor too.
-                this.steps.handle_end();
+                this.machine.handle_end();
             }
             this.drive(ctx);
         }));

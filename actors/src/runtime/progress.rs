@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use informer_core::indexer::steps::Step;
+use informer_core::indexer::machine::Step;
 use informer_core::stall::Sample;
 
 /// The counter and the marks of one informer.

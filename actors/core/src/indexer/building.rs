@@ -8,6 +8,7 @@ use super::Store;
 use super::draft::Draft;
 use crate::index::{Index, IndexSpec};
 use crate::meta::{Object, ObjectKey};
+use crate::snapshot::{Held, Sources};
 
 pub(super) struct Building<S> {
     spec: IndexSpec<S>,
@@ -42,7 +43,8 @@ impl<S> Store<S> {
         let Some(building) = self.building.front_mut() else {
             return false;
         };
-        let mut objects = self.working.after(building.passed.as_ref());
+        let mut objects =
+            self.working.objects().after(building.passed.as_ref(), Sources::ALL).map(Held::object);
         let mut last = None;
         for object in objects.by_ref().take(budget) {
             self.draft.index(&mut building.index, &building.spec, object);

@@ -1,19 +1,19 @@
 //! What a publish will hand out, while it is being collected.
 //!
-//! Answers "what has changed and what is to be reported since the last publish?"; it decides nothing. Bounds: changes
-//! in chunks of at most 250; at most 250 incidents in full, the rest as counts by reason.
+//! Answers "what has changed and what is to be reported since the last publish?"; it decides nothing. Bounds: at
+//! most two changes for each part; at most 250 incidents in full, the rest as counts by reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::{Incident, Reason, Reported};
-use crate::delta::Change;
+use crate::delta::{Cause, Change, Changes};
 use crate::index::{Index, IndexSpec};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 
-/// How many changes travel together, and how many incidents of one publish are reported in full.
+/// How many incidents of one publish are reported in full, and how many discarded objects share an allocation.
 const CHUNK: usize = 250;
 
 /// One publish: the snapshot, and exactly what it changes.
@@ -22,8 +22,9 @@ pub struct Applied<S> {
     pub snapshot: Snapshot<S>,
     /// The one before it. Dropping the last handle frees nodes, so drop it off the arbiter, too.
     pub before: Snapshot<S>,
-    /// The difference to the snapshot before, in order of application, in chunks of at most 250.
-    pub changes: Vec<Arc<[Change<S>]>>,
+    /// The difference to the snapshot before: of parts in the order of application, of a list as the two snapshots. A
+    /// list that changes nothing is told, too; parts that change nothing, and a new index, are not.
+    pub changes: Option<Changes<S>>,
     /// Objects that left the store or never came into it, in several allocations so that none was ever moved: to be
     /// dropped off the arbiter.
     pub replaced: Vec<Vec<Object<S>>>,
@@ -33,10 +34,15 @@ pub struct Applied<S> {
 
 impl<S> fmt::Debug for Applied<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changes = match &self.changes {
+            None => "none".to_owned(),
+            Some(Changes::Parts(changes)) => changes.len().to_string(),
+            Some(Changes::Listed { source, cause, .. }) => format!("list of {source}, {cause}"),
+        };
         f.debug_struct("Applied")
             .field("snapshot", &self.snapshot)
             .field("before", &self.before)
-            .field("changes", &self.changes.iter().map(|chunk| chunk.len()).sum::<usize>())
+            .field("changes", &changes)
             .field("replaced", &self.replaced.iter().map(Vec::len).sum::<usize>())
             .field("reported", &self.reported)
             .finish()
@@ -44,8 +50,9 @@ impl<S> fmt::Debug for Applied<S> {
 }
 
 pub(super) struct Draft<S> {
-    chunks: Vec<Arc<[Change<S>]>>,
-    open: Vec<Change<S>>,
+    changes: Vec<Change<S>>,
+    /// A list was applied, or its source removed.
+    listed: Option<(SourceId, Cause)>,
     replaced: Vec<Vec<Object<S>>>,
     reported: Vec<Reported>,
     omitted: BTreeMap<Reason, usize>,
@@ -53,10 +60,12 @@ pub(super) struct Draft<S> {
 
 impl<S> Draft<S> {
     pub(super) fn change(&mut self, change: Change<S>) {
-        self.open.push(change);
-        if self.open.len() == CHUNK {
-            self.chunks.push(Arc::from_iter(self.open.drain(..)));
-        }
+        self.changes.push(change);
+    }
+
+    /// What this publish changes is told as the difference that a list made.
+    pub(super) fn list(&mut self, source: SourceId, cause: Cause) {
+        self.listed = Some((source, cause));
     }
 
     /// Keeps an object that left the store, or never came into it, from being freed here.
@@ -92,20 +101,25 @@ impl<S> Draft<S> {
     }
 
     pub(super) fn finish(mut self, before: Snapshot<S>, snapshot: Snapshot<S>) -> Applied<S> {
-        if !self.open.is_empty() {
-            self.chunks.push(self.open.into());
-        }
+        let changes = match self.listed {
+            Some((source, cause)) => {
+                let (before, after) = (before.clone(), snapshot.clone());
+                Some(Changes::Listed { source, before, after, cause })
+            }
+            None if self.changes.is_empty() => None,
+            None => Some(Changes::Parts(self.changes.into())),
+        };
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
         self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
-        Applied { snapshot, before, changes: self.chunks, replaced: self.replaced, reported: self.reported }
+        Applied { snapshot, before, changes, replaced: self.replaced, reported: self.reported }
     }
 }
 
 impl<S> Default for Draft<S> {
     fn default() -> Self {
         Self {
-            chunks: Vec::new(),
-            open: Vec::new(),
+            changes: Vec::new(),
+            listed: None,
             replaced: Vec::new(),
             reported: Vec::new(),
             omitted: BTreeMap::new(),

@@ -123,8 +123,7 @@ pub enum Incident {
         /// The version of the list.
         listed: ResourceVersion,
     },
-    /// An object came from a source under another source's name: stored, but a Replace of the source that
-    /// brought it will not find it.
+    /// An object came from a source under another source's name: stored, and held by the source that brought it.
     ForeignSource {
         /// Whose.
         key: ObjectKey,

@@ -6,16 +6,33 @@
 use std::collections::BTreeMap;
 
 use super::Applied;
-use crate::delta::Change;
+use crate::delta::{Change, Changes};
 use crate::index::IndexSpec;
 use crate::meta::{Object, ObjectKey};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Difference, Snapshot};
+
+/// What a publish changed, one by one: of a list, the difference of its two snapshots.
+pub fn changes_of<S>(applied: &Applied<S>) -> Vec<Change<S>> {
+    match &applied.changes {
+        None => Vec::new(),
+        Some(Changes::Parts(changes)) => changes.to_vec(),
+        Some(Changes::Listed { before, after, cause, .. }) => {
+            let cause = *cause;
+            let change = |difference: Difference<S>| match difference {
+                Difference::Added(object) => Change::Added { object, cause },
+                Difference::Updated { old, new, .. } => Change::Updated { old, object: new, cause },
+                Difference::Deleted(old) => Change::Deleted { last: old.clone(), old, exact: false, cause },
+            };
+            before.diff(after).map(change).collect()
+        }
+    }
+}
 
 /// Whether the changes, applied in order to the snapshot before, give the snapshot after; each must fit the state
 /// that it meets.
 pub fn replays_to<S>(applied: &Applied<S>) -> bool {
     let mut touched: BTreeMap<ObjectKey, Option<Object<S>>> = BTreeMap::new();
-    for change in applied.changes.iter().flat_map(|chunk| chunk.iter()) {
+    for change in &changes_of(applied) {
         let key = change.key();
         let state = touched.entry(key.clone()).or_insert_with(|| applied.before.get(key).cloned());
         let fits = match (change, &*state) {
@@ -58,7 +75,7 @@ pub fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
     objects.len() == snapshot.len()
         && objects.windows(2).all(|pair| pair[0].key() < pair[1].key())
         && objects.iter().all(|object| snapshot.get(object.key()).is_some_and(|found| found.ptr_eq(object)))
-        && snapshot.frame().namespaces().values().all(|names| names.iter().next().is_some())
+        && snapshot.frame().objects().is_consistent()
         && snapshot.set_aside().count() == snapshot.set_aside_len()
         && snapshot.versions().windows(2).all(|pair| pair[0].0 < pair[1].0)
 }

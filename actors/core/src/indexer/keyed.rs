@@ -1,7 +1,7 @@
 //! How parts in the order of their keys change the store, a slice at a time.
 //!
 //! Answers "what may the snapshot's version say while older parts of other keys are still to come?". Each part is applied
-//! as by `indexer/parts.rs`. Invariants:
+//! as by `indexer/parts.rs`, and each slice is one publish. Invariants:
 //! 1. A source's version moves only by what the queue says is reached, after the last part of the batch: everything up
 //!    to it has then been applied.
 //! 2. How far single objects have run ahead of it is kept, so that nothing is asked for or listed from before them.
@@ -27,9 +27,9 @@ impl<S> Keyed<S> {
 }
 
 impl<S> Store<S> {
-    /// Applies at most `budget` of the keyed parts under way; true when there is no more of them.
-    pub(super) fn advance_keyed(&mut self, budget: usize) -> bool {
-        let Some(mut keyed) = self.keyed.take() else { return true };
+    /// Applies at most `budget` of the keyed parts under way.
+    pub(super) fn advance_keyed(&mut self, budget: usize) {
+        let Some(mut keyed) = self.keyed.take() else { return };
         for (source, part) in keyed.parts.by_ref().take(budget) {
             if let Some(version) = part.reached() {
                 self.working.run_ahead(&source, version);
@@ -38,9 +38,8 @@ impl<S> Store<S> {
         }
         if keyed.parts.len() > 0 {
             self.keyed = Some(keyed);
-            return false;
+            return;
         }
         keyed.reached.iter().for_each(|(source, version)| self.working.reach(source, version));
-        true
     }
 }

@@ -11,7 +11,7 @@
 use super::{Incident, Store};
 use crate::delta::{Cause, Change, SetAside, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use crate::snapshot::Aside;
+use crate::snapshot::{Aside, Put};
 
 impl<S> Store<S> {
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
@@ -26,25 +26,22 @@ impl<S> Store<S> {
     }
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
-        // One walk through the map where the part is news, as nearly every part is; a second where it is not.
-        let stored = self.working.replace(&object);
-        if let Some(stored) = &stored
-            && (object.version() < stored.version() || object.is_same_as(stored))
-        {
-            self.working.replace(stored);
-            return self.refuse(source, stored, object);
-        }
+        let is_news = |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
+        let stored = match self.working.objects_mut().put(source, &object, is_news) {
+            Put::Kept(stored) => return self.refuse(source, &stored, object),
+            Put::Replaced(stored) => Some(stored),
+            Put::New => None,
+        };
         if object.source() != source {
             let (key, of) = (object.key().clone(), source.clone());
             self.draft.report(source, Incident::ForeignSource { key, source: of });
         }
         self.end_set_aside(object.key(), object.version());
+        self.index(&object);
         let cause = Cause::Watch;
         let Some(old) = stored else {
-            self.draft.change(Change::Added { object: object.clone(), cause });
-            return self.hold(object);
+            return self.draft.change(Change::Added { object, cause });
         };
-        self.index(&object);
         self.draft.discard(old.clone());
         if old.is_same_life_as(&object) {
             return self.draft.change(Change::Updated { old, object, cause });
@@ -53,13 +50,17 @@ impl<S> Store<S> {
         self.draft.change(Change::Added { object, cause });
     }
 
-    /// A part that is older than what is stored, or the same.
+    /// A part that is older than what is stored, or the same. That another source has told as much is no incident: two
+    /// that overlap tell everything twice.
     fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
-        if object.version() < stored.version() {
-            self.report_stale(source, object.key(), [stored.version(), object.version()]);
-        } else {
+        let is_own = stored.source() == source;
+        if object.version() >= stored.version() {
             self.end_set_aside(object.key(), object.version());
-            self.draft.report(source, Incident::Unchanged(object.key().clone()));
+            if is_own {
+                self.draft.report(source, Incident::Unchanged(object.key().clone()));
+            }
+        } else if is_own {
+            self.report_stale(source, object.key(), [stored.version(), object.version()]);
         }
         self.draft.discard(object);
     }
@@ -68,7 +69,7 @@ impl<S> Store<S> {
         let Some(old) = self.take_for_deletion(source, last.key(), last.version()) else {
             return self.draft.discard(last);
         };
-        let change = if old.is_same_life_as(&last) {
+        let change = if old.is_same_life_as(&last) && old.version() <= last.version() {
             Change::Deleted { old, last, exact: true, cause: Cause::Watch }
         } else {
             self.draft.discard(last);
@@ -84,7 +85,8 @@ impl<S> Store<S> {
         }
     }
 
-    /// Takes the stored object of a deleted key out, unless there is none or it is newer than the deletion.
+    /// The source does not hold this key any more, unless it has told a newer state. Gives the object if no other
+    /// source holds it: it is gone.
     fn take_for_deletion(
         &mut self,
         source: &SourceId,
@@ -92,16 +94,16 @@ impl<S> Store<S> {
         version: &ResourceVersion,
     ) -> Option<Object<S>> {
         self.end_set_aside(key, version);
-        let Some(stored) = self.working.get(key).cloned() else {
+        let held = self.working.objects().held(key).filter(|held| held.is_held_by(source));
+        let Some(stored) = held.map(|held| held.object().clone()) else {
             self.draft.report(source, Incident::DeletedUnknown(key.clone()));
             return None;
         };
-        if version < stored.version() {
+        if version < stored.version() && stored.source() == source {
             self.report_stale(source, key, [stored.version(), version]);
             return None;
         }
-        self.remove(key);
-        Some(stored)
+        self.release(key, source)
     }
 
     fn apply_set_aside(&mut self, source: &SourceId, told: SetAside) {
@@ -113,7 +115,7 @@ impl<S> Store<S> {
         self.draft.report(source, Incident::SetAside(told.clone()));
         let round = self.working.replaces();
         let entry = Aside { source: source.clone(), round, told };
-        self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
+        self.working.insert_set_aside(entry);
     }
 
     fn apply_fetched(&mut self, source: &SourceId, object: Object<S>) {
@@ -127,9 +129,8 @@ impl<S> Store<S> {
 
     /// A good version or a deletion ends a set-aside entry that is not newer.
     pub(super) fn end_set_aside(&mut self, key: &ObjectKey, version: &ResourceVersion) {
-        let entries = self.working.set_aside_mut();
-        if entries.get(key).is_some_and(|aside| aside.told.version <= *version) {
-            entries.remove(key);
+        if self.working.set_aside().get(key).is_some_and(|aside| aside.told.version <= *version) {
+            self.working.remove_set_aside(key);
         }
     }
 

@@ -1,30 +1,34 @@
 //! How a whole list of one source changes the store, a slice at a time.
 //!
 //! Answers "which keys are new, changed, unchanged or vanished?" in three walks: put the listed objects into the
-//! working frame, go through the frame beside the one before (telling what differs, taking out what was not
-//! listed), drop set-aside entries that were not listed. Invariants:
+//! working frame, let go of what the source held and did not list, drop its set-aside entries that were not listed. The
+//! removal of a source is the same without a list. What that changed is the difference of two snapshots, and told as
+//! such. Invariants:
 //! 1. Nothing is published before the last walk ends; each slice handles at most its budget.
-//! 2. Only objects of the Replace's own source vanish, and none that it set aside.
+//! 2. Only what its own source holds vanishes, if no other source holds it, and nothing that the list set aside.
 //! 3. An unchanged object keeps its pointer, unless the cause is a rewind: then equal versions prove nothing.
-//! 4. A list that is behind a fetched object does not take it back.
-//! 5. A key listed twice is stored and told once, in its higher version.
+//! 4. A list that is behind a fetched object, or behind what another source that holds the object told, does not take
+//!    it back.
+//! 5. A key listed twice is stored once, in its higher version.
 //!
 //! Bounds: beyond the list itself it keeps one word for each object listed and not yet walked past, none on a
-//! source's first list.
+//! source's first list, which needs no second walk. An address names an object as long as the list and the frame before
+//! are alive, and both are kept to the end. The second walk skips parts of the map that have nothing of the source.
 
 use std::collections::BTreeSet;
 
 use super::{Incident, Store};
-use crate::delta::{Cause, Change, Replacement, SetAside};
+use crate::delta::{Cause, Replacement, SetAside};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::OffArbiter;
-use crate::snapshot::{Aside, Snapshot};
+use crate::snapshot::{Aside, Held, Put, Snapshot, Sources};
 
 pub(super) struct Replacing<S> {
     source: SourceId,
-    version: ResourceVersion,
+    /// Where the source is after it; `None`: it is removed.
+    version: Option<ResourceVersion>,
     cause: Cause,
-    /// The frame that the changes lead from.
+    /// The frame before it.
     base: Snapshot<S>,
     /// The frame's number of this Replace: its own set-aside entries carry it.
     round: u64,
@@ -39,7 +43,7 @@ pub(super) struct Replacing<S> {
 
 /// Which stored objects this Replace has listed.
 enum Listed {
-    /// The source's first list: every object of the source is of this Replace.
+    /// The source's first list: every object that the source holds is of this Replace.
     All,
     /// The addresses of listed objects that the walk has not reached.
     Addresses(BTreeSet<usize>),
@@ -48,14 +52,21 @@ enum Listed {
 /// What is left to do; keys up to the one held are done.
 enum Walk {
     Store,
-    Compare(Option<ObjectKey>),
+    Release(Option<ObjectKey>),
     DropSetAside(Option<ObjectKey>),
 }
 
 impl<S> Replacing<S> {
-    fn new(base: Snapshot<S>, source: SourceId, replacement: Replacement<S>) -> Self {
-        let Replacement { version, cause, objects, set_aside, .. } = replacement;
-        let is_first = base.newest_version(&source).is_none();
+    fn new(base: Snapshot<S>, source: SourceId, replacement: Option<Replacement<S>>) -> Self {
+        let is_first = base.newest_version(&source).is_none() && replacement.is_some();
+        let (version, cause, objects, set_aside) = match replacement {
+            Some(list) => (Some(list.version), list.cause, list.objects, list.set_aside),
+            None => {
+                let (objects, set_aside) =
+                    (OffArbiter::in_place(Vec::new()), OffArbiter::in_place(Vec::new()));
+                (None, Cause::Relist, objects, set_aside)
+            }
+        };
         Self {
             round: base.frame().replaces() + 1,
             listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
@@ -71,10 +82,10 @@ impl<S> Replacing<S> {
         }
     }
 
-    fn is_listed(&self, stored: &Object<S>) -> bool {
+    fn is_listed(&self, held: &Held<S>) -> bool {
         match &self.listed {
-            Listed::All => stored.source() == &self.source,
-            Listed::Addresses(addresses) => addresses.contains(&stored.address()),
+            Listed::All => held.is_held_by(&self.source),
+            Listed::Addresses(addresses) => addresses.contains(&held.object().address()),
         }
     }
 
@@ -84,18 +95,25 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Forgets a listed object and says whether it was one.
-    fn unlist(&mut self, stored: &Object<S>) -> bool {
+    /// Whether the source holds this object and has not listed it; a listed one is forgotten.
+    fn lacks(&mut self, held: &Held<S>) -> bool {
         match &mut self.listed {
-            Listed::All => stored.source() == &self.source,
-            Listed::Addresses(addresses) => addresses.remove(&stored.address()),
+            Listed::All => false,
+            Listed::Addresses(addresses) => {
+                !addresses.remove(&held.object().address()) && held.is_held_by(&self.source)
+            }
         }
     }
 
-    /// Whether the stored object was fetched: it is newer than the list, and than all that the source had told.
-    fn is_behind(&self, stored: &Object<S>) -> bool {
+    /// Whether the list is behind the stored object: that was fetched, and is newer than the list and than all that the
+    /// source had told; or another source that holds it has told it.
+    fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
+        let stored = held.object();
         let told = self.base.version(&self.source);
-        *stored.version() > self.version && told.is_some_and(|told| told < stored.version())
+        let is_fetched = version_is_above(stored, self.version.as_ref())
+            && told.is_some_and(|told| told < stored.version());
+        let is_of_other = stored.source() != &self.source && held.is_held_by(stored.source());
+        is_fetched || (is_of_other && listed.version() < stored.version())
     }
 
     fn is_rewind(&self) -> bool {
@@ -103,17 +121,24 @@ impl<S> Replacing<S> {
     }
 }
 
+fn version_is_above<S>(stored: &Object<S>, listed: Option<&ResourceVersion>) -> bool {
+    listed.is_some_and(|listed| stored.version() > listed)
+}
+
 impl<S> Store<S> {
     /// Goes on with the Replace under way, or the next one waiting; true when it is ready to be published.
     pub(super) fn advance_replace(&mut self, budget: usize) -> bool {
         let next = self.replacing.take().or_else(|| {
             let (source, replacement) = self.waiting.pop_front()?;
-            self.report_older_replace(&source, &replacement);
-            let base = self.published.with(self.working.clone());
-            if replacement.cause == Cause::Rewind {
-                self.working.count_rewind();
+            if let Some(replacement) = &replacement {
+                self.report_older_replace(&source, replacement);
             }
-            Some(Replacing::new(base, source, replacement))
+            let base = self.published.with(self.working.clone());
+            let replacing = Replacing::new(base, source, replacement);
+            if replacing.is_rewind() {
+                self.working.objects_mut().count_rewind();
+            }
+            Some(replacing)
         });
         let Some(mut replacing) = next else {
             return false;
@@ -122,17 +147,25 @@ impl<S> Store<S> {
         while left > 0 {
             let is_over = match &replacing.walk {
                 Walk::Store => self.store_listed(&mut replacing, &mut left),
-                Walk::Compare(_) => self.compare(&mut replacing, &mut left),
+                Walk::Release(_) => self.release_missing(&mut replacing, &mut left),
                 Walk::DropSetAside(_) => self.drop_set_aside(&mut replacing, &mut left),
             };
             if is_over {
-                self.working.set_replaces(replacing.round);
-                self.working.set_version(replacing.source, replacing.version);
+                self.end_replace(replacing);
                 return true;
             }
         }
         self.replacing = Some(replacing);
         false
+    }
+
+    fn end_replace(&mut self, replacing: Replacing<S>) {
+        self.working.set_replaces(replacing.round);
+        self.draft.list(replacing.source.clone(), replacing.cause);
+        match replacing.version {
+            Some(version) => self.working.set_version(replacing.source, version),
+            None => self.working.forget_source(&replacing.source),
+        }
     }
 
     fn report_older_replace(&mut self, source: &SourceId, replacement: &Replacement<S>) {
@@ -149,13 +182,14 @@ impl<S> Store<S> {
             if let Some(told) = replacing.set_aside.get(replacing.set_aside_stored).cloned() {
                 replacing.set_aside_stored += 1;
                 self.draft.report(&replacing.source, Incident::SetAside(told.clone()));
-                let entry = Aside { source: replacing.source.clone(), round: replacing.round, told };
-                self.working.set_aside_mut().insert(entry.told.key.clone(), entry);
+                let (source, round) = (replacing.source.clone(), replacing.round);
+                self.working.insert_set_aside(Aside { source, round, told });
             } else if let Some(object) = replacing.objects.get(replacing.stored).cloned() {
                 replacing.stored += 1;
                 self.store_one(replacing, object);
             } else {
-                replacing.walk = Walk::Compare(None);
+                let is_first = matches!(replacing.listed, Listed::All);
+                replacing.walk = if is_first { Walk::DropSetAside(None) } else { Walk::Release(None) };
                 return false;
             }
             *left -= 1;
@@ -165,14 +199,20 @@ impl<S> Store<S> {
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
         self.end_set_aside(object.key(), object.version());
-        let Some(stored) = self.working.get(object.key()).cloned() else {
+        let Some(held) = self.working.objects().held(object.key()) else {
             return self.store_new(replacing, object);
         };
-        if replacing.is_listed(&stored) {
+        let stored = held.object().clone();
+        if replacing.is_listed(held) {
             return self.store_duplicate(replacing, &stored, object);
         }
-        if !replacing.is_rewind() && (stored.is_same_as(&object) || replacing.is_behind(&stored)) {
-            return replacing.list(&stored);
+        let is_known = stored.is_same_as(&object) || replacing.is_behind(held, &object);
+        if is_known && !replacing.is_rewind() {
+            replacing.list(&stored);
+            if !held.is_held_by(&replacing.source) {
+                self.working.objects_mut().put(&replacing.source, &stored, |_| false);
+            }
+            return;
         }
         let is_older = stored.is_same_life_as(&object) && object.version() < stored.version();
         if is_older && !replacing.is_rewind() {
@@ -184,12 +224,22 @@ impl<S> Store<S> {
     }
 
     fn store_new(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
-        if object.source() != &replacing.source {
-            let (key, source) = (object.key().clone(), replacing.source.clone());
-            self.draft.report(&replacing.source, Incident::ForeignSource { key, source });
+        let source = &replacing.source;
+        if object.source() != source {
+            let (key, of) = (object.key().clone(), source.clone());
+            self.draft.report(source, Incident::ForeignSource { key, source: of });
+        }
+        self.index(&object);
+        let objects = self.working.objects_mut();
+        let put = if replacing.is_rewind() {
+            objects.put_rewound(source, &object)
+        } else {
+            objects.put(source, &object, |_| true)
+        };
+        if let Put::Replaced(old) = put {
+            self.draft.discard(old);
         }
         replacing.list(&object);
-        if replacing.is_rewind() { self.hold_rewound(object) } else { self.hold(object) }
     }
 
     /// The second of one key in one list: the higher version stays, as the frame before knew it if it did.
@@ -198,53 +248,42 @@ impl<S> Store<S> {
         if object.version() <= stored.version() {
             return;
         }
-        replacing.unlist(stored);
+        if let Listed::Addresses(addresses) = &mut replacing.listed {
+            addresses.remove(&stored.address());
+        }
         let known = replacing.base.get(object.key());
         let known = known.filter(|known| known.is_same_as(&object) && !replacing.is_rewind()).cloned();
         self.store_new(replacing, known.unwrap_or(object));
     }
 
-    /// Goes through the working frame beside the one before: tells what differs, takes out what has vanished.
-    fn compare(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
-        let Walk::Compare(passed) = std::mem::replace(&mut replacing.walk, Walk::Store) else {
+    /// Lets go of what the source held and did not list, but for what it set aside in this list.
+    fn release_missing(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
+        let Walk::Release(passed) = &mut replacing.walk else {
             return false;
         };
-        let base = replacing.base.clone();
-        let mut before = base.frame().after(passed.as_ref()).peekable();
-        let mut vanished = Vec::new();
+        let passed = passed.take();
+        let mut objects = self.working.objects().after(passed.as_ref(), Sources::of(&replacing.source));
+        let mut missing = Vec::new();
         let mut last = None;
-        let mut now = self.working.after(passed.as_ref());
-        for object in now.by_ref().take(*left) {
-            while before.next_if(|old| old.key() < object.key()).is_some() {}
-            let old = before.next_if(|old| old.key() == object.key());
-            let was_listed = replacing.unlist(object);
-            let is_told_anew = was_listed && replacing.is_rewind();
-            if is_told_anew || old.is_none_or(|old| !old.ptr_eq(object)) {
-                tell(old, object, replacing.cause)
-                    .into_iter()
-                    .flatten()
-                    .for_each(|change| self.draft.change(change));
-            } else if !was_listed && self.has_vanished(replacing, object) {
-                let cause = replacing.cause;
-                let (old, last) = (object.clone(), object.clone());
-                self.draft.change(Change::Deleted { old, last, exact: false, cause });
-                vanished.push(object.key().clone());
+        for held in objects.by_ref().take(*left) {
+            let key = held.object().key();
+            if replacing.lacks(held) {
+                let entry = self.working.set_aside().get(key);
+                if entry.is_none_or(|aside| aside.round != replacing.round) {
+                    missing.push(key.clone());
+                }
             }
             *left -= 1;
-            last = Some(object.key());
+            last = Some(key);
         }
-        let passed = last.cloned().or(passed);
-        let is_over = now.next().is_none();
-        drop(now);
-        vanished.iter().for_each(|key| self.remove(key));
-        replacing.walk = if is_over { Walk::DropSetAside(None) } else { Walk::Compare(passed) };
+        let is_over = objects.next().is_none();
+        let last = last.cloned().or(passed);
+        drop(objects);
+        for key in &missing {
+            self.release(key, &replacing.source);
+        }
+        replacing.walk = if is_over { Walk::DropSetAside(None) } else { Walk::Release(last) };
         false
-    }
-
-    /// Whether an object that was not listed is gone: if it is of this source, and not set aside by this list.
-    fn has_vanished(&self, replacing: &Replacing<S>, object: &Object<S>) -> bool {
-        let entry = self.working.set_aside().get(object.key());
-        object.source() == &replacing.source && entry.is_none_or(|aside| aside.round != replacing.round)
     }
 
     /// Drops entries of this source that this list did not set aside again.
@@ -252,36 +291,16 @@ impl<S> Store<S> {
         let Walk::DropSetAside(passed) = &mut replacing.walk else {
             return false;
         };
-        let from = passed.as_ref().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
-        let mut entries = self.working.set_aside().range::<_, ObjectKey>((from, std::ops::Bound::Unbounded));
-        let mut outdated = Vec::new();
-        let mut last = None;
-        for (key, aside) in entries.by_ref().take(*left) {
-            if aside.source == replacing.source && aside.round != replacing.round {
-                outdated.push(key.clone());
+        let keys: Vec<ObjectKey> =
+            self.working.set_aside_by(&replacing.source, passed.as_ref()).take(*left).cloned().collect();
+        let is_over = keys.len() < *left;
+        *left -= keys.len();
+        for key in &keys {
+            if self.working.set_aside().get(key).is_some_and(|aside| aside.round != replacing.round) {
+                self.working.remove_set_aside(key);
             }
-            *left -= 1;
-            last = Some(key.clone());
         }
-        let is_over = entries.next().is_none();
-        drop(entries);
-        *passed = last.or_else(|| passed.take());
-        for key in &outdated {
-            self.working.set_aside_mut().remove(key);
-        }
+        *passed = keys.into_iter().next_back();
         is_over
-    }
-}
-
-/// What became of a key that is stored now and differs from before.
-fn tell<S>(old: Option<&Object<S>>, object: &Object<S>, cause: Cause) -> [Option<Change<S>>; 2] {
-    let object = object.clone();
-    match old.cloned() {
-        None => [Some(Change::Added { object, cause }), None],
-        Some(old) if old.is_same_life_as(&object) => [Some(Change::Updated { old, object, cause }), None],
-        Some(old) => {
-            let ended = Change::Deleted { last: old.clone(), old, exact: false, cause };
-            [Some(ended), Some(Change::Added { object, cause })]
-        }
     }
 }

@@ -7,18 +7,20 @@
 //! 2. Differences come in key order; a new life of a key is a deletion, then an addition.
 //! 3. A [`DiffCursor`] run to its end has given exactly what [`super::Snapshot::diff`] gives, whatever the chunks.
 //!
-//! Bounds: a chunk visits at most the keys it was allowed; a namespace that both snapshots share is one visit.
+//! Bounds: a chunk makes at most the visits it was allowed; a part of the map that both snapshots share, from 32 objects
+//! to many namespaces, is one visit.
 
-use std::cmp::Ordering;
 use std::fmt;
-use std::iter::{from_fn, once};
-use std::sync::Arc;
-
-use imbl::ordmap::DiffItem;
+use std::iter::from_fn;
 
 use super::Snapshot;
-use super::frame::{Frame, Held, Names};
+use super::holders::Held;
+use super::objects::Names;
+use super::walk::{Pair, Pairs};
 use crate::meta::{Object, ObjectKey};
+
+/// How far a lazy diff looks ahead.
+const LAZY: usize = 64;
 
 /// One difference between two snapshots.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ fn compare<S>(old: Option<&Held<S>>, new: Option<&Held<S>>) -> impl Iterator<Ite
         (None, None) => (None, None),
         (None, Some(new)) => (Some(added(new)), None),
         (Some(old), None) => (Some(deleted(old)), None),
-        (Some(old), Some(new)) if old == new => (None, None),
+        (Some(old), Some(new)) if old.is_same_as(new) => (None, None),
         (Some(old), Some(new)) if old.object().is_same_life_as(new.object()) => {
             let is_rewound = old.rewinds() != new.rewinds();
             let (old, new) = (old.object().clone(), new.object().clone());
@@ -80,40 +82,20 @@ fn compare<S>(old: Option<&Held<S>>, new: Option<&Held<S>>) -> impl Iterator<Ite
     first.into_iter().chain(second)
 }
 
-/// All differences, lazily, skipping what both frames share.
+/// All differences, lazily, skipping what both share.
 pub(super) fn differences<'a, S>(
-    older: &'a Frame<S>,
-    newer: &'a Frame<S>,
+    older: &'a Snapshot<S>,
+    newer: &'a Snapshot<S>,
 ) -> impl Iterator<Item = Difference<S>> + use<'a, S> {
-    let namespaces = older.namespaces().diff(newer.namespaces()).map(sides);
-    once((Some(older.cluster()), Some(newer.cluster())))
-        .chain(namespaces)
-        .flat_map(|(old, new)| differences_of_names(old, new))
-}
-
-fn differences_of_names<'a, S>(
-    old: Option<&'a Names<S>>,
-    new: Option<&'a Names<S>>,
-) -> impl Iterator<Item = Difference<S>> + use<'a, S> {
-    let (both, deleted, added) = match (old, new) {
-        (Some(old), Some(new)) => (Some(old.map().diff(new.map())), None, None),
-        (old, new) => (None, old, new),
-    };
-    let in_both = both.into_iter().flatten().flat_map(|item| {
-        let (old, new) = sides(item);
-        compare(old, new)
+    let mut cursor = DiffCursor::new(older.clone(), newer.clone());
+    let chunks = from_fn(move || {
+        let mut chunk = Vec::new();
+        (!cursor.is_finished()).then(|| {
+            cursor.next_chunk(LAZY, &mut chunk);
+            chunk
+        })
     });
-    let in_one = deleted.into_iter().flat_map(Names::iter).map(|object| Difference::Deleted(object.clone()));
-    let in_other = added.into_iter().flat_map(Names::iter).map(|object| Difference::Added(object.clone()));
-    in_both.chain(in_one).chain(in_other)
-}
-
-fn sides<'a, K, V>(item: DiffItem<'a, 'a, K, V>) -> (Option<&'a V>, Option<&'a V>) {
-    match item {
-        DiffItem::Add(_, new) => (None, Some(new)),
-        DiffItem::Update { old: (_, old), new: (_, new) } => (Some(old), Some(new)),
-        DiffItem::Remove(_, old) => (Some(old), None),
-    }
+    chunks.flatten()
 }
 
 /// A diff that can be left and taken up again: differences in key order, a chunk at a time.
@@ -158,9 +140,12 @@ impl<S> DiffCursor<S> {
     ///
     /// Of a new life, both differences come in one chunk, so up to twice `max_visits` are appended.
     pub fn next_chunk(&mut self, max_visits: usize, out: &mut Vec<Difference<S>>) -> bool {
-        let mut left = max_visits;
-        while left > 0 && !self.is_finished {
-            left -= self.visit_names(left, out);
+        if !self.is_finished {
+            let mut visits = Visits { cursor: self, left: max_visits, last: None, out };
+            let is_finished = visits.visit();
+            let last = visits.last.cloned();
+            self.place = last.or_else(|| self.place.take());
+            self.is_finished = is_finished;
         }
         !self.is_finished
     }
@@ -182,7 +167,8 @@ impl<S> DiffCursor<S> {
 
     /// The difference of one key, wherever the cursor stands: at most a deletion and an addition.
     pub fn at(&self, key: &ObjectKey) -> Vec<Difference<S>> {
-        compare(self.older.frame().held(key), self.newer.frame().held(key)).collect()
+        let (older, newer) = (self.older.frame().objects(), self.newer.frame().objects());
+        compare(older.held(key), newer.held(key)).collect()
     }
 
     /// Whether every key has been visited.
@@ -200,49 +186,91 @@ impl<S> DiffCursor<S> {
         &self.newer
     }
 
-    /// Goes on within one namespace, then past it; gives how many visits that took, at least one.
-    fn visit_names(&mut self, most: usize, out: &mut Vec<Difference<S>>) -> usize {
-        let namespace = self.place.as_ref().and_then(ObjectKey::namespace);
-        let name = self.place.as_ref().map(ObjectKey::name);
-        let (old, new) = (self.older.frame().names(namespace), self.newer.frame().names(namespace));
-        let mut visited = 0;
-        let mut last = None;
-        if old.zip(new).is_none_or(|(old, new)| !old.is_shared_with(new)) {
-            for (old, new) in side_by_side(old, new, name).take(most) {
-                let Some(held) = new.or(old) else { continue };
-                if self.until.as_ref().is_some_and(|until| held.object().key() > until) {
-                    self.is_finished = true;
-                    return visited.max(1);
-                }
-                visited += 1;
-                out.extend(compare(old, new));
-                last = Some(held.object().key());
+    /// Whether all of the range is passed when this key is.
+    fn ends_with(&self, key: &ObjectKey) -> bool {
+        self.until.as_ref().is_some_and(|until| key >= until)
+    }
+}
+
+/// A chunk under way: the visits that are left, and the key visited last.
+struct Visits<'a, 'o, S> {
+    cursor: &'a DiffCursor<S>,
+    left: usize,
+    last: Option<&'a ObjectKey>,
+    out: &'o mut Vec<Difference<S>>,
+}
+
+impl<'a, S> Visits<'a, '_, S> {
+    /// Visits what lies ahead; whether that was all.
+    fn visit(&mut self) -> bool {
+        let cursor = self.cursor;
+        let (old, new) = (cursor.older.frame().objects(), cursor.newer.frame().objects());
+        let place = cursor.place.as_ref();
+        if let Some(place) = place {
+            // What is left of the scope in which it stands.
+            if !self.visit_names(old.names(place), new.names(place), Some(place.name())) {
+                return self.is_at_end();
             }
         }
-        if visited < most {
-            // The namespace is passed: go to just before the next one.
-            let namespace = namespace.map(Arc::from);
-            let Some(next) = self.next_namespace(namespace.as_deref()) else {
-                self.is_finished = true;
-                return visited.max(1);
+        for pair in Pairs::after(Some(old.scopes()), Some(new.scopes()), place) {
+            if self.left == 0 || self.is_at_end() {
+                return self.is_at_end();
+            }
+            let (old, new) = match pair {
+                Pair::Shared(last) => (Some(last), Some(last)),
+                Pair::Items(old, new) => (old, new),
             };
-            let before_all = ObjectKey::namespaced(next, "");
-            self.is_finished = self.until.as_ref().is_some_and(|until| before_all > *until);
-            self.place = Some(before_all);
-            return visited.max(1);
+            let (old, new) = (old.map(|old| &old.names), new.map(|new| &new.names));
+            let is_passed = match old.zip(new).filter(|(old, new)| old.is_shared_with(new)) {
+                Some((shared, _)) => self.pass(shared.last()),
+                None => self.visit_names(old, new, None),
+            };
+            if !is_passed {
+                return self.is_at_end();
+            }
         }
-        self.place = last.cloned();
-        visited
+        true
     }
 
-    fn next_namespace(&self, namespace: Option<&str>) -> Option<Arc<str>> {
-        let after = |frame: &Frame<S>| {
-            frame.namespaces_after(namespace).next().map(|(namespace, _)| Arc::clone(namespace))
-        };
-        match (after(self.older.frame()), after(self.newer.frame())) {
-            (Some(old), Some(new)) => Some(old.min(new)),
-            (old, new) => old.or(new),
+    /// Visits the objects of a scope after a name; whether those were all.
+    fn visit_names(
+        &mut self,
+        old: Option<&'a Names<S>>,
+        new: Option<&'a Names<S>>,
+        after: Option<&str>,
+    ) -> bool {
+        for pair in Pairs::after(old, new, after) {
+            if self.left == 0 || self.is_at_end() {
+                return false;
+            }
+            match pair {
+                Pair::Shared(last) => {
+                    self.pass(Some(last));
+                }
+                Pair::Items(old, new) => {
+                    let key = new.or(old).map(|held| held.object().key());
+                    let is_outside = self.cursor.until.as_ref().filter(|until| key > Some(*until));
+                    if is_outside.is_some() {
+                        self.last = is_outside;
+                        return false;
+                    }
+                    self.out.extend(compare(old, new));
+                    self.pass(new.or(old));
+                }
+            }
         }
+        true
+    }
+
+    /// All up to this one is passed.
+    fn pass(&mut self, last: Option<&'a Held<S>>) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.last = last.map(|held| held.object().key()).or(self.last);
+        true
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.last.is_some_and(|last| self.cursor.ends_with(last))
     }
 }
 
@@ -256,30 +284,4 @@ impl<S> fmt::Debug for DiffCursor<S> {
             .field("is_finished", &self.is_finished)
             .finish()
     }
-}
-
-/// What both sides hold under a key.
-type Sides<'a, S> = (Option<&'a Held<S>>, Option<&'a Held<S>>);
-
-/// The objects of two namespaces side by side, in the order of their names, behind a name.
-fn side_by_side<'a, S>(
-    old: Option<&'a Names<S>>,
-    new: Option<&'a Names<S>>,
-    behind: Option<&str>,
-) -> impl Iterator<Item = Sides<'a, S>> + use<'a, S> {
-    let after = |names: Option<&'a Names<S>>| {
-        names.map(|names| names.held_after(behind)).into_iter().flatten().peekable()
-    };
-    let (mut old, mut new) = (after(old), after(new));
-    from_fn(move || {
-        let order = match (old.peek(), new.peek()) {
-            (None, None) => return None,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(old), Some(new)) => old.object().key().name().cmp(new.object().key().name()),
-        };
-        let left = if order.is_le() { old.next() } else { None };
-        let right = if order.is_ge() { new.next() } else { None };
-        Some((left, right))
-    })
 }

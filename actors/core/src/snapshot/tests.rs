@@ -6,10 +6,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::fixture::{key, life, object, version, written};
-use super::{DiffCursor, Difference, Frame, Snapshot};
+use super::{DiffCursor, Difference, Frame, Snapshot, Sources};
 use crate::delta::WatchPart;
 use crate::indexer::Store;
 use crate::meta::{Object, ObjectKey, SourceId};
+
+mod cursor;
 
 type Model = BTreeMap<ObjectKey, Object<String>>;
 
@@ -144,6 +146,25 @@ fn lst_03_of_other_namespaces_no_object_is_visited() {
 }
 
 #[test]
+fn objects_of_several_clusters_are_found_by_key_and_by_namespace_in_the_order_of_their_clusters() {
+    let all = snapshot(&[
+        object("eu|a/x", 1),
+        object("us|a/x", 2),
+        object("a/x", 3),
+        object("eu|x", 4),
+        object("eu|b/x", 5),
+    ]);
+    let keys: Vec<String> = all.iter().map(|object| object.key().to_string()).collect();
+    assert_eq!(keys, ["a/x", "eu|x", "eu|a/x", "eu|b/x", "us|a/x"]);
+    assert_eq!(
+        all.namespace("a").map(written).collect::<Vec<_>>(),
+        ["a/x u1@3", "eu|a/x u1@1", "us|a/x u1@2"]
+    );
+    assert_eq!(all.get(&key("us|a/x")).map(written), Some("us|a/x u1@2".into()));
+    assert!(all.get(&key("us|b/x")).is_none());
+}
+
+#[test]
 fn idx_24_a_difference_is_told_by_life_and_version() {
     let check = |older: &[Object<String>], newer: &[Object<String>], expected: &[&str]| {
         assert_eq!(differences(older, newer), expected);
@@ -161,64 +182,6 @@ fn idx_24_a_difference_is_told_by_life_and_version() {
     );
 }
 
-#[test]
-fn a_cursor_visits_at_most_the_keys_it_was_allowed() {
-    let older = snapshot(&[object("a/1", 1), object("a/2", 1), object("b/1", 1)]);
-    let newer = snapshot(&[object("a/2", 2), object("a/3", 2), object("c/1", 2)]);
-    let mut cursor = DiffCursor::new(older, newer);
-    let mut chunks = Vec::new();
-    loop {
-        let mut chunk = Vec::new();
-        let goes_on = cursor.next_chunk(2, &mut chunk);
-        chunks.push(chunk.iter().map(tell).collect::<Vec<_>>());
-        if !goes_on {
-            break;
-        }
-    }
-    let told: Vec<String> = chunks.concat();
-    assert_eq!(told, ["- a/1 u1@1", "a/2 u1@1 -> a/2 u1@2", "+ a/3 u1@2", "- b/1 u1@1", "+ c/1 u1@2"]);
-    assert!(chunks.iter().all(|chunk| chunk.len() <= 2), "{chunks:?}");
-}
-
-#[test]
-fn a_cursor_knows_what_it_has_passed_and_any_one_key() {
-    let newer = snapshot(&[object("x", 1), object("a/1", 1), object("a/2", 1)]);
-    let mut cursor = DiffCursor::new(Snapshot::empty(), newer);
-    let mut out = Vec::new();
-    assert!(!cursor.has_passed(&key("x")));
-    assert!(cursor.next_chunk(2, &mut out));
-    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ x u1@1", "+ a/1 u1@1"]);
-    assert!(cursor.has_passed(&key("x")) && cursor.has_passed(&key("y")) && cursor.has_passed(&key("a/0")));
-    assert!(
-        cursor.has_passed(&key("a/1")) && !cursor.has_passed(&key("a/2")) && !cursor.has_passed(&key("b/0"))
-    );
-    assert_eq!(cursor.at(&key("a/2")).iter().map(tell).collect::<Vec<_>>(), ["+ a/2 u1@1"]);
-    assert_eq!(cursor.at(&key("a/1")).iter().map(tell).collect::<Vec<_>>(), ["+ a/1 u1@1"]);
-    assert!(cursor.at(&key("a/9")).is_empty());
-    while cursor.next_chunk(1, &mut out) {}
-    assert!(cursor.is_finished() && cursor.has_passed(&key("z/z")) && out.len() == 3);
-}
-
-#[test]
-fn a_cursor_between_one_snapshot_and_itself_is_finished() {
-    let same = snapshot(&[object("a/x", 1)]);
-    assert!(DiffCursor::new(same.clone(), same).is_finished());
-}
-
-#[test]
-fn a_namespace_that_both_share_is_one_visit() {
-    let mut frame = Frame::default();
-    for number in 0..500 {
-        frame.insert(object(&format!("shared/{number}"), 1));
-    }
-    let older = Snapshot::publish(frame.clone());
-    frame.insert(object("z/changed", 2));
-    let mut cursor = DiffCursor::new(older, Snapshot::publish(frame));
-    let mut out = Vec::new();
-    assert!(!cursor.next_chunk(4, &mut out), "{cursor:?}");
-    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ z/changed u1@2"]);
-}
-
 /// How the second of two snapshots is made of the first, so that they share structure.
 #[derive(Debug, Clone)]
 enum Step {
@@ -227,8 +190,9 @@ enum Step {
 }
 
 fn name(number: usize) -> String {
-    match number % 4 {
+    match number % 5 {
         0 => format!("n{number:03}"),
+        4 => format!("eu|ns1/n{number:03}"),
         other => format!("ns{other}/n{number:03}"),
     }
 }
@@ -267,7 +231,7 @@ proptest! {
         for at in 0..200 {
             let at = key(&name(at));
             prop_assert_eq!(snapshot.get(&at).map(written), state.get(&at).map(written));
-            let rest: Vec<String> = snapshot.frame().after(Some(&at)).map(written).collect();
+            let rest: Vec<String> = snapshot.frame().objects().after(Some(&at), Sources::ALL).map(|held| written(held.object())).collect();
             let expected: Vec<String> = state.values().filter(|object| *object.key() > at).map(written).collect();
             prop_assert_eq!(rest, expected);
         }
@@ -316,94 +280,6 @@ proptest! {
         let (told, all): (Vec<_>, Vec<_>) = (told.iter().map(tell).collect(), all.iter().map(tell).collect());
         prop_assert_eq!(told, all);
     }
-}
-
-proptest! {
-    #[test]
-    fn a_cursor_led_to_newer_snapshots_and_the_changes_behind_it_give_the_newest(
-        first in steps(200),
-        later in prop::collection::vec((steps(40), 1..60_usize), 1..6),
-        after in prop::option::of(0..200_usize),
-        until in prop::option::of(0..200_usize),
-    ) {
-        let (mut frame, mut state) = (Frame::default(), Model::new());
-        walk(&mut frame, &mut state, &first);
-        let seen = Snapshot::publish(frame.clone());
-        let (after, until) = (after.map(|at| key(&name(at))), until.map(|at| key(&name(at))));
-        let is_inside = |key: &ObjectKey| {
-            after.as_ref().is_none_or(|after| key > after) && until.as_ref().is_none_or(|until| key <= until)
-        };
-        let mut told = model(&seen);
-        let mut cursor = DiffCursor::between(seen.clone(), seen.clone(), after.clone(), until.clone());
-        for (round, (steps, most)) in later.iter().enumerate() {
-            walk(&mut frame, &mut state, steps);
-            let newer = Snapshot::publish(frame.clone());
-            if round == 0 {
-                cursor = DiffCursor::between(seen.clone(), newer, after.clone(), until.clone());
-            } else {
-                // What changes behind the cursor is an event of its own; what changes ahead of it costs nothing.
-                let before = cursor.lead_to(newer.clone());
-                let behind = before.diff(&newer).filter(|difference| !cursor.covers(difference.key()));
-                told = apply(told, behind.filter(|difference| is_inside(difference.key())));
-            }
-            let mut chunk = Vec::new();
-            cursor.next_chunk(*most, &mut chunk);
-            for difference in &chunk {
-                prop_assert!(is_inside(difference.key()) && cursor.has_passed(difference.key()));
-                prop_assert!(!cursor.covers(difference.key()));
-            }
-            told = apply(told, chunk);
-        }
-        let mut rest = Vec::new();
-        while cursor.next_chunk(7, &mut rest) {}
-        told = apply(told, rest);
-        let mut expected = model(&seen);
-        expected.retain(|key, _| !is_inside(key));
-        expected.extend(state.into_iter().filter(|(key, _)| is_inside(key)));
-        prop_assert_eq!(states(&told), states(&expected));
-    }
-}
-
-#[test]
-fn a_difference_says_whether_a_rewind_lies_between_and_equal_versions_prove_nothing_then() {
-    let mut frame = Frame::default();
-    for name in ["a/listed", "a/other", "a/watched"] {
-        frame.insert(object(name, 5));
-    }
-    let older = Snapshot::publish(frame.clone());
-    frame.count_rewind();
-    frame.insert_rewound(object("a/listed", 5));
-    frame.insert_rewound(object("a/watched", 3));
-    frame.insert(object("a/watched", 5));
-    frame.insert(object("a/other", 6));
-    let newer = Snapshot::publish(frame);
-    let told: Vec<(String, bool)> = older
-        .diff(&newer)
-        .map(|difference| {
-            let is_rewound = matches!(difference, Difference::Updated { is_rewound: true, .. });
-            (difference.key().to_string(), is_rewound)
-        })
-        .collect();
-    let expected = [("a/listed", true), ("a/other", false), ("a/watched", true)];
-    assert_eq!(told, expected.map(|(key, is_rewound)| (key.to_owned(), is_rewound)));
-    assert_eq!(newer.diff(&newer.clone()).count(), 0);
-}
-
-#[test]
-fn a_cursor_of_a_range_covers_the_keys_after_one_up_to_another() {
-    let newer = snapshot(&[object("x", 1), object("a/1", 1), object("a/2", 1), object("b/1", 1)]);
-    let range = |after: Option<&str>, until: Option<&str>| {
-        DiffCursor::between(Snapshot::empty(), newer.clone(), after.map(key), until.map(key))
-    };
-    let mut cursor = range(Some("x"), Some("a/2"));
-    assert!(cursor.place() == Some(&key("x")) && cursor.has_passed(&key("x")));
-    assert!(!cursor.covers(&key("x")) && cursor.covers(&key("a/1")) && cursor.covers(&key("a/2")));
-    assert!(!cursor.covers(&key("b/1")) && !cursor.has_passed(&key("b/1")));
-    let mut out = Vec::new();
-    while cursor.next_chunk(1, &mut out) {}
-    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ a/1 u1@1", "+ a/2 u1@1"]);
-    assert!(range(Some("a/2"), Some("a/2")).is_finished());
-    assert!(range(Some("b/1"), Some("a/2")).is_finished());
 }
 
 #[test]

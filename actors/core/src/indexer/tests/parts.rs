@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Play, aside, at, bookmark, gone, put, reported, told};
 use crate::delta::{Cause, Change, WatchPart};
-use crate::indexer::{Incident, Reason, Reported};
+use crate::indexer::{Incident, Reason, Reported, invariants};
 use crate::meta::{Meta, Object, SourceId};
 use crate::snapshot::fixture::{key, life, object, told_by, version, written};
 
@@ -53,7 +53,8 @@ fn rf_13_three_updates_in_one_batch_are_three_changes_in_order_and_one_publish()
 fn a_deletion_carries_its_own_last_state_and_the_stored_one() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
     let applied = play.apply(vec![gone(object("a/x", 6))]);
-    let Change::Deleted { old, last, exact: true, cause: Cause::Watch } = &applied.changes[0][0] else {
+    let changes = invariants::changes_of(&applied);
+    let Change::Deleted { old, last, exact: true, cause: Cause::Watch } = &changes[0] else {
         panic!("{:?}", told(&applied));
     };
     assert_eq!((written(old), written(last)), ("a/x u1@5".into(), "a/x u1@6".into()));
@@ -227,7 +228,8 @@ fn rf_27_bodies_without_metadata_are_followed_by_what_is_kept_beside_them() {
         (default(), WatchPart::Deleted(at(3))),
         (default(), WatchPart::Applied(at(4))),
     ]);
-    let kinds: Vec<bool> = applied.changes[0].iter().map(|change| change.object().is_some()).collect();
+    let kinds: Vec<bool> =
+        invariants::changes_of(&applied).iter().map(|change| change.object().is_some()).collect();
     assert_eq!(kinds, [true, true, false, true]);
     assert_eq!(applied.snapshot.get(&key("sensor")).map(|object| object.as_secs()), Some(4));
     assert_eq!(applied.snapshot.version(&default()), Some(&version(4)));

@@ -259,8 +259,8 @@ impl World {
     }
 
     fn check(&mut self, applied: &Applied<String>) {
-        for change in applied.changes.iter().flat_map(|chunk| chunk.iter()) {
-            replay(&mut self.subscriber, change);
+        for change in invariants::changes_of(applied) {
+            replay(&mut self.subscriber, &change);
         }
         let now = &applied.snapshot;
         assert!(invariants::versions_advance(&applied.before, now));

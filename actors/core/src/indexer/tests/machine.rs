@@ -1,22 +1,22 @@
-//! The Indexer's steps through every order of what can happen, with a real store.
+//! The Indexer's machine through every order of what can happen, with a real store.
 //!
 //! Answers "is there an order in which two steps run at once, a batch is lost, or nothing is ever asked again?" by
 //! trying all of them up to a depth: at each point any of the things under way may end first, or an index be added.
 
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::index::IndexSpec;
-use crate::indexer::steps::{Effect, Step, Steps};
+use crate::indexer::machine::{Effect, IndexerMachine, Step};
 use crate::indexer::{Progress, Store};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{object, version};
+use crate::snapshot::fixture::{object, told_by, version};
 
 /// So many things happen, in every possible order.
 const DEPTH: usize = 18;
 /// Objects in a list; the slices are of one object, so that each takes several.
 const LISTED: u64 = 3;
 const INDICES: usize = 3;
-const BATCHES: u64 = 3;
+const BATCHES: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Happens {
@@ -28,13 +28,14 @@ enum Happens {
 
 enum Batch {
     Parts(Vec<WatchPart<String>>),
-    List(Replacement<String>),
+    List(SourceId, Replacement<String>),
+    RemoveSource(SourceId),
 }
 
 /// The Indexer as its shell drives it, and what is under way around it.
 struct Driven {
     store: Store<String>,
-    steps: Steps<(u64, Batch)>,
+    machine: IndexerMachine<(u64, Batch)>,
     questions: usize,
     turns: usize,
     tellings: usize,
@@ -46,9 +47,9 @@ struct Driven {
 impl Driven {
     fn new() -> Self {
         let store = Store::new(Snapshot::empty(), Vec::new());
-        let steps = Steps::new();
+        let machine = IndexerMachine::new();
         let mut driven =
-            Self { store, steps, questions: 0, turns: 0, tellings: 0, given: 0, applied: 0, indices: 0 };
+            Self { store, machine, questions: 0, turns: 0, tellings: 0, given: 0, applied: 0, indices: 0 };
         driven.drive();
         driven
     }
@@ -75,15 +76,15 @@ impl Driven {
             Happens::BatchComes => {
                 self.questions -= 1;
                 self.given += 1;
-                self.steps.handle_batch((self.given, batch(self.given)));
+                self.machine.handle_batch((self.given, batch(self.given)));
             }
             Happens::TurnComes => {
                 self.turns -= 1;
-                self.steps.handle_turn();
+                self.machine.handle_turn();
             }
             Happens::ProcessorHasTaken => {
                 self.tellings -= 1;
-                self.steps.handle_told();
+                self.machine.handle_told();
             }
             Happens::IndexIsAdded => {
                 self.indices += 1;
@@ -96,7 +97,7 @@ impl Driven {
     }
 
     fn drive(&mut self) {
-        while let Some(effect) = self.steps.poll_effect(self.store.is_busy()) {
+        while let Some(effect) = self.machine.poll_effect(self.store.is_busy()) {
             match effect {
                 Effect::Ask => self.questions += 1,
                 Effect::Apply((number, batch)) => self.apply(number, batch),
@@ -107,7 +108,7 @@ impl Driven {
         assert!(self.questions <= 1, "two questions at once");
         let waits = self.turns + self.tellings == 0;
         assert!(!waits || self.questions == 1, "nothing is under way and nothing was asked for");
-        assert_eq!(waits, self.steps.step() == Step::Ready);
+        assert_eq!(waits, self.machine.step() == Step::Asking);
     }
 
     fn apply(&mut self, number: u64, batch: Batch) {
@@ -118,22 +119,35 @@ impl Driven {
             Batch::Parts(parts) => {
                 let parts = parts.into_iter().map(|part| (SourceId::default(), part)).collect();
                 let _applied = self.store.apply_parts(parts);
-                self.steps.handle_published();
+                self.machine.handle_published();
                 self.tellings += 1;
             }
-            Batch::List(replacement) => self.store.begin_replace(SourceId::default(), replacement),
+            Batch::List(source, replacement) => self.store.begin_replace(source, replacement),
+            Batch::RemoveSource(source) => self.store.begin_remove_source(source),
         }
     }
 
     fn advance(&mut self) {
         match self.store.advance(1) {
             Progress::Done(_) => {
-                self.steps.handle_published();
+                self.machine.handle_published();
                 self.tellings += 1;
             }
             Progress::More => self.turns += 1,
             Progress::Idle => panic!("busy, and nothing to do"),
         }
+    }
+
+    /// The epoch ends here: whatever of what is under way still comes, in this order, nothing is begun.
+    fn end_of_epoch(mut self) {
+        self.machine.handle_end();
+        for number in 0..self.questions {
+            self.machine.handle_batch((number as u64, batch(1)));
+        }
+        (0..self.turns).for_each(|_| self.machine.handle_turn());
+        (0..self.tellings).for_each(|_| self.machine.handle_told());
+        assert!(self.machine.poll_effect(true).is_none() && self.machine.poll_effect(false).is_none());
+        assert_eq!(self.machine.step(), Step::Ended);
     }
 
     /// Lets everything end that is under way.
@@ -143,25 +157,31 @@ impl Driven {
             let Some(next) = next else { break };
             self.happens(next);
         }
-        assert_eq!((self.applied, self.steps.step()), (BATCHES, Step::Ready));
+        assert_eq!((self.applied, self.machine.step()), (BATCHES, Step::Asking));
         let snapshot = self.store.snapshot();
         let names = 1..=self.indices;
         assert!(
             names.clone().all(|name| snapshot.index_values(&name.to_string()).is_ok()),
             "an index is missing"
         );
-        assert_eq!(snapshot.version(&SourceId::default()), Some(&version(BATCHES * 10)));
+        assert_eq!(snapshot.versions(), [(SourceId::default(), version(30))]);
+        assert_eq!(snapshot.len(), 1 + usize::try_from(LISTED).expect("few"));
     }
 }
 
-/// The first and the last batch are lists, the others events.
+/// A list, a list of another source, events, the end of that other source.
 fn batch(number: u64) -> Batch {
-    let at = number * 10;
-    if number == 2 {
-        return Batch::Parts(vec![WatchPart::Applied(object("a/live", at))]);
+    let (at, passing) = (number * 10, SourceId::new("passing"));
+    let list = |source: &SourceId, count: u64| {
+        let object = |n| told_by(source, &format!("{source}/{n}"), "u1", at - n, "");
+        Replacement::new(version(at), Cause::Relist, (0..count).map(object).collect(), Vec::new())
+    };
+    match number {
+        1 => Batch::List(SourceId::default(), list(&SourceId::default(), LISTED)),
+        2 => Batch::List(passing.clone(), list(&passing, 1)),
+        3 => Batch::Parts(vec![WatchPart::Applied(object("a/live", at))]),
+        _ => Batch::RemoveSource(passing),
     }
-    let objects = (0..LISTED).map(|n| object(&format!("a/{n}"), at - n)).collect();
-    Batch::List(Replacement::new(version(at), Cause::Relist, objects, Vec::new()))
 }
 
 /// Runs the steps that `path` chooses among those possible, and says how many were possible at its end.
@@ -182,6 +202,7 @@ fn idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is
     while let Some(path) = open.pop() {
         let (mut driven, possible) = played(&path);
         tried += 1;
+        played(&path).0.end_of_epoch();
         if path.len() == DEPTH {
             driven.end();
             continue;
@@ -193,31 +214,31 @@ fn idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is
 
 #[test]
 fn idx_27_a_batch_that_comes_while_an_index_is_handed_on_waits_until_that_is_taken() {
-    let mut steps = Steps::new();
-    assert_eq!(steps.poll_effect(false), Some(Effect::Ask));
+    let mut machine = IndexerMachine::new();
+    assert_eq!(machine.poll_effect(false), Some(Effect::Ask));
     // An index is added and built in one slice.
-    assert_eq!(steps.poll_effect(true), Some(Effect::Advance));
-    steps.handle_published();
-    steps.handle_batch("a list");
-    assert_eq!((steps.poll_effect(false), steps.step()), (None, Step::Telling));
+    assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
+    machine.handle_published();
+    machine.handle_batch("a list");
+    assert_eq!((machine.poll_effect(false), machine.step()), (None, Step::Telling));
     // A second index is added: it waits, too.
-    assert_eq!(steps.poll_effect(true), None);
-    steps.handle_told();
-    assert_eq!(steps.poll_effect(true), Some(Effect::Advance));
-    assert_eq!(steps.poll_effect(true), None, "one slice at a time");
-    steps.handle_published();
-    steps.handle_told();
-    assert_eq!(steps.poll_effect(false), Some(Effect::Apply("a list")));
+    assert_eq!(machine.poll_effect(true), None);
+    machine.handle_told();
+    assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
+    assert_eq!(machine.poll_effect(true), None, "one slice at a time");
+    machine.handle_published();
+    machine.handle_told();
+    assert_eq!(machine.poll_effect(false), Some(Effect::Apply("a list")));
 }
 
 #[test]
 fn after_the_end_of_its_epoch_nothing_is_begun_whatever_still_comes() {
-    let mut steps = Steps::new();
-    assert_eq!(steps.poll_effect(false), Some(Effect::Ask));
-    assert_eq!(steps.poll_effect(true), Some(Effect::Advance));
-    steps.handle_end();
-    steps.handle_batch("late");
-    steps.handle_turn();
-    assert_eq!((steps.poll_effect(true), steps.poll_effect(false)), (None, None));
-    assert_eq!(steps.step(), Step::Ended);
+    let mut machine = IndexerMachine::new();
+    assert_eq!(machine.poll_effect(false), Some(Effect::Ask));
+    assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
+    machine.handle_end();
+    machine.handle_batch("late");
+    machine.handle_turn();
+    assert_eq!((machine.poll_effect(true), machine.poll_effect(false)), (None, None));
+    assert_eq!(machine.step(), Step::Ended);
 }

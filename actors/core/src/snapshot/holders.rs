@@ -1,0 +1,161 @@
+//! Which sources hold an object, and how often it was rewound.
+//!
+//! Answers "is this object still held by anyone?" and "can this node have an object of that source?". An object that is
+//! held by the source that brought it, and was never rewound, costs nothing beyond its pointer. Invariants:
+//! 1. An object in the map is held by at least one source.
+//! 2. Two objects of a key are equal if life, version and count of rewinds are, never by address.
+//!
+//! Read next: `objects.rs`, which keeps them.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::tree::Item;
+use crate::meta::{Object, SourceId};
+
+/// A set of sources by a hash of their names: it may hold more than was put in, and never less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sources(u64);
+
+impl Sources {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ALL: Self = Self(u64::MAX);
+
+    pub(crate) fn of(source: &SourceId) -> Self {
+        // FNV-1a, mixed once more so that names which end alike differ: the same bit in every map and every process.
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = source.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        Self(1 << ((hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))
+    }
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn meet(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// An object as the map keeps it.
+pub(crate) struct Held<S> {
+    object: Object<S>,
+    /// `None`: never rewound, and held by the source that brought it. Many objects share one.
+    more: Option<Arc<More>>,
+}
+
+/// What is known of an object beyond what it says itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct More {
+    /// The map's count of rewinds when a source of the object was last rewound, or when this life came in.
+    rewinds: u32,
+    /// The sources that hold it; none: only the one that brought it.
+    holders: Vec<SourceId>,
+}
+
+/// The last [`More`] that was made, to be used again.
+pub(super) type Recent = Option<Arc<More>>;
+
+impl<S> Held<S> {
+    /// An object that one source brings.
+    pub(super) fn new(object: Object<S>, source: &SourceId, rewinds: u32, recent: &mut Recent) -> Self {
+        let holders = if object.source() == source { Vec::new() } else { vec![source.clone()] };
+        Self::with(object, rewinds, holders, recent)
+    }
+
+    /// Another state of it that a source brings; whoever held it still does.
+    pub(super) fn followed_by(
+        &self,
+        object: Object<S>,
+        source: &SourceId,
+        rewinds: u32,
+        recent: &mut Recent,
+    ) -> Self {
+        if self.holders() == std::slice::from_ref(source) {
+            return Self::new(object, source, rewinds, recent);
+        }
+        let mut holders = self.holders().to_vec();
+        if !holders.contains(source) {
+            holders.push(source.clone());
+        }
+        Self::with(object, rewinds, holders, recent)
+    }
+
+    /// The same without one of its holders; `None` if there is no other.
+    pub(super) fn without(&self, source: &SourceId, recent: &mut Recent) -> Option<Self> {
+        let others = self.holders().iter().filter(|holder| *holder != source);
+        let others: Vec<SourceId> = others.cloned().collect();
+        (!others.is_empty()).then(|| Self::with(self.object.clone(), self.rewinds(), others, recent))
+    }
+
+    fn with(object: Object<S>, rewinds: u32, mut holders: Vec<SourceId>, recent: &mut Recent) -> Self {
+        if matches!(holders.as_slice(), [only] if only == object.source()) {
+            holders.clear();
+        }
+        let more = More { rewinds, holders };
+        if more.rewinds == 0 && more.holders.is_empty() {
+            return Self { object, more: None };
+        }
+        if recent.as_deref() != Some(&more) {
+            *recent = Some(Arc::new(more));
+        }
+        Self { object, more: recent.clone() }
+    }
+
+    pub(crate) fn object(&self) -> &Object<S> {
+        &self.object
+    }
+
+    pub(super) fn into_object(self) -> Object<S> {
+        self.object
+    }
+
+    pub(crate) fn rewinds(&self) -> u32 {
+        self.more.as_ref().map_or(0, |more| more.rewinds)
+    }
+
+    /// The sources that hold it.
+    pub(crate) fn holders(&self) -> &[SourceId] {
+        match &self.more {
+            Some(more) if !more.holders.is_empty() => &more.holders,
+            _ => std::slice::from_ref(self.object.source()),
+        }
+    }
+
+    pub(crate) fn is_held_by(&self, source: &SourceId) -> bool {
+        self.holders().contains(source)
+    }
+
+    /// Whether both show the same state, with no rewind in between.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.rewinds() == other.rewinds()
+            && (self.object.ptr_eq(&other.object) || self.object.is_same_as(&other.object))
+    }
+}
+
+impl<S> Item for Held<S> {
+    type Name = Arc<str>;
+    type Query = str;
+
+    fn name(&self) -> &Arc<str> {
+        self.object.key().shared_name()
+    }
+
+    fn order(name: &Arc<str>, query: &str) -> Ordering {
+        (**name).cmp(query)
+    }
+
+    fn compare(one: &Self, other: &Self) -> Ordering {
+        one.name().cmp(other.name())
+    }
+
+    fn sources(&self) -> Sources {
+        self.holders().iter().map(Sources::of).fold(Sources::NONE, Sources::and)
+    }
+}
+
+impl<S> Clone for Held<S> {
+    fn clone(&self) -> Self {
+        Self { object: self.object.clone(), more: self.more.clone() }
+    }
+}

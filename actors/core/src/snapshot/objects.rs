@@ -1,0 +1,254 @@
+//! All objects of a frame: the scopes (clusters and their namespaces), and in each its objects by name.
+//!
+//! Answers "what is under this key, and who holds it?"; what should be there is decided by `indexer.rs`. Cloning it is
+//! two pointers. Invariants:
+//! 1. `len` is the number of objects; no scope is kept without objects; each object lies under its own key.
+//! 2. An object stays as long as a source holds it.
+//! 3. The same life keeps its count of rewinds until its source is rewound.
+//!
+//! Read next: `tree.rs`, the map below.
+
+use std::cmp::Ordering;
+use std::mem;
+
+use super::holders::{Held, Recent, Sources};
+use super::tree::{Item, Tree};
+use crate::meta::{Object, ObjectKey, SourceId};
+
+/// The objects of one scope, by name.
+pub(crate) type Names<S> = Tree<Held<S>>;
+
+pub(crate) struct Objects<S> {
+    scopes: Tree<Scope<S>>,
+    len: usize,
+    rewinds: u32,
+    recent: Recent,
+}
+
+/// The objects of a namespace of a cluster, or of a cluster without a namespace.
+pub(crate) struct Scope<S> {
+    /// A key in this scope, of whatever name.
+    key: ObjectKey,
+    pub(crate) names: Names<S>,
+}
+
+/// What putting in an object came to.
+pub(crate) enum Put<S> {
+    /// There was none under its key.
+    New,
+    /// It stands in the place of this one.
+    Replaced(Object<S>),
+    /// This one stays.
+    Kept(Object<S>),
+}
+
+impl<S> Objects<S> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn held(&self, key: &ObjectKey) -> Option<&Held<S>> {
+        self.names(key)?.get(key.name())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Object<S>> {
+        self.scopes.iter().flat_map(|scope| scope.names.iter()).map(Held::object)
+    }
+
+    /// What is held after this key, or all of it, without parts of the map that have nothing of these sources.
+    pub(crate) fn after<'a>(
+        &'a self,
+        key: Option<&ObjectKey>,
+        of: Sources,
+    ) -> impl Iterator<Item = &'a Held<S>> + use<'a, S> {
+        let rest = key.and_then(|key| Some(self.names(key)?.after(Some(key.name()), of)));
+        let scopes = self.scopes.after(key, of);
+        rest.into_iter().flatten().chain(scopes.flat_map(move |scope| scope.names.after(None, of)))
+    }
+
+    /// The objects in the scope of this key.
+    pub(crate) fn names(&self, key: &ObjectKey) -> Option<&Names<S>> {
+        Some(&self.scopes.get(key)?.names)
+    }
+
+    /// The objects of a namespace, in every cluster.
+    pub(crate) fn namespace<'a>(
+        &'a self,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        let here = self.names(&ObjectKey::namespaced(namespace, ""));
+        let mut found: Vec<&Names<S>> = here.into_iter().collect();
+        // Scopes in clusters come last, and an informer of one cluster has none.
+        if self.scopes.last().is_some_and(|scope| scope.key.cluster_name().is_some()) {
+            let in_clusters = self.scopes.iter().filter(|scope| scope.key.cluster_name().is_some());
+            let of_it = in_clusters.filter(|scope| scope.key.namespace() == Some(namespace));
+            found.extend(of_it.map(|scope| &scope.names));
+        }
+        found.into_iter().flat_map(Tree::iter).map(Held::object)
+    }
+
+    pub(crate) fn scopes(&self) -> &Tree<Scope<S>> {
+        &self.scopes
+    }
+
+    /// Puts in what a source says, if it wins over what is stored; the source is among the holders either way.
+    pub(crate) fn put(
+        &mut self,
+        source: &SourceId,
+        object: &Object<S>,
+        wins: impl FnOnce(&Object<S>) -> bool,
+    ) -> Put<S> {
+        let fresh = self.rewinds;
+        self.put_counted(source, object, |held| {
+            let rewinds = if held.object().is_same_life_as(object) { held.rewinds() } else { fresh };
+            wins(held.object()).then_some(rewinds)
+        })
+    }
+
+    /// Puts in an object that was listed after its source was rewound: whatever was there, it is another state.
+    pub(crate) fn put_rewound(&mut self, source: &SourceId, object: &Object<S>) -> Put<S> {
+        let rewinds = self.rewinds;
+        self.put_counted(source, object, |_| Some(rewinds))
+    }
+
+    /// A source is being rewound: what it lists now is put in by [`Self::put_rewound`].
+    pub(crate) fn count_rewind(&mut self) {
+        self.rewinds += 1;
+    }
+
+    fn put_counted(
+        &mut self,
+        source: &SourceId,
+        object: &Object<S>,
+        rewinds: impl FnOnce(&Held<S>) -> Option<u32>,
+    ) -> Put<S> {
+        let key = object.key();
+        let names = names_mut(&mut self.scopes, key, Sources::of(source));
+        let path = names.find(key.name());
+        let Some(held) = names.item(&path) else {
+            names.insert_at(&path, Held::new(object.clone(), source, self.rewinds, &mut self.recent));
+            self.len += 1;
+            return Put::New;
+        };
+        let is_new_holder = !held.is_held_by(source);
+        let (kept, rewinds) = match rewinds(held) {
+            Some(rewinds) => (None, rewinds),
+            None => (Some(held.object().clone()), held.rewinds()),
+        };
+        if let (Some(stored), false) = (&kept, is_new_holder) {
+            return Put::Kept(stored.clone());
+        }
+        let state = kept.clone().unwrap_or_else(|| object.clone());
+        let next = held.followed_by(state, source, rewinds, &mut self.recent);
+        let sources = next.sources();
+        let old = names.item_mut(&path, sources).map(|held| mem::replace(held, next).into_object());
+        match (kept, old) {
+            (Some(stored), _) => Put::Kept(stored),
+            (None, Some(old)) => Put::Replaced(old),
+            (None, None) => Put::New,
+        }
+    }
+
+    /// A source does not hold this key any more. Gives the object if it was the last one that did: it is gone.
+    pub(crate) fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
+        let mut recent = self.recent.take();
+        let held = self.held(key).filter(|held| held.is_held_by(source))?;
+        let Some(next) = held.without(source, &mut recent) else {
+            return self.remove(key);
+        };
+        self.recent = recent;
+        let sources = next.sources();
+        let names = names_mut(&mut self.scopes, key, sources);
+        let path = names.find(key.name());
+        if let Some(held) = names.item_mut(&path, sources) {
+            *held = next;
+        }
+        None
+    }
+
+    /// Whether no scope is empty, the count is right, and no walk for a holder would miss an object.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let all = || self.after(None, Sources::ALL);
+        let is_found = |held: &Held<S>| {
+            held.holders().iter().all(|holder| {
+                let mut found = self.names(held.object().key()).into_iter();
+                found.any(|names| names.sources().meet(Sources::of(holder)))
+            })
+        };
+        self.scopes.iter().all(|scope| !scope.names.is_empty())
+            && all().count() == self.len
+            && all().all(is_found)
+    }
+
+    /// Takes the object of a key out, whoever holds it.
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
+        let scope = self.scopes.find(key);
+        let names = &self.scopes.item(&scope)?.names;
+        let path = names.find(key.name());
+        names.item(&path)?;
+        let old = if names.len() == 1 {
+            self.scopes.remove_at(&scope)?.names.remove_at(&path)?
+        } else {
+            self.scopes.item_mut(&scope, Sources::NONE)?.names.remove_at(&path)?
+        };
+        self.len -= 1;
+        Some(old.into_object())
+    }
+}
+
+/// The names in a key's scope, which is made if there is none yet, to be changed by an object of these sources.
+fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: Sources) -> &'a mut Names<S> {
+    let path = match scopes.find(key) {
+        path if path.is_found() => path,
+        path => {
+            scopes.insert_at(&path, Scope { key: key.clone(), names: Tree::default() });
+            scopes.find(key)
+        }
+    };
+    let scope = scopes.item_mut(&path, sources).expect("a scope is found where it was put");
+    &mut scope.names
+}
+
+impl<S> Item for Scope<S> {
+    type Name = ObjectKey;
+    type Query = ObjectKey;
+
+    fn name(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    fn order(name: &ObjectKey, query: &ObjectKey) -> Ordering {
+        name.cmp_scope(query)
+    }
+
+    fn compare(one: &Self, other: &Self) -> Ordering {
+        one.key.cmp_scope(&other.key)
+    }
+
+    fn sources(&self) -> Sources {
+        self.names.sources()
+    }
+}
+
+impl<S> Clone for Scope<S> {
+    fn clone(&self) -> Self {
+        Self { key: self.key.clone(), names: self.names.clone() }
+    }
+}
+
+impl<S> Clone for Objects<S> {
+    fn clone(&self) -> Self {
+        Self {
+            scopes: self.scopes.clone(),
+            len: self.len,
+            rewinds: self.rewinds,
+            recent: self.recent.clone(),
+        }
+    }
+}
+
+impl<S> Default for Objects<S> {
+    fn default() -> Self {
+        Self { scopes: Tree::default(), len: 0, rewinds: 0, recent: None }
+    }
+}

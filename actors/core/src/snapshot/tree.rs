@@ -1,0 +1,303 @@
+//! A persistent sorted map: items by name, in chunks that two versions of the map share until one of them writes.
+//!
+//! Answers "where is this name, and what does the map look like with this item in it?" for the objects of a namespace and
+//! for namespaces. A B+ tree: items lie in leaves, all leaves have the same depth, a clone of the map is one pointer,
+//! and a change copies the nodes on the way to its leaf, as far as they are shared. Invariants:
+//! 1. Items are in the order of their names, each name once; no node is empty, and none has more than [`MOST`] entries.
+//! 2. The name of a branch, but for the first of a node, is above all names before it and at most the first behind it.
+//! 3. A node's sources are at least those of its items: a walk for a source may skip a node that lacks it.
+//!
+//! Cost: a search is O(log n); a change copies at most [`MOST`] pointers for each level. Read next: `walk.rs`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::holders::Sources;
+
+/// The most items of a leaf, and the most branches of an inner node. An update of a map that is shared copies a leaf,
+/// which touches every object in it; more than this would make lone events dear.
+const MOST: usize = 32;
+
+/// More levels than any map has: each but the first has at least doubled it.
+const LEVELS: usize = 16;
+
+/// Something that is kept under a name.
+pub(crate) trait Item: Clone {
+    type Name: Clone;
+    /// What a name is searched by.
+    type Query: ?Sized;
+
+    fn name(&self) -> &Self::Name;
+
+    fn order(name: &Self::Name, query: &Self::Query) -> Ordering;
+
+    /// The order of two items.
+    fn compare(one: &Self, other: &Self) -> Ordering;
+
+    /// The sources that hold it, or any object in it.
+    fn sources(&self) -> Sources;
+}
+
+pub(crate) struct Tree<T: Item> {
+    root: Option<Arc<Node<T>>>,
+    len: usize,
+}
+
+#[derive(Clone)]
+pub(super) struct Node<T: Item> {
+    pub(super) sources: Sources,
+    pub(super) kind: Kind<T>,
+}
+
+#[derive(Clone)]
+pub(super) enum Kind<T: Item> {
+    Leaf(Vec<T>),
+    Inner(Vec<Branch<T>>),
+}
+
+#[derive(Clone)]
+pub(super) struct Branch<T: Item> {
+    name: T::Name,
+    pub(super) node: Arc<Node<T>>,
+}
+
+/// Where a name is in a tree, or would be; true of that tree until it is changed.
+pub(crate) struct Path {
+    at: [usize; LEVELS],
+    is_found: bool,
+}
+
+impl Path {
+    pub(crate) fn is_found(&self) -> bool {
+        self.is_found
+    }
+}
+
+impl<T: Item> Tree<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn root(&self) -> Option<&Node<T>> {
+        self.root.as_deref()
+    }
+
+    /// Whether both are one tree, so that nothing in them differs.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        match (&self.root, &other.root) {
+            (Some(root), Some(other)) => Arc::ptr_eq(root, other),
+            (root, other) => root.is_none() && other.is_none(),
+        }
+    }
+
+    pub(crate) fn get(&self, name: &T::Query) -> Option<&T> {
+        self.item(&self.find(name))
+    }
+
+    /// The sources of its items, or more.
+    pub(crate) fn sources(&self) -> Sources {
+        self.root.as_ref().map_or(Sources::NONE, |root| root.sources)
+    }
+
+    pub(crate) fn find(&self, name: &T::Query) -> Path {
+        let mut path = Path { at: [0; LEVELS], is_found: false };
+        let mut next = self.root.as_ref();
+        let mut level = 0;
+        while let Some(node) = next.take() {
+            path.at[level] = match &node.kind {
+                Kind::Inner(branches) => {
+                    let at = branch_of(branches, name);
+                    next = Some(&branches[at].node);
+                    at
+                }
+                Kind::Leaf(items) => {
+                    let at = items.binary_search_by(|item| T::order(item.name(), name));
+                    path.is_found = at.is_ok();
+                    at.unwrap_or_else(|at| at)
+                }
+            };
+            level += 1;
+        }
+        path
+    }
+
+    /// The item that was found.
+    pub(crate) fn item(&self, path: &Path) -> Option<&T> {
+        let mut node = self.root.as_ref().filter(|_| path.is_found)?;
+        for at in path.at {
+            match &node.kind {
+                Kind::Inner(branches) => node = &branches[at].node,
+                Kind::Leaf(items) => return items.get(at),
+            }
+        }
+        None
+    }
+
+    /// The item that was found, to be changed into one of these sources.
+    pub(crate) fn item_mut(&mut self, path: &Path, sources: Sources) -> Option<&mut T> {
+        let mut node = Arc::make_mut(self.root.as_mut().filter(|_| path.is_found)?);
+        for at in path.at {
+            node.sources = node.sources.and(sources);
+            match &mut node.kind {
+                Kind::Inner(branches) => node = Arc::make_mut(&mut branches[at].node),
+                Kind::Leaf(items) => return items.get_mut(at),
+            }
+        }
+        None
+    }
+
+    /// Puts an item where its name was searched and not found.
+    pub(crate) fn insert_at(&mut self, path: &Path, item: T) {
+        debug_assert!(!path.is_found, "an item is put in where there is none");
+        self.len += 1;
+        let sources = item.sources();
+        let Some(root) = &mut self.root else {
+            self.root = Some(Arc::new(Node { sources, kind: Kind::Leaf(vec![item]) }));
+            return;
+        };
+        if let Some(right) = insert_into(root, &path.at, item) {
+            let sources = root.sources.and(right.node.sources);
+            let left = Branch { name: right.name.clone(), node: Arc::clone(root) };
+            *root = Arc::new(Node { sources, kind: Kind::Inner(vec![left, right]) });
+        }
+    }
+
+    /// Takes out the item that was found.
+    pub(crate) fn remove_at(&mut self, path: &Path) -> Option<T> {
+        let root = self.root.as_mut().filter(|_| path.is_found)?;
+        let item = remove_from(root, &path.at);
+        self.len -= 1;
+        while let Kind::Inner(branches) = &root.kind
+            && let [only] = branches.as_slice()
+        {
+            *root = Arc::clone(&only.node);
+        }
+        if self.len == 0 {
+            self.root = None;
+        }
+        Some(item)
+    }
+}
+
+/// The branch in which a name is, or would be.
+pub(super) fn branch_of<T: Item>(branches: &[Branch<T>], name: &T::Query) -> usize {
+    branches.get(1..).map_or(0, |later| later.partition_point(|branch| T::order(&branch.name, name).is_le()))
+}
+
+/// Puts an item in below a node; gives what has to stand to the right of the node, if it had to be split.
+fn insert_into<T: Item>(node: &mut Arc<Node<T>>, path: &[usize], item: T) -> Option<Branch<T>> {
+    let (at, below) = path.split_first()?;
+    let node = Arc::make_mut(node);
+    node.sources = node.sources.and(item.sources());
+    let sources = node.sources;
+    match &mut node.kind {
+        Kind::Leaf(items) => {
+            let items = insert_or_split(items, *at, item)?;
+            let name = items.first()?.name().clone();
+            Some(Branch { name, node: Arc::new(Node { sources, kind: Kind::Leaf(items) }) })
+        }
+        Kind::Inner(branches) => {
+            let right = insert_into(&mut branches[*at].node, below, item)?;
+            let branches = insert_or_split(branches, at + 1, right)?;
+            let name = branches.first()?.name.clone();
+            Some(Branch { name, node: Arc::new(Node { sources, kind: Kind::Inner(branches) }) })
+        }
+    }
+}
+
+/// Puts an entry in; gives the right part of the entries if there were too many. A list comes in order: then the left
+/// part stays full.
+fn insert_or_split<E>(entries: &mut Vec<E>, at: usize, entry: E) -> Option<Vec<E>> {
+    let put = |entries: &mut Vec<E>, at: usize, entry: E| {
+        if entries.len() == entries.capacity() {
+            entries.reserve_exact(MOST / 4);
+        }
+        entries.insert(at, entry);
+    };
+    if entries.len() < MOST {
+        put(entries, at, entry);
+        return None;
+    }
+    let cut = if at == MOST { MOST } else { MOST / 2 };
+    let mut right = entries.split_off(cut);
+    if at > cut || cut == MOST {
+        put(&mut right, at - cut, entry);
+    } else {
+        put(entries, at, entry);
+    }
+    Some(right)
+}
+
+fn remove_from<T: Item>(node: &mut Arc<Node<T>>, path: &[usize]) -> T {
+    let (at, below) = path.split_first().expect("no tree has more levels than a path");
+    match &mut Arc::make_mut(node).kind {
+        Kind::Leaf(items) => items.remove(*at),
+        Kind::Inner(branches) => {
+            let item = remove_from(&mut branches[*at].node, below);
+            join_small(branches, *at);
+            item
+        }
+    }
+}
+
+/// Drops a branch that became empty, and joins one that became small with its neighbour if both fill one node.
+fn join_small<T: Item>(branches: &mut Vec<Branch<T>>, at: usize) {
+    let count = branches[at].node.len();
+    if count == 0 {
+        branches.remove(at);
+        return;
+    }
+    let left = if at + 1 < branches.len() { at } else { at.saturating_sub(1) };
+    let is_alone = left + 1 >= branches.len();
+    if count > MOST / 4
+        || is_alone
+        || branches[left].node.len() + branches[left + 1].node.len() > MOST * 3 / 4
+    {
+        return;
+    }
+    let right = branches.remove(left + 1);
+    let left = Arc::make_mut(&mut branches[left].node);
+    let taken = Arc::unwrap_or_clone(right.node);
+    left.sources = left.sources.and(taken.sources);
+    match (&mut left.kind, taken.kind) {
+        (Kind::Leaf(items), Kind::Leaf(more)) => {
+            items.reserve_exact(more.len());
+            items.extend(more);
+        }
+        (Kind::Inner(branches), Kind::Inner(mut more)) => {
+            // The first name of a node says nothing: that of the branch that led to it does.
+            more[0].name = right.name;
+            branches.reserve_exact(more.len());
+            branches.extend(more);
+        }
+        _ => unreachable!("all leaves of a tree have the same depth"),
+    }
+}
+
+impl<T: Item> Node<T> {
+    fn len(&self) -> usize {
+        match &self.kind {
+            Kind::Leaf(items) => items.len(),
+            Kind::Inner(branches) => branches.len(),
+        }
+    }
+}
+
+impl<T: Item> Clone for Tree<T> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone(), len: self.len }
+    }
+}
+
+impl<T: Item> Default for Tree<T> {
+    fn default() -> Self {
+        Self { root: None, len: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;
