@@ -89,7 +89,7 @@ impl<S> Snapshot<S> {
 
     /// The object of this name, and namespace if it has one; in no cluster. O(log n), allocates nothing, not even a key.
     pub fn named(&self, namespace: Option<&str>, name: &str) -> Option<&Object<S>> {
-        self.0.names(namespace)?.get(name)
+        self.0.objects().named(namespace, name)
     }
 
     /// Whether there is an object of this key.

@@ -204,7 +204,9 @@ impl<S> ListenerMachine<S> {
     /// The wait for the next poll of a stream is over; it has been polled so often now.
     pub fn handle_waited_for_poll(&mut self, polls: u64) {
         let was_polled = self.polls.take() != Some(polls);
-        if !was_polled && self.window != Window::Wanted && !self.is_attaching {
+        // The drain may have been answered meanwhile.
+        let is_awaited = self.drains == Drains::Wait;
+        if is_awaited && !was_polled && self.window != Window::Wanted && !self.is_attaching {
             self.drains = Drains::GivenUp;
         }
     }

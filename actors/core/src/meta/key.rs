@@ -112,12 +112,8 @@ impl ObjectKey {
         &self.name
     }
 
-    /// The order of the scopes of two keys, whatever their names: by cluster, then namespace.
-    pub(crate) fn cmp_scope(&self, other: &Self) -> Ordering {
-        self.scope().cmp(&other.scope())
-    }
-
-    fn scope(&self) -> (Option<&ClusterName>, Option<&str>) {
+    /// Cluster and namespace, by which keys are ordered before their names.
+    pub(crate) fn scope(&self) -> (Option<&ClusterName>, Option<&str>) {
         (self.cluster_name(), self.namespace())
     }
 }

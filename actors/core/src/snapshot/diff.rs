@@ -135,8 +135,8 @@ impl<S> DiffCursor<S> {
         std::mem::replace(&mut self.newer, newer)
     }
 
-    /// Makes at most this many visits and appends what differs; false when there is nothing more to visit. A visit is
-    /// a key, or a part of the map that both snapshots share.
+    /// Makes at most this many visits and appends what differs; false when there is nothing more to visit, which only
+    /// a visit that was left over shows. A visit is a key, or a part of the map that both snapshots share.
     ///
     /// Of a new life, both differences come in one chunk, so up to twice `max_visits` are appended.
     pub fn next_chunk(&mut self, max_visits: usize, out: &mut Vec<Difference<S>>) -> bool {
@@ -212,10 +212,12 @@ impl<'a, S> Visits<'a, '_, S> {
                 return self.is_at_end();
             }
         }
-        for pair in Pairs::after(Some(old.scopes()), Some(new.scopes()), place) {
+        let mut scopes = Pairs::after(Some(old.scopes()), Some(new.scopes()), place.map(ObjectKey::scope));
+        loop {
             if self.left == 0 || self.is_at_end() {
                 return self.is_at_end();
             }
+            let Some(pair) = scopes.next() else { return true };
             let (old, new) = match pair {
                 Pair::Shared(last) => (Some(last), Some(last)),
                 Pair::Items(old, new) => (old, new),
@@ -229,7 +231,6 @@ impl<'a, S> Visits<'a, '_, S> {
                 return self.is_at_end();
             }
         }
-        true
     }
 
     /// Visits the objects of a scope after a name; whether those were all.
@@ -239,10 +240,12 @@ impl<'a, S> Visits<'a, '_, S> {
         new: Option<&'a Names<S>>,
         after: Option<&str>,
     ) -> bool {
-        for pair in Pairs::after(old, new, after) {
+        let mut names = Pairs::after(old, new, after);
+        loop {
             if self.left == 0 || self.is_at_end() {
                 return false;
             }
+            let Some(pair) = names.next() else { return true };
             match pair {
                 Pair::Shared(last) => {
                     self.pass(Some(last));
@@ -259,7 +262,6 @@ impl<'a, S> Visits<'a, '_, S> {
                 }
             }
         }
-        true
     }
 
     /// All up to this one is passed.

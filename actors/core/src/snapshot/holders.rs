@@ -135,7 +135,7 @@ impl<S> Held<S> {
 
 impl<S> Item for Held<S> {
     type Name = Arc<str>;
-    type Query = str;
+    type Query<'q> = &'q str;
 
     fn name(&self) -> &Arc<str> {
         self.object.key().shared_name()

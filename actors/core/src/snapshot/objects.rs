@@ -13,7 +13,7 @@ use std::mem;
 
 use super::holders::{Held, Recent, Sources};
 use super::tree::{Item, Tree};
-use crate::meta::{Object, ObjectKey, SourceId};
+use crate::meta::{ClusterName, Object, ObjectKey, SourceId};
 
 /// The objects of one scope, by name.
 pub(crate) type Names<S> = Tree<Held<S>>;
@@ -62,13 +62,18 @@ impl<S> Objects<S> {
         of: Sources,
     ) -> impl Iterator<Item = &'a Held<S>> + use<'a, S> {
         let rest = key.and_then(|key| Some(self.names(key)?.after(Some(key.name()), of)));
-        let scopes = self.scopes.after(key, of);
+        let scopes = self.scopes.after(key.map(ObjectKey::scope), of);
         rest.into_iter().flatten().chain(scopes.flat_map(move |scope| scope.names.after(None, of)))
+    }
+
+    /// The object of this name, and namespace if it has one; in no cluster.
+    pub(crate) fn named(&self, namespace: Option<&str>, name: &str) -> Option<&Object<S>> {
+        Some(self.scopes.get((None, namespace))?.names.get(name)?.object())
     }
 
     /// The objects in the scope of this key.
     pub(crate) fn names(&self, key: &ObjectKey) -> Option<&Names<S>> {
-        Some(&self.scopes.get(key)?.names)
+        Some(&self.scopes.get(key.scope())?.names)
     }
 
     /// The objects of a namespace, in every cluster.
@@ -76,7 +81,7 @@ impl<S> Objects<S> {
         &'a self,
         namespace: &str,
     ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
-        let here = self.names(&ObjectKey::namespaced(namespace, ""));
+        let here = self.scopes.get((None, Some(namespace))).map(|scope| &scope.names);
         let mut found: Vec<&Names<S>> = here.into_iter().collect();
         // Scopes in clusters come last, and an informer of one cluster has none.
         if self.scopes.last().is_some_and(|scope| scope.key.cluster_name().is_some()) {
@@ -182,7 +187,7 @@ impl<S> Objects<S> {
 
     /// Takes the object of a key out, whoever holds it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
-        let scope = self.scopes.find(key);
+        let scope = self.scopes.find(key.scope());
         let names = &self.scopes.item(&scope)?.names;
         let path = names.find(key.name());
         names.item(&path)?;
@@ -198,11 +203,11 @@ impl<S> Objects<S> {
 
 /// The names in a key's scope, which is made if there is none yet, to be changed by an object of these sources.
 fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: Sources) -> &'a mut Names<S> {
-    let path = match scopes.find(key) {
+    let path = match scopes.find(key.scope()) {
         path if path.is_found() => path,
         path => {
             scopes.insert_at(&path, Scope { key: key.clone(), names: Tree::default() });
-            scopes.find(key)
+            scopes.find(key.scope())
         }
     };
     let scope = scopes.item_mut(&path, sources).expect("a scope is found where it was put");
@@ -211,18 +216,18 @@ fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: So
 
 impl<S> Item for Scope<S> {
     type Name = ObjectKey;
-    type Query = ObjectKey;
+    type Query<'q> = (Option<&'q ClusterName>, Option<&'q str>);
 
     fn name(&self) -> &ObjectKey {
         &self.key
     }
 
-    fn order(name: &ObjectKey, query: &ObjectKey) -> Ordering {
-        name.cmp_scope(query)
+    fn order(name: &ObjectKey, query: Self::Query<'_>) -> Ordering {
+        name.scope().cmp(&query)
     }
 
     fn compare(one: &Self, other: &Self) -> Ordering {
-        one.key.cmp_scope(&other.key)
+        one.key.scope().cmp(&other.key.scope())
     }
 
     fn sources(&self) -> Sources {

@@ -25,11 +25,11 @@ const LEVELS: usize = 16;
 pub(crate) trait Item: Clone {
     type Name: Clone;
     /// What a name is searched by.
-    type Query: ?Sized;
+    type Query<'q>: Copy;
 
     fn name(&self) -> &Self::Name;
 
-    fn order(name: &Self::Name, query: &Self::Query) -> Ordering;
+    fn order(name: &Self::Name, query: Self::Query<'_>) -> Ordering;
 
     /// The order of two items.
     fn compare(one: &Self, other: &Self) -> Ordering;
@@ -94,7 +94,7 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    pub(crate) fn get(&self, name: &T::Query) -> Option<&T> {
+    pub(crate) fn get(&self, name: T::Query<'_>) -> Option<&T> {
         self.item(&self.find(name))
     }
 
@@ -103,7 +103,7 @@ impl<T: Item> Tree<T> {
         self.root.as_ref().map_or(Sources::NONE, |root| root.sources)
     }
 
-    pub(crate) fn find(&self, name: &T::Query) -> Path {
+    pub(crate) fn find(&self, name: T::Query<'_>) -> Path {
         let mut path = Path { at: [0; LEVELS], is_found: false };
         let mut next = self.root.as_ref();
         let mut level = 0;
@@ -184,7 +184,7 @@ impl<T: Item> Tree<T> {
 }
 
 /// The branch in which a name is, or would be.
-pub(super) fn branch_of<T: Item>(branches: &[Branch<T>], name: &T::Query) -> usize {
+pub(super) fn branch_of<T: Item>(branches: &[Branch<T>], name: T::Query<'_>) -> usize {
     branches.get(1..).map_or(0, |later| later.partition_point(|branch| T::order(&branch.name, name).is_le()))
 }
 

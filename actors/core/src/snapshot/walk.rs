@@ -20,7 +20,7 @@ struct Walk<'a, T: Item> {
 }
 
 impl<'a, T: Item> Walk<'a, T> {
-    fn new(tree: &'a Tree<T>, after: Option<&T::Query>, of: Sources) -> Self {
+    fn new(tree: &'a Tree<T>, after: Option<T::Query<'_>>, of: Sources) -> Self {
         let mut walk = Self { path: Vec::new(), of };
         let mut next = tree.root().filter(|root| root.sources.meet(of));
         while let (Some(node), Some(after)) = (next.take(), after) {
@@ -139,7 +139,7 @@ impl<T: Item> Tree<T> {
     }
 
     /// The items after a name, or all of them, without nodes that have none of these sources.
-    pub(crate) fn after(&self, name: Option<&T::Query>, of: Sources) -> Iter<'_, T> {
+    pub(crate) fn after(&self, name: Option<T::Query<'_>>, of: Sources) -> Iter<'_, T> {
         Iter { walk: Walk::new(self, name, of), left: None }
     }
 
@@ -163,7 +163,11 @@ pub(super) struct Pairs<'a, T: Item> {
 
 impl<'a, T: Item> Pairs<'a, T> {
     /// All after a name; a tree that is not there has no items.
-    pub(super) fn after(old: Option<&'a Tree<T>>, new: Option<&'a Tree<T>>, name: Option<&T::Query>) -> Self {
+    pub(super) fn after(
+        old: Option<&'a Tree<T>>,
+        new: Option<&'a Tree<T>>,
+        name: Option<T::Query<'_>>,
+    ) -> Self {
         let walk = |tree: &'a Tree<T>| Walk::new(tree, name, Sources::ALL);
         Self { old: old.map(walk), new: new.map(walk) }
     }

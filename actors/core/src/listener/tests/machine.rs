@@ -240,6 +240,16 @@ fn a_stream_that_was_never_polled_is_given_up_once_it_is_attached() {
 }
 
 #[test]
+fn a_wait_for_a_poll_that_ends_after_the_drain_was_answered_answers_nobody_again() {
+    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW);
+    surroundings.obey().expect("it asks for its place");
+    for input in [Input::Drain, Input::Start, Input::Waited] {
+        surroundings.happen(input).expect("nobody waits");
+    }
+    assert_eq!(surroundings.drains, 0);
+}
+
+#[test]
 fn who_is_being_shut_down_begins_no_resync() {
     let mut surroundings = Surroundings::new(false, Policy::Coalesce, WINDOW);
     surroundings.obey().expect("it asks for its place");

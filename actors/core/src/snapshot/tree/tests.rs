@@ -15,7 +15,7 @@ struct Word(Arc<str>, u64, u8);
 
 impl Item for Word {
     type Name = Arc<str>;
-    type Query = str;
+    type Query<'q> = &'q str;
 
     fn name(&self) -> &Arc<str> {
         &self.0
