@@ -6,6 +6,7 @@
 
 mod actors;
 mod blocking;
+mod brief;
 mod busy_source;
 mod cancelled;
 mod consistency;

@@ -62,8 +62,9 @@ pub struct Ledger<S> {
     cursors: VecDeque<Cursor<S>>,
     waiting: Waiting<S>,
     /// The versions of the last list: a life that is older was in it.
-    listed: Vec<(SourceId, ResourceVersion)>,
-    initial: Initial,
+    listed: Box<[(SourceId, ResourceVersion)]>,
+    /// `None` once the initial events are delivered.
+    initial: Option<Box<Initial>>,
     /// Something was taken and is not acknowledged.
     is_under_way: bool,
     arrivals: u64,
@@ -73,8 +74,11 @@ pub struct Ledger<S> {
 
 /// The events that wait: all that a policy decides.
 enum Waiting<S> {
-    Coalesced(Pending<S>),
-    // Boxed: most subscriptions coalesce, and an idle one is to cost little.
+    /// Boxed, and there only while something waits: an idle subscription is to cost little.
+    Coalesced {
+        pending: Option<Box<Pending<S>>>,
+        most_briefs: usize,
+    },
     Every(Box<Line<S>>),
 }
 
@@ -85,7 +89,6 @@ struct Initial {
     missing: Vec<SourceId>,
     /// What arrived up to this is to be handled first.
     until: u64,
-    is_delivered: bool,
 }
 
 #[derive(Debug, Default)]
@@ -105,7 +108,7 @@ impl<S> Ledger<S> {
         now: Snapshot<S>,
     ) -> Self {
         let waiting = match policy {
-            Policy::Coalesce => Waiting::Coalesced(Pending::new(MOST_BRIEF_LIVES)),
+            Policy::Coalesce => Waiting::Coalesced { pending: None, most_briefs: MOST_BRIEF_LIVES },
             Policy::Every { bytes, when_full } => Waiting::Every(Box::new(Line::new(bytes, when_full))),
         };
         let missing = sources.into_iter().collect();
@@ -114,15 +117,14 @@ impl<S> Ledger<S> {
             ready: VecDeque::new(),
             cursors: VecDeque::new(),
             waiting,
-            listed: Vec::new(),
-            initial: Initial { missing, until: 0, is_delivered: false },
+            listed: Box::default(),
+            initial: Some(Box::new(Initial { missing, until: 1 })),
             is_under_way: false,
             arrivals: 0,
             now: Duration::ZERO,
             counters: Counters::default(),
         };
         ledger.owe_list(Snapshot::empty(), &now, Cause::InitialList);
-        ledger.initial.until = ledger.arrivals;
         ledger.reach(now);
         ledger
     }
@@ -130,8 +132,8 @@ impl<S> Ledger<S> {
     /// Of so many keys at most a life that came and went is kept to be told: [`MOST_BRIEF_LIVES`] if nothing is said.
     #[must_use]
     pub fn with_brief_lives(mut self, most: usize) -> Self {
-        if let Waiting::Coalesced(pending) = &mut self.waiting {
-            *pending = Pending::new(most);
+        if let Waiting::Coalesced { most_briefs, .. } = &mut self.waiting {
+            *most_briefs = most;
         }
         self
     }
@@ -184,7 +186,9 @@ impl<S> Ledger<S> {
 
     /// A source is no more: its first list is not waited for.
     pub fn forget_source(&mut self, source: &SourceId) {
-        self.initial.missing.retain(|missing| missing != source);
+        if let Some(initial) = &mut self.initial {
+            initial.missing.retain(|missing| missing != source);
+        }
         self.latch();
     }
 
@@ -218,7 +222,7 @@ impl<S> Ledger<S> {
         self.latch();
         if self.is_empty() {
             // Every subscription has one of these: an idle one holds no room for what is not there.
-            (self.ready, self.cursors, self.listed) = (VecDeque::new(), VecDeque::new(), Vec::new());
+            (self.ready, self.cursors, self.listed) = (VecDeque::new(), VecDeque::new(), Box::default());
             self.waiting.shrink();
         }
     }
@@ -226,7 +230,7 @@ impl<S> Ledger<S> {
     /// Whether the recipient has handled the initial events: the first list of every source, or what a newer state
     /// made of it. Latched.
     pub const fn initial_delivered(&self) -> bool {
-        self.initial.is_delivered
+        self.initial.is_none()
     }
 
     /// How many events were dropped, if the subscription has to end over it: nothing more is owed then.
@@ -239,7 +243,7 @@ impl<S> Ledger<S> {
         let remaining: usize = self.cursors.iter().map(Cursor::remaining).sum();
         let oldest = self.oldest();
         let (events, bytes) = match &self.waiting {
-            Waiting::Coalesced(pending) => (pending.events(), 0),
+            Waiting::Coalesced { pending, .. } => (pending.as_ref().map_or(0, |pending| pending.events()), 0),
             Waiting::Every(line) => (line.len(), line.bytes),
         };
         BacklogStats {
@@ -282,13 +286,15 @@ impl<S> Ledger<S> {
 
     /// Whether something that arrived with the initial events is owed or under way.
     fn is_telling_initial(&self) -> bool {
-        let is_owed = self.oldest().is_some_and(|(arrival, _)| arrival <= self.initial.until);
-        !self.initial.is_delivered && (is_owed || self.is_under_way)
+        let is_owed = |until| self.oldest().is_some_and(|(arrival, _)| arrival <= until);
+        self.initial.as_ref().is_some_and(|initial| self.is_under_way || is_owed(initial.until))
     }
 
     fn latch(&mut self) {
-        let is_settled = self.initial.missing.is_empty() && !self.is_closed();
-        self.initial.is_delivered |= is_settled && !self.is_telling_initial();
+        let is_listed = self.initial.as_ref().is_some_and(|initial| initial.missing.is_empty());
+        if is_listed && !self.is_closed() && !self.is_telling_initial() {
+            self.initial = None;
+        }
     }
 }
 

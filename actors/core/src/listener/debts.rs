@@ -20,21 +20,21 @@ use crate::snapshot::{DiffCursor, Difference, Snapshot};
 impl<S> Waiting<S> {
     pub(super) fn first(&self) -> Option<(u64, Duration)> {
         match self {
-            Self::Coalesced(pending) => pending.first(),
+            Self::Coalesced { pending, .. } => pending.as_ref()?.first(),
             Self::Every(line) => line.first(),
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Coalesced(pending) => pending.len(),
+            Self::Coalesced { pending, .. } => pending.as_ref().map_or(0, |pending| pending.len()),
             Self::Every(line) => line.len(),
         }
     }
 
     pub(super) fn shrink(&mut self) {
         match self {
-            Self::Coalesced(pending) => pending.shrink(),
+            Self::Coalesced { pending, .. } => *pending = None,
             Self::Every(line) => line.clear(),
         }
     }
@@ -60,8 +60,10 @@ impl<S> Ledger<S> {
                         return (changes.len() - at) as u64;
                     }
                 }
-                Waiting::Coalesced(_) if is_prompt => self.ready.push_back((arrival, since, change.clone())),
-                Waiting::Coalesced(_) => self.coalesce(change),
+                Waiting::Coalesced { .. } if is_prompt => {
+                    self.ready.push_back((arrival, since, change.clone()));
+                }
+                Waiting::Coalesced { .. } => self.coalesce(change),
             }
         }
         0
@@ -98,7 +100,8 @@ impl<S> Ledger<S> {
 
     /// Lets so many events merge with those that wait.
     fn merging(&mut self, events: usize, change: impl FnOnce(&mut super::Pending<S>)) {
-        let Waiting::Coalesced(pending) = &mut self.waiting else { return };
+        let Waiting::Coalesced { pending, most_briefs } = &mut self.waiting else { return };
+        let pending = pending.get_or_insert_with(|| Box::new(super::Pending::new(*most_briefs)));
         let before = pending.events() + events;
         change(pending);
         self.counters.coalesced += (before - pending.events()) as u64;
@@ -110,9 +113,9 @@ impl<S> Ledger<S> {
         if self.is_closed() || (before.is_empty() && after.is_empty()) {
             return;
         }
-        let is_coalesced = matches!(self.waiting, Waiting::Coalesced(_));
+        let is_coalesced = matches!(self.waiting, Waiting::Coalesced { .. });
         if is_coalesced {
-            self.listed = after.versions().to_vec();
+            self.listed = after.versions().into();
             for range in gaps(&self.cursors) {
                 let states = (before.clone(), after.clone());
                 self.push_cursor(Cursor::new(Purpose::List(cause), states, range));
@@ -140,16 +143,15 @@ impl<S> Ledger<S> {
 
     /// All that leads to this state is owed.
     pub(super) fn reach(&mut self, newest: Snapshot<S>) {
-        if matches!(self.waiting, Waiting::Coalesced(_)) {
+        if matches!(self.waiting, Waiting::Coalesced { .. }) {
             self.cursors.iter_mut().for_each(|cursor| cursor.lead_to(&newest));
         }
-        let missing = self.initial.missing.len();
-        self.initial.missing.retain(|source| newest.version(source).is_none());
-        if self.initial.missing.len() < missing {
-            self.initial.until = self.arrivals;
-        }
-        if self.initial.missing.is_empty() {
-            self.initial.missing = Vec::new();
+        if let Some(initial) = &mut self.initial {
+            let missing = initial.missing.len();
+            initial.missing.retain(|source| newest.version(source).is_none());
+            if initial.missing.len() < missing {
+                initial.until = self.arrivals;
+            }
         }
         self.newest = newest;
         self.catch_up();
@@ -176,8 +178,9 @@ impl<S> Ledger<S> {
         }
         *visits -= 1;
         match &mut self.waiting {
-            Waiting::Coalesced(pending) => {
-                let Some((arrival, since, owed)) = pending.take_first() else { return false };
+            Waiting::Coalesced { pending, .. } => {
+                let first = pending.as_mut().and_then(|pending| pending.take_first());
+                let Some((arrival, since, owed)) = first else { return false };
                 self.ready.extend(owed.into_changes().map(|change| (arrival, since, change)));
             }
             Waiting::Every(line) => {
@@ -221,8 +224,8 @@ impl<S> Ledger<S> {
     ) -> Vec<Change<S>> {
         let until = if cursor.is_finished() { cursor.until() } else { cursor.place() };
         let briefs = match &mut self.waiting {
-            Waiting::Coalesced(pending) => pending.passed(from, until),
-            Waiting::Every(_) => Vec::new(),
+            Waiting::Coalesced { pending: Some(pending), .. } => pending.passed(from, until),
+            _ => Vec::new(),
         };
         let is_brief = |difference: &Difference<S>| {
             briefs.binary_search_by(|brief| brief.deleted.key().cmp(difference.key())).is_ok()
@@ -244,10 +247,13 @@ impl<S> Ledger<S> {
     fn resynced(&self, cursor: &Cursor<S>, passed: Vec<Difference<S>>) -> Vec<Change<S>> {
         let since = DiffCursor::new(cursor.newer().clone(), self.newest.clone());
         let is_owed = |key: &_| {
-            let waits = matches!(&self.waiting, Waiting::Coalesced(pending) if pending.contains(key));
+            let waits = match &self.waiting {
+                Waiting::Coalesced { pending: Some(pending), .. } => pending.contains(key),
+                _ => false,
+            };
             waits || self.cursors.iter().any(|cursor| cursor.owes(key))
         };
-        let is_coalesced = matches!(self.waiting, Waiting::Coalesced(_));
+        let is_coalesced = matches!(self.waiting, Waiting::Coalesced { .. });
         let objects = passed.into_iter().filter_map(|difference| match difference {
             Difference::Added(object) => Some(object),
             _ => None,
@@ -261,7 +267,7 @@ impl<S> Ledger<S> {
 
     /// Under `Coalesce` cursors beyond [`CURSORS`] are written out, a chunk a call, from the first one on.
     pub(super) fn tidy(&mut self) {
-        let is_coalesced = matches!(self.waiting, Waiting::Coalesced(_));
+        let is_coalesced = matches!(self.waiting, Waiting::Coalesced { .. });
         let surplus = self.cursors.len().saturating_sub(CURSORS);
         for _ in 0..if is_coalesced { surplus } else { 0 } {
             self.write_out(CHUNK / surplus);
@@ -284,8 +290,9 @@ impl<S> Ledger<S> {
             self.arrivals += 1;
             self.merge(change);
         }
-        if arrival <= self.initial.until {
-            self.initial.until = self.arrivals;
+        let arrivals = self.arrivals;
+        if let Some(initial) = self.initial.as_mut().filter(|initial| arrival <= initial.until) {
+            initial.until = arrivals;
         }
     }
 
@@ -323,8 +330,8 @@ impl<S> Ledger<S> {
         self.cursors.extend(kept);
         let gap = Cursor::new(Purpose::List(Cause::Relist), (from, snapshot.clone()), (None, None));
         self.push_cursor(gap);
-        if !self.initial.is_delivered {
-            self.initial.until = self.arrivals;
+        if let Some(initial) = &mut self.initial {
+            initial.until = self.arrivals;
         }
     }
 }

@@ -103,13 +103,14 @@ enum Drains {
 
 /// The steps of one listener.
 pub struct ListenerMachine<S> {
-    config: ListenerConfig,
-    /// `None` until the first start.
+    /// What the ledger is made of at the first start.
+    config: Option<Box<ListenerConfig>>,
     ledger: Option<Ledger<S>>,
     is_attaching: bool,
     /// An [`Effect::Attach`] is still to be given.
     must_attach: bool,
     window: Window,
+    most: usize,
     is_yielding: bool,
     is_shown: bool,
     handled: u64,
@@ -124,7 +125,8 @@ impl<S> ListenerMachine<S> {
     pub fn new(config: ListenerConfig) -> Self {
         let window = if config.is_pulled { Window::NotWanted } else { Window::Wanted };
         Self {
-            config,
+            most: config.window.clamp(1, WINDOW),
+            config: Some(Box::new(config)),
             ledger: None,
             is_attaching: true,
             must_attach: true,
@@ -148,8 +150,9 @@ impl<S> ListenerMachine<S> {
                 ledger.reattach(snapshot);
             }
             None => {
-                let sources = self.config.sources.iter().cloned();
-                self.ledger = Some(Ledger::starting_from(self.config.policy, sources, snapshot));
+                let Some(config) = self.config.take() else { return };
+                let sources = config.sources.iter().cloned();
+                self.ledger = Some(Ledger::starting_from(config.policy, sources, snapshot));
             }
         }
     }
@@ -186,7 +189,6 @@ impl<S> ListenerMachine<S> {
 
     /// A stream asks for the next window: what it took before is handled.
     pub fn handle_take(&mut self) {
-        debug_assert!(self.config.is_pulled, "only a stream asks");
         self.acknowledge();
     }
 
@@ -237,8 +239,8 @@ impl<S> ListenerMachine<S> {
             return None;
         }
         let ledger = self.ledger.as_mut()?;
-        for _ in 0..WINDOW / self.config.window.clamp(1, WINDOW) {
-            let window = ledger.take(self.config.window);
+        for _ in 0..WINDOW / self.most {
+            let window = ledger.take(self.most);
             if !window.is_empty() {
                 (self.window, self.is_shown) = (Window::UnderWay(window.len()), false);
                 return Some(Effect::Deliver(window));

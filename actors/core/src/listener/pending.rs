@@ -136,12 +136,6 @@ impl<S> Pending<S> {
         self.events
     }
 
-    /// Holds no room for what is not there.
-    pub(super) fn shrink(&mut self) {
-        debug_assert_eq!(self.events, 0, "only what is empty is made small");
-        *self = Self::new(self.most_briefs);
-    }
-
     /// How many brief lives wait.
     #[cfg(test)]
     pub(super) fn briefs(&self) -> usize {

@@ -97,7 +97,7 @@ fn lis_21_a_difference_that_nobody_has_begun_to_tell_gives_way_to_the_newest() {
 }
 
 #[test]
-fn lis_20_beyond_the_bound_a_disconnecting_journal_drops_all_and_says_how_much() {
+fn lis_20_beyond_the_bound_a_disconnecting_subscription_drops_all_and_says_how_much() {
     let mut ledger = every(3, WhenFull::Disconnect, Snapshot::empty());
     record(&mut ledger, &versions("a", 3));
     assert_eq!(ledger.overflow(), None, "the bound itself is within it");
@@ -118,7 +118,7 @@ fn lis_20_initial_events_that_were_dropped_are_not_delivered() {
 }
 
 #[test]
-fn lis_21_beyond_the_bound_a_restating_journal_tells_what_leads_from_what_was_told_to_now() {
+fn lis_21_beyond_the_bound_a_restating_subscription_tells_what_leads_from_what_was_told_to_now() {
     let mut ledger = every(3, WhenFull::Restate, Snapshot::empty());
     let c = object("c", 7);
     record(&mut ledger, &versions("a", 2));

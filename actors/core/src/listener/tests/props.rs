@@ -163,7 +163,7 @@ impl Subscriber {
         prop_assert_eq!(stats.impossible, 0);
         prop_assert!(stats.cursors <= CURSORS + 2, "{:?}", self.ledger);
         prop_assert_eq!(stats.oldest.is_none(), self.ledger.is_empty());
-        if let Waiting::Coalesced(pending) = &self.ledger.waiting {
+        if let Waiting::Coalesced { pending: Some(pending), .. } = &self.ledger.waiting {
             prop_assert!(pending.briefs() <= most_briefs);
             prop_assert!(pending.events() <= 2 * pending.len() + 2 * pending.briefs());
         }

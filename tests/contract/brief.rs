@@ -1,0 +1,60 @@
+//! Objects that come and go at once: who is told of them.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use informer_actors::messages::Notify;
+
+use crate::world::{nothing, pass, run, until};
+
+const ROUNDS: usize = 300;
+
+#[test]
+fn lis_32_an_operator_is_told_of_a_child_that_is_made_and_deleted_at_once_300_times_in_a_row() {
+    run(nothing, |world| async move {
+        let (rounds, added) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (gone, came, server) = (Arc::clone(&rounds), Arc::clone(&added), world.server.clone());
+        let make = move || {
+            server.apply("a/child", "of the operator".to_owned());
+            server.delete("a/child").expect("somebody deletes it at once");
+        };
+        let make_again = make.clone();
+        // It makes its child whenever it is told that it is gone.
+        let _operator = world.informer.for_each(move |notify| {
+            match notify {
+                Notify::Added { .. } => drop(came.fetch_add(1, Ordering::Relaxed)),
+                Notify::Deleted { .. } if gone.fetch_add(1, Ordering::Relaxed) + 1 < ROUNDS => make_again(),
+                _ => {}
+            }
+            ready(())
+        });
+        world.synced().await;
+        world.streaming().await;
+        make();
+        until(|| rounds.load(Ordering::Relaxed) == ROUNDS).await;
+        assert_eq!(added.load(Ordering::Relaxed), ROUNDS);
+    });
+}
+
+#[test]
+fn lis_32_a_slow_subscriber_is_told_the_last_life_that_came_and_went_while_it_was_behind() {
+    run(nothing, |world| async move {
+        let told = Arc::new(AtomicUsize::new(0));
+        let heard = Arc::clone(&told);
+        let _slow = world.informer.for_each(move |_| {
+            heard.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(60))
+        });
+        world.synced().await;
+        world.streaming().await;
+        world.apply("a/busy", "1").await;
+        for number in 0..20 {
+            world.apply("a/child", &number.to_string()).await;
+            world.delete("a/child").await;
+        }
+        pass(Duration::from_secs(600)).await;
+        assert_eq!(told.load(Ordering::Relaxed), 3, "the busy one, and one life of the child");
+    });
+}
