@@ -32,7 +32,7 @@ pub mod service;
 mod text;
 
 pub use informer_actors::{
-    builder, list_watch, lister, messages, runtime, seat, status, subscription, wiring,
+    builder, list_watch, lister, messages, report, runtime, seat, status, subscription, wiring,
 };
 pub use informer_core as core;
 

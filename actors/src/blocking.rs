@@ -33,9 +33,9 @@ impl<S: Body> Informer<S> {
         options: SubscribeOptions,
         closure: impl FnMut(Notify<S>) + Send + 'static,
     ) -> Result<Subscription<S>, SubscribeError> {
-        let pool = self.runtime().0.blocking.clone();
+        let (pool, clock) = (self.runtime().0.blocking.clone(), self.runtime().0.clock.clone());
         self.seat_listener(options, "blocking", move |seat| {
-            Delivery::Blocking(Strand::new(pool, BlockingHost::new(closure, seat)))
+            Delivery::Blocking(Strand::new(pool, BlockingHost::new(closure, seat, clock)))
         })
     }
 }

@@ -24,7 +24,7 @@ pub use self::sources::ReviveError;
 use crate::lister::Lister;
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::{AddIndex, Body, IndexCall};
-use crate::pipeline::seat::EndReason;
+use crate::pipeline::seat::{EndReason, SubscriptionStatus};
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::wiring::{self, InformerSpec};
 use crate::running::Running;
@@ -131,6 +131,12 @@ impl<S: Body> Informer<S> {
         self.0.pipeline.shared.board.read()
     }
 
+    /// How its subscriptions are doing, in the order in which they were made; those for which nobody acts any more are
+    /// left out. All informers of a runtime with theirs are [`Runtime::report`].
+    pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
+        self.0.ending.subscriptions()
+    }
+
     /// What its worst source is doing; Stopped only when the whole informer has stopped.
     pub fn state(&self) -> SourceState {
         self.status().state()
@@ -150,9 +156,10 @@ impl<S: Body> Informer<S> {
         &self,
         mut enough: impl FnMut(&InformerStatus) -> bool,
     ) -> Result<InformerStatus, WaitError> {
-        let mut changes = self.0.pipeline.shared.board.subscribe();
+        let board = &self.0.pipeline.shared.board;
         loop {
-            let status = changes.borrow_and_update().clone();
+            let seen = board.changes();
+            let status = board.read();
             if enough(&status) {
                 return Ok(status);
             }
@@ -161,8 +168,7 @@ impl<S: Body> Informer<S> {
             }
             tokio::select! {
                 biased;
-                // The board lives in this handle, so that its changes do not end.
-                _ = changes.changed() => {}
+                () = board.changed_since(seen) => {}
                 () = self.0.ending.abandoned() => return Err(self.stopped()),
             }
         }
@@ -174,11 +180,11 @@ impl<S: Body> Informer<S> {
     /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if a source is given up
     /// before it has listed.
     pub async fn synced(&self) -> Result<(), WaitError> {
-        let mut changes = self.0.pipeline.shared.board.subscribe();
-        let settled = changes.wait_for(|status| status.synced || status.stopped || status.lost().is_some());
+        let board = &self.0.pipeline.shared.board;
+        let settled = board.wait_for(|status| status.synced || status.stopped || status.lost().is_some());
         let synced = tokio::select! {
             biased;
-            status = settled => status.is_ok_and(|status| status.synced),
+            status = settled => status.synced,
             () = self.0.ending.abandoned() => false,
         };
         if synced { Ok(()) } else { Err(self.lost().unwrap_or_else(|| self.stopped())) }
@@ -197,8 +203,8 @@ impl<S: Body> Informer<S> {
 
     /// Waits until it is certain that the informer will never be synced although it runs; perhaps for ever.
     pub(crate) async fn lost_source(&self) -> WaitError {
-        let mut changes = self.0.pipeline.shared.board.subscribe();
-        drop(changes.wait_for(|status| status.lost().is_some() && !status.stopped).await);
+        let board = &self.0.pipeline.shared.board;
+        drop(board.wait_for(|status| status.lost().is_some() && !status.stopped).await);
         self.lost().unwrap_or_else(|| self.stopped())
     }
 

@@ -36,5 +36,5 @@ pub mod testing;
 mod wait_error;
 pub mod weak_informer;
 
-pub use pipeline::{messages, seat, status, wiring};
+pub use pipeline::{messages, report, seat, status, wiring};
 pub use runtime::faults;

@@ -5,9 +5,11 @@
 //! message; then any actor; `pipeline/wiring.rs`, who builds them all.
 
 pub(crate) mod blocking_host;
+pub(crate) mod board;
 pub(crate) mod callback_host;
 pub(crate) mod delta_fifo;
 pub(crate) mod ending;
+pub(crate) mod figures;
 pub(crate) mod indexer;
 pub(crate) mod listener;
 pub(crate) mod listener_roster;
@@ -17,6 +19,7 @@ pub(crate) mod owner;
 pub(crate) mod processor;
 pub(crate) mod published;
 pub(crate) mod reflector;
+pub mod report;
 pub mod seat;
 pub(crate) mod seats;
 pub(crate) mod shared;

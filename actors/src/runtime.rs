@@ -22,6 +22,7 @@ pub(crate) mod progress;
 mod registry;
 mod watchdog;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -208,6 +209,16 @@ impl Runtime {
         let stuck: Vec<Stuck> = running.map(ArbiterHandle::blocked).collect();
         let decoding = stuck.is_empty() && !self.0.pool.is_over();
         Err(StillRunning { decoding, freeing: stuck.is_empty() && !decoding, stuck })
+    }
+
+    /// All that lives on it, in the order in which it came: what that is, is known above.
+    pub(crate) fn residents(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        self.0
+            .registry
+            .residents()
+            .into_iter()
+            .map(|resident| resident as Arc<dyn Any + Send + Sync>)
+            .collect()
     }
 
     /// The arbiter for the next pipeline, in turn.

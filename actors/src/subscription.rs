@@ -124,7 +124,7 @@ impl<S: Body> Informer<S> {
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
-        let seat = Seat::new(label, options.policy, options.resync);
+        let seat = Seat::new(label, options.policy, options.resync, self.runtime().now());
         let Mailbox(listener, inbox) = Mailbox::<Listener<S>>::with_room(WINDOW);
         let listener = Arc::new(listener);
         let spec = ListenerSpec {

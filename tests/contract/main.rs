@@ -17,6 +17,7 @@ mod endings;
 mod endurance;
 mod every;
 mod fed;
+mod figures;
 mod freeing;
 mod handles;
 mod history;

@@ -21,6 +21,7 @@ use crate::processor::ListenerId;
 
 use keyed::Keyed;
 
+pub mod arrivals;
 mod keyed;
 
 /// In which order parts leave the queue.

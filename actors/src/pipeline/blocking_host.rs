@@ -11,31 +11,36 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::pipeline::callback_host::{count_panic, inside};
+use crate::pipeline::callback_host::{count_call, count_panic, inside};
 use crate::pipeline::messages::{Body, Notify};
 use crate::pipeline::seat::{Presence, Seat};
+use crate::runtime::Clock;
 
 /// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.
 pub(crate) struct BlockingHost<S: Body> {
     closure: Box<dyn FnMut(Notify<S>) + Send>,
     seat: Presence,
+    clock: Clock,
 }
 
 impl<S: Body> BlockingHost<S> {
     /// The closure of the subscription of this seat.
-    pub(crate) fn new(closure: impl FnMut(Notify<S>) + Send + 'static, seat: &Seat) -> Self {
-        Self { closure: Box::new(closure), seat: seat.enter() }
+    pub(crate) fn new(closure: impl FnMut(Notify<S>) + Send + 'static, seat: &Seat, clock: Clock) -> Self {
+        Self { closure: Box::new(closure), seat: seat.enter(), clock }
     }
 
     /// Calls the closure with each event, unless the subscription ends before.
     pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
+        let mut began = self.clock.now();
         for notify in window {
             if self.seat.has_ended() {
                 return;
             }
             let key = notify.key().clone();
             let call = AssertUnwindSafe(|| inside(&self.seat, || (self.closure)(notify)));
-            if let Err(panic) = catch_unwind(call) {
+            let called = catch_unwind(call);
+            began = count_call(&self.seat, &self.clock, began);
+            if let Err(panic) = called {
                 count_panic(&self.seat, &key, panic);
             }
         }

@@ -19,10 +19,11 @@ use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::pipeline::messages::{Body, Notify};
 use crate::pipeline::seat::{Presence, Seat};
-use crate::runtime::{ArbiterHandle, Label, drop_payload, panic_text};
+use crate::runtime::{ArbiterHandle, Clock, Label, drop_payload, panic_text};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::meta::ObjectKey;
@@ -65,11 +66,12 @@ impl<S: Body> CallbackHost<S> {
 
     /// Calls the closure with each event, unless the subscription ends before; cancels a call that is overdue.
     pub(crate) async fn handle(mut self, window: Vec<Notify<S>>, here: ArbiterHandle) -> Self {
-        let Self { callback, seat } = &mut self;
+        let (Self { callback, seat }, clock) = (&mut self, here.clock());
         let (owner, name) = (Arc::clone(&seat.label().owner), Arc::clone(seat.name()));
         let labelled = here.label(Arc::new(Label { owner, kind: "", name }));
         let current = RefCell::new(None);
         let calls = async {
+            let mut began = clock.now();
             for notify in window {
                 if seat.has_ended() {
                     return;
@@ -79,7 +81,9 @@ impl<S: Body> CallbackHost<S> {
                 let callback = &mut *callback;
                 // The future is dropped inside, too: that is the subscriber's code as well.
                 let call = CALLED.scope((**seat).clone(), async move { callback(notify).await });
-                if let Err(panic) = AssertUnwindSafe(call).catch_unwind().await {
+                let called = AssertUnwindSafe(call).catch_unwind().await;
+                began = count_call(seat, clock, began);
+                if let Err(panic) = called {
                     count_panic(seat, &key, panic);
                 }
             }
@@ -103,12 +107,19 @@ impl<S: Body> CallbackHost<S> {
     }
 }
 
+/// Counts a call of a callback that began then; the next one begins now.
+pub(crate) fn count_call(seat: &Seat, clock: &Clock, began: Duration) -> Duration {
+    let now = clock.now();
+    seat.count_call(now.saturating_sub(began));
+    now
+}
+
 /// Counts and logs a panic of a callback.
 pub(crate) fn count_panic(seat: &Seat, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let (informer, subscription) = (&seat.label().owner, seat.name());
     let panicked = one_line(&panic_text(&*panic), QUOTED);
     tracing::error!(%informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
-    seat.update(|status| status.panics += 1);
+    seat.count_panic();
     drop_payload(panic);
 }
 

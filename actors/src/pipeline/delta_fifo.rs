@@ -12,7 +12,8 @@
 
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
-use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Discipline};
+use informer_core::delta_fifo::arrivals::Arrivals;
+use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Depth, Discipline};
 use informer_core::off_arbiter::OffArbiter;
 
 use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
@@ -33,6 +34,7 @@ pub(crate) struct DeltaFifo<S: Body> {
     spec: DeltaFifoSpec<S>,
     epoch: Epoch,
     queue: OffArbiter<DeltaQueue<S>>,
+    arrivals: Arrivals,
     waiting_for_room: Vec<ReplySlot<()>>,
     waiting_for_batch: Option<ReplySlot<Batch<S>>>,
     waiting_for_idle: Vec<ReplySlot<()>>,
@@ -59,11 +61,13 @@ impl<S: Body> Child for DeltaFifo<S> {
 
     fn build(spec: &DeltaFifoSpec<S>) -> Self {
         spec.shared.progress.set_queued(false);
+        spec.shared.board.show_queue(Depth::default(), None);
         spec.shared.progress.group_is_up();
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
             queue: spec.shared.off_arbiter(DeltaQueue::new(spec.bounds, spec.discipline)),
+            arrivals: Arrivals::default(),
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
             waiting_for_idle: Vec::new(),
@@ -83,6 +87,7 @@ impl<S: Body> DeltaFifo<S> {
 
     /// Answers a push: now if there is room, else when a pop has made some.
     fn pushed(&mut self) -> Answer<()> {
+        self.arrivals.handle_push(self.queue.depth().parts, self.spec.shared.runtime.now());
         self.serve();
         let bytes = self.queue.depth().bytes;
         self.queue.weigh(bytes);
@@ -100,7 +105,7 @@ impl<S: Body> DeltaFifo<S> {
         if self.waiting_for_batch.is_none() {
             return;
         }
-        if let Some(batch) = self.queue.pop_batch()
+        if let Some(batch) = self.pop()
             && let Some(slot) = self.waiting_for_batch.take()
         {
             self.handed_out = true;
@@ -108,9 +113,19 @@ impl<S: Body> DeltaFifo<S> {
         }
     }
 
-    /// Shows the watchdog whether the Indexer has something to do.
+    /// The next batch; notes when the oldest of it arrived.
+    fn pop(&mut self) -> Option<Batch<S>> {
+        let batch = self.queue.pop_batch()?;
+        let arrived = self.arrivals.handle_pop(self.queue.depth().parts);
+        self.spec.shared.board.hand_out(arrived.unwrap_or_else(|| self.spec.shared.runtime.now()));
+        Some(batch)
+    }
+
+    /// Shows what waits, and the watchdog whether the Indexer has something to do.
     fn show_work(&self) {
-        self.spec.shared.progress.set_queued(self.handed_out || self.queue.depth().parts > 0);
+        let depth = self.queue.depth();
+        self.spec.shared.board.show_queue(depth, self.arrivals.oldest());
+        self.spec.shared.progress.set_queued(self.handed_out || depth.parts > 0);
     }
 
     fn admit(&mut self) {
@@ -174,7 +189,7 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
         }
         self.spec.shared.strike(Site::DeltaFifoPop);
         self.spec.shared.progress.note();
-        let batch = self.queue.pop_batch();
+        let batch = self.pop();
         self.handed_out = batch.is_some();
         self.show_work();
         if let Some(batch) = batch {

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::pipeline::board::StatusBoard;
 use crate::pipeline::seat::EndReason;
 use crate::pipeline::seats::Seats;
-use crate::pipeline::status::StatusBoard;
 use crate::runtime::{Registration, Resident};
 
 /// Everything that takes part in the end of one informer.
@@ -95,7 +95,7 @@ pub(crate) struct EndNotice(pub(crate) Arc<Ending>);
 impl Drop for EndNotice {
     fn drop(&mut self) {
         self.0.end();
-        self.0.board.update(|status| status.stopped = true);
+        self.0.board.stop();
         tracing::debug!(informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
         self.0.registration.move_out();

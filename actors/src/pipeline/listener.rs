@@ -137,7 +137,8 @@ impl<S: Body> Listener<S> {
 
     /// Shows the figures in the subscription's status, all in one.
     fn show(&self, figures: Figures) {
-        self.spec.seat.update(|status| {
+        let shared = &self.spec.shared;
+        self.spec.seat.show(shared.board.arrived(), &shared.runtime, |status| {
             status.synced = figures.synced;
             status.depth = figures.depth;
             status.oldest_since = figures.oldest_since;
@@ -177,8 +178,9 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
     fn handle(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
         self.spec.shared.strike(Site::ListenerOwed);
         if !self.is_stale(owed.epoch) {
-            let now = self.spec.shared.runtime.now();
-            self.machine.handle_owed(&owed.changes, &owed.snapshot, owed.resync, now);
+            // What it is owed waits since it was read, not since it came here.
+            let arrived = self.spec.shared.board.arrived();
+            self.machine.handle_owed(&owed.changes, &owed.snapshot, owed.resync, arrived);
             self.drive(ctx);
         }
     }

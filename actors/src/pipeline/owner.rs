@@ -10,12 +10,12 @@
 use std::sync::Arc;
 
 use informer_core::meta::SourceId;
-use informer_core::reflector::SourceState;
 use informer_core::restart::{OnFailure, Role};
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 
-use crate::pipeline::status::{InformerStatus, SourceStatus, StatusBoard};
+use crate::pipeline::board::StatusBoard;
+use crate::pipeline::status::SourceStatus;
 use crate::runtime::progress::Progress;
 use crate::supervision::owner::{Ended, News, Owner};
 
@@ -55,7 +55,7 @@ impl Owner for InformerOwner {
                 } else {
                     tracing::error!(%informer, %actor, "{actor} {ended}; it starts again in {after}");
                 }
-                self.count_restart(child);
+                self.board.count_restart(followed_by(child).as_ref());
             }
             News::Ended { exit } => tracing::debug!(%informer, %actor, "{actor} {}", Ended(exit)),
             News::GivenUp { reason } => {
@@ -65,49 +65,22 @@ impl Owner for InformerOwner {
                 } else {
                     tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; its source is not followed until it is revived");
                 }
-                self.show_given_up(child, reason);
+                let source = followed_by(child);
+                self.board.give_up(failure(child, reason), source.as_ref().map(|source| (source, reason)));
                 if is_member {
                     self.stop.cancel();
                 }
             }
             News::Revived => {
                 tracing::info!(%informer, %actor, "{actor} was given up and is revived; its source is followed again");
-                self.show_revived(child);
+                if let Some(source) = followed_by(child) {
+                    let worded = |status: &SourceStatus, reason: &Arc<str>| {
+                        failure(&reflector_name(&status.source), reason)
+                    };
+                    self.board.revive(&source, worded);
+                }
             }
         }
-    }
-}
-
-impl InformerOwner {
-    fn count_restart(&self, child: &str) {
-        self.board.update(|status| {
-            status.restarts += 1;
-            if let Some(source) = followed_by(child, status) {
-                source.restarts += 1;
-            }
-        });
-    }
-
-    fn show_given_up(&self, child: &str, reason: &Arc<str>) {
-        self.board.update(|status| {
-            status.failed = Some(failure(child, reason));
-            if let Some(source) = followed_by(child, status) {
-                source.state = SourceState::GivenUp { reason: Arc::clone(reason) };
-            }
-        });
-    }
-
-    /// The source begins anew; another source may still be given up.
-    fn show_revived(&self, child: &str) {
-        self.board.update(|status| {
-            if let Some(source) = followed_by(child, status) {
-                source.state = SourceState::Starting;
-            }
-            status.failed = status.sources.iter().find_map(|source| match &source.state {
-                SourceState::GivenUp { reason } => Some(failure(&reflector_name(&source.source), reason)),
-                _ => None,
-            });
-        });
     }
 }
 
@@ -115,12 +88,15 @@ fn failure(child: &str, reason: &str) -> Arc<str> {
     format!("{child}: {reason}").into()
 }
 
+/// What the name of a reflector begins with.
+const REFLECTOR_OF: &str = "reflector/";
+
 /// The name of the reflector of a source.
 pub(crate) fn reflector_name(source: &SourceId) -> String {
-    format!("reflector/{source}")
+    format!("{REFLECTOR_OF}{source}")
 }
 
 /// The source whose reflector this child is, if it is one.
-fn followed_by<'a>(child: &str, status: &'a mut InformerStatus) -> Option<&'a mut SourceStatus> {
-    status.sources.iter_mut().find(|source| *child == *reflector_name(&source.source))
+fn followed_by(child: &str) -> Option<SourceId> {
+    child.strip_prefix(REFLECTOR_OF).map(SourceId::new)
 }

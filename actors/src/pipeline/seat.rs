@@ -15,7 +15,8 @@ use informer_core::listener::Policy;
 use informer_core::words::{QUOTED, one_line};
 use tokio::sync::Notify;
 
-use crate::runtime::Label;
+use crate::pipeline::figures::{Timing, TimingCell};
+use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
 
 /// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
@@ -110,6 +111,14 @@ pub struct SubscriptionStatus {
     pub dropped: u64,
     /// Events on which the callback panicked; each was skipped.
     pub panics: u64,
+    /// How long it took from the subscription to `synced`.
+    pub sync_took: Option<Duration>,
+    /// How long events were under way, from the reflector's reading to the subscriber's having handled them, taken once
+    /// for each window, of its oldest event: at most 64 events, or one. What it was told before it was synced does not
+    /// count.
+    pub latency: Timing,
+    /// How long the calls of its closure took, each by itself, since it was synced. Of actors and streams it is not known.
+    pub calls: Timing,
     /// Why it has ended, if it has.
     pub ended: Option<EndReason>,
 }
@@ -140,13 +149,35 @@ pub(crate) struct Figures {
     pub(crate) oldest_since: Option<Duration>,
     pub(crate) coalesced: u64,
     pub(crate) dropped: u64,
-    pub(crate) panics: u64,
+    panics: u32,
+    // Boxed once there is something to record: an idle subscription is to cost little.
+    latency: Option<Box<TimingCell>>,
+    calls: Option<Box<TimingCell>>,
+    /// When the oldest event of the window arrived that is with the subscriber, in nanoseconds; 0 if none is.
+    told_since: u64,
+    /// How long it took to be synced; before, when it began. In nanoseconds.
+    sync: u64,
     ended: Option<EndReason>,
-    present: usize,
+    present: u32,
     /// A shutdown's limit has passed: calls that still run are cancelled.
     cancelled: bool,
     /// Wakes the guard of its Listener at the end.
     guard: Option<Waker>,
+}
+
+impl Figures {
+    /// Times a window that has been handled, and notes when the oldest event of the next one arrived.
+    fn time_window(&mut self, was_synced: bool, handled: bool, oldest: Duration, runtime: &Runtime) {
+        let since = if handled { std::mem::take(&mut self.told_since) } else { 0 };
+        if since > 0 && was_synced {
+            self.latency
+                .get_or_insert_default()
+                .record(runtime.now().saturating_sub(Duration::from_nanos(since)));
+        }
+        if self.in_flight > 0 && self.told_since == 0 {
+            self.told_since = nanos(oldest).max(1);
+        }
+    }
 }
 
 /// Someone who acts for the subscription, its Listener or its closure; gone when dropped.
@@ -169,8 +200,9 @@ impl Drop for Presence {
 }
 
 impl Seat {
-    pub(crate) fn new(label: Arc<Label>, policy: Policy, resync: Option<Duration>) -> Self {
-        Self(Arc::new(Place { label, policy, resync, figures: Mutex::default(), changed: Notify::new() }))
+    pub(crate) fn new(label: Arc<Label>, policy: Policy, resync: Option<Duration>, now: Duration) -> Self {
+        let figures = Mutex::new(Figures { sync: nanos(now), ..Figures::default() });
+        Self(Arc::new(Place { label, policy, resync, figures, changed: Notify::new() }))
     }
 
     /// Whether both are of one subscription.
@@ -208,21 +240,44 @@ impl Seat {
             in_flight: figures.in_flight > 0,
             coalesced: figures.coalesced,
             dropped: figures.dropped,
-            panics: figures.panics,
+            panics: figures.panics.into(),
+            sync_took: figures.synced.then(|| Duration::from_nanos(figures.sync)),
+            latency: TimingCell::read(figures.latency.as_deref()),
+            calls: TimingCell::read(figures.calls.as_deref()),
             ended: figures.ended.clone(),
         }
     }
 
-    pub(crate) fn update(&self, change: impl FnOnce(&mut Figures)) {
+    /// Shows the figures of its Listener after a turn. The oldest part of what was owed last arrived at `arrived`.
+    pub(crate) fn show(&self, arrived: Duration, runtime: &Runtime, change: impl FnOnce(&mut Figures)) {
         let synced_now = {
             let mut figures = self.figures();
-            let was_synced = figures.synced;
+            let (was_synced, handled, oldest) = (figures.synced, figures.delivered, figures.oldest_since);
             change(&mut figures);
-            figures.synced && !was_synced
+            let is_handled = figures.delivered > handled;
+            figures.time_window(was_synced, is_handled, oldest.unwrap_or(arrived), runtime);
+            let synced_now = figures.synced && !was_synced;
+            if synced_now {
+                figures.sync = nanos(runtime.now()).saturating_sub(figures.sync);
+            }
+            synced_now
         };
         if synced_now {
             self.0.changed.notify_waiters();
         }
+    }
+
+    /// Counts a call of its closure that took so long.
+    pub(crate) fn count_call(&self, took: Duration) {
+        let mut figures = self.figures();
+        if figures.synced {
+            figures.calls.get_or_insert_default().record(took);
+        }
+    }
+
+    /// Counts a panic of its closure.
+    pub(crate) fn count_panic(&self) {
+        self.figures().panics += 1;
     }
 
     /// Ends it; the first reason stays, and is logged.
@@ -375,4 +430,8 @@ impl Place {
     fn figures(&self) -> MutexGuard<'_, Figures> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -18,10 +18,10 @@ use informer_core::off_arbiter::{Freeing, OffArbiter};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::pipeline::board::{Figures, StatusBoard};
 use crate::pipeline::messages::{Body, Epoch, IndexCall};
 use crate::pipeline::odd_data;
 use crate::pipeline::published::Published;
-use crate::pipeline::status::{Figures, StatusBoard};
 use crate::runtime::Runtime;
 use crate::runtime::faults::Site;
 use crate::runtime::progress::Progress;
@@ -73,6 +73,7 @@ impl<S: Body> PipelineShared<S> {
             set_aside: snapshot.set_aside_len(),
             versions: &snapshot.clone(),
             synced,
+            now: self.runtime.now(),
         };
         let published = self.board.publish(&figures, || self.published.publish(epoch, snapshot));
         if published {
@@ -82,7 +83,7 @@ impl<S: Body> PipelineShared<S> {
     }
 
     pub(crate) fn count_stale_message(&self) {
-        self.board.update(|status| status.data.stale_messages += 1);
+        self.board.count_data(|data| data.stale_messages += 1);
     }
 
     /// Counts and logs what was odd in the data.
@@ -90,7 +91,7 @@ impl<S: Body> PipelineShared<S> {
         if incidents.is_empty() {
             return;
         }
-        self.board.update(|status| incidents.iter().for_each(|odd| status.data.count(&odd.incident)));
+        self.board.count_data(|data| incidents.iter().for_each(|odd| data.count(&odd.incident)));
         incidents.iter().for_each(|odd| odd_data::log(&self.name, odd));
     }
 }

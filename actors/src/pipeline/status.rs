@@ -1,7 +1,7 @@
 //! What an informer is doing, and why it is not synced: one value, readable and awaitable.
 //!
-//! Answers "how is this informer?" for people, probes and tests. Actors report into the `StatusBoard` that wiring
-//! owns; handles read and await it. It decides nothing. Invariants:
+//! Answers "how is this informer?" for people, probes and tests. Actors show what they do in the cells of `board.rs`;
+//! handles read copies and await changes. It decides nothing. Invariants:
 //! 1. State is per source; the informer's is the worst of them.
 //! 2. After the informer has stopped, every wait on the board ends.
 //! 3. Figures, versions and `synced` change in one step with the published snapshot; a source's state has moved on from
@@ -17,9 +17,8 @@ use informer_core::indexer::{Incident, Reason};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
-use informer_core::snapshot::Snapshot;
-use tokio::sync::watch;
 
+pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
 use crate::runtime::Stuck;
 
 /// How one source is doing.
@@ -45,6 +44,15 @@ pub struct SourceStatus {
     /// Its next list waits until enough of what earlier lists and states held is free; see
     /// [`Runtime::bytes_to_free`](crate::runtime::Runtime::bytes_to_free).
     pub awaits_memory: bool,
+    /// Bytes of the objects that it has sent, as they came from the wire: those of lists and of watches, also of objects
+    /// that were known already. What frames weigh beside their objects, and bookmarks, do not count.
+    pub wire_bytes: u64,
+    /// How its watches have ended.
+    pub watch_ends: WatchEnds,
+    /// How long the newest list or watch-list took that was delivered, from its beginning to its last object.
+    pub last_list_took: Option<Duration>,
+    /// When the list that is under way began.
+    pub(crate) listing_since: Option<Duration>,
 }
 
 /// What came of asking for set-aside objects one by one, over all lives of a reflector. One question is open at a time,
@@ -62,9 +70,13 @@ pub struct RepairCounters {
 }
 
 impl SourceStatus {
-    fn new(source: SourceId) -> Self {
+    pub(crate) fn new(source: SourceId) -> Self {
         Self {
             source,
+            wire_bytes: 0,
+            watch_ends: WatchEnds::default(),
+            last_list_took: None,
+            listing_since: None,
             state: SourceState::Starting,
             counters: SourceCounters::default(),
             last_error: None,
@@ -78,8 +90,18 @@ impl SourceStatus {
 }
 
 impl SourceStatus {
-    /// Takes over what the source's machine shows; true if a waiter could be waiting for it.
-    pub(crate) fn follow<S>(&mut self, machine: &ListWatchMachine<S>) -> bool {
+    /// Takes over what the source's machine shows, and what has come since the last time; true if a waiter could be
+    /// waiting for it.
+    pub(crate) fn follow<S>(
+        &mut self,
+        machine: &ListWatchMachine<S>,
+        came: &mut Came,
+        now: Duration,
+    ) -> bool {
+        let Came { wire_bytes, watch_ends } = std::mem::take(came);
+        self.wire_bytes += wire_bytes;
+        self.watch_ends.add(watch_ends);
+        self.time_list(machine.state(), now);
         let counters = machine.counters();
         let news = !same_state(&self.state, machine.state()) || self.counters != *counters;
         if news {
@@ -89,6 +111,30 @@ impl SourceStatus {
         }
         self.last_frame_at = machine.last_frame_at().or(self.last_frame_at);
         news
+    }
+}
+
+/// What a source has brought since it was shown last.
+#[derive(Debug, Default)]
+pub(crate) struct Came {
+    /// Bytes of objects as they came from the wire.
+    pub(crate) wire_bytes: u64,
+    pub(crate) watch_ends: WatchEnds,
+}
+
+impl SourceStatus {
+    /// Notes how long a list has taken when it is over.
+    fn time_list(&mut self, state: &SourceState, now: Duration) {
+        match state {
+            SourceState::Listing { .. } => {
+                self.listing_since.get_or_insert(now);
+            }
+            SourceState::Streaming => {
+                let took = self.listing_since.take().map(|since| now.saturating_sub(since));
+                self.last_list_took = took.or(self.last_list_took);
+            }
+            _ => self.listing_since = None,
+        }
     }
 }
 
@@ -176,12 +222,16 @@ pub struct InformerStatus {
     pub discipline: Discipline,
     /// Each source, in the order they were given.
     pub sources: Vec<SourceStatus>,
+    /// What waits between the reflectors and the store.
+    pub queue: QueueStatus,
     /// Objects in the published snapshot.
     pub objects: usize,
     /// Objects set aside at present.
     pub set_aside: usize,
     /// Whether every source's first list is published. Latched.
     pub synced: bool,
+    /// How long that took from the start of the informer.
+    pub sync_took: Option<Duration>,
     /// Restarts after panics: reflectors and groups together.
     pub restarts: u64,
     /// What was odd in the data.
@@ -196,22 +246,6 @@ pub struct InformerStatus {
 }
 
 impl InformerStatus {
-    pub(crate) fn new(name: Arc<str>, discipline: Discipline, sources: &[SourceId]) -> Self {
-        Self {
-            name,
-            discipline,
-            sources: sources.iter().cloned().map(SourceStatus::new).collect(),
-            objects: 0,
-            set_aside: 0,
-            synced: false,
-            restarts: 0,
-            data: DataCounters::default(),
-            stuck: None,
-            failed: None,
-            stopped: false,
-        }
-    }
-
     /// The state of the worst source: GivenUp before Denied, Denied and Gone before Backoff, Backoff before Listing,
     /// Streaming last. Stopped only when the whole informer has stopped.
     pub fn state(&self) -> SourceState {
@@ -242,20 +276,6 @@ impl InformerStatus {
             .or_else(|| self.sources.iter().find_map(|source| source.last_error.as_ref()))
     }
 
-    /// Takes over the figures of a published snapshot; true if a waiter could be waiting for it.
-    fn show<S>(&mut self, figures: &Figures<'_, S>) -> bool {
-        for entry in &mut self.sources {
-            let version = figures.versions.version(&entry.source);
-            if entry.version.as_ref() != version {
-                entry.version = version.cloned();
-            }
-        }
-        let before = (self.objects, self.set_aside, self.synced);
-        let now = (figures.objects, figures.set_aside, self.synced || figures.synced);
-        (self.objects, self.set_aside, self.synced) = now;
-        before != now
-    }
-
     /// Lists and watch-lists after the first published one, over all sources.
     pub fn relists(&self) -> u64 {
         self.sources.iter().map(|source| source.counters.relists).sum()
@@ -275,96 +295,20 @@ fn severity(state: &SourceState) -> u8 {
     }
 }
 
-/// What the status shows of a published snapshot.
-pub(crate) struct Figures<'a, S> {
-    pub(crate) objects: usize,
-    pub(crate) set_aside: usize,
-    /// The snapshot itself, for the versions of its sources.
-    pub(crate) versions: &'a Snapshot<S>,
-    pub(crate) synced: bool,
-}
-
-/// The board that the actors of one informer report to.
-#[derive(Debug, Clone)]
-pub(crate) struct StatusBoard(Arc<watch::Sender<InformerStatus>>);
-
-impl StatusBoard {
-    pub(crate) fn new(status: InformerStatus) -> Self {
-        Self(Arc::new(watch::Sender::new(status)))
-    }
-
-    /// A copy of the status.
-    pub(crate) fn read(&self) -> InformerStatus {
-        self.0.borrow().clone()
-    }
-
-    /// Sees changes from now on.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<InformerStatus> {
-        self.0.subscribe()
-    }
-
-    /// Changes the status and wakes those who wait for it. Nothing changes after the stop.
-    pub(crate) fn update(&self, change: impl FnOnce(&mut InformerStatus)) {
-        self.0.send_if_modified(|status| {
-            let running = !status.stopped;
-            if running {
-                change(status);
-            }
-            running
-        });
-    }
-
-    /// Publishes and shows the figures of what is published, in one step; false if `publish` refuses. Wakes the
-    /// waiters only if objects, set-aside objects or `synced` have changed.
-    pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
-        let mut published = false;
-        self.0.send_if_modified(|status| {
-            published = publish();
-            published && !status.stopped && status.show(figures)
-        });
-        published
-    }
-
-    /// Shows what blocks a thread of this informer, or that nothing does; false after the stop.
-    pub(crate) fn update_stuck(&self, stuck: Option<&Stuck>) -> bool {
-        self.0.send_if_modified(|status| {
-            let news = status.stuck.as_ref() != stuck && !status.stopped;
-            if news {
-                status.stuck = stuck.cloned();
-            }
-            news
-        });
-        !self.0.borrow().stopped
-    }
-
-    /// What a source has counted so far.
-    pub(crate) fn counters(&self, source: &SourceId) -> SourceCounters {
-        let status = self.0.borrow();
-        let entry = status.sources.iter().find(|entry| entry.source == *source);
-        entry.map(|entry| entry.counters.clone()).unwrap_or_default()
-    }
-
-    /// Changes one source's status; wakes the waiters only if `change` says that it matters to them.
-    pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
-        self.0.send_if_modified(|status| {
-            let running = !status.stopped;
-            let entry = status.sources.iter_mut().find(|entry| entry.source == *source);
-            running && entry.is_some_and(change)
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{InformerStatus, SourceState};
+    use super::SourceState;
+    use crate::pipeline::board::StatusBoard;
     use informer_core::delta_fifo::Discipline;
     use informer_core::list_watch_error::ListWatchError;
     use informer_core::meta::SourceId;
+    use std::time::Duration;
 
     #[test]
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
-        let mut status = InformerStatus::new("pods".into(), Discipline::InOrder, &sources);
+        let mut status =
+            StatusBoard::new("pods".into(), Discipline::InOrder, &sources, Duration::ZERO).read();
         status.sources[0].state = SourceState::Streaming;
         status.sources[1].state = SourceState::Denied { error: ListWatchError::Denied("no".into()) };
         assert!(matches!(status.state(), SourceState::Denied { .. }));

@@ -25,6 +25,7 @@ use informer_core::restart::RestartPolicy;
 use tokio_util::sync::CancellationToken;
 
 use crate::list_watch::Connect;
+use crate::pipeline::board::StatusBoard;
 use crate::pipeline::delta_fifo::{DeltaFifo, DeltaFifoSpec};
 use crate::pipeline::indexer::{Indexer, IndexerSpec};
 use crate::pipeline::listener::Listener;
@@ -35,7 +36,6 @@ use crate::pipeline::processor::{Processor, ProcessorSpec};
 use crate::pipeline::published::Published;
 use crate::pipeline::reflector::{Reflector, ReflectorSpec};
 use crate::pipeline::shared::{Common, Handed, IndexRegistry, PipelineShared};
-use crate::pipeline::status::{InformerStatus, StatusBoard};
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
 use crate::supervision::child::{Child, Mailbox};
 use crate::supervision::children::Children;
@@ -148,7 +148,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
         published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
-        board: StatusBoard::new(InformerStatus::new(Arc::clone(&spec.name), spec.discipline, &sources)),
+        board: StatusBoard::new(Arc::clone(&spec.name), spec.discipline, &sources, runtime.now()),
         progress: Arc::default(),
         handed: Handed::default(),
         sources,

@@ -147,6 +147,11 @@ impl ArbiterHandle {
         }
     }
 
+    /// The time on this thread, as on all of its runtime.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
     /// The thread's name.
     pub(super) fn name(&self) -> &str {
         &self.0.name

@@ -9,6 +9,7 @@
 //!
 //! Read next: `informer.rs`, the residents; `runtime.rs`, which closes.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio_util::sync::CancellationToken;
 
 /// What a runtime does with an informer that lives on it.
-pub(crate) trait Resident: Send + Sync {
+pub(crate) trait Resident: Any + Send + Sync {
     /// Stops it, because the runtime ends.
     fn stop(&self);
 
@@ -66,6 +67,11 @@ impl Registry {
         let mut state = self.state();
         state.closed = true;
         state.residents.values().cloned().collect()
+    }
+
+    /// All who live here, in the order in which they came.
+    pub(super) fn residents(&self) -> Vec<Arc<dyn Resident>> {
+        self.state().residents.values().cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

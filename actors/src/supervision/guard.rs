@@ -20,12 +20,13 @@ use std::future::{Pending, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{self, Poll};
 use std::time::Duration;
 
 use actix::Context;
 use actix::dev::ContextFut;
 use actix::dev::channel::AddressReceiver;
+use futures_util::FutureExt;
 use futures_util::future::{Either, LocalBoxFuture};
 use informer_core::restart::{Exit, Verdict};
 use informer_core::words::{Brief, QUOTED, one_line};
@@ -64,16 +65,11 @@ impl<A: Child> Guard<A> {
     pub(crate) fn keep(mut self) -> impl Future<Output = (Verdict, ChildContext)> {
         async move {
             loop {
-                let (context, life) = (&self.context, &mut self.life);
-                let exit = tokio::select! {
-                    biased;
-                    () = context.stopped() => Exit::Asked,
-                    () = group_restarts(context, life.epoch) => {
-                        life.epoch = context.parent.group.epoch();
-                        life.must_rebuild = true;
-                        continue;
-                    }
-                    exit = life.run(context, &self.labelled) => exit,
+                let (context, life, labelled) = (&self.context, &mut self.life, &self.labelled);
+                let Some(exit) = happens(context, life, labelled).await else {
+                    life.epoch = context.parent.group.epoch();
+                    life.must_rebuild = true;
+                    continue;
                 };
                 // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
                 if let Some(end) = Box::pin(life.after(exit, context)).await {
@@ -83,6 +79,25 @@ impl<A: Child> Guard<A> {
             }
         }
     }
+}
+
+/// Runs the child until it ends or is to end; `None` if its group restarts. One future and no `select!` over several:
+/// each guard has room for it.
+fn happens<A: Child>(
+    context: &ChildContext,
+    life: &mut Life<A>,
+    labelled: &Labelled,
+) -> impl Future<Output = Option<Exit>> {
+    let (mut stopped, mut restarts) = (context.stopped(), group_restarts(context, life.epoch));
+    poll_fn(move |cx| {
+        if stopped.poll_unpin(cx).is_ready() {
+            return Poll::Ready(Some(Exit::Asked));
+        }
+        if restarts.poll_unpin(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        life.poll(context, labelled, cx).map(Some)
+    })
 }
 
 /// Ends when the group of a member has moved on; never for a child that is no member.
@@ -168,21 +183,23 @@ impl<A: Child> Life<A> {
         None
     }
 
-    /// Polls the actor until it ends, one way or another.
-    async fn run(&mut self, context: &ChildContext, labelled: &Labelled) -> Exit {
+    /// Polls the actor, built first if need be, until it ends, one way or another.
+    fn poll(
+        &mut self,
+        context: &ChildContext,
+        labelled: &Labelled,
+        cx: &mut task::Context<'_>,
+    ) -> Poll<Exit> {
         if let Err(exit) = self.build().and_then(|()| self.rebuild(&context.parent.faults)) {
-            return exit;
+            return Poll::Ready(exit);
         }
-        let LifeState::Built(future) = &mut self.state else { return Exit::Finished };
-        poll_fn(|cx| {
-            let _entered = labelled.enter();
-            match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx))) {
-                Ok(Poll::Pending) => Poll::Pending,
-                Ok(Poll::Ready(())) => Poll::Ready(Exit::Finished),
-                Err(panic) => Poll::Ready(Exit::Panicked(panic_text(&*panic).into())),
-            }
-        })
-        .await
+        let LifeState::Built(future) = &mut self.state else { return Poll::Ready(Exit::Finished) };
+        let _entered = labelled.enter();
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(())) => Poll::Ready(Exit::Finished),
+            Err(panic) => Poll::Ready(Exit::Panicked(panic_text(&*panic).into())),
+        }
     }
 
     /// Builds the first one; later ones are built by `restarting`.

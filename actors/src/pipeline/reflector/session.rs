@@ -38,7 +38,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::ReflectorSpec;
 use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
-use crate::pipeline::status::RepairCounters;
+use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
 use crate::runtime::{Chance, Clock, sleep_until, within};
@@ -83,6 +83,8 @@ struct Session<S: Body> {
     /// The place in the line for a permit of the list budget, and the permit.
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
+    /// What has come since the status was shown last.
+    came: Came,
 }
 
 enum Happened<S> {
@@ -93,6 +95,24 @@ enum Happened<S> {
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
     RepairDue,
     Fetched(Option<Object<S>>),
+}
+
+impl<S> Happened<S> {
+    /// Counts what a stream has brought.
+    fn count(&self, came: &mut Came) {
+        match self {
+            Self::Watched(_, Some(Ok(parts))) => {
+                let objects = parts.iter().filter(|part| part.key().is_some());
+                came.wire_bytes += objects.map(WatchPart::wire_bytes).sum::<usize>() as u64;
+            }
+            Self::Watched(_, Some(Err(error))) => came.watch_ends.count(Some(error)),
+            Self::Watched(_, None) => came.watch_ends.count(None),
+            Self::Listed(Some(Ok(ListPart::Objects(objects)))) => {
+                came.wire_bytes += objects.iter().map(|object| u64::from(object.wire_bytes())).sum::<u64>();
+            }
+            _ => {}
+        }
+    }
 }
 
 impl<S: Body> Session<S> {
@@ -111,6 +131,7 @@ impl<S: Body> Session<S> {
             fetch: None,
             turn: None,
             permit: None,
+            came: Came::default(),
             spec,
         }
     }
@@ -155,7 +176,9 @@ impl<S: Body> Session<S> {
                 self.watches.push((stream, self.source.watch(request, self.known(everything))));
             }
             Effect::Close(stream) => {
+                let before = self.watches.len();
                 self.watches.retain(|(open, _)| *open != stream);
+                self.came.watch_ends.closed += (before - self.watches.len()) as u64;
                 self.question = None;
             }
             Effect::Yield => tokio::task::yield_now().await,
@@ -302,6 +325,7 @@ impl<S: Body> Session<S> {
     }
 
     fn tell_machine(&mut self, happened: Happened<S>, now: Moment) {
+        happened.count(&mut self.came);
         match happened {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {
@@ -340,7 +364,9 @@ impl<S: Body> Session<S> {
         while let Some(line) = self.machine.poll_log() {
             super::log::write(&self.spec.shared.name, &self.spec.source, &self.spec.config.resource, &line);
         }
-        self.spec.shared.board.update_source(&self.spec.source, |status| status.follow(&self.machine));
+        let (shared, machine, came) = (&self.spec.shared, &self.machine, &mut self.came);
+        let now = shared.runtime.now();
+        shared.board.update_source(&self.spec.source, |status| status.follow(machine, came, now));
     }
 }
 

@@ -1,0 +1,364 @@
+//! The cells in which the actors of one informer show what they do.
+//!
+//! Answers "who writes which part of the status, and who is woken?". The Indexer owns the store's cell, each Reflector
+//! one for its source, the DeltaFifo that of the queue, supervision and the watchdog that of the health. Handles read
+//! copies of all of them. Invariants:
+//! 1. A lock here is held for as long as a copy takes, and no code of a user runs under it.
+//! 2. Figures and versions of the store change in one step with the published snapshot, and are read in one.
+//! 3. Whoever waits is woken by every change that may be waited for, and by none of the others: a count moves on after
+//!    the change, so that who has read the count before the status misses none.
+//! 4. Nothing changes after the informer has stopped.
+//!
+//! Read next: `status.rs`, the values; `informer.rs`, who waits.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use informer_core::delta_fifo::{Depth, Discipline};
+use informer_core::meta::SourceId;
+use informer_core::reflector::{SourceCounters, SourceState};
+use informer_core::snapshot::Snapshot;
+use tokio::sync::Notify;
+
+use crate::pipeline::figures::QueueStatus;
+use crate::pipeline::status::{DataCounters, InformerStatus, SourceStatus};
+use crate::runtime::Stuck;
+
+/// The cells of one informer. Cloning copies a pointer.
+#[derive(Debug, Clone)]
+pub(crate) struct StatusBoard(Arc<Cells>);
+
+#[derive(Debug)]
+struct Cells {
+    name: Arc<str>,
+    discipline: Discipline,
+    /// When the informer was started.
+    began: Duration,
+    store: Mutex<StoreCell>,
+    data: Mutex<DataCounters>,
+    health: Mutex<Health>,
+    sources: Mutex<Vec<Arc<SourceCell>>>,
+    queue: QueueCell,
+    stopped: AtomicBool,
+    /// How often something has changed that may be waited for.
+    changes: AtomicU64,
+    changed: Notify,
+}
+
+/// What is published.
+#[derive(Debug, Default)]
+struct StoreCell {
+    objects: usize,
+    set_aside: usize,
+    synced: bool,
+    sync_took: Option<Duration>,
+}
+
+/// What supervision and the watchdog have to say.
+#[derive(Debug, Default)]
+struct Health {
+    restarts: u64,
+    stuck: Option<Stuck>,
+    failed: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct SourceCell {
+    id: SourceId,
+    status: Mutex<SourceStatus>,
+}
+
+/// The queue's depth, and the arrival of what the Indexer has from it. It has no lock: the figures change with each event.
+#[derive(Debug, Default)]
+struct QueueCell {
+    parts: AtomicUsize,
+    bytes: AtomicUsize,
+    /// In nanoseconds; [`NEVER`] if nothing waits.
+    oldest_since: AtomicU64,
+    handed_out: AtomicU64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+/// What the status shows of a published snapshot.
+pub(crate) struct Figures<'a, S> {
+    pub(crate) objects: usize,
+    pub(crate) set_aside: usize,
+    /// The snapshot itself, for the versions of its sources.
+    pub(crate) versions: &'a Snapshot<S>,
+    pub(crate) synced: bool,
+    pub(crate) now: Duration,
+}
+
+impl StatusBoard {
+    /// The cells of an informer that begins now.
+    pub(crate) fn new(name: Arc<str>, discipline: Discipline, sources: &[SourceId], now: Duration) -> Self {
+        let cell = |id: &SourceId| {
+            Arc::new(SourceCell { id: id.clone(), status: Mutex::new(SourceStatus::new(id.clone())) })
+        };
+        Self(Arc::new(Cells {
+            name,
+            discipline,
+            began: now,
+            store: Mutex::default(),
+            data: Mutex::default(),
+            health: Mutex::default(),
+            sources: Mutex::new(sources.iter().map(cell).collect()),
+            queue: QueueCell { oldest_since: AtomicU64::new(NEVER), ..QueueCell::default() },
+            stopped: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            changed: Notify::new(),
+        }))
+    }
+
+    /// A copy of the status.
+    pub(crate) fn read(&self) -> InformerStatus {
+        let cells = &self.0;
+        let (stopped, queue) = (self.is_stopped(), cells.queue.read());
+        // The store's lock is held until the versions are copied, too: a publish changes both in one step.
+        let store = locked(&cells.store);
+        let sources = self.sources().iter().map(|source| locked(&source.status).clone()).collect();
+        let (objects, set_aside, synced, sync_took) =
+            (store.objects, store.set_aside, store.synced, store.sync_took);
+        drop(store);
+        let data = locked(&cells.data).clone();
+        let health = locked(&cells.health);
+        InformerStatus {
+            name: Arc::clone(&cells.name),
+            discipline: cells.discipline,
+            sources,
+            queue,
+            objects,
+            set_aside,
+            synced,
+            sync_took,
+            restarts: health.restarts,
+            data,
+            stuck: health.stuck.clone(),
+            failed: health.failed.clone(),
+            stopped,
+        }
+    }
+
+    /// How often something has changed. To wait for a change: read this, then the status, then
+    /// [`Self::changed_since`].
+    pub(crate) fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::Acquire)
+    }
+
+    /// Waits until something has changed after the count was `seen`.
+    pub(crate) async fn changed_since(&self, seen: u64) {
+        loop {
+            // It is woken by every change from here on, so none is missed after the look.
+            let changed = self.0.changed.notified();
+            if self.changes() != seen {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits for a status that is enough, and gives it.
+    pub(crate) async fn wait_for(&self, mut enough: impl FnMut(&InformerStatus) -> bool) -> InformerStatus {
+        loop {
+            let seen = self.changes();
+            let status = self.read();
+            if enough(&status) {
+                return status;
+            }
+            self.changed_since(seen).await;
+        }
+    }
+
+    /// The informer has stopped.
+    pub(crate) fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Counts what was odd in the data.
+    pub(crate) fn count_data(&self, count: impl FnOnce(&mut DataCounters)) {
+        if !self.is_stopped() {
+            count(&mut locked(&self.0.data));
+            self.wake();
+        }
+    }
+
+    /// Counts a restart, of the reflector of this source if there is one.
+    pub(crate) fn count_restart(&self, source: Option<&SourceId>) {
+        if self.is_stopped() {
+            return;
+        }
+        locked(&self.0.health).restarts += 1;
+        if let Some(source) = source {
+            self.change_source(source, |status| {
+                status.restarts += 1;
+                false
+            });
+        }
+        self.wake();
+    }
+
+    /// Shows that supervision has given up a part, and the source that it had followed.
+    pub(crate) fn give_up(&self, failure: Arc<str>, source: Option<(&SourceId, &Arc<str>)>) {
+        if self.is_stopped() {
+            return;
+        }
+        if let Some((source, reason)) = source {
+            self.change_source(source, |status| {
+                status.state = SourceState::GivenUp { reason: Arc::clone(reason) };
+                false
+            });
+        }
+        locked(&self.0.health).failed = Some(failure);
+        self.wake();
+    }
+
+    /// Shows that a source that was given up begins anew; another source may still be given up, which `failure` words.
+    pub(crate) fn revive(&self, source: &SourceId, failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>) {
+        self.change_source(source, |status| {
+            status.state = SourceState::Starting;
+            false
+        });
+        let left = self.sources().iter().find_map(|source| {
+            let status = locked(&source.status);
+            match &status.state {
+                SourceState::GivenUp { reason } => Some(failure(&status, reason)),
+                _ => None,
+            }
+        });
+        locked(&self.0.health).failed = left;
+        self.wake();
+    }
+
+    /// Publishes and shows the figures of what is published, in one step; false if `publish` refuses. Wakes the
+    /// waiters only if objects, set-aside objects or `synced` have changed.
+    pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
+        let news = {
+            let mut store = locked(&self.0.store);
+            if !publish() {
+                return false;
+            }
+            if self.is_stopped() {
+                return true;
+            }
+            for source in &*self.sources() {
+                let version = figures.versions.version(&source.id);
+                let mut status = locked(&source.status);
+                if status.version.as_ref() != version {
+                    status.version = version.cloned();
+                }
+            }
+            store.show(figures, self.0.began)
+        };
+        if news {
+            self.wake();
+        }
+        true
+    }
+
+    /// Shows what blocks a thread of this informer, or that nothing does; false after the stop.
+    pub(crate) fn update_stuck(&self, stuck: Option<&Stuck>) -> bool {
+        if self.is_stopped() {
+            return false;
+        }
+        let news = {
+            let mut health = locked(&self.0.health);
+            let news = health.stuck.as_ref() != stuck;
+            if news {
+                health.stuck = stuck.cloned();
+            }
+            news
+        };
+        if news {
+            self.wake();
+        }
+        true
+    }
+
+    /// What a source has counted so far.
+    pub(crate) fn counters(&self, source: &SourceId) -> SourceCounters {
+        let cell = self.source(source);
+        cell.map(|cell| locked(&cell.status).counters.clone()).unwrap_or_default()
+    }
+
+    /// Changes one source's status; wakes the waiters only if `change` says that it matters to them.
+    pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
+        if !self.is_stopped() && self.change_source(source, change) {
+            self.wake();
+        }
+    }
+
+    /// Shows what waits in the queue, and since when. Wakes nobody: it changes with each event.
+    pub(crate) fn show_queue(&self, depth: Depth, oldest_since: Option<Duration>) {
+        let queue = &self.0.queue;
+        queue.parts.store(depth.parts, Ordering::Relaxed);
+        queue.bytes.store(depth.bytes, Ordering::Relaxed);
+        queue.oldest_since.store(oldest_since.map_or(NEVER, nanos), Ordering::Relaxed);
+    }
+
+    /// Notes when the oldest part arrived of the batch that the Indexer has now. It has one at a time, and takes the
+    /// next one when every listener has been told what came of it.
+    pub(crate) fn hand_out(&self, arrived: Duration) {
+        self.0.queue.handed_out.store(nanos(arrived), Ordering::Relaxed);
+    }
+
+    /// When the oldest part arrived of the batch that is being told.
+    pub(crate) fn arrived(&self) -> Duration {
+        Duration::from_nanos(self.0.queue.handed_out.load(Ordering::Relaxed))
+    }
+
+    fn change_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) -> bool {
+        self.source(source).is_some_and(|cell| change(&mut locked(&cell.status)))
+    }
+
+    fn source(&self, source: &SourceId) -> Option<Arc<SourceCell>> {
+        self.sources().iter().find(|cell| cell.id == *source).cloned()
+    }
+
+    fn sources(&self) -> MutexGuard<'_, Vec<Arc<SourceCell>>> {
+        locked(&self.0.sources)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.stopped.load(Ordering::Acquire)
+    }
+
+    fn wake(&self) {
+        self.0.changes.fetch_add(1, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl StoreCell {
+    /// Takes over the figures of a published snapshot; true if a waiter could be waiting for it.
+    fn show<S>(&mut self, figures: &Figures<'_, S>, began: Duration) -> bool {
+        let before = (self.objects, self.set_aside, self.synced);
+        let now = (figures.objects, figures.set_aside, self.synced || figures.synced);
+        (self.objects, self.set_aside, self.synced) = now;
+        if now.2 && !before.2 {
+            self.sync_took = Some(figures.now.saturating_sub(began));
+        }
+        before != now
+    }
+}
+
+impl QueueCell {
+    fn read(&self) -> QueueStatus {
+        let oldest = self.oldest_since.load(Ordering::Relaxed);
+        QueueStatus {
+            parts: self.parts.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            oldest_since: (oldest != NEVER).then(|| Duration::from_nanos(oldest)),
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
