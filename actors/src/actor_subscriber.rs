@@ -26,6 +26,9 @@ impl<S: Body> Informer<S> {
     /// next message while the future runs: up to 64 run beside each other, their ends come in any order, and `synced`
     /// and `shutdown` wait only for the last one that was begun. [`SubscribeOptions::one_at_a_time`] mends that.
     ///
+    /// **What came and went** at once is told, but not what did so inside a gap that a list closed: see
+    /// [`Self::for_each`].
+    ///
     /// **Panics.** A panic in the handler ends the actor, as always in actix; others on its thread run on. The
     /// subscription ends with [`EndReason::SubscriberGone`](crate::pipeline::seat::EndReason), and nothing else does. (A
     /// closure's panic costs one event, and its subscription goes on.)

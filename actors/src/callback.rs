@@ -18,6 +18,11 @@ impl<S: Body> Informer<S> {
     /// Subscribes an async closure: called for each event, one at a time, on the callbacks' arbiter. It must not
     /// block the thread. A panic skips that event, is counted and logged.
     ///
+    /// An object that is created and deleted at once is told, too: both events to a closure that keeps up, the last
+    /// such life of each object to one that is behind. What came and went while the watch was interrupted is told to
+    /// nobody: the list that closes the gap shows only what is there. So a closure that makes objects and relies on
+    /// hearing of their end also has to look from time to time whether they are there, for example at each resync.
+    ///
     /// After the subscription's end no further call begins. A call that has begun may go on for
     /// [`CALL_GRACE`](crate::subscription::CALL_GRACE), or until the limit of a shutdown; then its future is dropped.
     ///

@@ -3,8 +3,8 @@
 //! Answers "who wants to know, and are they up to date?". Each subscription has a Listener actor of its own with its
 //! own backlog; dropping the handle detaches it. Invariants:
 //! 1. A subscriber is told the whole snapshot it starts from as `Added{InitialList}`, then everything after it:
-//!    nothing lost, nothing twice. One that lags is told the newest state of each object (coalesced per key), or, if it
-//!    asked for every event, all of them up to a bound.
+//!    nothing lost, nothing twice. One that lags is told the newest state of each object (coalesced per key), and the
+//!    last life that came and went meanwhile; or, if it asked for every event, all of them up to a bound.
 //! 2. `synced` is Ok when the subscriber has handled its last initial event, panics included. Latched.
 //! 3. After the handle is dropped no further callback starts.
 //!

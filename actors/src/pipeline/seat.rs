@@ -105,9 +105,10 @@ pub struct SubscriptionStatus {
     pub oldest_since: Option<Duration>,
     /// Whether events are with the subscriber and not yet handled: at most 64, or one if it is told one at a time.
     pub in_flight: bool,
-    /// Events that were merged into another one of the same key, or annulled each other.
+    /// Events that the subscriber was spared because a newer one of the same key says more.
     pub coalesced: u64,
-    /// Events that were dropped because its backlog was full, under a policy that has a bound.
+    /// Events that were dropped because its backlog was full; under `Coalesce` those of objects that came and went
+    /// beyond the bound of 4,096.
     pub dropped: u64,
     /// Events on which the callback panicked; each was skipped.
     pub panics: u64,

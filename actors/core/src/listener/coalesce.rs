@@ -13,7 +13,7 @@
 //! is the reason why versions may repeat. Read next: `pending.rs`.
 
 use crate::delta::{Cause, Change};
-use crate::meta::Object;
+use crate::meta::{Object, ObjectKey};
 
 /// What one key is owed, in the order of telling.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Owed<S> {
     /// The end of the life told last.
     deleted: Option<Change<S>>,
     /// The last life that came and went meanwhile.
-    pub(super) brief: Option<Brief<S>>,
+    pub(super) brief: Option<Box<Brief<S>>>,
     /// What is there now: `Added`, or `Updated` if nothing else is owed.
     now: Option<Change<S>>,
 }
@@ -64,9 +64,15 @@ impl<S> Owed<S> {
         usize::from(self.deleted.is_some()) + brief + usize::from(self.now.is_some())
     }
 
+    /// The key that it is about; `None` if nothing is owed.
+    pub(super) fn key(&self) -> Option<&ObjectKey> {
+        let brief = self.brief.as_ref().map(|brief| &brief.deleted);
+        self.now.as_ref().or(self.deleted.as_ref()).or(brief).map(Change::key)
+    }
+
     /// The events, in order.
     pub(super) fn into_changes(self) -> impl Iterator<Item = Change<S>> {
-        let brief = self.brief.map(Brief::into_changes).unwrap_or_default();
+        let brief = self.brief.map(|brief| brief.into_changes()).unwrap_or_default();
         self.deleted.into_iter().chain(brief).chain(self.now)
     }
 
@@ -122,7 +128,7 @@ impl<S> Owed<S> {
     fn delete(&mut self, deleted: Change<S>, arrival: u64) -> bool {
         match (self.now.take(), deleted) {
             (Some(Change::Added { cause, .. }), deleted) => {
-                self.brief = Some(Brief { arrival, cause, deleted });
+                self.brief = Some(Box::new(Brief { arrival, cause, deleted }));
             }
             (Some(Change::Updated { old, cause: first, .. }), Change::Deleted { last, exact, cause, .. }) => {
                 self.deleted = Some(Change::Deleted { old, last, exact, cause: standing(first, cause) });

@@ -2,7 +2,7 @@
 //!
 //! Answers "what is this key owed, and whose turn is it?"; what two events of a key come to is `coalesce.rs`.
 //! Invariants:
-//! 1. A key has one entry or none, and an entry is in the order exactly once.
+//! 1. A key has one entry or none, and its place in the order names its arrival; a place of another arrival is void.
 //! 2. An entry keeps the place of its first event however much is coalesced into it; one that came to nothing has
 //!    lost its place.
 //! 3. At most `most_briefs` brief lives wait, also those of keys that a cursor has yet to pass; beyond that the
@@ -10,7 +10,9 @@
 //!
 //! Logarithmic in the number of keys that are owed something. Read next: `cursor.rs`, for what is owed but not here.
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
 
@@ -20,8 +22,9 @@ use crate::meta::ObjectKey;
 
 /// The events that wait.
 pub(super) struct Pending<S> {
-    entries: BTreeMap<ObjectKey, Entry<S>>,
-    order: BTreeMap<u64, ObjectKey>,
+    entries: BTreeSet<ByKey<S>>,
+    /// By arrival. The first one is not void, and at most half of them and a few are.
+    order: VecDeque<(u64, ObjectKey)>,
     /// Brief lives of keys that a cursor has yet to pass: it tells them when it does.
     ahead: BTreeMap<ObjectKey, Brief<S>>,
     /// All brief lives, oldest first.
@@ -36,12 +39,41 @@ struct Entry<S> {
     owed: Owed<S>,
 }
 
+/// An entry in order of its key, which is that of its changes: no second key is held for it.
+struct ByKey<S>(Box<Entry<S>>);
+
+impl<S> Borrow<ObjectKey> for ByKey<S> {
+    fn borrow(&self) -> &ObjectKey {
+        self.0.owed.key().expect("an entry that waits owes something")
+    }
+}
+
+impl<S> Ord for ByKey<S> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        Borrow::<ObjectKey>::borrow(self).cmp(other.borrow())
+    }
+}
+
+impl<S> PartialOrd for ByKey<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<S> PartialEq for ByKey<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<S> Eq for ByKey<S> {}
+
 impl<S> Pending<S> {
     /// Nothing waits.
     pub(super) const fn new(most_briefs: usize) -> Self {
         Self {
-            entries: BTreeMap::new(),
-            order: BTreeMap::new(),
+            entries: BTreeSet::new(),
+            order: VecDeque::new(),
             ahead: BTreeMap::new(),
             briefs: BTreeMap::new(),
             most_briefs,
@@ -52,9 +84,17 @@ impl<S> Pending<S> {
     /// Adds a change to what its key is owed; false if it cannot follow.
     pub(super) fn merge(&mut self, change: Change<S>, arrival: u64, since: Duration) -> bool {
         let key = change.key().clone();
-        let mut entry = self.remove(&key).unwrap_or(Entry { arrival, since, owed: Owed::nothing() });
+        let known = self.remove(&key);
+        if known.is_none() {
+            if self.order.len() == self.order.capacity() {
+                // By a quarter: many subscribers may stand still with some keys each.
+                self.order.reserve_exact(self.order.len() / 4 + 4);
+            }
+            self.order.push_back((arrival, key.clone()));
+        }
+        let mut entry = known.unwrap_or_else(|| Box::new(Entry { arrival, since, owed: Owed::nothing() }));
         let is_possible = entry.owed.merge(change, arrival);
-        self.insert(key, entry);
+        self.insert(&key, entry);
         is_possible
     }
 
@@ -62,7 +102,7 @@ impl<S> Pending<S> {
     pub(super) fn keep_ahead(&mut self, key: &ObjectKey, brief: Brief<S>) {
         if let Some(mut entry) = self.remove(key) {
             entry.owed.brief = None;
-            self.insert(key.clone(), entry);
+            self.insert(key, entry);
         }
         self.events += 2;
         self.briefs.insert(brief.arrival, key.clone());
@@ -102,7 +142,7 @@ impl<S> Pending<S> {
                 self.events -= 2;
             } else if let Some(mut entry) = self.remove(&key) {
                 entry.owed.brief = None;
-                self.insert(key, entry);
+                self.insert(&key, entry);
             }
         }
         dropped
@@ -110,20 +150,21 @@ impl<S> Pending<S> {
 
     /// The arrival of the entry whose turn it is, and since when it waits.
     pub(super) fn first(&self) -> Option<(u64, Duration)> {
-        let (arrival, key) = self.order.first_key_value()?;
-        self.entries.get(key).map(|entry| (*arrival, entry.since))
+        let (arrival, key) = self.order.front()?;
+        self.entries.get(key).map(|entry| (*arrival, entry.0.since))
     }
 
     /// Takes out all that the key is owed whose turn it is.
     pub(super) fn take_first(&mut self) -> Option<(u64, Duration, Owed<S>)> {
-        let (_, key) = self.order.first_key_value()?;
-        let key = key.clone();
-        self.remove(&key).map(|entry| (entry.arrival, entry.since, entry.owed))
+        let (_, key) = self.order.pop_front()?;
+        let entry = self.remove(&key)?;
+        self.tidy();
+        Some((entry.arrival, entry.since, entry.owed))
     }
 
     /// Whether this key is owed something.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
-        self.entries.contains_key(key)
+        self.entries.contains(key)
     }
 
     /// How many keys are owed something.
@@ -142,9 +183,8 @@ impl<S> Pending<S> {
         self.briefs.len()
     }
 
-    fn remove(&mut self, key: &ObjectKey) -> Option<Entry<S>> {
-        let entry = self.entries.remove(key)?;
-        self.order.remove(&entry.arrival);
+    fn remove(&mut self, key: &ObjectKey) -> Option<Box<Entry<S>>> {
+        let ByKey(entry) = self.entries.take(key)?;
         self.events -= entry.owed.len();
         if let Some(brief) = &entry.owed.brief {
             self.briefs.remove(&brief.arrival);
@@ -152,15 +192,27 @@ impl<S> Pending<S> {
         Some(entry)
     }
 
-    fn insert(&mut self, key: ObjectKey, entry: Entry<S>) {
+    /// Puts an entry back in its place, or gives up the place if it has come to nothing.
+    fn insert(&mut self, key: &ObjectKey, entry: Box<Entry<S>>) {
         if entry.owed.len() == 0 {
-            return;
+            return self.tidy();
         }
         self.events += entry.owed.len();
-        self.order.insert(entry.arrival, key.clone());
         if let Some(brief) = &entry.owed.brief {
             self.briefs.insert(brief.arrival, key.clone());
         }
-        self.entries.insert(key, entry);
+        self.entries.insert(ByKey(entry));
+    }
+
+    /// Forgets void places: those in front, and all of them when they are too many.
+    fn tidy(&mut self) {
+        let entries = &self.entries;
+        let is_void = |(arrival, key): &(u64, ObjectKey)| {
+            entries.get(key).is_none_or(|entry| entry.0.arrival != *arrival)
+        };
+        while self.order.pop_front_if(|place| is_void(place)).is_some() {}
+        if self.order.len() > 2 * entries.len() + 16 {
+            self.order.retain(|place| !is_void(place));
+        }
     }
 }
