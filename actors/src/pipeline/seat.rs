@@ -6,6 +6,8 @@
 //! 2. `synced` is latched.
 //! 3. Its lock is a leaf: whoever holds it copies a few numbers and takes no other.
 
+mod end_reason;
+
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{self, Poll, Waker};
@@ -15,6 +17,7 @@ use informer_core::listener::Policy;
 use informer_core::words::{QUOTED, one_line};
 use tokio::sync::Notify;
 
+pub use self::end_reason::{EndReason, ShutdownError, Unfinished};
 use crate::pipeline::figures::{Timing, TimingCell};
 use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
@@ -22,68 +25,6 @@ use crate::supervision::parent::StopSignal;
 /// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
 /// future is dropped. A shutdown cancels it at its limit.
 pub const CALL_GRACE: Duration = Duration::from_secs(30);
-
-/// Why a subscription has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EndReason {
-    /// Its handle was dropped or shut down.
-    Unsubscribed,
-    /// The subscribed actor has died or stopped.
-    SubscriberGone,
-    /// Its Listener failed, with the panic's text: a bug of this library.
-    ListenerFailed(Arc<str>),
-    /// The informer has stopped.
-    InformerStopped,
-    /// More was owed to it than it may be, and it was to be ended then: see `SubscribeOptions::every`.
-    Overflow {
-        /// Events that it was not told.
-        dropped: u64,
-    },
-}
-
-impl std::fmt::Display for EndReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unsubscribed => f.write_str("unsubscribed"),
-            Self::SubscriberGone => f.write_str("the subscribed actor is gone"),
-            Self::ListenerFailed(why) => write!(f, "the listener failed: {why}"),
-            Self::InformerStopped => f.write_str("the informer has stopped"),
-            Self::Overflow { dropped } => write!(f, "its backlog was full: {dropped} events were dropped"),
-        }
-    }
-}
-
-/// Why a subscription's shutdown was not a clean one. It is unsubscribed all the same.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ShutdownError {
-    /// The limit passed first.
-    #[error(
-        "subscription {} had not come back at the limit: {} events dropped, {} in flight",
-        .0.name, .0.dropped, .0.in_flight
-    )]
-    Unfinished(Unfinished),
-    /// Its own callback has called it, and would wait for itself: nothing was waited for, and no further call
-    /// follows this one.
-    #[error("shutdown called from inside the subscription's own callback")]
-    OwnCallback,
-}
-
-/// A subscription whose events were not all handled when a deadline passed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Unfinished {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Events that were owed and had not been handed to the subscriber: they are dropped.
-    pub dropped: usize,
-    /// Events that had been handed over and not been reported back as handled: the subscriber may have handled some.
-    pub in_flight: usize,
-    /// Whether its callback still ran at the end: a blocking closure cannot be cancelled, nor an async one that blocks
-    /// its thread.
-    pub still_running: bool,
-}
 
 /// How a subscription is doing.
 #[derive(Debug, Clone)]
