@@ -1,6 +1,7 @@
 //! The ledger: contract scenarios, the replay checker, and any history against a log.
 
 mod brief;
+mod early;
 mod every;
 mod initial;
 mod invariants;

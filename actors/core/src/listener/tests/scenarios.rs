@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::super::invariants::Replay;
-use super::super::{CHUNK, CURSORS, Ledger, Policy};
-use super::{added, busy, deleted, drain, drained, joined, list, record, rewound, snapshot, tell, updated};
-use crate::delta::Cause;
-use crate::meta::{Object, SourceId};
+use super::super::{CHUNK, CURSORS, Ledger};
+use super::{added, busy, deleted, drain, drained, joined, record, rewound, snapshot, tell, updated};
+use crate::meta::Object;
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, life, object};
 
@@ -85,28 +84,6 @@ fn inf_38_a_late_joiner_costs_a_cursor_and_is_never_told_what_was_gone_before_it
         assert!(told.iter().all(|change| change.key() != gone.key()));
         assert!(told.iter().any(|change| tell(change) == "+ ns-0/pod-0994 u1@2000 (InitialList)"));
     }
-}
-
-#[test]
-fn inf_38_who_joins_before_the_first_list_owes_it_as_a_cursor_also_while_every_object_changes() {
-    let objects = many(1_000);
-    let mut early = Ledger::starting_from(Policy::Coalesce, [SourceId::default()], Snapshot::empty());
-    list(&mut early, &snapshot(&objects), Cause::InitialList);
-    for round in 1..=2_u64 {
-        for slice in objects.chunks(250) {
-            let key = |old: &Object<String>| old.key().to_string();
-            let at = |old: &Object<String>, round: u64| object(&key(old), old_number(old) + round * 10_000);
-            let changes: Vec<_> =
-                slice.iter().map(|old| updated(&at(old, round - 1), &at(old, round))).collect();
-            record(&mut early, &changes);
-        }
-    }
-    assert_eq!((early.stats().events, early.stats().cursors), (0, 1));
-    assert_eq!(drain(&mut early, 64).len(), 1_000);
-}
-
-fn old_number(object: &Object<String>) -> u64 {
-    object.version().to_string().parse().expect("a number")
 }
 
 #[test]
