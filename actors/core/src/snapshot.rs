@@ -19,8 +19,9 @@ use crate::off_arbiter::{Freeing, OffArbiter, Release};
 
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Aside, Frame};
-pub(crate) use holders::{Held, Sources};
+pub(crate) use holders::Held;
 pub(crate) use objects::Put;
+pub(crate) use sources::Sources;
 
 mod diff;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub(crate) mod fixture;
 mod frame;
 mod holders;
 mod objects;
+mod sources;
 mod tree;
 mod walk;
 

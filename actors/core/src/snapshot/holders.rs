@@ -1,7 +1,7 @@
 //! Which sources hold an object, and how often it was rewound.
 //!
-//! Answers "is this object still held by anyone?" and "can this node have an object of that source?". An object that is
-//! held by the source that brought it, and was never rewound, costs nothing beyond its pointer. Invariants:
+//! Answers "is this object still held by anyone, and is it still the same?". An object that is held by the source that
+//! brought it, and was never rewound, costs nothing beyond its pointer. Invariants:
 //! 1. An object in the map is held by at least one source.
 //! 2. Two objects of a key are equal if life, version and count of rewinds are, never by address.
 //!
@@ -10,32 +10,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::sources::Sources;
 use super::tree::Item;
 use crate::meta::{Object, SourceId};
-
-/// A set of sources by a hash of their names: it may hold more than was put in, and never less.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sources(u64);
-
-impl Sources {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const ALL: Self = Self(u64::MAX);
-
-    pub(crate) fn of(source: &SourceId) -> Self {
-        // FNV-1a, mixed once more so that names which end alike differ: the same bit in every map and every process.
-        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        let hash = source.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
-        Self(1 << ((hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))
-    }
-
-    pub(crate) const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(crate) const fn meet(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-}
 
 /// An object as the map keeps it.
 pub(crate) struct Held<S> {

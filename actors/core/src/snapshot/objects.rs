@@ -11,7 +11,8 @@
 use std::cmp::Ordering;
 use std::mem;
 
-use super::holders::{Held, Recent, Sources};
+use super::holders::{Held, Recent};
+use super::sources::Sources;
 use super::tree::{Item, Tree};
 use crate::meta::{ClusterName, Object, ObjectKey, SourceId};
 

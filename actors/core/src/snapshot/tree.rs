@@ -12,7 +12,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::holders::Sources;
+use super::sources::Sources;
 
 /// The most items of a leaf, and the most branches of an inner node. An update of a map that is shared copies a leaf,
 /// which touches every object in it; more than this would make lone events dear.

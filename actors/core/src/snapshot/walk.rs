@@ -10,7 +10,7 @@
 
 use std::cmp::Ordering;
 
-use super::holders::Sources;
+use super::sources::Sources;
 use super::tree::{Item, Kind, Node, Tree, branch_of};
 
 /// A path from the root to the item that comes next; empty behind the last one.

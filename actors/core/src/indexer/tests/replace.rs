@@ -46,7 +46,7 @@ fn rf_05_a_deletion_before_an_empty_relist_is_told_once_and_exactly() {
 }
 
 #[test]
-fn every_list_is_told_as_the_two_snapshots_between_which_it_lies_also_one_that_changes_nothing() {
+fn idx_32_every_list_is_told_as_the_two_snapshots_between_which_it_lies_also_one_that_changes_nothing() {
     let mut play = Play::new();
     let (one, two) = (SourceId::new("one"), SourceId::new("two"));
     for (source, number, cause) in [

@@ -39,7 +39,7 @@ fn nothing() -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn two_sources_hold_one_object_and_a_relist_of_the_first_without_it_deletes_nothing() {
+fn idx_30_two_sources_hold_one_object_and_a_relist_of_the_first_without_it_deletes_nothing() {
     let mut play = Play::new();
     list(&mut play, "a", 9, &[("x/both", 5), ("x/own", 6)]);
     assert_eq!(list(&mut play, "b", 9, &[("x/both", 5)]), Vec::<String>::new());
@@ -48,7 +48,7 @@ fn two_sources_hold_one_object_and_a_relist_of_the_first_without_it_deletes_noth
 }
 
 #[test]
-fn an_object_is_deleted_when_the_last_source_that_holds_it_lets_go_of_it() {
+fn idx_30_an_object_is_deleted_when_the_last_source_that_holds_it_lets_go_of_it() {
     let mut play = Play::new();
     list(&mut play, "a", 9, &[("x/1", 5)]);
     list(&mut play, "b", 9, &[("x/1", 5)]);
@@ -59,7 +59,7 @@ fn an_object_is_deleted_when_the_last_source_that_holds_it_lets_go_of_it() {
 }
 
 #[test]
-fn what_two_sources_tell_of_one_object_is_told_once_and_is_no_incident() {
+fn idx_30_what_two_sources_tell_of_one_object_is_told_once_and_is_no_incident() {
     let mut play = Play::new();
     list(&mut play, "a", 9, &[("x/1", 5)]);
     list(&mut play, "b", 9, &[("x/1", 5)]);
@@ -73,7 +73,7 @@ fn what_two_sources_tell_of_one_object_is_told_once_and_is_no_incident() {
 }
 
 #[test]
-fn a_removed_source_leaves_what_others_hold_and_its_versions_and_marks_are_gone_at_once() {
+fn idx_31_a_removed_source_leaves_what_others_hold_and_its_versions_and_marks_are_gone_at_once() {
     let mut play = Play::new();
     list(&mut play, "a", 9, &[("x/both", 5), ("x/own", 6), ("y/own", 7)]);
     list(&mut play, "b", 9, &[("x/both", 5), ("z/other", 3)]);
@@ -98,7 +98,7 @@ fn a_removed_source_leaves_what_others_hold_and_its_versions_and_marks_are_gone_
 }
 
 #[test]
-fn a_handed_over_object_that_its_first_source_brought_is_held_by_the_second_alone() {
+fn idx_30_a_handed_over_object_that_its_first_source_brought_is_held_by_the_second_alone() {
     let mut play = Play::new();
     list(&mut play, "a", 9, &[("x/1", 5)]);
     list(&mut play, "b", 9, &[("x/1", 5)]);
@@ -135,7 +135,7 @@ fn slices(play: &mut Play, budget: usize) -> usize {
 }
 
 #[test]
-fn a_relist_and_a_removal_cost_what_their_own_source_holds() {
+fn idx_31_a_relist_and_a_removal_cost_what_their_own_source_holds() {
     let mut play = Play::new();
     let many: Vec<_> = (0..10_000).map(|at| of("large", &format!("ns-{}/o{at}", at % 50), 1 + at)).collect();
     play.replace_from(&SourceId::new("large"), 20_000, Cause::InitialList, &many);
@@ -180,7 +180,7 @@ fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
 
 proptest! {
     #[test]
-    fn whatever_overlapping_sources_say_an_object_is_there_as_long_as_one_of_them_holds_it(deeds in deeds()) {
+    fn idx_30_whatever_overlapping_sources_say_an_object_is_there_as_long_as_one_of_them_holds_it(deeds in deeds()) {
         let mut play = Play::new();
         let mut holders: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
         let name = |at: usize| format!("ns{}/o{at:02}", at % 3);

@@ -8,7 +8,7 @@ use super::{Model, apply, model, name, snapshot, states, steps, tell, walk};
 use crate::meta::{ObjectKey, SourceId};
 
 #[test]
-fn a_cursor_visits_at_most_the_keys_it_was_allowed() {
+fn idx_33_a_cursor_visits_at_most_the_keys_it_was_allowed() {
     let older = snapshot(&[object("a/1", 1), object("a/2", 1), object("b/1", 1)]);
     let newer = snapshot(&[object("a/2", 2), object("a/3", 2), object("c/1", 2)]);
     let mut cursor = DiffCursor::new(older, newer);
@@ -67,7 +67,7 @@ fn a_namespace_that_both_share_is_one_visit() {
 
 proptest! {
     #[test]
-    fn a_cursor_led_to_newer_snapshots_and_the_changes_behind_it_give_the_newest(
+    fn idx_33_a_cursor_led_to_newer_snapshots_and_the_changes_behind_it_give_the_newest(
         first in steps(200),
         later in prop::collection::vec((steps(40), 1..60_usize), 1..6),
         after in prop::option::of(0..200_usize),
@@ -154,7 +154,7 @@ fn a_cursor_of_a_range_covers_the_keys_after_one_up_to_another() {
 }
 
 #[test]
-fn a_cursor_costs_what_differs_however_much_is_shared() {
+fn idx_33_a_cursor_costs_what_differs_however_much_is_shared() {
     let mut frame = Frame::default();
     for number in 0..20_000 {
         frame.insert(object(&format!("ns{:03}/o{number}", number % 300), 1));

@@ -185,7 +185,7 @@ fn a_list_in_the_order_of_its_names_fills_its_leaves() {
 }
 
 #[test]
-fn a_change_of_a_shared_tree_of_100_000_names_copies_one_node_a_level() {
+fn idx_33_a_change_of_a_shared_tree_of_100_000_names_copies_one_node_a_level() {
     let kept = numbered(100_000);
     let mut tree = kept.clone();
     put(&mut tree, Word(name(50_000), 1, 0));
