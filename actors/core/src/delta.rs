@@ -15,6 +15,8 @@ use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::OffArbiter;
 use crate::snapshot::Snapshot;
 
+pub use crate::set_aside::{SET_ASIDE_BYTES, SetAside};
+
 /// Why a subscriber is told something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -47,25 +49,6 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// An object whose metadata was read and whose body was not: kept apart, counted, never lost.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetAside {
-    /// Which object.
-    pub key: ObjectKey,
-    /// The version that could not be decoded or transformed.
-    pub version: ResourceVersion,
-    /// Why.
-    pub error: Arc<str>,
-}
-
-impl SetAside {
-    /// What it weighs in a queue: [`SET_ASIDE_BYTES`] and the texts that it holds.
-    pub fn bytes(&self) -> usize {
-        let key = self.key.namespace().map_or(0, str::len) + self.key.name().len();
-        SET_ASIDE_BYTES + key + self.error.len()
     }
 }
 
@@ -212,9 +195,6 @@ pub fn listed_bytes<S>(objects: &[Object<S>], set_aside: &[SetAside]) -> usize {
     let objects: usize = objects.iter().map(|object| object.wire_bytes() as usize).sum();
     objects + set_aside.iter().map(SetAside::bytes).sum::<usize>()
 }
-
-/// What a part without an object weighs, besides the texts that it holds.
-pub const SET_ASIDE_BYTES: usize = 64;
 
 /// One difference between two published states.
 #[derive(Debug)]

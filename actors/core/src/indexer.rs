@@ -109,6 +109,9 @@ impl<S> Store<S> {
     /// once, and shares this publish, which is told as that of a list; callers that bound their work call it only when
     /// not [`Self::is_replacing`].
     pub fn apply_parts(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Applied<S> {
+        if parts.len() == 1 && !self.is_replacing() && self.keyed.is_none() {
+            self.draft.expect_one_part();
+        }
         self.complete();
         for (source, part) in parts {
             if let Some(version) = part.reached() {
@@ -218,7 +221,7 @@ impl<S> Store<S> {
         for building in &mut self.building {
             building.forget(key);
         }
-        self.draft.discard(old.clone());
+        self.draft.discard_stored(&old);
         Some(old)
     }
 

@@ -24,6 +24,7 @@ pub mod repair;
 pub mod request;
 pub mod restart;
 pub mod resync;
+mod set_aside;
 pub mod snapshot;
 pub mod stall;
 pub mod sync_tracker;

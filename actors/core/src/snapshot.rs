@@ -12,10 +12,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::delta::SetAside;
 use crate::index::UnknownIndex;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
+use crate::set_aside::SetAside;
 
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Aside, Frame};

@@ -177,7 +177,6 @@ impl<S: Body> Indexer<S> {
         ctx: &mut Context<Self>,
     ) {
         let snapshot = self.spec.shared.published.snapshot();
-        let changes = changes.into_iter().collect();
         let message = FanOut { epoch: self.epoch, snapshot, changes, resync };
         let told = ask(&self.spec.processor, message);
         self.machine.handle_published();

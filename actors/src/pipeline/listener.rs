@@ -180,7 +180,7 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
         if !self.is_stale(owed.epoch) {
             // What it is owed waits since it was read, not since it came here.
             let arrived = self.spec.shared.board.arrived();
-            self.machine.handle_owed(&owed.changes, &owed.snapshot, owed.resync, arrived);
+            self.machine.handle_owed(owed.changes.as_slice(), &owed.snapshot, owed.resync, arrived);
             self.drive(ctx);
         }
     }

@@ -81,7 +81,7 @@ pub(crate) struct FanOut<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
     /// What led to `snapshot`: nothing, parts, or a list; shared by all listeners.
-    pub(crate) changes: Arc<[Changes<S>]>,
+    pub(crate) changes: Option<Changes<S>>,
     pub(crate) resync: Option<Arc<[ListenerId]>>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct FanOut<S: Body> {
 pub(crate) struct Owed<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
-    pub(crate) changes: Arc<[Changes<S>]>,
+    pub(crate) changes: Option<Changes<S>>,
     pub(crate) resync: bool,
 }
 

@@ -110,7 +110,7 @@ impl<S: Body> Handler<FanOut<S>> for Processor<S> {
         self.current = message.snapshot.clone();
         let mut due = message.resync.as_deref().unwrap_or_default().to_vec();
         due.sort_unstable();
-        if message.changes.is_empty() && due.is_empty() {
+        if message.changes.is_none() && due.is_empty() {
             return Reply::Now(());
         }
         self.fan_out(&message, &due, ctx)
@@ -126,7 +126,7 @@ impl<S: Body> Processor<S> {
                 let owed = Owed {
                     epoch: self.epoch,
                     snapshot: message.snapshot.clone(),
-                    changes: Arc::clone(&message.changes),
+                    changes: message.changes.clone(),
                     resync,
                 };
                 let told = ask(listener, owed);

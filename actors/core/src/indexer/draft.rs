@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter::once;
 use std::sync::Arc;
 
 use super::{Incident, Reason, Reported};
@@ -50,7 +51,11 @@ impl<S> fmt::Debug for Applied<S> {
 }
 
 pub(super) struct Draft<S> {
-    changes: Vec<Change<S>>,
+    /// The first change and the others: a lone one needs no vector.
+    first: Option<Change<S>>,
+    others: Vec<Change<S>>,
+    /// It is one part alone: what that takes out of the store is in the snapshot before, which keeps it.
+    is_lone: bool,
     /// A list was applied, or its source removed.
     listed: Option<(SourceId, Cause)>,
     replaced: Vec<Vec<Object<S>>>,
@@ -60,7 +65,22 @@ pub(super) struct Draft<S> {
 
 impl<S> Draft<S> {
     pub(super) fn change(&mut self, change: Change<S>) {
-        self.changes.push(change);
+        match &self.first {
+            None => self.first = Some(change),
+            Some(_) => self.others.push(change),
+        }
+    }
+
+    /// One part alone is applied: [`Self::discard_stored`] has nothing to do.
+    pub(super) fn expect_one_part(&mut self) {
+        self.is_lone = true;
+    }
+
+    /// Keeps an object that left the store from being freed here.
+    pub(super) fn discard_stored(&mut self, object: &Object<S>) {
+        if !self.is_lone {
+            self.discard(object.clone());
+        }
     }
 
     /// What this publish changes is told as the difference that a list made.
@@ -68,7 +88,7 @@ impl<S> Draft<S> {
         self.listed = Some((source, cause));
     }
 
-    /// Keeps an object that left the store, or never came into it, from being freed here.
+    /// Keeps an object that never came into the store from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
         match self.replaced.last_mut() {
             Some(last) if last.len() < last.capacity() => last.push(object),
@@ -106,8 +126,7 @@ impl<S> Draft<S> {
                 let (before, after) = (before.clone(), snapshot.clone());
                 Some(Changes::Listed { source, before, after, cause })
             }
-            None if self.changes.is_empty() => None,
-            None => Some(Changes::Parts(self.changes.into())),
+            None => self.first.map(|first| Changes::Parts(once(first).chain(self.others).collect())),
         };
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
         self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
@@ -118,7 +137,9 @@ impl<S> Draft<S> {
 impl<S> Default for Draft<S> {
     fn default() -> Self {
         Self {
-            changes: Vec::new(),
+            first: None,
+            others: Vec::new(),
+            is_lone: false,
             listed: None,
             replaced: Vec::new(),
             reported: Vec::new(),

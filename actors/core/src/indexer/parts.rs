@@ -42,7 +42,7 @@ impl<S> Store<S> {
         let Some(old) = stored else {
             return self.draft.change(Change::Added { object, cause });
         };
-        self.draft.discard(old.clone());
+        self.draft.discard_stored(&old);
         if old.is_same_life_as(&object) {
             return self.draft.change(Change::Updated { old, object, cause });
         }

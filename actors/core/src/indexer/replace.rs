@@ -237,7 +237,7 @@ impl<S> Store<S> {
             objects.put(source, &object, |_| true)
         };
         if let Put::Replaced(old) = put {
-            self.draft.discard(old);
+            self.draft.discard_stored(&old);
         }
         replacing.list(&object);
     }

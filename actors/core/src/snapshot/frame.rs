@@ -11,9 +11,9 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::objects::{Objects, Put};
-use crate::delta::SetAside;
 use crate::index::{Index, UnknownIndex};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::set_aside::SetAside;
 
 pub(crate) struct Frame<S> {
     objects: Objects<S>,
