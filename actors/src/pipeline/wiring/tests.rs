@@ -87,7 +87,7 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_nobody_is
         let due: Arc<[_]> = (0..10).map(ListenerId::new).collect();
         ask(&pipeline.fifo, Resync { epoch: OVER, due }).await.expect("answered");
         let change: Arc<[_]> = [Change::Added { object: stranger(), cause: Cause::Watch }].into();
-        let changes = [Changes::Parts(change)].into();
+        let changes = Some(Changes::Parts(change));
         let changes = FanOut { epoch: OVER, snapshot: before.clone(), changes, resync: None };
         ask(&pipeline.processor, changes).await.expect("answered");
         tokio::time::sleep(Duration::from_secs(1)).await;
