@@ -13,6 +13,7 @@ use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::{SubscribeOptions, WhenFull};
 use informer_core::delta::{ListPart, SetAside, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
@@ -20,7 +21,7 @@ use informer_core::reflector::SourceState;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::blocking::{Gate, Held, on_threads};
-use crate::fed::version;
+use crate::fed::{Fed, version};
 use crate::threads::{LIMIT, start};
 
 /// Objects of a list.
@@ -270,5 +271,41 @@ fn inf_70_while_objects_are_freed_everything_else_goes_on_and_only_the_next_list
         informer.synced_within(LIMIT).await.expect("then it lists");
         assert!(!informer.status().sources[0].awaits_memory);
         freed_elsewhere(&drops);
+    });
+}
+
+/// Tells a subscriber that never returns of every object ten times, and drops it; gives who has freed what it was owed.
+async fn after_a_stalled_subscriber(bytes: usize, when_full: WhenFull) -> BTreeMap<String, usize> {
+    const OBJECTS: u64 = 250;
+    let (runtime, (told, drops)) = (start(), mpsc::channel());
+    let fed = Fed::new(OBJECTS, move || Noted(told.clone(), None));
+    let informer = fed.informer(&runtime, "stalled");
+    let options = SubscribeOptions::new().every(bytes, when_full);
+    let stalled = informer.for_each_with(options, |_| std::future::pending()).expect("it runs");
+    fed.watched().await;
+    for round in 1..=10 {
+        let newest = fed.update_all(round * OBJECTS);
+        informer.lister().wait_for(&newest, LIMIT).await.expect("it arrives");
+    }
+    // Until the older frames are free they hold the objects, too. Values are freed in the order in which they come.
+    let (marker, freed) = Written::new([Answer::List]);
+    let other = marker.informer(&runtime, "marker");
+    other.synced_within(LIMIT).await.expect("it syncs");
+    drop(other);
+    threads_of(&freed, COUNT);
+    drop(stalled);
+    // The last states stay; those of the window that it had are dropped where its closure runs.
+    threads_of(&drops, 9 * 250)
+}
+
+#[test]
+fn inf_70_what_a_stalled_subscriber_was_owed_is_not_freed_on_the_arbiter() {
+    on_threads(async {
+        for (bytes, when_full) in
+            [(1 << 30, WhenFull::Disconnect), (30_000, WhenFull::Restate), (30_000, WhenFull::Disconnect)]
+        {
+            let threads = after_a_stalled_subscriber(bytes, when_full).await;
+            assert!(!threads.contains_key("informer-0"), "{when_full:?} at {bytes}: {threads:?}");
+        }
     });
 }

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crate::delta::{Cause, Change, Changes};
 use crate::meta::{ResourceVersion, SourceId};
+use crate::off_arbiter::Freeing;
 use crate::snapshot::Snapshot;
 
 mod coalesce;
@@ -36,7 +37,7 @@ mod policy;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 
 use cursor::{Cursor, Purpose};
-use line::Line;
+use line::{Events, Line};
 use pending::Pending;
 
 /// More unfinished cursors than this are written out a chunk at a time, or make an `Every` subscription full.
@@ -127,6 +128,14 @@ impl<S> Ledger<S> {
         ledger.owe_list(Snapshot::empty(), &now, Cause::InitialList);
         ledger.reach(now);
         ledger
+    }
+
+    /// Has events that nobody is told any more freed in this way.
+    pub(crate) fn free_by(mut self, freeing: &Freeing<Events<S>>) -> Self {
+        if let Waiting::Every(line) = &mut self.waiting {
+            line.free_by(freeing);
+        }
+        self
     }
 
     /// Of so many keys at most a life that came and went is kept to be told: [`MOST_BRIEF_LIVES`] if nothing is said.

@@ -4,7 +4,7 @@
 //! `informer_core::listener::machine`, and doing what it says. It never runs foreign code. Invariants:
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nobody.
 //! 2. Whatever happens is told to the machine first; then all its effects are done, in order, in the same turn.
-//! 3. It keeps nothing of its own but what only an actor can hold: the sender of a stream's answer, and those of drains.
+//! 3. What waits when it ends is freed off the arbiter. It keeps nothing of its own but what only an actor can hold: the sender of a stream's answer, and those of drains.
 //!
 //! Mailbox: one Owed in flight, one Start and one Reattach an epoch, the handle's asks. Its death ends its own
 //! subscription with a reason. Read next: `listener/delivery.rs`, how a window leaves; `listener/drain.rs`.
@@ -20,6 +20,7 @@ use actix::{
 use informer_core::delta::Change;
 pub(crate) use informer_core::listener::machine::WINDOW;
 use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
+use informer_core::off_arbiter::OffArbiter;
 use informer_core::processor::ListenerId;
 
 use crate::pipeline::messages::{Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
@@ -50,7 +51,7 @@ pub(crate) struct ListenerSpec<S: Body> {
 /// One subscriber's actor.
 pub(crate) struct Listener<S: Body> {
     spec: Arc<ListenerSpec<S>>,
-    machine: ListenerMachine<S>,
+    machine: OffArbiter<ListenerMachine<S>>,
     taker: Option<OneshotSender<Vec<Notify<S>>>>,
     drains: Vec<ReplySlot<()>>,
 }
@@ -80,6 +81,8 @@ impl<S: Body> Child for Listener<S> {
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
         });
+        let machine = machine.releasing_to(spec.shared.runtime.0.freeing.release());
+        let machine = spec.shared.off_arbiter(machine);
         Self { spec: spec.clone(), machine, taker: None, drains: Vec::new() }
     }
 }

@@ -12,15 +12,21 @@ use std::time::Duration;
 
 use super::WhenFull;
 use crate::delta::Change;
+use crate::off_arbiter::Freeing;
 use crate::snapshot::{Frame, Snapshot};
 
 /// What an event weighs beside its object.
 const EVENT_BYTES: usize = 64;
 
+/// Events with their arrivals, and since when they wait.
+pub(super) type Events<S> = VecDeque<(u64, Duration, Change<S>)>;
+
 pub(super) struct Line<S> {
     bound: usize,
     pub(super) when_full: WhenFull,
-    events: VecDeque<(u64, Duration, Change<S>)>,
+    events: Events<S>,
+    /// How events are freed that nobody is told any more.
+    freeing: Freeing<Events<S>>,
     pub(super) bytes: usize,
     /// The state that was told, unless a cursor has begun; kept only to restate.
     told: Frame<S>,
@@ -30,8 +36,8 @@ pub(super) struct Line<S> {
 
 impl<S> Line<S> {
     pub(super) fn new(bound: usize, when_full: WhenFull) -> Self {
-        let told = Frame::default();
-        Self { bound, when_full, events: VecDeque::new(), bytes: 0, told, is_closed: false }
+        let (told, freeing) = (Frame::default(), Freeing::in_place());
+        Self { bound, when_full, events: VecDeque::new(), freeing, bytes: 0, told, is_closed: false }
     }
 
     /// Takes an event in; false if that is too much.
@@ -59,10 +65,18 @@ impl<S> Line<S> {
         self.events.len()
     }
 
+    /// Has events that nobody is told any more freed in this way.
+    pub(super) fn free_by(&mut self, freeing: &Freeing<Events<S>>) {
+        self.freeing = freeing.clone();
+    }
+
     /// Drops all that waits.
     pub(super) fn clear(&mut self) {
-        self.events = VecDeque::new();
-        self.bytes = 0;
+        let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
+        if !events.is_empty() {
+            let mut dropped = self.freeing.keep(events);
+            dropped.weigh(bytes);
+        }
     }
 
     /// Believes an event that is told, as its recipient does.

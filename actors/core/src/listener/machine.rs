@@ -16,9 +16,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::line::Events;
 use super::{Ledger, Policy};
 use crate::delta::{Change, Changes};
 use crate::meta::SourceId;
+use crate::off_arbiter::{Freeing, Release};
 use crate::snapshot::Snapshot;
 
 /// The most notifications in a window: as many keys are visited for a window of one as for a whole one.
@@ -118,6 +120,7 @@ pub struct ListenerMachine<S> {
     /// How often the stream had been polled when the wait for its next poll began.
     polls: Option<u64>,
     has_ended: bool,
+    freeing: Freeing<Events<S>>,
 }
 
 impl<S> ListenerMachine<S> {
@@ -137,7 +140,17 @@ impl<S> ListenerMachine<S> {
             drains: Drains::None,
             polls: None,
             has_ended: false,
+            freeing: Freeing::in_place(),
         }
+    }
+
+    /// The same, whose events that nobody is told any more are freed by `release` instead of where they are dropped.
+    #[must_use]
+    pub fn releasing_to(self, release: Arc<dyn Release>) -> Self
+    where
+        S: Send + Sync + 'static,
+    {
+        Self { freeing: Freeing::whole(release), ..self }
     }
 
     /// The Processor has attached it, from this snapshot on.
@@ -152,7 +165,8 @@ impl<S> ListenerMachine<S> {
             None => {
                 let Some(config) = self.config.take() else { return };
                 let sources = config.sources.iter().cloned();
-                self.ledger = Some(Ledger::starting_from(config.policy, sources, snapshot));
+                let ledger = Ledger::starting_from(config.policy, sources, snapshot);
+                self.ledger = Some(ledger.free_by(&self.freeing));
             }
         }
     }
