@@ -106,7 +106,7 @@ enum Drains {
 /// The steps of one listener.
 pub struct ListenerMachine<S> {
     /// What the ledger is made of at the first start.
-    config: Option<Box<ListenerConfig>>,
+    config: Option<Box<(ListenerConfig, Freeing<Events<S>>)>>,
     ledger: Option<Ledger<S>>,
     is_attaching: bool,
     /// An [`Effect::Attach`] is still to be given.
@@ -120,7 +120,6 @@ pub struct ListenerMachine<S> {
     /// How often the stream had been polled when the wait for its next poll began.
     polls: Option<u64>,
     has_ended: bool,
-    freeing: Freeing<Events<S>>,
 }
 
 impl<S> ListenerMachine<S> {
@@ -129,7 +128,7 @@ impl<S> ListenerMachine<S> {
         let window = if config.is_pulled { Window::NotWanted } else { Window::Wanted };
         Self {
             most: config.window.clamp(1, WINDOW),
-            config: Some(Box::new(config)),
+            config: Some(Box::new((config, Freeing::in_place()))),
             ledger: None,
             is_attaching: true,
             must_attach: true,
@@ -140,17 +139,24 @@ impl<S> ListenerMachine<S> {
             drains: Drains::None,
             polls: None,
             has_ended: false,
-            freeing: Freeing::in_place(),
         }
     }
 
     /// The same, whose events that nobody is told any more are freed by `release` instead of where they are dropped.
     #[must_use]
-    pub fn releasing_to(self, release: Arc<dyn Release>) -> Self
+    pub fn releasing_to(mut self, release: Arc<dyn Release>) -> Self
     where
         S: Send + Sync + 'static,
     {
-        Self { freeing: Freeing::whole(release), ..self }
+        if let Some(config) = &mut self.config {
+            config.1 = Freeing::whole(release);
+        }
+        self
+    }
+
+    /// Gives up what is owed, so that it can be freed elsewhere: the listener ends.
+    pub fn take_ledger(&mut self) -> Option<Ledger<S>> {
+        self.ledger.take()
     }
 
     /// The Processor has attached it, from this snapshot on.
@@ -164,9 +170,10 @@ impl<S> ListenerMachine<S> {
             }
             None => {
                 let Some(config) = self.config.take() else { return };
+                let (config, freeing) = *config;
                 let sources = config.sources.iter().cloned();
                 let ledger = Ledger::starting_from(config.policy, sources, snapshot);
-                self.ledger = Some(ledger.free_by(&self.freeing));
+                self.ledger = Some(ledger.free_by(&freeing));
             }
         }
     }
