@@ -184,10 +184,13 @@ impl<S> Ledger<S> {
 
     /// Owes `Updated{cause: Resync}`, old and new the same, for each object. One that changes before the resync gets
     /// there, or whose change still waits then, is told that and no resync. Let go while an earlier resync is running,
-    /// and while the initial events are told: then all is being told anyway. O(1).
+    /// and while the initial events are told: then all is being told anyway. It looks through what is ready to be
+    /// told: a chunk.
     pub fn resync(&mut self) {
         let is_resync = |cursor: &Cursor<S>| cursor.purpose == Purpose::Resync;
-        if !self.is_telling_initial() && !self.cursors.iter().any(is_resync) && !self.is_closed() {
+        let is_running = self.cursors.iter().any(is_resync)
+            || self.ready.iter().any(|(_, _, change)| change.cause() == Cause::Resync);
+        if !self.is_telling_initial() && !is_running && !self.is_closed() {
             let states = (Snapshot::empty(), self.newest.clone());
             self.push_cursor(Cursor::new(Purpose::Resync, states, (None, None)));
         }

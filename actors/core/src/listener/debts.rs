@@ -276,7 +276,7 @@ impl<S> Ledger<S> {
     }
 
     /// Lets the first cursor pass some keys, and what it owes of them wait.
-    fn write_out(&mut self, visits: usize) {
+    pub(super) fn write_out(&mut self, visits: usize) {
         let Some(cursor) = self.cursors.front() else { return };
         let (purpose, arrival) = (cursor.purpose, cursor.arrival);
         let changes = self.pass_first(visits);

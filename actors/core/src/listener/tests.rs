@@ -10,7 +10,7 @@ mod props;
 mod scenarios;
 mod world;
 
-use super::{Ledger, Policy};
+use super::{CHUNK, Ledger, Policy};
 use crate::delta::{Cause, Change, Changes};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::written;
@@ -106,4 +106,17 @@ pub(super) fn drain(ledger: &mut Ledger<String>, max: usize) -> Vec<Change<Strin
 
 pub(super) fn drained(ledger: &mut Ledger<String>) -> Vec<String> {
     drain(ledger, 64).iter().map(tell).collect()
+}
+
+#[test]
+fn a_resync_whose_last_objects_are_ready_to_be_told_is_still_running() {
+    let objects = ["a", "b", "c"].map(|name| crate::snapshot::fixture::object(name, 1));
+    let mut ledger = joined(snapshot(&objects));
+    drain(&mut ledger, CHUNK);
+    ledger.acknowledge();
+    ledger.resync();
+    // As a ledger with too many cursors does: the resync's own is over, its events are ready.
+    ledger.write_out(CHUNK);
+    ledger.resync();
+    assert_eq!(drained(&mut ledger).len(), objects.len());
 }
