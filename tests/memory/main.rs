@@ -1,9 +1,9 @@
 //! How much memory the machinery takes, counted by an allocator.
 //!
-//! A binary of its own, because a counting allocator counts for the whole process, and one test, because tests of one
-//! binary run at once. Figures are bounds of the contract, not measurements of speed.
+//! A binary of its own, because a counting allocator counts for the whole process, and one test at a time. Figures are bounds of the contract, not measurements of speed.
 
 use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
@@ -16,9 +16,13 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
+mod allocations;
 mod streaming;
 
 use streaming::{BODY_BYTES, OBJECT_BYTES, OBJECTS, PART, Streaming};
+
+/// Held by the test that counts: the allocator counts for the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -237,6 +241,7 @@ async fn a_kept_snapshot_costs_a_publish_nothing(runtime: &Runtime) {
 
 #[test]
 fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     Runtime::simulated(1).run(|runtime| async move {
         an_idle_subscription_is_small(&runtime).await;
         stalled_late_joiners_hold_a_cursor_each(&runtime).await;
