@@ -81,7 +81,8 @@ mod kubernetes {
             })
         }
 
-        /// This resource as one source of an informer.
+        /// This resource as one source of an informer. One that surely has objects in common with another source of
+        /// the informer is refused there: the same namespace twice, or all namespaces and one of them.
         ///
         /// # Errors
         /// When the description makes no path.
@@ -90,8 +91,7 @@ mod kubernetes {
             runtime: &Runtime,
             config: ReflectorConfig,
         ) -> Result<SourceSpec<R::Body>, Error> {
-            let id = self.id().clone();
-            Ok(SourceSpec { id, connect: self.connect(runtime.decode_pool())?, config })
+            self.spec(runtime.decode_pool(), config)
         }
     }
 }

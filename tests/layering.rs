@@ -97,6 +97,7 @@ fn actors_meet_in_messages_and_share_no_lock() {
         "pipeline/seat.rs",
         "pipeline/seats.rs",
         "pipeline/shared.rs",
+        "pipeline/sources.rs",
         "supervision/children.rs",
         // Tests that take notes from more than one thread.
         "/tests.rs",

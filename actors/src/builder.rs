@@ -62,7 +62,7 @@ impl<S: Body> InformerBuilder<S> {
     {
         let connect: Connect<S> = Arc::new(move || Box::new(connect()));
         let config = ReflectorConfig::new(&*self.spec.name);
-        self.source_with(SourceSpec { id: SourceId::default(), connect, config })
+        self.source_with(SourceSpec::new(SourceId::default(), connect, config))
     }
 
     /// Adds a source with a name and settings of its own. Several sources are one informer with one store: two

@@ -20,11 +20,12 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
-pub use self::sources::ReviveError;
+pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
 use crate::lister::Lister;
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::{AddIndex, Body, IndexCall};
 use crate::pipeline::seat::{EndReason, SubscriptionStatus};
+use crate::pipeline::sources::{Refused, Sources};
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::wiring::{self, InformerSpec};
 use crate::running::Running;
@@ -56,6 +57,26 @@ pub enum StartError {
         informer: Arc<str>,
         /// The name of both.
         name: Arc<str>,
+    },
+    /// A source names a cluster and another one does not.
+    #[error("source {name:?} of informer {informer:?} {}", other_clusters(*.has_cluster))]
+    MixedClusters {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of the source that differs from those before it.
+        name: Arc<str>,
+        /// Whether it names a cluster.
+        has_cluster: bool,
+    },
+    /// Two sources surely have objects in common.
+    #[error("sources {name:?} and {other:?} of informer {informer:?} cover the same objects")]
+    Overlapping {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of one.
+        name: Arc<str>,
+        /// The name of the other.
+        other: Arc<str>,
     },
     /// Two indices have one name.
     #[error("two indices of informer {informer:?} are named {name:?}")]
@@ -103,10 +124,11 @@ impl<S: Body> Informer<S> {
     /// When the spec contradicts itself, or the runtime was shut down.
     pub fn start(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
         check(&spec)?;
+        let sources = declared(&spec)?;
         let refused = StartError::RuntimeStopped { informer: Arc::clone(&spec.name) };
         let Some(registration) = runtime.register(&spec.name) else { return Err(refused) };
         spec.name = Arc::clone(registration.name());
-        let pipeline = wiring::start(runtime, spec);
+        let pipeline = wiring::start(runtime, spec, sources);
         let tokens = (pipeline.parent.stop.clone(), pipeline.shared.stop_reading.clone());
         let ending = Ending::new(tokens, pipeline.shared.board.clone(), registration);
         let running = Arc::new(Running::new(pipeline, ending));
@@ -116,7 +138,7 @@ impl<S: Body> Informer<S> {
             return Err(refused);
         }
         let shared = &running.pipeline.shared;
-        let (informer, sources) = (&shared.name, shared.sources.len());
+        let (informer, sources) = (&shared.name, shared.sources.ids().len());
         tracing::debug!(%informer, sources, "the informer has started");
         Ok(Self(running))
     }
@@ -303,14 +325,37 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
     if spec.sources.is_empty() {
         return Err(StartError::NoSource { informer: informer() });
     }
-    if let Some(name) = first_twice(spec.sources.iter().map(|source| source.id.as_str())) {
-        return Err(StartError::SourceTwice { informer: informer(), name });
-    }
     if let Some(bound) = spec.bounds.zero() {
         return Err(StartError::ZeroBound { informer: informer(), bound });
     }
     first_twice(spec.indices.iter().map(|index| &*index.name))
         .map_or(Ok(()), |name| Err(StartError::IndexTwice { informer: informer(), name }))
+}
+
+/// The sources, if they can be together in one informer.
+fn declared<S>(spec: &InformerSpec<S>) -> Result<Sources, StartError> {
+    let sources = Sources::default();
+    let informer = Arc::clone(&spec.name);
+    let joined = sources.join(&spec.sources, false).map_err(|refused| {
+        let name: Arc<str> = refused.id.as_str().into();
+        match refused.why {
+            Refused::Taken => StartError::SourceTwice { informer, name },
+            Refused::Cluster { has_cluster } => StartError::MixedClusters { informer, name, has_cluster },
+            Refused::Overlaps(other) => {
+                StartError::Overlapping { informer, name, other: other.as_str().into() }
+            }
+        }
+    });
+    joined.map(|()| sources)
+}
+
+/// In what a source differs from those before it.
+fn other_clusters(has_cluster: bool) -> &'static str {
+    if has_cluster {
+        "names a cluster, and the sources before it name none"
+    } else {
+        "names no cluster, and the sources before it name one"
+    }
 }
 
 fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {

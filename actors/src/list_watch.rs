@@ -16,7 +16,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ObjectKey};
+use informer_core::meta::{ClusterName, Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::pipeline::published::Published;
@@ -64,10 +64,15 @@ impl<S> Known<S> {
         self.0.as_ref()?.get(key)
     }
 
-    /// The published object of this name, and namespace if it has one, in an informer of one cluster. The same as
+    /// The published object of this name, with the cluster and the namespace if it has them. The same as
     /// [`Self::get`] without a key: nothing is allocated.
-    pub fn named(&self, namespace: Option<&str>, name: &str) -> Option<Object<S>> {
-        self.0.as_ref()?.named(namespace, name)
+    pub fn named(
+        &self,
+        cluster: Option<&ClusterName>,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<Object<S>> {
+        self.0.as_ref()?.named((cluster, namespace), name)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::index::UnknownIndex;
-use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::Body;
@@ -42,7 +42,7 @@ pub enum WaitForError {
         /// The version asked for.
         wanted: ResourceVersion,
     },
-    /// There is no such source.
+    /// There is no such source, or it was removed meanwhile.
     #[error("informer {informer:?} has no source named {name:?}")]
     UnknownSource {
         /// Its name.
@@ -113,9 +113,19 @@ impl<S: Body> Lister<S> {
         self.published.snapshot().iter().cloned().collect()
     }
 
-    /// The objects of one namespace; visits no other.
+    /// The objects of one namespace; visits no other. In an informer of several clusters: of that namespace in each.
     pub fn list_namespace(&self, namespace: &str) -> Vec<Object<S>> {
         self.published.snapshot().namespace(namespace).cloned().collect()
+    }
+
+    /// The objects of one cluster, in key order; visits no other. For informers whose sources name clusters.
+    pub fn list_cluster(&self, cluster: &ClusterName) -> Vec<Object<S>> {
+        self.published.snapshot().cluster(cluster).cloned().collect()
+    }
+
+    /// The objects of one namespace of one cluster; visits no other.
+    pub fn list_namespace_in(&self, cluster: &ClusterName, namespace: &str) -> Vec<Object<S>> {
+        self.published.snapshot().namespace_in(cluster, namespace).cloned().collect()
     }
 
     /// The objects that the named index files under `value`, each once.
@@ -144,8 +154,8 @@ impl<S: Body> Lister<S> {
     /// # Errors
     /// At the deadline, with the version reached; when the informer stops; when there are several sources.
     pub async fn wait_for(&self, version: &ResourceVersion, limit: Duration) -> Result<(), WaitForError> {
-        match &*self.keep.pipeline.shared.sources {
-            [only] => self.wait_for_source(&only.clone(), version, limit).await,
+        match self.keep.pipeline.shared.sources.ids().as_slice() {
+            [only] => self.wait_for_source(only, version, limit).await,
             several => Err(WaitForError::SeveralSources {
                 informer: self.informer_name(),
                 sources: several.iter().cloned().collect(),
@@ -156,27 +166,28 @@ impl<S: Body> Lister<S> {
     /// As [`Self::wait_for`], for one source of several.
     ///
     /// # Errors
-    /// As there, and when no source has this name.
+    /// As there, and when no source has this name, or it is removed meanwhile.
     pub async fn wait_for_source(
         &self,
         source: &SourceId,
         version: &ResourceVersion,
         limit: Duration,
     ) -> Result<(), WaitForError> {
-        if !self.keep.pipeline.shared.sources.contains(source) {
-            return Err(WaitForError::UnknownSource {
-                informer: self.informer_name(),
-                name: source.as_str().into(),
-            });
-        }
+        let is_gone = || !self.keep.pipeline.shared.sources.contains(source);
         let reached = || self.published.snapshot().version(source).cloned();
         let mut publishes = self.published.publishes();
         let arrival = async {
             loop {
                 publishes.mark_unchanged();
+                if is_gone() {
+                    return Err(WaitForError::UnknownSource {
+                        informer: self.informer_name(),
+                        name: source.as_str().into(),
+                    });
+                }
                 // Looked at outside the lock of the count: dropping an old snapshot may free objects.
                 if reached().is_some_and(|reached| reached >= *version) {
-                    return;
+                    return Ok(());
                 }
                 // The count lives in this handle, so that its changes do not end.
                 drop(publishes.changed().await);
@@ -185,11 +196,12 @@ impl<S: Body> Lister<S> {
         let wanted = version.clone();
         tokio::select! {
             biased;
-            arrived = within(limit, arrival) => arrived.ok_or_else(|| {
+            arrived = within(limit, arrival) => arrived.unwrap_or_else(|| {
                 let stuck = self.keep.pipeline.shared.board.read().stuck;
                 let (informer, source) = (self.informer_name(), source.clone());
                 let reached = reached();
-                WaitForError::Deadline(Box::new(NotReached { informer, source, waited: limit, wanted, reached, stuck }))
+                let reached = NotReached { informer, source, waited: limit, wanted, reached, stuck };
+                Err(WaitForError::Deadline(Box::new(reached)))
             }),
             () = self.keep.ending.stop.cancelled() => {
                 Err(WaitForError::Stopped { informer: self.informer_name(), wanted: version.clone() })

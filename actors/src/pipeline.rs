@@ -23,5 +23,7 @@ pub mod report;
 pub mod seat;
 pub(crate) mod seats;
 pub(crate) mod shared;
+pub(crate) mod source_spec;
+pub(crate) mod sources;
 pub mod status;
 pub mod wiring;

@@ -92,7 +92,10 @@ impl<S: Body> Running<S> {
         let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
         let mut unfinished = self.ending.seats.owing();
         unfinished.extend(caller.clone());
-        let unapplied = pipeline.shared.handed.is_ahead_of(&pipeline.shared.published.snapshot());
+        let unapplied = pipeline
+            .shared
+            .handed
+            .is_ahead_of(&pipeline.shared.published.snapshot(), &pipeline.shared.sources);
         self.ending.end();
         pipeline.parent.tasks.close();
         let mut others = self.ending.seats.present();

@@ -16,6 +16,7 @@ pub mod faults;
 mod freeing;
 mod labels;
 mod lent;
+mod list_budget;
 pub(crate) mod mailbox;
 mod pool;
 pub(crate) mod progress;
@@ -29,7 +30,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use arbiter::ArbiterHandle;
@@ -40,6 +40,7 @@ pub(crate) use clock::{Clock, sleep, sleep_until, within};
 pub(crate) use freeing::Freeing;
 pub(crate) use labels::{Label, Labelled};
 pub(crate) use lent::Lent;
+pub(crate) use list_budget::ListBudget;
 pub(crate) use pool::panic_text;
 pub use pool::{DecodePool, JobPanicked};
 pub(crate) use registry::{Registration, Registry, Resident};
@@ -64,7 +65,7 @@ pub(crate) struct Inner {
     pub(crate) blocking: CallbackPool,
     pub(crate) freeing: Freeing,
     pub(crate) watchdog: Watchdog,
-    pub(crate) lists: Arc<Semaphore>,
+    pub(crate) lists: ListBudget,
     pub(crate) clock: Clock,
     pub(crate) faults: Faults,
     pub(crate) start_jitter: Duration,
@@ -286,7 +287,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many lists may be under way at once (at least 1).
+    /// How many lists may be under way at once (at least 1). With sources of several clusters: so many for each cluster.
     pub fn lists_at_once(mut self, count: usize) -> Self {
         self.lists = count.max(1);
         self
@@ -337,7 +338,7 @@ impl RuntimeBuilder {
             pool: DecodePool::threads(&self.name, self.decoders)?,
             blocking: CallbackPool::threads(&self.name),
             freeing: Freeing::thread(&self.name)?,
-            lists: Arc::new(Semaphore::new(self.lists)),
+            lists: ListBudget::new(self.lists),
             clock,
             faults: self.faults,
             start_jitter: self.start_jitter,

@@ -51,6 +51,14 @@ pub enum WaitError {
         /// Why supervision gave up.
         reason: Arc<str>,
     },
+    /// There is no such source, or it was removed before it had listed.
+    #[error("informer {informer:?} has no source {:?}", .name.as_str())]
+    UnknownSource {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of the source.
+        name: SourceId,
+    },
     /// The deadline passed first.
     #[error("{0}")]
     Deadline(Box<NotSynced>),

@@ -40,7 +40,7 @@ pub(crate) fn feed(
     let ready = Feed(Arc::new(Mutex::new(Ready { list: Some(list), version, live: Some(live) })));
     let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("objects") };
     let connect = Arc::new(move || Box::new(ready.clone()) as Box<dyn ListWatch<Body>>);
-    SourceSpec { id: SourceId::default(), connect, config }
+    SourceSpec::new(SourceId::default(), connect, config)
 }
 
 impl Feed {

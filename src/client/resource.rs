@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use informer_actors::list_watch::Connect;
 use informer_actors::runtime::DecodePool;
-use informer_core::meta::SourceId;
+use informer_actors::wiring::SourceSpec;
+use informer_core::meta::{ClusterName, SourceId};
+use informer_core::reflector::ReflectorConfig;
 
 use super::endpoint::Prepared;
 use super::error::Error;
@@ -48,6 +50,7 @@ pub struct ResourceSource<R> {
     representation: R,
     prune: Prune,
     source: SourceId,
+    cluster: Option<ClusterName>,
     frame_limit: usize,
 }
 
@@ -59,6 +62,7 @@ impl<R: Representation> ResourceSource<R> {
             representation,
             prune: Prune::default(),
             source: SourceId::default(),
+            cluster: None,
             frame_limit: FRAME_LIMIT,
         }
     }
@@ -93,6 +97,12 @@ impl<R: Representation> ResourceSource<R> {
         self
     }
 
+    /// The keys of its objects name this cluster: for an informer of several clusters, whose sources all name one.
+    pub fn cluster(mut self, cluster: ClusterName) -> Self {
+        self.cluster = Some(cluster);
+        self
+    }
+
     /// Sets objects above this many bytes aside unread. 16 MiB unless set.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = bytes;
@@ -101,8 +111,8 @@ impl<R: Representation> ResourceSource<R> {
 
     /// Keeps objects in another way, for example with a transform.
     pub fn keep_as<T: Representation>(self, representation: T) -> ResourceSource<T> {
-        let Self { prepared, scope, representation: _, prune, source, frame_limit } = self;
-        ResourceSource { prepared, scope, representation, prune, source, frame_limit }
+        let Self { prepared, scope, representation: _, prune, source, cluster, frame_limit } = self;
+        ResourceSource { prepared, scope, representation, prune, source, cluster, frame_limit }
     }
 
     /// How the resource is called in errors and as an informer's name: `pods`, `deployments.apps`.
@@ -113,6 +123,17 @@ impl<R: Representation> ResourceSource<R> {
     /// The name of the source.
     pub fn id(&self) -> &SourceId {
         &self.source
+    }
+
+    /// The source with its name, its cluster and what it covers, as an informer takes it.
+    pub(crate) fn spec(
+        self,
+        pool: DecodePool,
+        config: ReflectorConfig,
+    ) -> Result<SourceSpec<R::Body>, Error> {
+        let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
+        let spec = SourceSpec::new(id, self.connect(pool)?, config).covering(coverage);
+        Ok(cluster.into_iter().fold(spec, SourceSpec::in_cluster))
     }
 
     /// The source as an informer takes it: called on the informer's arbiter, at its start and at each restart.
@@ -147,8 +168,8 @@ impl<R: Representation> ResourceSource<R> {
         transport: impl Fn() -> Rc<dyn Transport> + Send + Sync + 'static,
     ) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
         self.scope.check()?;
-        let Self { scope, representation, prune, source, frame_limit, .. } = self;
-        let decoder = Arc::new(Decoder { representation, prune, source });
+        let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
+        let decoder = Arc::new(Decoder { representation, prune, source, cluster });
         Ok(move || {
             let (scope, decoder, pool) = (scope.clone(), Arc::clone(&decoder), pool.clone());
             KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })

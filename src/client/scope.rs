@@ -12,6 +12,7 @@
 
 use std::fmt::Write as _;
 
+use informer_actors::wiring::Coverage;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
@@ -55,6 +56,16 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    /// What of its cluster it covers, to be compared with other sources of one informer.
+    pub(crate) fn coverage(&self) -> Coverage {
+        let selectors = match (&self.labels, &self.fields) {
+            (None, None) => String::new(),
+            (labels, fields) => format!("{labels:?} {fields:?}"),
+        };
+        let coverage = Coverage::everything().selectors(selectors);
+        self.namespace.iter().fold(coverage, |coverage, namespace| coverage.namespace(namespace.as_str()))
+    }
+
     pub(crate) fn new(resource: ApiResource) -> Self {
         Self { resource, namespace: None, labels: None, fields: None }
     }

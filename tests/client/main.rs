@@ -10,6 +10,7 @@ mod against_apiserver;
 mod bad_lists;
 mod bad_watches;
 mod chunks;
+mod clusters;
 mod environment;
 mod harness;
 mod informers;

@@ -51,8 +51,7 @@ const SETTINGS: [Setting; 13] = [
 ];
 
 fn builder(runtime: &Runtime, server: &Server<String>, settings: &Settings) -> InformerBuilder<String> {
-    let source =
-        SourceSpec { id: SourceId::default(), connect: server.connect(), config: settings.config.clone() };
+    let source = SourceSpec::new(SourceId::default(), server.connect(), settings.config.clone());
     Informer::builder(runtime, "texts").source_with(source).restarts(settings.restarts)
 }
 

@@ -33,10 +33,8 @@ fn inf_67_a_runtime_lists_its_threads_informers_sources_queues_and_subscriptions
         assert!(runtime.report().informers.is_empty());
         let [east, west] = ["east", "west"].map(|name| Server::<String>::named(SourceId::new(name)));
         east.apply("a/one", "1".to_owned());
-        let source = |name: &str, server: &Server<String>| SourceSpec {
-            id: SourceId::new(name),
-            connect: server.connect(),
-            config: ReflectorConfig::new("pods"),
+        let source = |name: &str, server: &Server<String>| {
+            SourceSpec::new(SourceId::new(name), server.connect(), ReflectorConfig::new("pods"))
         };
         let pods = Informer::builder(&runtime, "pods").source_with(source("east", &east));
         let pods = pods.source_with(source("west", &west)).start().expect("the spec is sound");

@@ -258,10 +258,8 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
         sources[0].apply("a/x", "1".to_owned());
         sources[1].apply("b/x", "2".to_owned());
         sources[1].hold_lists(true);
-        let spec = |server: &Server<String>, name: &str| SourceSpec {
-            id: SourceId::new(name),
-            connect: server.connect(),
-            config: ReflectorConfig::new("texts"),
+        let spec = |server: &Server<String>, name: &str| {
+            SourceSpec::new(SourceId::new(name), server.connect(), ReflectorConfig::new("texts"))
         };
         let informer = Informer::builder(&runtime, "both")
             .source_with(spec(&sources[0], "a"))

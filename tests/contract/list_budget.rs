@@ -82,7 +82,7 @@ fn counted(id: SourceId, server: &Server<String>, gauge: &Gauge) -> SourceSpec<S
     let (server, gauge) = (server.clone(), gauge.clone());
     let connect: Connect<String> =
         Arc::new(move || Box::new(Counted { server: server.clone(), gauge: gauge.clone() }));
-    SourceSpec { id, connect, config: ReflectorConfig::new("texts") }
+    SourceSpec::new(id, connect, ReflectorConfig::new("texts"))
 }
 
 fn informer(runtime: &Runtime, name: &str, server: &Server<String>, gauge: &Gauge) -> Informer<String> {
@@ -181,7 +181,7 @@ fn pages_asked(expires: usize) -> Vec<String> {
                     Box::new(Paged { name, asked: Arc::clone(&asked), expires: Arc::clone(&expires) })
                 });
                 let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new(name) };
-                let source = SourceSpec { id: SourceId::default(), connect, config };
+                let source = SourceSpec::new(SourceId::default(), connect, config);
                 Informer::builder(&runtime, name).source_with(source).start().expect("the spec is sound")
             })
             .collect();

@@ -131,11 +131,11 @@ fn ref_59_each_source_of_an_informer_is_named() {
             servers[1].1.refuse([denied()]);
             let builder =
                 servers.iter().fold(Informer::builder(&runtime, "texts"), |builder, (name, server)| {
-                    builder.source_with(informer_actors::wiring::SourceSpec {
-                        id: informer_core::meta::SourceId::new(*name),
-                        connect: server.connect(),
-                        config: informer_core::reflector::ReflectorConfig::new("texts"),
-                    })
+                    builder.source_with(informer_actors::wiring::SourceSpec::new(
+                        informer_core::meta::SourceId::new(*name),
+                        server.connect(),
+                        informer_core::reflector::ReflectorConfig::new("texts"),
+                    ))
                 });
             let informer = builder.start().expect("the spec is sound");
             informer.synced_within(LONG).await.expect("it syncs in the end");

@@ -63,11 +63,11 @@ fn rf_35_a_line_about_an_object_set_aside_names_informer_source_and_object_in_pl
             let server = Server::named(SourceId::new("prod"));
             server.poison("prod/bad");
             server.apply("prod/bad", String::new());
-            let spec = informer_actors::wiring::SourceSpec {
-                id: SourceId::new("prod"),
-                connect: server.connect(),
-                config: informer_core::reflector::ReflectorConfig::new("texts"),
-            };
+            let spec = informer_actors::wiring::SourceSpec::new(
+                SourceId::new("prod"),
+                server.connect(),
+                informer_core::reflector::ReflectorConfig::new("texts"),
+            );
             let informer = Informer::builder(&runtime, "pods").source_with(spec).start();
             let informer = informer.expect("the spec is sound");
             informer.synced_within(LONG).await.expect("it syncs");

@@ -1,14 +1,15 @@
-//! Informers of several sources, some of them empty (INF-36 for subscriptions), and bounds that are refused (INF-62).
+//! Informers of several sources, some of them empty (INF-36 for subscriptions), and bounds and scopes that are refused
+//! (INF-62, INF-83).
 //!
 //! Nothing is held back here: the sources list when they list, as in a program.
 
 use std::time::Duration;
 
 use actix::Actor;
-use informer_actors::informer::{Informer, StartError};
+use informer_actors::informer::{AddSourceError, Informer, StartError};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, Server};
-use informer_actors::wiring::SourceSpec;
+use informer_actors::wiring::{Coverage, SourceSpec};
 use informer_core::delta_fifo::Bounds;
 use informer_core::meta::SourceId;
 use informer_core::reflector::ReflectorConfig;
@@ -24,7 +25,7 @@ fn informer_of(runtime: &Runtime, counts: &[usize]) -> (Informer<String>, Vec<Se
         let server = Server::named(name.clone());
         (0..*count).for_each(|n| drop(server.apply(&format!("{name}/{n}"), String::new())));
         let config = ReflectorConfig::new("texts");
-        builder = builder.source_with(SourceSpec { id: name, connect: server.connect(), config });
+        builder = builder.source_with(SourceSpec::new(name, server.connect(), config));
         servers.push(server);
     }
     (builder.start().expect("the spec is sound"), servers)
@@ -82,5 +83,39 @@ fn inf_62_a_queue_that_could_take_or_hand_out_nothing_is_refused_by_the_name_of_
         let least = Bounds { parts: 1, bytes: 1, batch: 1 };
         let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).bounds(least);
         informer.start().expect("one is enough").synced_within(LONG).await.expect("it syncs");
+    });
+}
+
+#[test]
+fn inf_83_scopes_that_overlap_are_refused_when_a_source_is_declared_or_added() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b, c] = ["a", "b", "c"].map(|name| Server::<String>::named(SourceId::new(name)));
+        let spec = |name: &str, server: &Server<String>| {
+            SourceSpec::new(SourceId::new(name), server.connect(), ReflectorConfig::new("texts"))
+        };
+        let all = |name: &str, server: &Server<String>| spec(name, server).covering(Coverage::everything());
+        let x = |name: &str, server: &Server<String>| {
+            spec(name, server).covering(Coverage::everything().namespace("x"))
+        };
+        let both = Informer::builder(&runtime, "texts").source_with(all("a", &a)).source_with(x("b", &b));
+        let refused = both.start().map(drop);
+        let overlapping =
+            StartError::Overlapping { informer: "texts".into(), name: "b".into(), other: "a".into() };
+        assert_eq!(refused, Err(overlapping));
+        let informer = Informer::builder(&runtime, "texts").source_with(x("a", &a)).start();
+        let informer = informer.expect("one alone overlaps nothing");
+        let refused = informer.add_source(all("b", &b)).expect_err("it holds x, too");
+        assert!(matches!(refused, AddSourceError::Overlapping { .. }), "{refused}");
+        let shard = x("c", &c).covering(Coverage::everything().namespace("x").selectors("shard=1"));
+        let refused = informer.add_source(shard).expect_err("the first has all of it");
+        assert!(refused.to_string().contains("covers"), "{refused}");
+        let old = [SourceId::new("a")];
+        informer.hand_over(&old, vec![all("b", &b)]).await.expect("a hand-over overlaps on purpose");
+        assert!(informer.status().source(&old[0]).is_none());
+        let mixed = Informer::builder(&runtime, "mixed")
+            .source_with(spec("a", &a).in_cluster("eu".parse().expect("a name")))
+            .source_with(spec("b", &b));
+        let refused = mixed.start().map(drop).expect_err("one names a cluster and the other does not");
+        assert!(matches!(refused, StartError::MixedClusters { has_cluster: false, .. }), "{refused}");
     });
 }

@@ -39,10 +39,8 @@ fn inf_36_while_one_source_is_denied_the_others_objects_are_served_and_the_error
         sources[0].apply("a/x", "1".to_owned());
         sources[1].apply("b/x", "2".to_owned());
         sources[1].refuse((0..3).map(|_| ListWatchError::Denied("pods is forbidden".into())));
-        let spec = |server: &Server<String>, name: &str| SourceSpec {
-            id: SourceId::new(name),
-            connect: server.connect(),
-            config: ReflectorConfig::new("texts"),
+        let spec = |server: &Server<String>, name: &str| {
+            SourceSpec::new(SourceId::new(name), server.connect(), ReflectorConfig::new("texts"))
         };
         let builder = Informer::builder(&runtime, "one-is-denied");
         let builder = builder.source_with(spec(&sources[0], "a")).source_with(spec(&sources[1], "b"));

@@ -8,17 +8,15 @@ use std::time::Duration;
 
 use informer_actors::informer::{AddIndexError, Informer};
 use informer_actors::runtime::Runtime;
-use informer_actors::testing::Server;
-use informer_actors::wiring::SourceSpec;
 use informer_core::index::IndexSpec;
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ResourceVersion, SourceId};
+use informer_core::meta::Object;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::dice::Dice;
-use crate::paged::Paged;
-use crate::plan::{Ending, Plan, Source, murders};
+use crate::plan::{Ending, Plan, murders};
+use crate::sources::Origin;
 use crate::subscribers::{Handle, Subscriber};
 use crate::verdict;
 
@@ -27,14 +25,6 @@ pub(crate) const LONG: Duration = Duration::from_secs(24 * 3600);
 
 /// How many events an actor may have in its mailbox.
 pub(crate) const WINDOW: usize = 64;
-
-/// One source of the informer under test.
-pub(crate) struct Origin {
-    pub(crate) id: SourceId,
-    pub(crate) server: Server<String>,
-    paged: Paged,
-    newest: Option<ResourceVersion>,
-}
 
 pub(crate) struct Life {
     pub(crate) plan: Plan,
@@ -80,38 +70,17 @@ pub(crate) fn live(seed: u64) -> String {
     })
 }
 
-fn origin(number: usize, source: &Source) -> Origin {
-    let id = SourceId::new(format!("s{number}"));
-    let server = Server::named(id.clone());
-    server.serve_watch_list(source.serves_watch_list);
-    server.objects_per_part(source.objects_per_part);
-    server.answer_after(source.answers_after);
-    for n in 0..source.objects {
-        server.apply(&format!("n{number}/{n}"), "first".to_owned());
-    }
-    Origin { id, paged: Paged::new(server.clone()), server, newest: None }
-}
-
 impl Life {
     fn begin(runtime: Runtime, plan: Plan, dice: Dice, signals: mpsc::UnboundedReceiver<()>) -> Self {
         let origins: Vec<Origin> =
-            plan.sources.iter().enumerate().map(|(number, source)| origin(number, source)).collect();
+            plan.sources.iter().enumerate().map(|(number, source)| Origin::new(number, source)).collect();
         let mut builder = Informer::builder(&runtime, "lives")
             .discipline(plan.discipline)
             .bounds(plan.bounds)
             .restarts(plan.restarts)
             .index_with(index("body"));
-        for (origin, source) in origins.iter().zip(&plan.sources) {
-            let (paged, pages) = (origin.paged.clone(), source.pages);
-            let server = origin.server.clone();
-            let connect: informer_actors::list_watch::Connect<String> =
-                std::sync::Arc::new(
-                    move || {
-                        if pages { Box::new(paged.clone()) } else { Box::new(server.clone()) }
-                    },
-                );
-            let config = source.config.clone();
-            builder = builder.source_with(SourceSpec { id: origin.id.clone(), connect, config });
+        for origin in &origins {
+            builder = builder.source_with(origin.spec(&origin.id));
         }
         let informer = builder.start().expect("the spec is sound");
         let (subscribers, adding, trace) = (Vec::new(), Vec::new(), String::new());
@@ -120,7 +89,8 @@ impl Life {
 
     async fn step(&mut self) {
         let at = self.dice.below(self.origins.len());
-        match self.dice.below(18) {
+        self.origins[at].settle().await;
+        match self.dice.below(20) {
             0..=4 => self.write(at),
             5 => self.origins[at].server.bookmark(),
             6 => self.origins[at].server.compact(),
@@ -144,6 +114,7 @@ impl Life {
                 self.origins[at].server.pause_between_parts(pause);
             }
             16 => self.origins[at].paged.expire(),
+            17 | 18 => self.change_source(at),
             _ if !self.subscribers.is_empty() => self.leave().await,
             _ => {}
         }
@@ -164,6 +135,20 @@ impl Life {
                 Some(()) = self.signals.recv() => self.add_index(),
                 () = &mut over => return,
             }
+        }
+    }
+
+    /// A source goes, comes back, or takes over, unless something of the kind is under way.
+    fn change_source(&mut self, at: usize) {
+        let followed = self.origins.iter().filter(|origin| origin.is_followed).count();
+        let origin = &mut self.origins[at];
+        if origin.change.is_some() {
+        } else if !origin.is_followed {
+            origin.add(&self.informer);
+        } else if followed > 1 && self.dice.one_in(2) {
+            origin.remove(&self.informer);
+        } else {
+            origin.hand_over(&self.informer);
         }
     }
 
@@ -233,7 +218,8 @@ impl Life {
     /// Versions never go back: these servers never rewind.
     fn check_versions(&mut self) {
         let snapshot = self.informer.snapshot();
-        for origin in &mut self.origins {
+        // One whose source changes may be followed by either, or by none.
+        for origin in self.origins.iter_mut().filter(|origin| origin.change.is_none()) {
             let reached = snapshot.version(&origin.id).cloned();
             assert!(reached >= origin.newest, "went back from {:?} to {reached:?}", origin.newest);
             origin.newest = reached;

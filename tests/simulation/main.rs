@@ -1,17 +1,18 @@
 //! Whole pipelines under seeded random schedules, on simulated time.
 //!
 //! One seed makes one life: one to four servers that misbehave, actors that are killed, indices that are added,
-//! subscribers that join, lag, panic and leave. Then the servers heal, and everything must be right: the cache is the
+//! subscribers that join, lag, panic and leave, sources that go, come back and take over from each other. Then the servers heal, and everything must be right: the cache is the
 //! union of what they hold, every subscriber was told exactly what leads there, no version went back, nothing was lost.
 //! In some lives the runtime goes first instead, and every wait must end with it; or everybody lets go. A failing seed repeats with
 //! `INFORMER_SIM_SEED=n cargo test --features testing --test simulation`; `INFORMER_SIM_SEEDS=n` runs n seeds.
 //!
-//! Read next: `plan.rs` (what is drawn), `life.rs` (what happens), `verdict.rs` (what must hold).
+//! Read next: `plan.rs` (what is drawn), `life.rs` and `sources.rs` (what happens), `verdict.rs` (what must hold).
 
 mod dice;
 mod life;
 mod paged;
 mod plan;
+mod sources;
 mod subscribers;
 mod verdict;
 

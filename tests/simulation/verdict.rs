@@ -16,6 +16,7 @@ use informer_actors::testing::RecorderHandle;
 use informer_core::meta::ObjectKey;
 
 use crate::life::{LONG, Life, WINDOW, filed_under};
+use crate::sources::Change;
 use crate::subscribers::{Handle, Subscriber};
 
 /// How long an end may take that nothing stands in the way of.
@@ -50,13 +51,20 @@ async fn heal(life: &mut Life) -> bool {
         origin.server.pause_between_parts(Duration::ZERO);
     }
     let mut caught_up = true;
-    for (number, origin) in life.origins.iter().enumerate() {
+    let limit = if life.plan.may_stay_behind { Duration::from_secs(600) } else { LONG };
+    for (number, origin) in life.origins.iter_mut().enumerate() {
+        if tokio::time::timeout(limit, origin.settled()).await.is_err() {
+            caught_up = false;
+            continue;
+        }
         let version = if life.dice.one_in(2) {
             origin.server.apply(&format!("n{number}/last"), "the end".to_owned())
         } else {
             origin.server.version()
         };
-        let limit = if life.plan.may_stay_behind { Duration::from_secs(600) } else { LONG };
+        if !origin.is_followed {
+            continue;
+        }
         let reached = life.informer.lister().wait_for_source(&origin.id, &version, limit).await;
         caught_up &= reached.is_ok();
     }
@@ -67,11 +75,16 @@ fn store_is_true(life: &Life) {
     let snapshot = life.informer.snapshot();
     let held: BTreeMap<ObjectKey, String> =
         snapshot.iter().map(|object| (object.key().clone(), object.version().to_string())).collect();
-    let served = life.origins.iter().flat_map(|origin| origin.server.content());
+    let followed = || life.origins.iter().filter(|origin| origin.is_followed);
+    let served = followed().flat_map(|origin| origin.server.content());
     let served: BTreeMap<ObjectKey, String> =
         served.map(|(key, version)| (key, version.to_string())).collect();
     assert!(held == served, "the cache is not what the servers have: {held:?} is not {served:?}");
-    assert_eq!(snapshot.versions().len(), life.origins.len(), "every source has listed");
+    assert_eq!(
+        snapshot.versions().len(),
+        followed().count(),
+        "every source has listed, and no other is left"
+    );
 }
 
 /// Every index that was added is there, and files every object where it belongs.
@@ -184,6 +197,8 @@ pub(crate) async fn ends_with_its_runtime(life: &mut Life) {
 /// Every handle is dropped; the informer must end by itself.
 pub(crate) async fn ends_when_it_is_dropped(life: Life) -> String {
     let Life { runtime, informer, origins, subscribers, adding, mut trace, .. } = life;
+    // Whoever waits for a change holds the informer.
+    origins.iter().filter_map(|origin| origin.change.as_ref()).for_each(Change::abort);
     let told: Vec<_> = subscribers.iter().map(|subscriber| subscriber.told.clone()).collect();
     drop((informer, subscribers));
     for (name, adding) in adding {
@@ -212,6 +227,14 @@ async fn everything_has_ended(life: &mut Life) {
     for (name, adding) in std::mem::take(&mut life.adding) {
         let added = tokio::time::timeout(SOON, adding).await;
         assert!(added.is_ok(), "{name} is still being added");
+    }
+    for origin in &mut life.origins {
+        let ended = match origin.change.take() {
+            Some(Change::Removal(task)) => tokio::time::timeout(SOON, task).await.map(drop),
+            Some(Change::HandOver(_, task)) => tokio::time::timeout(SOON, task).await.map(drop),
+            None => Ok(()),
+        };
+        assert!(ended.is_ok(), "source {} is still being changed", origin.id);
     }
     for (n, subscriber) in life.subscribers.iter().enumerate() {
         if let Handle::Held(subscription) = &subscriber.handle {

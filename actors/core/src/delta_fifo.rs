@@ -1,7 +1,7 @@
 //! What waits between a reflector and the indexer: parts, whole lists and resyncs, in the order they came.
 //!
 //! Answers "what does the indexer get next, and is there room for more?"; it never looks at the store. Invariants:
-//! 1. A Replace or a Resync is one entry of its own and a barrier: none is ever split, and nothing overtakes it.
+//! 1. A Replace, the end of a source or a Resync is one entry of its own and a barrier: none is ever split, and nothing overtakes it.
 //!    Between barriers parts leave by the [`Discipline`]: in order of arrival, or key by key.
 //! 2. A push is always taken, so one entry larger than the bound is never refused for ever; the pusher is answered
 //!    only when there is room, so the bounds are exceeded by at most one message per source.
@@ -41,7 +41,7 @@ pub enum Discipline {
 /// How much a queue takes before its pushers wait, and how much it hands out at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Parts (a Replace or a Resync counts as one), at least one: 4,096.
+    /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 4,096.
     pub parts: usize,
     /// Bytes as they came from the wire, at least one: 32 MiB.
     pub bytes: usize,
@@ -97,6 +97,11 @@ pub enum Batch<S> {
         /// The state.
         replacement: Replacement<S>,
     },
+    /// This source is to be forgotten: everything that it put in before has been handed out.
+    RemoveSource {
+        /// Which one.
+        source: SourceId,
+    },
     /// Subscriptions that are to be told everything again, at this place in the order.
     Resync {
         /// Which ones, each once, in order of their ids.
@@ -118,6 +123,7 @@ enum Entry<S> {
     Part(SourceId, WatchPart<S>),
     Keyed(Keyed<S>),
     Replace { source: SourceId, replacement: Replacement<S> },
+    RemoveSource(SourceId),
     Resync(Arc<[ListenerId]>),
 }
 
@@ -127,7 +133,7 @@ impl<S> Entry<S> {
             Self::Part(_, part) => Depth { parts: 1, bytes: part.wire_bytes() },
             Self::Keyed(keyed) => keyed.depth(),
             Self::Replace { replacement, .. } => Depth { parts: 1, bytes: replacement.bytes },
-            Self::Resync(_) => Depth { parts: 1, bytes: 0 },
+            Self::RemoveSource(_) | Self::Resync(_) => Depth { parts: 1, bytes: 0 },
         }
     }
 }
@@ -152,6 +158,12 @@ impl<S> DeltaQueue<S> {
     /// Takes the whole state of one source as one entry. O(1).
     pub fn push_replace(&mut self, source: SourceId, replacement: Replacement<S>) {
         self.push(Entry::Replace { source, replacement });
+    }
+
+    /// Takes the end of a source, behind all that it has put in; its pusher puts in nothing more under this name before
+    /// the end is handed out. O(1).
+    pub fn push_remove_source(&mut self, source: SourceId) {
+        self.push(Entry::RemoveSource(source));
     }
 
     /// Takes a resync; one that is still the newest entry is extended instead.
@@ -185,6 +197,10 @@ impl<S> DeltaQueue<S> {
                     // Its own version is the source's now, forward or back.
                     self.arrived.remove(&source);
                     return Some(Batch::Replace { source, replacement });
+                }
+                Some(Entry::RemoveSource(source)) => {
+                    self.arrived.remove(&source);
+                    return Some(Batch::RemoveSource { source });
                 }
                 Some(Entry::Resync(due)) => return Some(Batch::Resync { due }),
                 Some(Entry::Part(source, part)) => {

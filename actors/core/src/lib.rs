@@ -27,5 +27,4 @@ pub mod resync;
 mod set_aside;
 pub mod snapshot;
 pub mod stall;
-pub mod sync_tracker;
 pub mod words;

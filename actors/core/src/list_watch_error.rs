@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::meta::{ClusterName, ObjectKey};
+
 /// The cause below an error, shared so that errors can be cloned.
 pub type SharedCause = Arc<dyn StdError + Send + Sync + 'static>;
 
@@ -85,6 +87,14 @@ pub enum ListWatchError {
     /// A frame whose object cannot even be named: nothing but a list tells what it was.
     #[error("unreadable frame: {0}")]
     Unreadable(Arc<str>),
+    /// The answer has the key of another cluster than the one that its source was declared for. Nothing of it is taken.
+    #[error("foreign cluster: {key} was brought by a source {}", declared(.cluster))]
+    ForeignCluster {
+        /// The first such key.
+        key: ObjectKey,
+        /// The cluster of the source; `None` if it was declared without one.
+        cluster: Option<ClusterName>,
+    },
     /// A watch ended before it brought a frame, sooner than one that is simply quiet.
     #[error("very short watch: {0}")]
     VeryShortWatch(Arc<str>),
@@ -96,6 +106,10 @@ pub enum ListWatchError {
         /// What failed.
         source: Option<SharedCause>,
     },
+}
+
+fn declared(cluster: &Option<ClusterName>) -> String {
+    cluster.as_ref().map_or_else(|| "without a cluster".to_owned(), |cluster| format!("of cluster {cluster}"))
 }
 
 fn reason_text(reason: &str) -> String {
@@ -116,6 +130,7 @@ impl ListWatchError {
             | Self::Connection { .. }
             | Self::Timeout(_)
             | Self::Protocol(_)
+            | Self::ForeignCluster { .. }
             | Self::VeryShortWatch(_)
             | Self::Source { .. } => ErrorClass::Retry,
         }

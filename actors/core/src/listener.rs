@@ -196,10 +196,10 @@ impl<S> Ledger<S> {
         }
     }
 
-    /// A source is no more: its first list is not waited for.
-    pub fn forget_source(&mut self, source: &SourceId) {
+    /// Some sources may be no more: their first lists are not waited for.
+    pub fn forget_sources(&mut self, is_gone: impl Fn(&SourceId) -> bool) {
         if let Some(initial) = &mut self.initial {
-            initial.missing.retain(|missing| missing != source);
+            initial.missing.retain(|missing| !is_gone(missing));
         }
         self.latch();
     }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::index::UnknownIndex;
-use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 use crate::set_aside::SetAside;
 
@@ -89,9 +89,15 @@ impl<S> Snapshot<S> {
         self.0.get(key)
     }
 
-    /// The object of this name, and namespace if it has one; in no cluster. O(log n), allocates nothing, not even a key.
-    pub fn named(&self, namespace: Option<&str>, name: &str) -> Option<&Object<S>> {
-        self.0.objects().named(namespace, name)
+    /// The object of this name, with the cluster and the namespace if it has them. O(log n), allocates nothing, not even
+    /// a key.
+    pub fn named(
+        &self,
+        cluster: Option<&ClusterName>,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<&Object<S>> {
+        self.0.objects().named((cluster, namespace), name)
     }
 
     /// Whether there is an object of this key.
@@ -107,6 +113,25 @@ impl<S> Snapshot<S> {
     /// The objects of one namespace in the order of their names; visits no other object.
     pub fn namespace<'a>(&'a self, namespace: &str) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
         self.0.objects().namespace(namespace)
+    }
+
+    /// The objects of a cluster in key order; visits no other. None in an informer of one cluster, whose keys name none.
+    pub fn cluster<'a>(&'a self, cluster: &ClusterName) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        self.0.objects().in_cluster(cluster)
+    }
+
+    /// The objects of a namespace of one cluster in the order of their names; visits no other.
+    pub fn namespace_in<'a>(
+        &'a self,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        self.0
+            .objects()
+            .names_in((Some(cluster), Some(namespace)))
+            .into_iter()
+            .flat_map(|names| names.iter())
+            .map(Held::object)
     }
 
     /// The objects that an index holds under a value, each once, in key order; O(log n) each.

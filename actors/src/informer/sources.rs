@@ -1,14 +1,27 @@
-//! The sources of a running informer.
+//! The sources of a running informer, as they come and go.
 //!
-//! Answers "what can be done when one of its sources is not followed any more?". Read next: `pipeline/wiring.rs`, who
-//! starts a reflector for each source; `supervision/children.rs`, who keeps them.
+//! Answers "how does an informer begin to follow another source, how does it let one go, and how does one take over from
+//! another?". A removal is carried out by a task of the informer's own, which nobody's future has to be kept for.
+//! Invariants:
+//! 1. A removed source is read no more before the store forgets what it brought; what it had handed over is applied
+//!    first. When the removal is over nothing of it is left, and its name may come back with other keys.
+//! 2. A group that restarts in the middle delays a removal and loses nothing of it.
+//! 3. Objects that another source holds, too, are told by neither an addition nor a removal.
+//!
+//! Read next: `pipeline/sources.rs`, who is a source; `pipeline/delta_fifo.rs`, which says when one is forgotten.
 
 use std::sync::Arc;
 
 use informer_core::meta::SourceId;
+use informer_core::reflector::SourceState;
+use tokio_util::sync::CancellationToken;
 
-use super::Informer;
-use crate::pipeline::messages::Body;
+use super::{Informer, WaitError};
+use crate::pipeline::messages::{Body, RemoveSource};
+use crate::pipeline::owner::show_removed;
+use crate::pipeline::sources::{NotRemoved, Refusal, Refused};
+use crate::pipeline::wiring::{Pipeline, SourceSpec};
+use crate::runtime::mailbox::ask;
 use crate::supervision::children::NotRevived;
 
 /// Why a source was not revived.
@@ -39,7 +52,217 @@ pub enum ReviveError {
     },
 }
 
+/// Why a source was not added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddSourceError {
+    /// A source of the informer has the name, or had it and is still being removed.
+    #[error("informer {informer:?} has a source {:?}", .name.as_str())]
+    NameTaken {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name that was given.
+        name: SourceId,
+    },
+    /// The sources of the informer name a cluster and this one does not, or the other way round.
+    #[error("source {:?} {}: informer {informer:?} was started otherwise", .name.as_str(), of_cluster(*.has_cluster))]
+    MixedClusters {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of the new source.
+        name: SourceId,
+        /// Whether it names a cluster.
+        has_cluster: bool,
+    },
+    /// It surely has objects in common with another source. To let it take over from that one, use
+    /// [`Informer::hand_over`].
+    #[error("source {:?} covers objects that source {:?} of informer {informer:?} covers", .name.as_str(), .other.as_str())]
+    Overlapping {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of the new source.
+        name: SourceId,
+        /// The name of the other.
+        other: SourceId,
+    },
+    /// The informer has stopped.
+    #[error("informer {informer:?} has stopped")]
+    Stopped {
+        /// Its name.
+        informer: Arc<str>,
+    },
+}
+
+/// Why a source was not removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoveSourceError {
+    /// The informer has no source of this name.
+    #[error("informer {informer:?} has no source {:?}", .name.as_str())]
+    UnknownSource {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name that was given.
+        name: SourceId,
+    },
+    /// It is the only source. To exchange it, use [`Informer::hand_over`]; to end it, stop the informer.
+    #[error("source {:?} is the last one of informer {informer:?}", .name.as_str())]
+    LastSource {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of the source.
+        name: SourceId,
+    },
+    /// The informer has stopped.
+    #[error("informer {informer:?} has stopped")]
+    Stopped {
+        /// Its name.
+        informer: Arc<str>,
+    },
+}
+
+/// Why a hand-over ended early.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandOverError {
+    /// A new source was refused. Nothing has changed.
+    #[error(transparent)]
+    Add(#[from] AddSourceError),
+    /// A source that is to go could not be removed. Unless there is none of its name, in which case nothing has
+    /// changed, the new ones are followed.
+    #[error(transparent)]
+    Remove(#[from] RemoveSourceError),
+    /// A new source was given up, or the informer has stopped, before it had listed. All sources are still there.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+}
+
+fn of_cluster(has_cluster: bool) -> &'static str {
+    if has_cluster { "names a cluster" } else { "names no cluster" }
+}
+
 impl<S: Body> Informer<S> {
+    /// Follows one more source from now on. Returns at once; nothing of it is listed yet: [`Self::source_synced`] waits
+    /// for that. An informer that is synced stays so; one that is not waits for this source, too.
+    ///
+    /// # Errors
+    /// When the name is taken, a cluster is named where none was or the other way round, its coverage overlaps that of
+    /// another source, or the informer has stopped. Nothing changes then.
+    pub fn add_source(&self, source: SourceSpec<S>) -> Result<(), AddSourceError> {
+        self.join(vec![source], false)
+    }
+
+    /// Follows a source no more and forgets what it brought. What it has handed over is applied first; then each object
+    /// that no other source holds is told as `Deleted { exact: false, cause: Relist }`. Returns when that is published
+    /// and with every subscription; if this future is dropped before, the removal goes on. Afterwards the name may be
+    /// used again, and begins anew.
+    ///
+    /// Costs what the source holds, in slices between which others have their turn. The last source cannot be removed:
+    /// an informer has at least one.
+    ///
+    /// # Errors
+    /// When there is no such source or no other one, in which case nothing changes; or when the informer has stopped.
+    pub async fn remove_source(&self, source: &SourceId) -> Result<(), RemoveSourceError> {
+        let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
+        let informer = Arc::clone(&pipeline.parent.name);
+        if ending.stop.is_cancelled() {
+            return Err(RemoveSourceError::Stopped { informer });
+        }
+        let removal = match pipeline.shared.sources.begin_removal(source) {
+            Ok(removal) => removal,
+            Err(why) => return Err(not_removed(why, informer, source)),
+        };
+        if removal.is_new {
+            carry_out(pipeline, source.clone(), removal.over.clone());
+        }
+        tokio::select! {
+            biased;
+            () = removal.over.cancelled() => {}
+            () = ending.abandoned() => {}
+        }
+        if pipeline.shared.sources.is_leaving(source) {
+            return Err(RemoveSourceError::Stopped { informer });
+        }
+        Ok(())
+    }
+
+    /// Waits until the first list of this source is published.
+    ///
+    /// # Errors
+    /// [`WaitError::UnknownSource`] if there is none of this name, or it is removed before;
+    /// [`WaitError::SourceGivenUp`] if it is given up before; [`WaitError::Stopped`] if the informer stops before.
+    pub async fn source_synced(&self, source: &SourceId) -> Result<(), WaitError> {
+        let informer = || Arc::clone(&self.0.pipeline.parent.name);
+        let unknown = || WaitError::UnknownSource { informer: informer(), name: source.clone() };
+        let status = self
+            .wait_until(|status| match status.source(source) {
+                None => true,
+                Some(status) => {
+                    let is_given_up = matches!(status.state, SourceState::GivenUp { .. });
+                    status.version.is_some() || is_given_up
+                }
+            })
+            .await?;
+        match status.source(source) {
+            Some(status) if status.version.is_some() => Ok(()),
+            Some(status) => match &status.state {
+                SourceState::GivenUp { reason } => Err(WaitError::SourceGivenUp {
+                    informer: informer(),
+                    lost: source.as_str().into(),
+                    reason: Arc::clone(reason),
+                }),
+                _ => Err(unknown()),
+            },
+            None => Err(unknown()),
+        }
+    }
+
+    /// Lets the sources `add` take over from the sources `remove`: adds them, waits until each has listed, and removes
+    /// the others. Both sets may cover the same objects: what is held by a new source when an old one goes is told
+    /// neither as deleted nor as added. Takes as long as the new sources need to list; if one is refused by its server,
+    /// the wait goes on, and dropping this future leaves both sets in place.
+    ///
+    /// # Errors
+    /// As [`Self::add_source`] for the new sources among themselves, [`Self::source_synced`] and
+    /// [`Self::remove_source`]; [`HandOverError`] says what is in place then.
+    pub async fn hand_over(&self, remove: &[SourceId], add: Vec<SourceSpec<S>>) -> Result<(), HandOverError> {
+        let (pipeline, informer) = (&self.0.pipeline, || Arc::clone(&self.0.pipeline.parent.name));
+        if let Some(name) = remove.iter().find(|source| !pipeline.shared.sources.contains(source)) {
+            let name = name.clone();
+            return Err(RemoveSourceError::UnknownSource { informer: informer(), name }.into());
+        }
+        let added: Vec<SourceId> = add.iter().map(|source| source.id.clone()).collect();
+        self.join(add, true)?;
+        for source in &added {
+            self.source_synced(source).await?;
+        }
+        for source in remove {
+            self.remove_source(source).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins to follow all of these, or none.
+    fn join(&self, specs: Vec<SourceSpec<S>>, may_overlap: bool) -> Result<(), AddSourceError> {
+        let pipeline = &self.0.pipeline;
+        let informer = Arc::clone(&pipeline.parent.name);
+        if self.0.ending.stop.is_cancelled() {
+            return Err(AddSourceError::Stopped { informer });
+        }
+        pipeline.shared.sources.join(&specs, may_overlap).map_err(|Refusal { id: name, why }| match why {
+            Refused::Taken => AddSourceError::NameTaken { informer, name },
+            Refused::Cluster { has_cluster } => AddSourceError::MixedClusters { informer, name, has_cluster },
+            Refused::Overlaps(other) => AddSourceError::Overlapping { informer, name, other },
+        })?;
+        for spec in specs {
+            let (informer, source) = (&pipeline.parent.name, &spec.id);
+            tracing::info!(%informer, %source, "source {source} is added; its first list follows");
+            pipeline.shared.board.add_source(source);
+            pipeline.follow(spec);
+        }
+        Ok(())
+    }
+
     /// Follows a source again that was given up because its reflector had failed too often. It goes on where it was:
     /// what it held is served all the time, and only differences are told. It may be restarted as often as a new one.
     /// Returns at once; the state of the source is then no longer `GivenUp`. Waits that have ended with
@@ -58,4 +281,45 @@ impl<S: Body> Informer<S> {
             NotRevived::NotGivenUp => ReviveError::NotGivenUp { informer, name },
         })
     }
+}
+
+fn not_removed(why: NotRemoved, informer: Arc<str>, source: &SourceId) -> RemoveSourceError {
+    let name = source.clone();
+    match why {
+        NotRemoved::Unknown => RemoveSourceError::UnknownSource { informer, name },
+        NotRemoved::Last => RemoveSourceError::LastSource { informer, name },
+    }
+}
+
+/// Removes a source in a task of its own. `over` is cancelled at the end, also when the informer stops before, or its
+/// arbiter ends.
+fn carry_out<S: Body>(pipeline: &Pipeline<S>, source: SourceId, over: CancellationToken) {
+    let (shared, fifo, reflectors) =
+        (pipeline.shared.clone(), pipeline.fifo.clone(), pipeline.reflectors.clone());
+    let stop = pipeline.parent.stop.clone();
+    let (task, over) = (pipeline.parent.tasks.token(), over.drop_guard());
+    pipeline.parent.arbiter.spawn(move || async move {
+        let (informer, sources) = (&shared.name, &shared.sources);
+        let removed = async {
+            reflectors.remove(&source).await;
+            // A group that dies over it is asked again in its next epoch.
+            loop {
+                let end = RemoveSource { epoch: shared.published.epoch(), source: source.clone() };
+                match ask(&fifo, end).await {
+                    Ok(()) => break,
+                    Err(_) => tokio::task::yield_now().await,
+                }
+            }
+            shared.handed.forget(&source);
+            show_removed(&shared.board, &source);
+            sources.forget(&source);
+            tracing::info!(%informer, %source, "source {source} is removed; its objects are forgotten");
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = removed => {}
+        }
+        drop((over, task));
+    });
 }

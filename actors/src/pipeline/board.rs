@@ -221,6 +221,27 @@ impl StatusBoard {
             status.state = SourceState::Starting;
             false
         });
+        self.show_failure_left(failure);
+    }
+
+    /// Shows a source that has been added.
+    pub(crate) fn add_source(&self, source: &SourceId) {
+        let status = Mutex::new(SourceStatus::new(source.clone()));
+        self.sources().push(Arc::new(SourceCell { id: source.clone(), status }));
+        self.wake();
+    }
+
+    /// Shows a source no more, nor that it was given up; another one may still be, which `failure` words.
+    pub(crate) fn remove_source(
+        &self,
+        source: &SourceId,
+        failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>,
+    ) {
+        self.sources().retain(|cell| cell.id != *source);
+        self.show_failure_left(failure);
+    }
+
+    fn show_failure_left(&self, failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>) {
         let left = self.sources().iter().find_map(|source| {
             let status = locked(&source.status);
             match &status.state {
@@ -232,8 +253,13 @@ impl StatusBoard {
         self.wake();
     }
 
+    /// Whether every source's first list is published.
+    pub(crate) fn is_synced(&self) -> bool {
+        locked(&self.0.store).synced
+    }
+
     /// Publishes and shows the figures of what is published, in one step; false if `publish` refuses. Wakes the
-    /// waiters only if objects, set-aside objects or `synced` have changed.
+    /// waiters only if objects, set-aside objects or `synced` have changed, or a source has listed for the first time.
     pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
         let news = {
             let mut store = locked(&self.0.store);
@@ -243,14 +269,16 @@ impl StatusBoard {
             if self.is_stopped() {
                 return true;
             }
+            let mut has_listed = false;
             for source in &*self.sources() {
                 let version = figures.versions.version(&source.id);
                 let mut status = locked(&source.status);
                 if status.version.as_ref() != version {
+                    has_listed |= status.version.is_none();
                     status.version = version.cloned();
                 }
             }
-            store.show(figures, self.0.began)
+            store.show(figures, self.0.began) || has_listed
         };
         if news {
             self.wake();

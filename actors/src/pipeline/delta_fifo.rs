@@ -14,9 +14,10 @@ use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
 use informer_core::delta_fifo::arrivals::Arrivals;
 use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Depth, Discipline};
+use informer_core::meta::SourceId;
 use informer_core::off_arbiter::OffArbiter;
 
-use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, Replace, Resync};
+use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, RemoveSource, Replace, Resync};
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot};
@@ -38,6 +39,9 @@ pub(crate) struct DeltaFifo<S: Body> {
     waiting_for_room: Vec<ReplySlot<()>>,
     waiting_for_batch: Option<ReplySlot<Batch<S>>>,
     waiting_for_idle: Vec<ReplySlot<()>>,
+    /// Who waits until a source is forgotten: its end is queued, or the Indexer is at it.
+    removals: Vec<(SourceId, ReplySlot<()>)>,
+    removing: Vec<ReplySlot<()>>,
     /// The Indexer has a batch that it has not yet done.
     handed_out: bool,
 }
@@ -71,6 +75,8 @@ impl<S: Body> Child for DeltaFifo<S> {
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
             waiting_for_idle: Vec::new(),
+            removals: Vec::new(),
+            removing: Vec::new(),
             handed_out: false,
         }
     }
@@ -113,11 +119,18 @@ impl<S: Body> DeltaFifo<S> {
         }
     }
 
-    /// The next batch; notes when the oldest of it arrived.
+    /// The next batch; notes when the oldest of it arrived. Whoever waits for the end of a source is answered when the
+    /// Indexer asks for the batch behind that.
     fn pop(&mut self) -> Option<Batch<S>> {
         let batch = self.queue.pop_batch()?;
         let arrived = self.arrivals.handle_pop(self.queue.depth().parts);
         self.spec.shared.board.hand_out(arrived.unwrap_or_else(|| self.spec.shared.runtime.now()));
+        if let Batch::RemoveSource { source } = &batch {
+            let (of_source, others) =
+                self.removals.drain(..).partition::<Vec<_>, _>(|(waits_for, _)| waits_for == source);
+            self.removals = others;
+            self.removing.extend(of_source.into_iter().map(|(_, slot)| slot));
+        }
         Some(batch)
     }
 
@@ -166,6 +179,24 @@ impl<S: Body> Handler<Replace<S>> for DeltaFifo<S> {
     }
 }
 
+impl<S: Body> Handler<RemoveSource> for DeltaFifo<S> {
+    type Result = Answer<()>;
+
+    fn handle(&mut self, end: RemoveSource, _ctx: &mut Context<Self>) -> Answer<()> {
+        let (slot, reply) = ReplySlot::new();
+        // Without a slot it is answered that nobody will: the asker tries again in the new epoch.
+        if !self.is_stale(end.epoch) {
+            self.spec.shared.strike(Site::DeltaFifoPush);
+            self.removals.push((end.source.clone(), slot));
+            self.queue.push_remove_source(end.source);
+            self.arrivals.handle_push(self.queue.depth().parts, self.spec.shared.runtime.now());
+            self.serve();
+            self.show_work();
+        }
+        reply
+    }
+}
+
 impl<S: Body> Handler<Resync> for DeltaFifo<S> {
     type Result = Answer<()>;
 
@@ -189,6 +220,8 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
         }
         self.spec.shared.strike(Site::DeltaFifoPop);
         self.spec.shared.progress.note();
+        // The Indexer asks for the next batch only when it has done the last one, and told it.
+        self.removing.drain(..).for_each(|slot| slot.answer(()));
         let batch = self.pop();
         self.handed_out = batch.is_some();
         self.show_work();

@@ -23,7 +23,6 @@ use informer_core::meta::Object;
 use informer_core::off_arbiter::OffArbiter;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
-use informer_core::sync_tracker::SyncTracker;
 
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::messages::{AddIndex, Body, Epoch, FanOut, Pop};
@@ -52,7 +51,8 @@ pub(crate) struct Indexer<S: Body> {
     spec: IndexerSpec<S>,
     epoch: Epoch,
     store: OffArbiter<Store<S>>,
-    sync: SyncTracker,
+    /// Whether every source has published its first list; for ever, once it has.
+    is_synced: bool,
     machine: IndexerMachine<Batch<S>>,
 }
 
@@ -78,13 +78,11 @@ impl<S: Body> Child for Indexer<S> {
         spec.shared.progress.set_step(Step::Idle);
         spec.shared.progress.group_is_up();
         let published = spec.shared.published.snapshot();
-        let mut sync = SyncTracker::new(spec.shared.sources.iter().cloned());
-        sync.observe(&published);
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
+            is_synced: spec.shared.board.is_synced(),
             store: spec.shared.off_arbiter(Store::new(published, spec.shared.indices.all())),
-            sync,
             machine: IndexerMachine::new(),
         }
     }
@@ -126,6 +124,7 @@ impl<S: Body> Indexer<S> {
             }
             Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
             Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
+            Batch::RemoveSource { source } => self.store.begin_remove_source(source),
             Batch::Resync { due } => self.tell(None, Some(due), None, ctx),
         }
     }
@@ -159,8 +158,8 @@ impl<S: Body> Indexer<S> {
     fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
         let Applied { snapshot, before, changes, replaced, reported, .. } = applied;
         self.spec.shared.report(&reported);
-        self.sync.observe(&snapshot);
-        if !self.spec.shared.publish(self.epoch, snapshot, self.sync.is_synced()) {
+        self.is_synced = self.is_synced || self.spec.shared.sources.have_all_listed(&snapshot);
+        if !self.spec.shared.publish(self.epoch, snapshot, self.is_synced) {
             return self.machine.handle_end();
         }
         let replaced = self.spec.shared.off_arbiter((before, replaced));

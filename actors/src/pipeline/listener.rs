@@ -76,7 +76,7 @@ impl<S: Body> Child for Listener<S> {
     fn build(spec: &Arc<ListenerSpec<S>>) -> Self {
         let machine = ListenerMachine::new(ListenerConfig {
             policy: spec.seat.policy(),
-            sources: Arc::clone(&spec.shared.sources),
+            sources: spec.shared.sources.ids().into(),
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
         });
@@ -134,6 +134,12 @@ impl<S: Body> Listener<S> {
         stale
     }
 
+    /// Sources that were removed before they had listed are not waited for.
+    fn forget_removed(&mut self) {
+        let sources = &self.spec.shared.sources;
+        self.machine.handle_removed(|source| !sources.contains(source));
+    }
+
     /// The subscriber has handled its window.
     fn handled(&mut self, ctx: &mut Context<Self>) {
         self.machine.handle_handled();
@@ -166,6 +172,7 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
     fn handle(&mut self, start: Start<S>, ctx: &mut Context<Self>) {
         if !self.is_stale(start.epoch) {
             self.machine.handle_start(start.snapshot, self.spec.shared.runtime.now());
+            self.forget_removed();
             self.drive(ctx);
         }
     }
@@ -191,6 +198,7 @@ impl<S: Body> Handler<Owed<S>> for Listener<S> {
             // What it is owed waits since it was read, not since it came here.
             let arrived = self.spec.shared.board.arrived();
             self.machine.handle_owed(owed.changes.as_slice(), &owed.snapshot, owed.resync, arrived);
+            self.forget_removed();
             self.drive(ctx);
         }
     }

@@ -3,6 +3,7 @@
 //! | message | from | to | answer | bound |
 //! |---|---|---|---|---|
 //! | `Delta`, `Replace` | Reflector | DeltaFifo | when there is room | one ask in flight a source |
+//! | `RemoveSource` | a removal's task | DeltaFifo | when the store has forgotten the source | one ask a removal |
 //! | `Resync` | Processor | DeltaFifo | when there is room | one ask in flight |
 //! | `Pop` | Indexer | DeltaFifo | a batch, when there is one | one ask in flight |
 //! | `FanOut` | Indexer | Processor | when every listener has taken it | one ask in flight |
@@ -56,6 +57,14 @@ pub(crate) struct Replace<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) source: SourceId,
     pub(crate) replacement: Replacement<S>,
+}
+
+/// This source has ended: forget all that it brought. Behind everything that it has put into the queue.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct RemoveSource {
+    pub(crate) epoch: Epoch,
+    pub(crate) source: SourceId,
 }
 
 /// These listeners are due to be told everything again.

@@ -84,6 +84,11 @@ impl Owner for InformerOwner {
     }
 }
 
+/// Shows a source no more that has been removed, nor that it was given up.
+pub(crate) fn show_removed(board: &StatusBoard, source: &SourceId) {
+    board.remove_source(source, |status, reason| failure(&reflector_name(&status.source), reason));
+}
+
 fn failure(child: &str, reason: &str) -> Arc<str> {
     format!("{child}: {reason}").into()
 }

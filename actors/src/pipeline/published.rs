@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use informer_core::meta::{Object, ObjectKey};
+use informer_core::meta::{ClusterName, Object, ObjectKey};
 use informer_core::off_arbiter::Release;
 use informer_core::snapshot::Snapshot;
 use tokio::sync::watch;
@@ -49,8 +49,12 @@ impl<S> Published<S> {
     }
 
     /// The same by the texts of its key.
-    pub(crate) fn named(&self, namespace: Option<&str>, name: &str) -> Option<Object<S>> {
-        self.newest.load().named(namespace, name).cloned()
+    pub(crate) fn named(
+        &self,
+        (cluster, namespace): (Option<&ClusterName>, Option<&str>),
+        name: &str,
+    ) -> Option<Object<S>> {
+        self.newest.load().named(cluster, namespace, name).cloned()
     }
 
     /// Makes `snapshot` the newest one, unless a newer epoch has begun.

@@ -11,6 +11,8 @@
 //! Mailbox: nothing is sent to it. Stopped with the informer; its death restarts it alone, and the store goes on
 //! being served. Read next: `reflector/session.rs`.
 
+mod foreign;
+mod happened;
 mod log;
 mod session;
 mod turn;
@@ -18,7 +20,7 @@ mod turn;
 use std::fmt;
 
 use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::meta::{ClusterName, ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
 use crate::list_watch::Connect;
@@ -32,6 +34,8 @@ use crate::supervision::child::Child;
 pub(crate) struct ReflectorSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) source: SourceId,
+    /// Where its objects are, if the informer has several clusters.
+    pub(crate) cluster: Option<ClusterName>,
     pub(crate) connect: Connect<S>,
     pub(crate) config: ReflectorConfig,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
@@ -85,6 +89,7 @@ impl<S: Body> Clone for ReflectorSpec<S> {
         Self {
             shared: self.shared.clone(),
             source: self.source.clone(),
+            cluster: self.cluster.clone(),
             connect: self.connect.clone(),
             config: self.config.clone(),
             fifo: self.fifo.clone(),

@@ -22,6 +22,7 @@ use crate::pipeline::board::{Figures, StatusBoard};
 use crate::pipeline::messages::{Body, Epoch, IndexCall};
 use crate::pipeline::odd_data;
 use crate::pipeline::published::Published;
+use crate::pipeline::sources::Sources;
 use crate::runtime::Runtime;
 use crate::runtime::faults::Site;
 use crate::runtime::progress::Progress;
@@ -36,7 +37,7 @@ pub(crate) struct Common<S: Body> {
     pub(crate) board: StatusBoard,
     pub(crate) progress: Arc<Progress>,
     pub(crate) handed: Handed,
-    pub(crate) sources: Arc<[SourceId]>,
+    pub(crate) sources: Sources,
     pub(crate) indices: IndexRegistry<S>,
     /// Cancelled first at a stop: nothing new comes in, so that what is owed can be delivered.
     pub(crate) stop_reading: CancellationToken,
@@ -111,9 +112,17 @@ impl Handed {
         locked(&self.0).insert(source.clone(), (epoch, version.clone()));
     }
 
-    /// Whether a source has handed over more than is published.
-    pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>) -> bool {
-        locked(&self.0).iter().any(|(source, (_, handed))| Some(handed) > published.version(source))
+    /// Whether a source has handed over more than is published. One that is being removed has not: it is to be
+    /// forgotten.
+    pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>, sources: &Sources) -> bool {
+        let is_ahead = |source: &SourceId, handed| Some(handed) > published.version(source);
+        let handed = locked(&self.0).clone();
+        handed.iter().any(|(source, (_, handed))| is_ahead(source, handed) && sources.contains(source))
+    }
+
+    /// The source has been removed: one that comes under its name begins anew.
+    pub(crate) fn forget(&self, source: &SourceId) {
+        locked(&self.0).remove(source);
     }
 
     pub(crate) fn newest(&self, epoch: Epoch, source: &SourceId) -> Option<ResourceVersion> {

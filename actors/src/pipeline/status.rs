@@ -255,6 +255,11 @@ impl InformerStatus {
         self.worst().map_or(SourceState::Starting, |source| source.state.clone())
     }
 
+    /// The source of this name.
+    pub fn source(&self, name: &SourceId) -> Option<&SourceStatus> {
+        self.sources.iter().find(|source| source.source == *name)
+    }
+
     /// The source in the worst state.
     pub fn worst(&self) -> Option<&SourceStatus> {
         self.sources.iter().max_by_key(|source| severity(&source.state))

@@ -20,11 +20,9 @@ use actix::{Addr, Recipient};
 use informer_core::delta_fifo::{Bounds, Discipline};
 use informer_core::index::IndexSpec;
 use informer_core::meta::SourceId;
-use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 use tokio_util::sync::CancellationToken;
 
-use crate::list_watch::Connect;
 use crate::pipeline::board::StatusBoard;
 use crate::pipeline::delta_fifo::{DeltaFifo, DeltaFifoSpec};
 use crate::pipeline::indexer::{Indexer, IndexerSpec};
@@ -36,21 +34,13 @@ use crate::pipeline::processor::{Processor, ProcessorSpec};
 use crate::pipeline::published::Published;
 use crate::pipeline::reflector::{Reflector, ReflectorSpec};
 use crate::pipeline::shared::{Common, Handed, IndexRegistry, PipelineShared};
+pub use crate::pipeline::source_spec::{Coverage, SourceSpec};
+use crate::pipeline::sources::Sources;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
 use crate::supervision::child::{Child, Mailbox};
 use crate::supervision::children::Children;
 use crate::supervision::group::Group;
 use crate::supervision::parent::Parent;
-
-/// One source of an informer.
-pub struct SourceSpec<S> {
-    /// Its name.
-    pub id: SourceId,
-    /// Makes it, at the start and at each restart.
-    pub connect: Connect<S>,
-    /// How it is listed and watched.
-    pub config: ReflectorConfig,
-}
 
 /// What an informer is made of.
 pub struct InformerSpec<S> {
@@ -82,8 +72,8 @@ pub(crate) struct Pipeline<S: Body> {
 }
 
 /// Builds the informer of `spec` and starts its actors.
-pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Pipeline<S> {
-    let shared = share(runtime, &spec);
+pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: Sources) -> Pipeline<S> {
+    let shared = share(runtime, &spec, sources);
     let stop = CancellationToken::new();
     let owner = InformerOwner {
         informer: Arc::clone(&shared.name),
@@ -105,20 +95,27 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>) -> Pipeli
         start_member(&parent, "processor", processor, fan_out),
     );
     let reflectors = Children::new(Arc::clone(&parent), REFLECTOR);
-    for source in spec.sources {
-        let name = reflector_name(&source.id);
-        let follow = ReflectorSpec {
-            shared: shared.clone(),
-            source: source.id.clone(),
-            connect: source.connect,
-            config: source.config,
-            fifo: fifo.clone(),
-        };
-        reflectors.add(source.id, &name, follow);
-    }
     let attach = Arc::new(processor.clone().recipient());
     let processor = Arc::new(processor);
-    Pipeline { shared, parent, fifo, indexer, processor, attach, roster, reflectors }
+    let pipeline = Pipeline { shared, parent, fifo, indexer, processor, attach, roster, reflectors };
+    spec.sources.into_iter().for_each(|source| pipeline.follow(source));
+    pipeline
+}
+
+impl<S: Body> Pipeline<S> {
+    /// Starts a reflector for a source that has joined.
+    pub(crate) fn follow(&self, source: SourceSpec<S>) {
+        let name = reflector_name(&source.id);
+        let follow = ReflectorSpec {
+            shared: self.shared.clone(),
+            source: source.id.clone(),
+            cluster: source.cluster,
+            connect: source.connect,
+            config: source.config,
+            fifo: self.fifo.clone(),
+        };
+        self.reflectors.add(source.id, &name, follow);
+    }
 }
 
 /// Starts an actor of the group.
@@ -141,26 +138,20 @@ fn watch<S: Body>(shared: &PipelineShared<S>, arbiter: &ArbiterHandle) {
     shared.runtime.0.watchdog.watch(Watched::new(informer, arbiters, progress, shown));
 }
 
-fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>) -> PipelineShared<S> {
-    let sources: Arc<[SourceId]> = spec.sources.iter().map(|source| source.id.clone()).collect();
+fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -> PipelineShared<S> {
+    let ids = sources.ids();
     let indices = spec.indices.iter().map(|index| Arc::clone(&index.name));
     PipelineShared(Arc::new(Common {
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
         published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
-        board: StatusBoard::new(Arc::clone(&spec.name), spec.discipline, &sources, runtime.now()),
+        board: StatusBoard::new(Arc::clone(&spec.name), spec.discipline, &ids, runtime.now()),
         progress: Arc::default(),
         handed: Handed::default(),
         sources,
         indices: IndexRegistry::new(&spec.indices),
         stop_reading: CancellationToken::new(),
     }))
-}
-
-impl<S> fmt::Debug for SourceSpec<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SourceSpec").field("id", &self.id).finish_non_exhaustive()
-    }
 }
 
 impl<S> fmt::Debug for InformerSpec<S> {

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-
 use super::{
-    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, Runtime, Watchdog,
+    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, ListBudget, Runtime,
+    Watchdog,
 };
 use crate::runtime::faults::Faults;
 
@@ -141,7 +140,7 @@ impl Simulation {
             blocking: CallbackPool::inline(),
             freeing: Freeing::inline(),
             watchdog,
-            lists: Arc::new(Semaphore::new(self.builder.lists)),
+            lists: ListBudget::new(self.builder.lists),
             clock,
             faults: self.builder.faults.clone(),
             start_jitter: self.builder.start_jitter,

@@ -41,6 +41,12 @@ struct Entry<A: Child> {
     revivals: u32,
 }
 
+impl<K, A: Child> Clone for Children<K, A> {
+    fn clone(&self) -> Self {
+        Self { parent: Arc::clone(&self.parent), role: self.role, entries: Arc::clone(&self.entries) }
+    }
+}
+
 /// Why a child was not revived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotRevived {
@@ -103,7 +109,6 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
     }
 
     /// Ends a child and forgets it; false if there is none of this key.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for sources that are removed from a running informer"))]
     pub(crate) async fn remove(&self, key: &K) -> bool {
         let over = {
             let entries = locked(&self.entries);

@@ -17,14 +17,15 @@ use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::request::{ListRequest, WatchRequest};
-use tokio::sync::watch;
 
 mod latency;
 mod live;
+mod news;
 mod poison;
 
 use latency::Latency;
 
+use self::news::News;
 use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
 
@@ -36,7 +37,7 @@ pub struct Server<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
     state: Mutex<State<S>>,
-    news: watch::Sender<u64>,
+    news: News,
     source: SourceId,
 }
 
@@ -102,7 +103,7 @@ impl<S: Body> Server<S> {
             frozen: false,
             latency: Latency::default(),
         };
-        Self(Arc::new(Shared { state: Mutex::new(state), news: watch::Sender::new(0), source }))
+        Self(Arc::new(Shared { state: Mutex::new(state), news: News::default(), source }))
     }
 
     /// The way to it, for an informer's spec.
@@ -264,13 +265,11 @@ impl<S: Body> Server<S> {
     }
 
     fn tell(&self) {
-        self.0.news.send_modify(|news| *news += 1);
+        self.0.news.tell();
     }
 
     async fn until_released(&self) {
-        let mut news = self.0.news.subscribe();
-        // The sender lives in `self`.
-        drop(news.wait_for(|_| !self.state().hold_lists).await);
+        self.0.news.wait_while(|| self.state().hold_lists).await;
     }
 }
 

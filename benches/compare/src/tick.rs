@@ -60,16 +60,15 @@ async fn measured(server: &Server) -> anyhow::Result<String> {
 }
 
 /// The same source, which starts the ticks on the arbiter where it is first made.
-fn ticking(source: SourceSpec<Pod>, ticks: &Ticks) -> SourceSpec<Pod> {
-    let SourceSpec { connect, .. } = &source;
-    let (connect, unstarted) = (Arc::clone(connect), Mutex::new(Some(ticks.clone())));
-    let connect = Arc::new(move || {
+fn ticking(mut source: SourceSpec<Pod>, ticks: &Ticks) -> SourceSpec<Pod> {
+    let (connect, unstarted) = (Arc::clone(&source.connect), Mutex::new(Some(ticks.clone())));
+    source.connect = Arc::new(move || {
         if let Some(ticks) = unstarted.lock().unwrap_or_else(PoisonError::into_inner).take() {
             tokio::task::spawn_local(ticks.run());
         }
         connect()
     });
-    SourceSpec { connect, ..source }
+    source
 }
 
 impl Ticks {

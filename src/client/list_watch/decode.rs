@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use informer_actors::list_watch::Known;
 use informer_core::delta::SetAside;
-use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use serde::de::IgnoredAny;
 
 use crate::client::frames::Frame;
@@ -33,6 +33,8 @@ pub(crate) struct Decoder<R> {
     pub(crate) representation: R,
     pub(crate) prune: Prune,
     pub(crate) source: SourceId,
+    /// The cluster that keys name, if the informer has several.
+    pub(crate) cluster: Option<ClusterName>,
 }
 
 /// What one object's bytes turned out to be.
@@ -93,8 +95,8 @@ impl<R: Representation> Decoder<R> {
     ) -> Result<Named<R::Body>, Unnamed> {
         let (name, version) = (scan.name()?, scan.version()?);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let Some(published) = known.named(scan.namespace.as_deref(), name) else {
-            let (key, uid, source) = (scan.key()?, scan.uid(), self.source.clone());
+        let Some(published) = known.named(self.cluster.as_ref(), scan.namespace.as_deref(), name) else {
+            let (key, uid, source) = (self.key(scan)?, scan.uid(), self.source.clone());
             return Ok(Named::New(Meta { key, uid, version, source, wire_bytes }));
         };
         let is_same_life = published.uid().map(Uid::as_str) == scan.uid_text();
@@ -110,7 +112,7 @@ impl<R: Representation> Decoder<R> {
 
     /// What the head of an object says that is too long to be read.
     pub(crate) fn oversize(&self, head: &[u8], size: usize) -> Observed<R::Body> {
-        match named(&meta_scan(head)) {
+        match self.named(&meta_scan(head)) {
             Ok((key, version)) => {
                 let error = format!("its {size} bytes are more than the limit").into();
                 Observed::SetAside(SetAside { key, version, error })
@@ -120,6 +122,15 @@ impl<R: Representation> Decoder<R> {
                 Observed::Unreadable(format!("{size} bytes are more than the limit, and {error}").into())
             }
         }
+    }
+
+    /// The key, which names the source's cluster, and the version.
+    pub(crate) fn named(&self, scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
+        Ok((self.key(scan)?, scan.version()?))
+    }
+
+    fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
+        Ok(self.cluster.iter().fold(scan.key()?, ObjectKey::in_cluster))
     }
 
     fn check_kind(&self, scan: &MetaScan<'_>) -> Result<(), Arc<str>> {
@@ -159,10 +170,6 @@ enum Unnamed {
     Scan(#[from] UnnamedError),
     #[error("no JSON")]
     NotJson,
-}
-
-pub(crate) fn named(scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
-    Ok((scan.key()?, scan.version()?))
 }
 
 /// Whether these bytes are one JSON document, in syntax: texts that are no UTF-8, numbers without bounds and any depth

@@ -19,7 +19,7 @@ use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::decode::{Decoder, Observed, is_json, named, unreadable};
+use super::decode::{Decoder, Observed, is_json, unreadable};
 use crate::client::frames::Frame;
 use crate::client::status::Status;
 use crate::representation::{JsonError, Representation, meta_scan};
@@ -88,7 +88,7 @@ impl<R: Representation> Decoder<R> {
             },
             "BOOKMARK" => bookmark(object),
             "ERROR" => Err(Status::from_frame(&String::from_utf8_lossy(object)).into_error(false)),
-            other => match named(&meta_scan(object)) {
+            other => match self.named(&meta_scan(object)) {
                 Ok((key, version)) if is_json(object) => {
                     let error = format!("unknown event type {:?}", shortened(other, EVENT_TYPE)).into();
                     Ok(WatchPart::SetAside(SetAside { key, version, error }))

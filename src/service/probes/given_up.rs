@@ -26,11 +26,11 @@ fn careless() -> Box<dyn ListWatch<()>> {
 
 impl Doomed {
     fn on(runtime: &Runtime) -> Self {
-        let source = crate::wiring::SourceSpec {
-            id: Default::default(),
-            connect: Arc::new(careless),
-            config: crate::core::reflector::ReflectorConfig::new("doomed"),
-        };
+        let source = crate::wiring::SourceSpec::new(
+            Default::default(),
+            Arc::new(careless),
+            crate::core::reflector::ReflectorConfig::new("doomed"),
+        );
         let never_again = RestartPolicy { limit: 0, ..RestartPolicy::default() };
         let builder = Informer::builder(runtime, "doomed").source_with(source).restarts(never_again);
         let informer = builder.start().expect("the spec is sound");

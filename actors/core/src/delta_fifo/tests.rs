@@ -46,6 +46,7 @@ fn tell(batch: &Batch<()>) -> String {
             told.chain(reached.iter().map(|(_, version)| format!("(reached {version})"))).collect()
         }
         Batch::Replace { replacement, .. } => vec!["replace".to_owned(), replacement.version.to_string()],
+        Batch::RemoveSource { source } => vec!["remove".to_owned(), source.to_string()],
         Batch::Resync { due } => {
             let ids = due.iter().map(|id| id.number().to_string());
             std::iter::once("resync".to_owned()).chain(ids).collect()
@@ -236,5 +237,21 @@ proptest! {
             prop_assert_eq!(queue.depth(), Depth { parts: events.len(), bytes });
             prop_assert_eq!(queue.has_room(), events.len() < bounds.parts && bytes < bounds.bytes);
         }
+    }
+}
+
+#[test]
+fn inf_80_the_end_of_a_source_leaves_behind_all_that_it_has_put_in() {
+    for discipline in [Discipline::InOrder, Discipline::PerKey] {
+        let mut queue = DeltaQueue::new(bounds(100, 10_000, 1), discipline);
+        queue.push_delta(SourceId::new("a"), vec![part(1, 1), part(2, 1)]);
+        queue.push_remove_source(SourceId::new("a"));
+        queue.push_delta(SourceId::new("b"), vec![part(3, 1)]);
+        assert_eq!(queue.depth().parts, 4);
+        let told = drained(&mut queue);
+        let end = told.iter().position(|batch| batch == "remove a").expect("it is told");
+        assert!(told[..end].iter().any(|batch| batch.starts_with('2')), "{told:?}");
+        assert!(!told[end..].join(" ").contains("reached 2"), "nothing of it is reached later: {told:?}");
+        assert_eq!(queue.depth(), Depth::default());
     }
 }

@@ -32,7 +32,7 @@ pub const WINDOW: usize = 64;
 pub struct ListenerConfig {
     /// How its subscriber is owed.
     pub policy: Policy,
-    /// The sources of the informer, each of which lists first.
+    /// The sources that the informer has when it is built, each of which lists first.
     pub sources: Arc<[SourceId]>,
     /// The most notifications in one window: [`WINDOW`], or one.
     pub window: usize,
@@ -200,6 +200,14 @@ impl<S> ListenerMachine<S> {
             ledger.resync();
         }
         self.is_shown = false;
+    }
+
+    /// Sources may have been removed; one that is gone is not waited for. O(sources that have not listed).
+    pub fn handle_removed(&mut self, is_gone: impl Fn(&SourceId) -> bool) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.forget_sources(is_gone);
+            self.is_shown = false;
+        }
     }
 
     /// The subscriber has handled its window.

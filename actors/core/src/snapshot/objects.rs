@@ -67,14 +67,23 @@ impl<S> Objects<S> {
         rest.into_iter().flatten().chain(scopes.flat_map(move |scope| scope.names.after(None, of)))
     }
 
-    /// The object of this name, and namespace if it has one; in no cluster.
-    pub(crate) fn named(&self, namespace: Option<&str>, name: &str) -> Option<&Object<S>> {
-        Some(self.scopes.get((None, namespace))?.names.get(name)?.object())
+    /// The object of this name in this scope.
+    pub(crate) fn named(
+        &self,
+        scope: (Option<&ClusterName>, Option<&str>),
+        name: &str,
+    ) -> Option<&Object<S>> {
+        Some(self.names_in(scope)?.get(name)?.object())
+    }
+
+    /// The objects in this scope.
+    pub(crate) fn names_in(&self, scope: (Option<&ClusterName>, Option<&str>)) -> Option<&Names<S>> {
+        Some(&self.scopes.get(scope)?.names)
     }
 
     /// The objects in the scope of this key.
     pub(crate) fn names(&self, key: &ObjectKey) -> Option<&Names<S>> {
-        Some(&self.scopes.get(key.scope())?.names)
+        self.names_in(key.scope())
     }
 
     /// The objects of a namespace, in every cluster.
@@ -91,6 +100,17 @@ impl<S> Objects<S> {
             found.extend(of_it.map(|scope| &scope.names));
         }
         found.into_iter().flat_map(Tree::iter).map(Held::object)
+    }
+
+    /// The objects of a cluster; visits no other.
+    pub(crate) fn in_cluster<'a>(
+        &'a self,
+        cluster: &ClusterName,
+    ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        let (first, cluster) = ((Some(cluster), None), cluster.clone());
+        let scopes = self.scopes.get(first).into_iter().chain(self.scopes.after(Some(first), Sources::ALL));
+        let of_it = scopes.take_while(move |scope| scope.key.cluster_name() == Some(&cluster));
+        of_it.flat_map(|scope| scope.names.iter()).map(Held::object)
     }
 
     pub(crate) fn scopes(&self) -> &Tree<Scope<S>> {

@@ -17,11 +17,9 @@
 //! ```
 //! Read next: `informer_core::reflector` and `informer_core::repair`, which decide.
 
-use std::future::{Future, pending};
+use std::future::pending;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -36,12 +34,14 @@ use informer_core::words::{QUOTED, one_line};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::ReflectorSpec;
+use super::foreign::{check_listed, check_watched};
+use super::happened::{Happened, at_last, next_listed, next_watched, settled};
 use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
-use crate::runtime::{Chance, Clock, sleep_until, within};
+use crate::runtime::{Chance, sleep_until, within};
 
 /// Set-aside keys of a list that are taken in at a time.
 const SLICE: usize = 250;
@@ -85,34 +85,6 @@ struct Session<S: Body> {
     permit: Option<OwnedSemaphorePermit>,
     /// What has come since the status was shown last.
     came: Came,
-}
-
-enum Happened<S> {
-    Timeout,
-    Permitted(OwnedSemaphorePermit),
-    Version(Result<ResourceVersion, ListWatchError>),
-    Watched(StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>),
-    Listed(Option<Result<ListPart<S>, ListWatchError>>),
-    RepairDue,
-    Fetched(Option<Object<S>>),
-}
-
-impl<S> Happened<S> {
-    /// Counts what a stream has brought.
-    fn count(&self, came: &mut Came) {
-        match self {
-            Self::Watched(_, Some(Ok(parts))) => {
-                let objects = parts.iter().filter(|part| part.key().is_some());
-                came.wire_bytes += objects.map(WatchPart::wire_bytes).sum::<usize>() as u64;
-            }
-            Self::Watched(_, Some(Err(error))) => came.watch_ends.count(Some(error)),
-            Self::Watched(_, None) => came.watch_ends.count(None),
-            Self::Listed(Some(Ok(ListPart::Objects(objects)))) => {
-                came.wire_bytes += objects.iter().map(|object| u64::from(object.wire_bytes())).sum::<u64>();
-            }
-            _ => {}
-        }
-    }
 }
 
 impl<S: Body> Session<S> {
@@ -219,7 +191,9 @@ impl<S: Body> Session<S> {
             let now = self.moment();
             return self.machine.handle_list_permit(now);
         }
-        self.turn = Some(super::turn::turn(self.spec.shared.clone(), self.spec.source.clone()).boxed_local());
+        let pool = self.spec.shared.runtime.0.lists.of(self.spec.cluster.as_ref());
+        self.turn =
+            Some(super::turn::turn(self.spec.shared.clone(), self.spec.source.clone(), pool).boxed_local());
     }
 
     fn give_permit_back(&mut self) {
@@ -250,7 +224,8 @@ impl<S: Body> Session<S> {
         let (shared, source) = (self.spec.shared.clone(), self.spec.source.clone());
         async move {
             match within(limit, answer).await {
-                Some(Ok(found)) => found,
+                // One of another cluster is another object.
+                Some(Ok(found)) => found.filter(|found| found.key() == &key),
                 Some(Err(error)) => {
                     let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
                     tracing::debug!(%informer, %source, %key, "{key} still cannot be read: {error}");
@@ -324,9 +299,21 @@ impl<S: Body> Session<S> {
         Ok(())
     }
 
+    /// The same, or an error in its place if it has objects of another cluster.
+    fn own(&self, happened: Happened<S>) -> Happened<S> {
+        let cluster = self.spec.cluster.as_ref();
+        match happened {
+            Happened::Watched(stream, Some(Ok(parts))) => {
+                Happened::Watched(stream, Some(check_watched(cluster, parts)))
+            }
+            Happened::Listed(Some(Ok(part))) => Happened::Listed(Some(check_listed(cluster, part))),
+            other => other,
+        }
+    }
+
     fn tell_machine(&mut self, happened: Happened<S>, now: Moment) {
         happened.count(&mut self.came);
-        match happened {
+        match self.own(happened) {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {
                 self.permit = Some(permit);
@@ -368,43 +355,4 @@ impl<S: Body> Session<S> {
         let now = shared.runtime.now();
         shared.board.update_source(&self.spec.source, |status| status.follow(machine, came, now));
     }
-}
-
-async fn at_last(clock: &Clock, deadline: Option<Duration>) {
-    match deadline {
-        Some(at) => sleep_until(clock, at).await,
-        None => pending().await,
-    }
-}
-
-fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<Output = T> {
-    std::future::poll_fn(|cx| match question {
-        Some(question) => question.poll_unpin(cx),
-        None => Poll::Pending,
-    })
-}
-
-fn next_listed<S>(
-    list: &mut Option<ListStream<S>>,
-) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
-    std::future::poll_fn(|cx| match list {
-        Some(list) => list.poll_next_unpin(cx),
-        None => Poll::Pending,
-    })
-}
-
-type Watched<S> = (StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>);
-
-fn next_watched<S>(
-    watches: &mut [(StreamId, WatchStream<S>)],
-    wanted: impl Fn(StreamId) -> bool,
-) -> impl Future<Output = Watched<S>> {
-    std::future::poll_fn(move |cx| {
-        for (stream, watch) in watches.iter_mut().filter(|(stream, _)| wanted(*stream)) {
-            if let Poll::Ready(item) = watch.poll_next_unpin(cx) {
-                return Poll::Ready((*stream, item));
-            }
-        }
-        Poll::Pending
-    })
 }

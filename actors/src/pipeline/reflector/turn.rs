@@ -7,16 +7,20 @@
 use std::sync::Arc;
 
 use informer_core::meta::SourceId;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::Inner;
 
-/// Waits for a permit of the list budget, and until what was freed before leaves memory for a list.
-pub(super) async fn turn<S: Body>(shared: PipelineShared<S>, source: SourceId) -> OwnedSemaphorePermit {
-    let Inner { lists, freeing, .. } = &*shared.runtime.0;
-    let permit = Arc::clone(lists).acquire_owned().await.expect("the list budget is never closed");
+/// Waits for a permit of the list budget's `pool`, that of the source's cluster, and until what was freed before leaves memory for a list.
+pub(super) async fn turn<S: Body>(
+    shared: PipelineShared<S>,
+    source: SourceId,
+    pool: Arc<Semaphore>,
+) -> OwnedSemaphorePermit {
+    let Inner { freeing, .. } = &*shared.runtime.0;
+    let permit = pool.acquire_owned().await.expect("the list budget is never closed");
     if freeing.owes_too_much() {
         let waits = |waits: bool| {
             shared.board.update_source(&source, |status| {

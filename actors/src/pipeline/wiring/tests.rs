@@ -12,7 +12,7 @@ use informer_core::processor::ListenerId;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 
-use super::{InformerSpec, Pipeline, SourceSpec, start};
+use super::{InformerSpec, Pipeline, SourceSpec, Sources, start};
 use crate::informer::Informer;
 use crate::pipeline::messages::{Delta, Epoch, FanOut, Pop, Replace, Resync};
 use crate::runtime::Runtime;
@@ -22,11 +22,7 @@ use crate::testing::{Recorder, Server};
 const OVER: Epoch = Epoch(7);
 
 fn spec(server: &Server<String>) -> InformerSpec<String> {
-    let source = SourceSpec {
-        id: SourceId::default(),
-        connect: server.connect(),
-        config: ReflectorConfig::new("texts"),
-    };
+    let source = SourceSpec::new(SourceId::default(), server.connect(), ReflectorConfig::new("texts"));
     InformerSpec {
         name: "texts".into(),
         sources: vec![source],
@@ -38,7 +34,9 @@ fn spec(server: &Server<String>) -> InformerSpec<String> {
 }
 
 fn pipeline(runtime: &Runtime, server: &Server<String>) -> Pipeline<String> {
-    start(runtime, spec(server))
+    let (spec, sources) = (spec(server), Sources::default());
+    sources.join(&spec.sources, false).expect("one source");
+    start(runtime, spec, sources)
 }
 
 fn stranger() -> Object<String> {

@@ -66,18 +66,17 @@ struct Live<S> {
 
 impl<S: Body> Live<S> {
     fn stream(self) -> WatchStream<S> {
-        let news = self.server.0.news.subscribe();
-        stream::unfold((self, news, false), |(mut live, mut news, ended)| async move {
+        stream::unfold((self, false), |(mut live, ended)| async move {
             if ended {
                 return None;
             }
             loop {
-                news.mark_unchanged();
+                let seen = live.server.0.news.count();
                 match live.next() {
-                    Next::Parts(parts) => return Some((Ok(parts), (live, news, false))),
-                    Next::End(Some(error)) => return Some((Err(error), (live, news, true))),
+                    Next::Parts(parts) => return Some((Ok(parts), (live, false))),
+                    Next::End(Some(error)) => return Some((Err(error), (live, true))),
                     Next::End(None) => return None,
-                    Next::Wait => news.changed().await.ok()?,
+                    Next::Wait => live.server.0.news.after(seen).await,
                 }
             }
         })

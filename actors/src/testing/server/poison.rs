@@ -34,9 +34,7 @@ impl<S: Body> Server<S> {
     }
 
     pub(super) async fn until_gets_released(&self) {
-        let mut news = self.0.news.subscribe();
-        // The sender lives in `self`.
-        drop(news.wait_for(|_| !self.state().hold_gets).await);
+        self.0.news.wait_while(|| self.state().hold_gets).await;
     }
 }
 

@@ -65,6 +65,10 @@ impl Pipeline {
                 applied
             }
             Some(Batch::Replace { source, replacement }) => self.play.replace_whole(&source, replacement),
+            Some(Batch::RemoveSource { source }) => {
+                self.play.store.begin_remove_source(source);
+                self.play.finish()
+            }
         };
         self.changes.push(applied);
         true

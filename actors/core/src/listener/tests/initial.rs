@@ -116,6 +116,6 @@ fn inf_36_a_first_list_that_a_restart_of_the_group_hid_is_waited_for_and_settles
 fn a_source_that_is_removed_is_not_waited_for() {
     let mut ledger = of_two(Policy::Coalesce);
     list(&mut ledger, "a", 1, &[]);
-    ledger.forget_source(&source("b"));
+    ledger.forget_sources(|gone| *gone == source("b"));
     assert!(ledger.initial_delivered());
 }

@@ -1,0 +1,93 @@
+//! What can happen to a reflector's session, and how it is waited for.
+//!
+//! Answers "what comes next from the source, from the list budget or from the clock?"; what to do about it is decided by
+//! the machine. Every wait here may be dropped and begun again: nothing is lost between two of them. Read next:
+//! `session.rs`, which waits for all of them at once.
+
+use std::future::{Future, pending};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use informer_core::delta::{ListPart, WatchPart};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Object, ResourceVersion};
+use informer_core::reflector::StreamId;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::list_watch::{ListStream, WatchStream};
+use crate::pipeline::status::Came;
+use crate::runtime::{Clock, sleep_until};
+
+/// Something that happened to a session.
+pub(super) enum Happened<S> {
+    Timeout,
+    Permitted(OwnedSemaphorePermit),
+    Version(Result<ResourceVersion, ListWatchError>),
+    Watched(StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>),
+    Listed(Option<Result<ListPart<S>, ListWatchError>>),
+    RepairDue,
+    Fetched(Option<Object<S>>),
+}
+
+impl<S> Happened<S> {
+    /// Counts what a stream has brought.
+    pub(super) fn count(&self, came: &mut Came) {
+        match self {
+            Self::Watched(_, Some(Ok(parts))) => {
+                let objects = parts.iter().filter(|part| part.key().is_some());
+                came.wire_bytes += objects.map(WatchPart::wire_bytes).sum::<usize>() as u64;
+            }
+            Self::Watched(_, Some(Err(error))) => came.watch_ends.count(Some(error)),
+            Self::Watched(_, None) => came.watch_ends.count(None),
+            Self::Listed(Some(Ok(ListPart::Objects(objects)))) => {
+                came.wire_bytes += objects.iter().map(|object| u64::from(object.wire_bytes())).sum::<u64>();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Waits for a moment, if there is one to wait for.
+pub(super) async fn at_last(clock: &Clock, deadline: Option<Duration>) {
+    match deadline {
+        Some(at) => sleep_until(clock, at).await,
+        None => pending().await,
+    }
+}
+
+/// Waits for an answer, if one is awaited.
+pub(super) fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<Output = T> {
+    std::future::poll_fn(|cx| match question {
+        Some(question) => question.poll_unpin(cx),
+        None => Poll::Pending,
+    })
+}
+
+/// Waits for the next part of a list, if one is open.
+pub(super) fn next_listed<S>(
+    list: &mut Option<ListStream<S>>,
+) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
+    std::future::poll_fn(|cx| match list {
+        Some(list) => list.poll_next_unpin(cx),
+        None => Poll::Pending,
+    })
+}
+
+pub(super) type Watched<S> = (StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>);
+
+/// Waits for the next item of a watch that the machine wants to hear.
+pub(super) fn next_watched<S>(
+    watches: &mut [(StreamId, WatchStream<S>)],
+    wanted: impl Fn(StreamId) -> bool,
+) -> impl Future<Output = Watched<S>> {
+    std::future::poll_fn(move |cx| {
+        for (stream, watch) in watches.iter_mut().filter(|(stream, _)| wanted(*stream)) {
+            if let Poll::Ready(item) = watch.poll_next_unpin(cx) {
+                return Poll::Ready((*stream, item));
+            }
+        }
+        Poll::Pending
+    })
+}

@@ -1,0 +1,106 @@
+//! What one source of an informer is declared as.
+//!
+//! Answers "what is it called, how is it made, how is it followed, and what does it cover?". It is a value; nothing here
+//! runs. Invariants:
+//! 1. Two sources of an informer that surely have objects in common are refused, unless one takes over from the other.
+//! 2. All sources of an informer name a cluster, or none does.
+//!
+//! Read next: `sources.rs`, which checks it against the others; `wiring.rs`, which starts a reflector for it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use informer_core::meta::{ClusterName, SourceId};
+use informer_core::reflector::ReflectorConfig;
+
+use crate::list_watch::Connect;
+
+/// One source of an informer.
+#[non_exhaustive]
+pub struct SourceSpec<S> {
+    /// Its name.
+    pub id: SourceId,
+    /// Makes it, at the start and at each restart.
+    pub connect: Connect<S>,
+    /// How it is listed and watched.
+    pub config: ReflectorConfig,
+    /// The cluster whose objects it brings: their keys name it. `None` in an informer of one cluster.
+    pub cluster: Option<ClusterName>,
+    /// What it covers, if that is known.
+    pub coverage: Option<Coverage>,
+}
+
+/// Which objects of its cluster a source covers: those of a namespace, or all, narrowed by selectors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// The namespace; `None` for all of them.
+    pub namespace: Option<Arc<str>>,
+    /// The selectors in whatever form, equal for equal ones; empty for none.
+    pub selectors: Arc<str>,
+}
+
+impl Coverage {
+    /// All objects.
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// Only those of this namespace.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<Arc<str>>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Only those that these selectors let through.
+    #[must_use]
+    pub fn selectors(mut self, selectors: impl Into<Arc<str>>) -> Self {
+        self.selectors = selectors.into();
+        self
+    }
+
+    /// Whether both surely have objects in common, if there are any. Different selectors may exclude each other (shards
+    /// do), so only equal ones and none count.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let namespace =
+            self.namespace.is_none() || other.namespace.is_none() || self.namespace == other.namespace;
+        let selectors =
+            self.selectors.is_empty() || other.selectors.is_empty() || self.selectors == other.selectors;
+        namespace && selectors
+    }
+}
+
+impl<S> SourceSpec<S> {
+    /// A source of this name, without a cluster. What it covers is not known: nothing is refused for it.
+    pub fn new(id: SourceId, connect: Connect<S>, config: ReflectorConfig) -> Self {
+        Self { id, connect, config, cluster: None, coverage: None }
+    }
+
+    /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an answer with
+    /// another key is refused as a whole and asked for again. All sources of an informer name a cluster, or none does.
+    ///
+    /// [`ObjectKey::in_cluster`]: informer_core::meta::ObjectKey::in_cluster
+    #[must_use]
+    pub fn in_cluster(mut self, cluster: ClusterName) -> Self {
+        self.cluster = Some(cluster);
+        self
+    }
+
+    /// What it covers: another source of the informer that surely has objects in common is refused.
+    #[must_use]
+    pub fn covering(mut self, coverage: Coverage) -> Self {
+        self.coverage = Some(coverage);
+        self
+    }
+}
+
+impl<S> fmt::Debug for SourceSpec<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceSpec")
+            .field("id", &self.id)
+            .field("cluster", &self.cluster)
+            .field("coverage", &self.coverage)
+            .finish_non_exhaustive()
+    }
+}

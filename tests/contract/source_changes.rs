@@ -1,0 +1,373 @@
+//! Sources that come and go while an informer runs, and sources that take over from others (INF-80, INF-81).
+//!
+//! Two scripted servers that are written to alike have the same objects in the same versions: they are two sources of
+//! one cluster whose scopes overlap.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use actix::Actor;
+use informer_actors::builder::InformerBuilder;
+use informer_actors::faults::{Faults, Site};
+use informer_actors::informer::{AddSourceError, HandOverError, Informer, RemoveSourceError, WaitError};
+use informer_actors::lister::WaitForError;
+use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Recorder, RecorderHandle, Server, kill_at};
+use informer_actors::wiring::SourceSpec;
+use informer_core::delta_fifo::Discipline;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
+use informer_core::reflector::{ReflectorConfig, SourceState};
+
+use crate::world::{LONG, pass, settle, until};
+
+fn id(name: &str) -> SourceId {
+    SourceId::new(name)
+}
+
+fn spec(name: &str, server: &Server<String>) -> SourceSpec<String> {
+    SourceSpec::new(id(name), server.connect(), ReflectorConfig::new("texts"))
+}
+
+/// Servers of these names with these objects each, in the same versions where the keys are the same.
+fn servers<const N: usize>(names: [&str; N], keys: &[&str]) -> [Server<String>; N] {
+    names.map(|name| {
+        let server = Server::named(id(name));
+        keys.iter().for_each(|key| drop(server.apply(key, String::new())));
+        server
+    })
+}
+
+fn builder(runtime: &Runtime, sources: &[(&str, &Server<String>)]) -> InformerBuilder<String> {
+    let builder = Informer::builder(runtime, "texts");
+    sources.iter().fold(builder, |builder, (name, server)| builder.source_with(spec(name, server)))
+}
+
+async fn started(runtime: &Runtime, sources: &[(&str, &Server<String>)]) -> Informer<String> {
+    let informer = builder(runtime, sources).start().expect("the spec is sound");
+    informer.synced_within(LONG).await.expect("it syncs");
+    informer
+}
+
+struct Told {
+    subscription: informer_actors::subscription::Subscription<String>,
+    told: RecorderHandle<String>,
+}
+
+fn subscribed(informer: &Informer<String>) -> Told {
+    let (recorder, told) = Recorder::new();
+    Told { subscription: informer.subscribe(recorder.start()).expect("it runs"), told }
+}
+
+impl Told {
+    /// What was told since the last call, once all of it is there.
+    async fn lines(&self, informer: &Informer<String>) -> Vec<String> {
+        until(|| self.told.agrees_with(&informer.snapshot()).is_ok()).await;
+        settle().await;
+        let lines = self.told.lines();
+        self.told.clear_lines();
+        lines
+    }
+}
+
+fn content(informer: &Informer<String>) -> Vec<(ObjectKey, ResourceVersion)> {
+    let snapshot = informer.snapshot();
+    snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect()
+}
+
+fn listed(informer: &Informer<String>) -> Vec<String> {
+    informer.status().sources.iter().map(|source| source.source.as_str().to_owned()).collect()
+}
+
+#[test]
+fn inf_80_a_source_that_is_added_is_listed_told_and_followed_and_synced_stays_true() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b] = [servers(["a"], &["x/1"]), servers(["b"], &["y/1"])].map(|[server]| server);
+        let informer = started(&runtime, &[("a", &a)]).await;
+        let told = subscribed(&informer);
+        told.subscription.synced_within(LONG).await.expect("one object");
+        told.lines(&informer).await;
+        b.hold_lists(true);
+        informer.add_source(spec("b", &b)).expect("the name is free");
+        settle().await;
+        assert_eq!(listed(&informer), ["a", "b"]);
+        informer.synced().await.expect("latched");
+        assert!(informer.status().synced && informer.snapshot().len() == 1);
+        b.hold_lists(false);
+        informer.source_synced(&id("b")).await.expect("it lists");
+        assert_eq!(informer.snapshot().len(), 2);
+        assert_eq!(told.lines(&informer).await, ["Added(InitialList) y/1@2"]);
+        let version = b.apply("y/2", String::new());
+        informer.lister().wait_for_source(&id("b"), &version, LONG).await.expect("it is followed");
+        assert_eq!(told.lines(&informer).await, ["Added(Watch) y/2@3"]);
+        let empty = Server::named(id("empty"));
+        informer.add_source(spec("empty", &empty)).expect("the name is free");
+        informer.source_synced(&id("empty")).await.expect("an empty list is a list");
+    });
+}
+
+#[test]
+fn inf_80_a_source_that_is_removed_is_asked_no_more_and_what_it_alone_held_is_told_as_deleted() {
+    for discipline in [Discipline::InOrder, Discipline::PerKey] {
+        Runtime::simulated(1).run(|runtime| async move {
+            let [a, b] = servers(["a", "b"], &["x/both", "x/other"]);
+            b.apply("y/own", String::new());
+            let informer = builder(&runtime, &[("a", &a), ("b", &b)]).discipline(discipline).start();
+            let informer = informer.expect("the spec is sound");
+            informer.synced_within(LONG).await.expect("it syncs");
+            let told = subscribed(&informer);
+            told.subscription.synced_within(LONG).await.expect("three objects");
+            told.lines(&informer).await;
+            b.apply("y/late", String::new());
+            informer.remove_source(&id("b")).await.expect("it is there");
+            assert_eq!(listed(&informer), ["a"]);
+            assert_eq!(content(&informer), a.content());
+            let mut lines = told.lines(&informer).await;
+            lines.retain(|line| !line.contains("y/late"));
+            assert_eq!(lines, ["Missed(Relist) y/own@4"]);
+            let asked = b.requests().len();
+            b.apply("y/own", "unseen".to_owned());
+            a.apply("x/both", "seen".to_owned());
+            pass(LONG).await;
+            assert_eq!(b.requests().len(), asked, "nobody asks it any more");
+            assert_eq!(content(&informer), a.content());
+            assert!(informer.shutdown(LONG).await.is_clean());
+        });
+    }
+}
+
+#[test]
+fn inf_80_a_name_that_comes_back_with_other_keys_begins_anew() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b] = servers(["a", "b"], &["x/1"]);
+        (0..20).for_each(|n| drop(b.apply(&format!("y/{n}"), String::new())));
+        let informer = started(&runtime, &[("a", &a), ("b", &b)]).await;
+        informer.remove_source(&id("b")).await.expect("it is there");
+        let status = informer.status();
+        assert!(status.source(&id("b")).is_none() && informer.snapshot().version(&id("b")).is_none());
+        let [other] = servers(["b"], &["z/1", "z/2"]);
+        informer.add_source(spec("b", &other)).expect("the name is free again");
+        informer.source_synced(&id("b")).await.expect("it lists");
+        let mut expected = a.content();
+        expected.extend(other.content());
+        assert_eq!(content(&informer), expected);
+        assert!(other.requests()[0].contains("version=\"\""), "no version is left: {:?}", other.requests());
+        let counters = informer.status().source(&id("b")).expect("it is there").counters.clone();
+        assert_eq!((counters.relists, counters.failures), (0, 0), "nor a count");
+        assert_eq!(informer.status().data.older_replaces, 0);
+    });
+}
+
+#[test]
+fn inf_80_what_cannot_be_added_or_removed_is_refused_by_type_and_changes_nothing() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b, c] = servers(["a", "b", "c"], &["x/1"]);
+        let informer = started(&runtime, &[("a", &a)]).await;
+        let taken = informer.add_source(spec("a", &b)).expect_err("there is one");
+        assert_eq!(taken.to_string(), "informer \"texts\" has a source \"a\"");
+        let clustered = spec("b", &b).in_cluster("eu".parse().expect("a name"));
+        let refused = informer.add_source(clustered).expect_err("the first names none");
+        assert!(matches!(refused, AddSourceError::MixedClusters { has_cluster: true, .. }), "{refused}");
+        let last = informer.remove_source(&id("a")).await.expect_err("an informer has a source");
+        assert_eq!(last.to_string(), "source \"a\" is the last one of informer \"texts\"");
+        let unknown = informer.remove_source(&id("b")).await.expect_err("there is none");
+        assert!(matches!(unknown, RemoveSourceError::UnknownSource { .. }), "{unknown}");
+        let unknown = informer.source_synced(&id("b")).await.expect_err("there is none");
+        assert_eq!(unknown.to_string(), "informer \"texts\" has no source \"b\"");
+        let over = informer.hand_over(&[id("z")], vec![spec("b", &b)]).await.expect_err("there is none");
+        assert!(matches!(over, HandOverError::Remove(RemoveSourceError::UnknownSource { .. })), "{over}");
+        let over = informer.hand_over(&[id("a")], vec![spec("b", &b), spec("a", &c)]).await;
+        assert!(matches!(over, Err(HandOverError::Add(AddSourceError::NameTaken { .. }))), "{over:?}");
+        assert_eq!(listed(&informer), ["a"]);
+        informer.shutdown(LONG).await;
+        let stopped = informer.add_source(spec("b", &b)).expect_err("it has stopped");
+        assert!(matches!(stopped, AddSourceError::Stopped { .. }), "{stopped}");
+        let stopped = informer.remove_source(&id("a")).await.expect_err("it has stopped");
+        assert!(matches!(stopped, RemoveSourceError::Stopped { .. }), "{stopped}");
+    });
+}
+
+#[test]
+fn inf_80_before_the_first_sync_an_added_source_counts_and_a_removed_one_does_not() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b, c] = servers(["a", "b", "c"], &["x/1"]);
+        [&b, &c].iter().for_each(|server| server.hold_lists(true));
+        let informer = builder(&runtime, &[("a", &a), ("b", &b)]).start().expect("the spec is sound");
+        let told = subscribed(&informer);
+        informer.add_source(spec("c", &c)).expect("the name is free");
+        b.hold_lists(false);
+        informer.source_synced(&id("b")).await.expect("it lists");
+        settle().await;
+        assert!(!informer.status().synced, "the third has not listed");
+        let asked_for = informer.clone();
+        let waiting = actix::spawn(async move { asked_for.source_synced(&id("c")).await });
+        settle().await;
+        informer.remove_source(&id("c")).await.expect("it is there");
+        informer.synced_within(LONG).await.expect("those that stay have listed");
+        told.subscription.synced_within(LONG).await.expect("and all of it is told");
+        let waited = waiting.await.expect("no panic");
+        assert!(matches!(waited, Err(WaitError::UnknownSource { .. })), "{waited:?}");
+    });
+}
+
+#[test]
+fn inf_80_waiting_for_a_version_ends_when_the_source_is_removed() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b] = servers(["a", "b"], &["x/1"]);
+        let informer = started(&runtime, &[("a", &a), ("b", &b)]).await;
+        let (lister, never) = (informer.lister(), ResourceVersion::from_number(9_999).expect("not zero"));
+        let waiting = actix::spawn(async move { lister.wait_for_source(&id("b"), &never, LONG * 9).await });
+        settle().await;
+        informer.remove_source(&id("b")).await.expect("it is there");
+        let waited = waiting.await.expect("no panic");
+        assert!(matches!(waited, Err(WaitForError::UnknownSource { .. })), "{waited:?}");
+        let version = a.apply("x/2", String::new());
+        informer.lister().wait_for(&version, LONG).await.expect("one source is left, and need not be named");
+    });
+}
+
+#[test]
+fn inf_80_a_removal_goes_on_when_nobody_waits_for_it_and_a_second_call_joins_it() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b] = servers(["a", "b"], &["x/1"]);
+        b.apply("y/1", String::new());
+        let informer = started(&runtime, &[("a", &a), ("b", &b)]).await;
+        let b_id = id("b");
+        {
+            let mut removal = pin!(informer.remove_source(&b_id));
+            let first = poll_fn(|cx| Poll::Ready(removal.as_mut().poll(cx))).await;
+            assert!(first.is_pending());
+        }
+        let taken = informer.add_source(spec("b", &b)).expect_err("it is not yet forgotten");
+        assert!(matches!(taken, AddSourceError::NameTaken { .. }), "{taken}");
+        informer.remove_source(&id("b")).await.expect("it is the same removal");
+        assert_eq!(content(&informer), a.content());
+        informer.add_source(spec("b", &b)).expect("the name is free");
+        // A stop in the middle ends the wait.
+        let (first, second) = tokio::join!(informer.remove_source(&b_id), informer.shutdown(LONG));
+        assert!(matches!(first, Err(RemoveSourceError::Stopped { .. }) | Ok(())), "{first:?}");
+        assert!(second.is_clean(), "{second:?}");
+    });
+}
+
+#[test]
+fn inf_80_a_given_up_or_refused_source_can_be_removed() {
+    let dead = Faults::new(|site| assert!(site != Site::ReflectorStarted || !DEADLY.get(), "on purpose"));
+    thread_local!(static DEADLY: Cell<bool> = const { Cell::new(false) });
+    Runtime::simulation(1).faults(dead).build().run(|runtime| async move {
+        let [a, b, c] = servers(["a", "b", "c"], &["x/1"]);
+        c.refuse((0..999).map(|_| ListWatchError::Denied("no".into())));
+        let informer = started(&runtime, &[("a", &a)]).await;
+        DEADLY.set(true);
+        informer.add_source(spec("b", &b)).expect("the name is free");
+        let given_up = informer.source_synced(&id("b")).await.expect_err("it cannot live");
+        assert!(matches!(given_up, WaitError::SourceGivenUp { .. }), "{given_up}");
+        DEADLY.set(false);
+        informer.add_source(spec("c", &c)).expect("the name is free");
+        let is_denied = |state: SourceState| matches!(state, SourceState::Denied { .. });
+        let denied =
+            |name: &str| informer.status().source(&id(name)).is_some_and(|s| is_denied(s.state.clone()));
+        until(|| denied("c")).await;
+        informer.remove_source(&id("b")).await.expect("it is there");
+        informer.remove_source(&id("c")).await.expect("it is there");
+        assert_eq!((listed(&informer), informer.status().failed), (vec!["a".to_owned()], None));
+        informer.add_source(spec("b", &b)).expect("the name is free");
+        informer.source_synced(&id("b")).await.expect("nothing is left of its first life");
+        assert_eq!(content(&informer), a.content());
+    });
+}
+
+#[test]
+fn inf_81_while_one_source_takes_over_from_another_nobody_is_told_of_what_both_hold() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b, c] = servers(["a", "b", "c"], &["x/1", "x/2", "y/1"]);
+        a.delete("x/2");
+        let gone = a.content();
+        b.delete("x/2");
+        c.delete("x/2");
+        b.apply("z/new", String::new());
+        let informer = started(&runtime, &[("a", &a)]).await;
+        let told = subscribed(&informer);
+        told.subscription.synced_within(LONG).await.expect("two objects");
+        told.lines(&informer).await;
+        informer.hand_over(&[id("a")], vec![spec("b", &b)]).await.expect("it lists");
+        assert_eq!((content(&informer), listed(&informer)), (b.content(), vec!["b".to_owned()]));
+        assert_eq!(told.lines(&informer).await, ["Added(InitialList) z/new@6"]);
+        informer.hand_over(&[id("b")], vec![spec("c", &c)]).await.expect("it lists");
+        assert_eq!(told.lines(&informer).await, ["Missed(Relist) z/new@6"]);
+        assert_eq!(content(&informer), gone);
+        let version = c.apply("x/1", "followed".to_owned());
+        informer.lister().wait_for(&version, LONG).await.expect("the new one is followed");
+        assert_eq!(told.lines(&informer).await, ["Updated(Watch) x/1@6"]);
+    });
+}
+
+#[test]
+fn inf_81_a_new_source_that_cannot_list_takes_nothing_over() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b] = servers(["a", "b"], &["x/1"]);
+        b.refuse((0..9_999).map(|_| ListWatchError::Denied("no".into())));
+        let informer = started(&runtime, &[("a", &a)]).await;
+        let waited = tokio::time::timeout(LONG, informer.hand_over(&[id("a")], vec![spec("b", &b)])).await;
+        assert!(waited.is_err(), "it waits on: {waited:?}");
+        assert_eq!((listed(&informer), content(&informer)), (vec!["a".into(), "b".into()], a.content()));
+        informer.remove_source(&id("b")).await.expect("the caller takes it back");
+    });
+}
+
+/// A life in which sources come, go and take over.
+async fn exchange(runtime: &Runtime) -> u64 {
+    let [a, b, c] = servers(["a", "b", "c"], &["x/1", "x/2", "y/1"]);
+    b.apply("b/own", String::new());
+    let informer = started(runtime, &[("a", &a)]).await;
+    let told = subscribed(&informer);
+    informer.add_source(spec("b", &b)).expect("the name is free");
+    informer.source_synced(&id("b")).await.expect("it lists");
+    b.apply("b/late", String::new());
+    informer.remove_source(&id("b")).await.expect("it is there");
+    assert_eq!(content(&informer), a.content());
+    informer.hand_over(&[id("a")], vec![spec("c", &c)]).await.expect("it lists");
+    assert_eq!((content(&informer), listed(&informer)), (c.content(), vec!["c".to_owned()]));
+    informer.add_source(spec("b", &a)).expect("the name is free again");
+    informer.remove_source(&id("b")).await.expect("it is there");
+    assert_eq!(content(&informer), c.content());
+    until(|| told.told.agrees_with(&informer.snapshot()).is_ok()).await;
+    let lines = told.told.lines();
+    let of_both = |line: &String| line.contains(" x/") || line.contains(" y/");
+    assert!(lines.iter().filter(|line| of_both(line)).all(|line| line.starts_with("Added")), "{lines:?}");
+    let status = informer.status();
+    assert!(status.failed.is_none() && status.synced, "{status:?}");
+    assert!(informer.shutdown(LONG).await.is_clean());
+    status.restarts
+}
+
+#[test]
+fn inf_80_whatever_dies_in_the_middle_of_a_removal_or_a_hand_over_delays_it_and_loses_nothing() {
+    let sites = [
+        Site::ReflectorStarted,
+        Site::ReflectorReceived,
+        Site::DeltaFifoPush,
+        Site::DeltaFifoPop,
+        Site::IndexerApply,
+        Site::IndexerReplace,
+        Site::IndexerPublished,
+        Site::ProcessorChanges,
+        Site::ProcessorFannedOut,
+        Site::SupervisorExited,
+    ];
+    for site in sites {
+        for nth in 1..80 {
+            let restarts = Cell::new(0);
+            Runtime::simulation(3).faults(kill_at(site, nth)).build().run(|runtime| {
+                let restarts = &restarts;
+                async move { restarts.set(exchange(&runtime).await) }
+            });
+            if restarts.get() == 0 {
+                assert!(nth > 3 || site == Site::SupervisorExited, "{site:?} is visited often");
+                break;
+            }
+        }
+    }
+}
