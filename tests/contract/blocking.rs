@@ -136,7 +136,8 @@ fn lis_01_who_never_returns_be_it_an_actor_a_blocking_or_an_async_closure_delays
         sees(&mut heard, &newest).await;
         assert_eq!(informer.lister().list().len(), 101);
         for owing in [&actor, &blocking, &awaiting] {
-            assert!(owing.ended().is_none() && owing.status().depth <= 101, "{:?}", owing.status());
+            // 101 keys, and one event that was ready to be told next before its key changed again.
+            assert!(owing.ended().is_none() && owing.status().depth <= 102, "{:?}", owing.status());
         }
         live.shutdown(LIMIT).await.expect("it comes back");
         drop(gate);

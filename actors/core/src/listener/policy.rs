@@ -42,8 +42,8 @@ pub const MOST_BRIEF_LIVES: usize = 4_096;
 #[non_exhaustive]
 pub struct BacklogStats {
     /// Keys that are owed something (under `Every`, events): what is written out, and what a first list or a resync
-    /// has yet to tell. What other lists and restarts still owe is not known before their cursor gets there, and not
-    /// counted.
+    /// has yet to tell. An event that is ready to be told next counts beside what its key is owed after it. What other
+    /// lists and restarts still owe is not known before their cursor gets there, and not counted.
     pub depth: usize,
     /// Events written out: under `Coalesce` at most four a key.
     pub events: usize,
