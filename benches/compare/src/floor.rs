@@ -16,13 +16,14 @@ use actix_informer::prelude::*;
 use actix_informer::representation::{DecodeError, Prune, Representation, meta_scan};
 use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::Pod;
+use memchr::memchr;
 
 use crate::meter::Meter;
 use crate::run::{Plan, Serving};
 use crate::server::Server;
 
 const LONG: Duration = Duration::from_secs(600);
-const WATCH_LIST: &str = "/api/v1/pods?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&\
+const WATCH_LIST: &str = "/api/v1/pods?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&\
                           resourceVersionMatch=NotOlderThan&timeoutSeconds=600";
 
 /// CPU seconds of the first list and of the events.
@@ -151,7 +152,7 @@ impl Floor {
         }
         let here = self.body.fill_buf()?;
         let here = &here[..here.len().min(self.chunk)];
-        let taken = here.iter().position(|byte| *byte == b'\n').map_or(here.len(), |end| end + 1);
+        let taken = memchr(b'\n', here).map_or(here.len(), |end| end + 1);
         self.line.extend_from_slice(&here[..taken]);
         self.body.consume(taken);
         self.chunk -= taken;
