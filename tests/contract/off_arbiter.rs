@@ -45,6 +45,8 @@ impl Drop for Noted {
 enum Answer {
     /// A list of all objects, then its end.
     List,
+    /// The same in pieces of 50, each made when it is asked for.
+    Parts,
     /// A list that fails behind its last object.
     Fails,
     /// A list whose end never comes.
@@ -62,6 +64,8 @@ struct Written(Arc<Shared>);
 struct Shared {
     answers: Mutex<VecDeque<Answer>>,
     lists: AtomicUsize,
+    /// Objects that have been made.
+    made: AtomicUsize,
     told: mpsc::Sender<String>,
     /// What the last object weighs, and what its drop waits for: a vector is freed from its end.
     last: (u32, Option<Held>),
@@ -78,7 +82,16 @@ impl Written {
     ) -> (Self, mpsc::Receiver<String>) {
         let (told, drops) = mpsc::channel();
         let answers = Mutex::new(answers.into_iter().collect());
-        (Self(Arc::new(Shared { answers, lists: AtomicUsize::new(0), told, last })), drops)
+        (
+            Self(Arc::new(Shared {
+                answers,
+                lists: AtomicUsize::new(0),
+                made: AtomicUsize::new(0),
+                told,
+                last,
+            })),
+            drops,
+        )
     }
 
     fn informer(&self, runtime: &Runtime, name: &str) -> Informer<Noted> {
@@ -97,6 +110,7 @@ impl Written {
         (0..COUNT).map(move |n| {
             let (wire_bytes, gate) = if n == COUNT - 1 { shared.last.clone() } else { (100, None) };
             let key = ObjectKey::namespaced("a", format!("{n:05}"));
+            shared.made.fetch_add(1, Ordering::Relaxed);
             let number = u64::try_from(n).expect("small") + 1;
             let meta =
                 Meta { key, uid: None, version: version(number), source: SourceId::default(), wire_bytes };
@@ -144,6 +158,12 @@ impl ListWatch<Noted> for Written {
             };
             let parts = self.objects().map(move |object| Ok(ListPart::SetAside(aside(object))));
             return stream::iter(parts.chain([end()])).boxed_local();
+        }
+        if matches!(answer, Answer::Parts) {
+            let mut objects = self.objects();
+            let pieces =
+                (0..COUNT / 50).map(move |_| Ok(ListPart::Objects(objects.by_ref().take(50).collect())));
+            return stream::iter(pieces.chain([end()])).boxed_local();
         }
         let objects: Vec<_> = self.objects().collect();
         let parts = stream::iter([Ok(ListPart::Objects(objects))]);
@@ -307,5 +327,22 @@ fn inf_70_what_a_stalled_subscriber_was_owed_is_not_freed_on_the_arbiter() {
             let threads = after_a_stalled_subscriber(bytes, when_full).await;
             assert!(!threads.contains_key("informer-0"), "{when_full:?} at {bytes}: {threads:?}");
         }
+    });
+}
+
+#[test]
+fn a_list_that_is_always_ready_lets_others_have_their_turn_after_at_most_250_objects() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (source, _drops) = Written::new([Answer::Parts]);
+        let informer = source.informer(&runtime, "ready");
+        let mut most = 0;
+        let mut before = 0;
+        while informer.snapshot().is_empty() {
+            tokio::task::yield_now().await;
+            let made = source.0.made.load(Ordering::Relaxed);
+            (most, before) = (most.max(made - before), made);
+        }
+        assert_eq!(before, COUNT);
+        assert!(most <= 250, "{most} objects in one turn");
     });
 }

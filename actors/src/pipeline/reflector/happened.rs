@@ -32,6 +32,15 @@ pub(super) enum Happened<S> {
 }
 
 impl<S> Happened<S> {
+    /// How many objects it has brought.
+    pub(super) fn objects(&self) -> usize {
+        match self {
+            Self::Watched(_, Some(Ok(parts))) => parts.len(),
+            Self::Listed(Some(Ok(ListPart::Objects(objects)))) => objects.len(),
+            _ => 1,
+        }
+    }
+
     /// Counts what a stream has brought.
     pub(super) fn count(&self, came: &mut Came) {
         match self {
