@@ -1,11 +1,11 @@
-//! What it costs to make a body of a pod's bytes.
+//! Measures how long it takes to decode a pod.
 //!
-//! Answers "how long does one production-like pod of 8.8 KB take?", as a whole type, without `managedFields`, as a
-//! tree, and for the metadata alone. Wall time of one thread, making and freeing together; the texts differ, so that
-//! no branch is learnt by heart.
+//! Answers "how long does one production-like pod of 8.8 KB take?": as the complete type, without `managedFields`, as a
+//! JSON tree, and for the metadata only. Wall time of one thread, for decoding and freeing together. The texts differ,
+//! so that the branch predictor cannot learn them.
 //!
 //! ```sh
-//! cargo bench --bench decode
+//! cargo bench --bench decode --features unstable
 //! ```
 
 mod support {
@@ -15,14 +15,15 @@ mod support {
 
 use std::hint::black_box;
 
-use actix_informer::representation::{Dynamic, Prune, Representation, Typed, meta_scan};
+use actix_informer::representation::{Dynamic, Prune, Representation, Typed};
+use actix_informer::unstable::meta_scan;
 use criterion::{Criterion, Throughput};
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::ApiResource;
 use support::pod::pods;
 use support::setup::criterion;
 
-/// Texts in one iteration: a chunk of the client's.
+/// Texts in one iteration: as many as in one chunk of the client.
 const CHUNK: usize = 64;
 
 fn main() {

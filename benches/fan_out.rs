@@ -1,8 +1,8 @@
-//! What one batch of changes costs when many listen.
+//! Measures the delivery of one batch of changes to many subscribers.
 //!
-//! Answers "how long does a batch of 64 updates take until 1, 10, 100 subscribed actors have handled all of it, and how
-//! many deliveries a second is that?". One batch at a time: with few listeners the figure is latency, with many it is
-//! throughput. Wall time; the counting actors share the bench's thread.
+//! Answers "how long does it take until 1, 10 or 100 subscribed actors have handled a batch of 64 updates, and how many
+//! deliveries per second is that?". There is one batch at a time: with few subscribers the result is latency, with many
+//! it is throughput. Wall time; the counting actors run on the benchmark's thread.
 //!
 //! ```sh
 //! cargo bench --bench fan_out

@@ -1,10 +1,10 @@
-//! How fast changes pass through a whole running informer.
+//! Measures how fast changes pass through a running informer.
 //!
-//! Answers "how many objects a second, from a source that has decoded them to a subscriber that has handled them?",
-//! for updates in batches of 64 spread over the keys of a store, also beside 64 idle threads that have read the store
-//! once (what each poll of an actor writes must not depend on them), and for the first list. Wall time on
-//! `Runtime::threads()`: pipeline, freeing and subscriber have a thread each. What decoding costs is `decode.rs`; the
-//! ratio of both is `share.rs`.
+//! Answers "how many objects per second pass from a source of decoded objects to a subscriber that has handled them?":
+//! for updates in batches of 64, spread over the keys of a store; for the same updates with 64 idle threads that have
+//! read the store once (an actor's poll must not become more expensive by them); and for the first list. Wall time on
+//! `Runtime::threads()`: pipeline, freeing and subscriber each have a thread. `decode.rs` measures decoding, `share.rs`
+//! the ratio of both.
 //!
 //! ```sh
 //! cargo bench --bench pipeline
@@ -37,7 +37,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// Updates of existing objects, all sent at once and awaited at the end of a stretch.
+/// Updates of existing objects; all batches of a stretch are sent at once, then awaited.
 fn updates(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pipeline/update");
     group.sampling_mode(SamplingMode::Flat);
@@ -52,7 +52,7 @@ fn updates(criterion: &mut Criterion) {
     }
 }
 
-/// Updates of 10,000 objects, beside so many idle threads that have read a snapshot.
+/// Updates of 10,000 objects, with this many idle threads that have read a snapshot.
 fn idle_readers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pipeline/idle_readers");
     group.sampling_mode(SamplingMode::Flat);

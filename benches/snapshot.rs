@@ -1,9 +1,10 @@
-//! What reading the store costs, with and without a writer, and what writing it costs.
+//! Measures reads of the store, with and without a writer, and writes to it.
 //!
-//! Answers "how long does a get, a namespace, an index value, the whole store take on 100,000 objects, while a pipeline
-//! applies batches of 64 as fast as it can, and while it is idle?" through a `Lister`, and "what does one update cost
-//! the store itself?", by batch size, with and without an index. Wall time. And IDX-19: what 80 readers, each with a
-//! kept snapshot, cost the writer; two lines are printed for it, since a median of a pipeline is no criterion figure.
+//! Answers "how long does a `Lister` take for one object, a namespace, an index value or the complete store of 100,000
+//! objects, while a pipeline applies batches of 64 as fast as it can, and while it is idle?", and "how long does one
+//! update of the store take?", by batch size, with and without an index. Wall time. For IDX-19 it also measures how much
+//! slower the writer is with 80 readers, each of which keeps a snapshot. It prints two lines for it, because criterion
+//! cannot report the median of a pipeline.
 //!
 //! ```sh
 //! cargo bench --bench snapshot
@@ -20,32 +21,32 @@ use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use actix_informer::core::delta::{Cause, Replacement};
-use actix_informer::core::index::IndexSpec;
-use actix_informer::core::indexer::{Progress, Store};
-use actix_informer::core::meta::SourceId;
-use actix_informer::core::snapshot::Snapshot;
 use actix_informer::informer::Informer;
-use actix_informer::lister::Lister;
 use actix_informer::runtime::Runtime;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use informer_actors::informer::Lister;
+use informer_core::delta::{Cause, Replacement};
+use informer_core::index::IndexSpec;
+use informer_core::indexer::{Progress, Store};
+use informer_core::meta::SourceId;
+use informer_core::snapshot::Snapshot;
 use support::feed::feed;
 use support::objects::{BATCH, Batch, Body, Population, key, namespace, scaled};
 use support::setup::criterion;
 
-/// Results that a timed stretch keeps, to be freed after it, as the Indexer has them freed elsewhere.
+/// Results that a timed stretch keeps and frees after it; the Indexer also has them freed on another thread.
 const KEPT: u64 = 32;
 
-/// Those of IDX-19, and how many batches are timed beside them.
+/// The number of readers of IDX-19, and of batches that are timed with them.
 const READERS: usize = 80;
 const BATCHES: usize = 4_000;
 
 /// Values of the index `node`: 50 objects each.
 const NODES: usize = 2_000;
 
-/// Whether somebody writes meanwhile.
+/// Whether a pipeline writes meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     Idle,
@@ -89,7 +90,7 @@ fn reads(criterion: &mut Criterion, writer: Writer) {
     drop((lister, informer, runtime));
 }
 
-/// A running informer that has listed everything; a busy one goes on updating it.
+/// A running informer that has synced; with a busy writer, its source sends updates without end.
 fn filled(keys: usize, writer: Writer) -> (Runtime, Informer<Body>) {
     let mut population = Population::new(keys);
     let (objects, version) = (population.everything(), population.version());
@@ -98,14 +99,14 @@ fn filled(keys: usize, writer: Writer) -> (Runtime, Informer<Body>) {
         Writer::Busy => stream::repeat_with(move || population.batch(BATCH)).boxed(),
     };
     let runtime = Runtime::threads().decoders(1).start_jitter(Duration::ZERO).start();
-    let runtime = runtime.expect("the system gives three threads");
+    let runtime = runtime.expect("three threads can be started");
     let informer = Informer::builder(&runtime, "read")
         .source_with(feed(&objects, version, live))
         .index("node", |object| [node(**object)])
         .start()
         .expect("its name is free and it has a source");
-    let main = actix_rt::Runtime::new().expect("the system gives a runtime");
-    main.block_on(informer.synced()).expect("it lists");
+    let main = actix_rt::Runtime::new().expect("a runtime can be started");
+    main.block_on(informer.synced()).expect("it syncs");
     (runtime, informer)
 }
 
@@ -113,30 +114,30 @@ fn filled(keys: usize, writer: Writer) -> (Runtime, Informer<Body>) {
 fn idx_19_eighty_readers_cost_the_writer_little() {
     let keys = scaled(160_000);
     for readers in [0, READERS] {
-        let median = written_beside(keys, readers);
+        let median = batch_time_with_readers(keys, readers);
         println!(
             "snapshot/idx_19/{readers}_readers  median {median:?} for a batch of {BATCH} into {keys} objects"
         );
     }
 }
 
-/// The median time from batch to batch of a pipeline that is never short of them, while so many readers read.
-fn written_beside(keys: usize, readers: usize) -> Duration {
+/// The median time from batch to batch of a pipeline that always has a next batch, with this many readers.
+fn batch_time_with_readers(keys: usize, readers: usize) -> Duration {
     let mut population = Population::new(keys);
     let (objects, version) = (population.everything(), population.version());
-    let (asked, asks) = mpsc::channel();
+    let (requested, requests) = mpsc::channel();
     let live = stream::repeat_with(move || {
-        // Nobody listens any more at the end.
-        let _heard = asked.send(now());
+        // At the end the receiver is dropped.
+        let _received = requested.send(now());
         population.batch(BATCH)
     });
     let runtime = Runtime::threads().decoders(1).start_jitter(Duration::ZERO).start();
-    let runtime = runtime.expect("the system gives three threads");
+    let runtime = runtime.expect("three threads can be started");
     let source = feed(&objects, version, live.boxed());
     let informer = Informer::builder(&runtime, "written").source_with(source).start();
     let informer = informer.expect("its name is free and it has a source");
-    let main = actix_rt::Runtime::new().expect("the system gives a runtime");
-    main.block_on(informer.synced()).expect("it lists");
+    let main = actix_rt::Runtime::new().expect("a runtime can be started");
+    main.block_on(informer.synced()).expect("it syncs");
     std::thread::scope(|scope| {
         let ends: Vec<_> = (0..readers)
             .map(|number| {
@@ -146,8 +147,8 @@ fn written_beside(keys: usize, readers: usize) -> Duration {
                 end
             })
             .collect();
-        asks.try_iter().for_each(drop);
-        let times: Vec<Instant> = asks.iter().take(BATCHES).collect();
+        requests.try_iter().for_each(drop);
+        let times: Vec<Instant> = requests.iter().take(BATCHES).collect();
         drop(ends);
         let mut gaps: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         gaps.sort_unstable();
@@ -155,7 +156,7 @@ fn written_beside(keys: usize, readers: usize) -> Duration {
     })
 }
 
-/// Gets, lists and keeps a snapshot, a hundred times a second, until it is told to end.
+/// Gets, lists and keeps a snapshot, a hundred times per second, until the sender of `ended` is dropped.
 fn read_now_and_then(lister: &Lister<Body>, number: usize, keys: usize, ended: &mpsc::Receiver<()>) {
     let mut kept = lister.snapshot();
     let mut at = number;
@@ -172,7 +173,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// What the store's own work costs, nobody reading; per update.
+/// The cost of one update of the store, without readers.
 fn writes(criterion: &mut Criterion) {
     let keys = scaled(100_000);
     for (name, indices) in [("plain", Vec::new()), ("indexed", vec![by_node()])] {
@@ -183,7 +184,9 @@ fn writes(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
                 let (population, store) = ready.get_or_insert_with(|| stored(keys, indices.clone()));
                 let source = SourceId::default();
-                let next = || population.batch(size).into_iter().map(|part| (source.clone(), part)).collect();
+                let next = || {
+                    population.batch(size).into_iter().map(|part| (source.clone(), part)).collect::<Vec<_>>()
+                };
                 bencher.iter_batched(next, |parts| store.apply_parts(parts), BatchSize::NumIterations(KEPT));
             });
         }
@@ -205,12 +208,12 @@ fn stored(keys: usize, indices: Vec<IndexSpec<Body>>) -> (Population, Store<Body
     (population, store)
 }
 
-/// What the index `node` files an object under; an update does not change it.
+/// The value of the index `node`; an update does not change it.
 fn node(number: usize) -> String {
     format!("node-{:04}", number % NODES)
 }
 
-/// Numbers below a bound, far from each other.
+/// Numbers below a bound; consecutive ones are far apart.
 struct Scattered {
     bound: usize,
     now: Cell<usize>,

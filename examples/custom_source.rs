@@ -58,8 +58,7 @@ fn version(entries: usize) -> ResourceVersion {
 
 fn object(entries: usize, currency: &str, rate: &Rate) -> Object<Rate> {
     let key = ObjectKey::cluster(currency);
-    let meta =
-        Meta { key, uid: None, version: version(entries), source: SourceId::default(), wire_bytes: 16 };
+    let meta = Meta::new(key, version(entries), SourceId::default()).wire_bytes(16);
     Object::new(meta, rate.clone())
 }
 

@@ -9,10 +9,8 @@
 
 use std::time::Duration;
 
-use actix_informer::client::{Config, Error};
 use actix_informer::prelude::*;
 use futures_util::StreamExt;
-use http::Method;
 use informer_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -30,13 +28,10 @@ fn wanted_label(pod: &Pod) -> Option<&str> {
 
 /// Writes the label, and gives the version of the pod that has it.
 async fn set_label(client: &Client, pod: &Object<Pod>, team: &str) -> anyhow::Result<ResourceVersion> {
-    let path =
-        format!("/api/v1/namespaces/{}/pods/{}", pod.key().namespace().unwrap_or_default(), pod.key().name());
-    let patch = json!({"metadata": {"labels": {"team": team}}}).to_string();
-    let answer =
-        client.request(Method::PATCH, &path, Some(("application/merge-patch+json", patch.into()))).await?;
-    let patched: Value = serde_json::from_slice(answer.body())?;
-    Ok(patched["metadata"]["resourceVersion"].as_str().unwrap_or_default().parse()?)
+    let pods = client.api::<Pod>().namespaced(pod.key().namespace().unwrap_or_default());
+    let label = Patch::Merge(json!({"metadata": {"labels": {"team": team}}}));
+    let patched = pods.patch(pod.key().name(), &PatchParams::default(), &label).await?;
+    Ok(patched.metadata.resource_version.unwrap_or_default().parse()?)
 }
 
 async fn reconcile(client: &Client, pods: &Lister<Pod>, key: &ObjectKey) -> anyhow::Result<()> {
@@ -90,13 +85,11 @@ async fn main() -> anyhow::Result<()> {
     let shop = lister.by_index("team", "shop")?;
     println!("team shop has {} pods", shop.len());
 
-    match client.request(Method::GET, "/api/v1/namespaces/default/pods/nobody", None).await {
-        Err(Error::Refused(status)) => {
-            println!("a refusal is typed: {} {}", status.code, status.reason)
-        }
+    match client.api::<Pod>().namespaced("default").get("nobody").await {
+        Err(error) if error.is_not_found() => println!("a refusal is typed: {error}"),
         other => println!("unexpected: {other:?}"),
     }
-    drop(events); // an open stream is owed what it has not asked for yet, and a shutdown would wait for it
+    drop(events); // otherwise the shutdown would wait for this stream to be read to its end
     let report = pods.shutdown(LONG).await;
     println!("stopped, everything delivered: {}", report.is_clean());
     Ok(())

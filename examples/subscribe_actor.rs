@@ -1,8 +1,9 @@
-//! An actor that is subscribed to pods and counts what it is told, and why.
+//! An actor that is subscribed to pods and counts what it receives, and why.
 //!
-//! Shows that any actix actor with a `Handler<Notify<Pod>>` is a subscriber, that causes tell the initial list from
-//! live events and from deletions found later, and what "synced" means for one subscriber. The subscription keeps its
-//! actor here; an actor that keeps its own subscription subscribes itself with `subscribe_weak`. Needs no cluster:
+//! Shows that any actix actor with a `Handler<Notify<Pod>>` is a subscriber, that causes separate the initial list
+//! from live events and from deletions that are found later, and what "synced" means for one subscriber. The
+//! subscription keeps its actor here; an actor that keeps its own subscription subscribes itself with `subscribe_weak`.
+//! Needs no cluster:
 //!
 //! ```sh
 //! cargo run --example subscribe_actor
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(10);
 
-/// Keeps the books on pods.
+/// Counts pods.
 #[derive(Default)]
 struct Audit {
     known: usize,
@@ -51,22 +52,22 @@ impl Handler<Notify<Pod>> for Audit {
             Notify::Deleted { last, exact, cause } => {
                 self.known -= 1;
                 self.missed += usize::from(!exact);
-                let end = if exact { "was deleted" } else { "had been deleted while nobody watched" };
+                let end = if exact { "was deleted" } else { "was deleted while the watch was interrupted" };
                 println!("{} {end} ({cause})", last.key());
             }
         }
     }
 }
 
-/// Asks for the books; answered after everything that was told before.
+/// Asks for the counts; answered after every event that was sent before.
 #[derive(Message)]
 #[rtype(result = "(usize, usize)")]
-struct Books;
+struct Counts;
 
-impl Handler<Books> for Audit {
-    type Result = actix::MessageResult<Books>;
+impl Handler<Counts> for Audit {
+    type Result = actix::MessageResult<Counts>;
 
-    fn handle(&mut self, _books: Books, _ctx: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, _counts: Counts, _ctx: &mut Context<Self>) -> Self::Result {
         actix::MessageResult((self.known, self.missed))
     }
 }
@@ -97,14 +98,14 @@ async fn main() -> anyhow::Result<()> {
     let audit = Audit::default().start();
     let subscription = pods.subscribe(audit.clone())?;
     subscription.synced_within(LONG).await?; // this actor has handled its last initial event
-    println!("synced: {} pods known", audit.send(Books).await?.0);
+    println!("synced: {} pods known", audit.send(Counts).await?.0);
 
     server.merge_patch("pods", "default", "pod-0", &json!({"metadata": {"labels": {"checked": "yes"}}}))?;
     server.delete("pods", "default", "pod-1")?;
     let live = version_of(&server.create(pod("pod-5"))?)?;
     pods.lister().wait_for(&live, LONG).await?;
 
-    // The server goes away, a pod is deleted meanwhile, and the history that would tell of it is gone.
+    // The server stops, a pod is deleted meanwhile, and the history that would show it is compacted.
     server.stop();
     server.delete("pods", "default", "pod-2")?;
     server.faults().compact();
@@ -113,7 +114,7 @@ async fn main() -> anyhow::Result<()> {
     pods.lister().wait_for(&back, LONG).await?;
 
     let report = pods.shutdown(LONG).await;
-    let (known, missed) = audit.send(Books).await?;
+    let (known, missed) = audit.send(Counts).await?;
     println!(
         "{known} pods known, {missed} deletion missed and found; everything delivered: {}",
         report.is_clean()

@@ -1,42 +1,45 @@
-//! Informers of Kubernetes resources: joins a described resource with the machinery.
+//! Informers of Kubernetes resources: from a description to a builder.
 //!
 //! Answers "how does a `ResourceSource` become an informer?". The handle itself is `informer_actors`'s: it is the
 //! same for sources that are not Kubernetes. Invariants:
-//! 1. An informer over several namespaces is one store and several sources, each named after its namespace; one of
-//!    them failing leaves the others followed.
+//! 1. There is one way to an informer: a description, the builder that it gives, its `start`.
+//! 2. An informer over several namespaces is one store and several sources, each named after its namespace; if one
+//!    of them fails, the others are still followed.
 //!
 //! Read next: `client/resource.rs`, what is described; the example `embed_operator`.
 
-pub use informer_actors::any_informer::AnyInformer;
 pub use informer_actors::informer::{
-    AddIndexError, Informer, NotSynced, ShutdownReport, StartError, WaitError,
+    AddIndexError, AddSourceError, AnyInformer, Body, DrainReport, HandOverError, Informer, InformerBuilder,
+    Lister, NotAllSynced, NotReached, NotSynced, RemoveSourceError, ReviveError, ShutdownReport, StartError,
+    WaitError, WaitForError, WeakInformer,
 };
-pub use informer_actors::weak_informer::WeakInformer;
+pub use informer_core::delta_fifo::{Bounds, QueueOrder};
+pub use informer_core::index::{IndexError, IndexFn, IndexSpec, UnknownIndex};
+pub use informer_core::restart::RestartPolicy;
 
 #[cfg(feature = "client")]
 mod kubernetes {
-    use informer_actors::builder::InformerBuilder;
-    use informer_actors::informer::Informer;
+    use informer_actors::informer::{Informer, InformerBuilder};
+    use informer_actors::list_watch::SourceSpec;
     use informer_actors::runtime::Runtime;
-    use informer_actors::wiring::SourceSpec;
-    use informer_core::meta::SourceId;
-    use informer_core::reflector::ReflectorConfig;
 
     use crate::client::{Error, ResourceSource};
     use crate::representation::Representation;
 
-    impl<R: Representation + Clone> ResourceSource<R> {
-        /// An informer of this resource on `runtime`, named after it; more can be said before it is started.
+    impl<K, R: Representation> ResourceSource<K, R> {
+        /// The builder of an informer of this description on `runtime`. Indices and settings can be added before its
+        /// start.
         ///
         /// ```no_run
-        /// # fn demo(client: actix_informer::client::Client) -> Result<(), Box<dyn std::error::Error>> {
+        /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
         /// use actix_informer::prelude::*;
         /// use k8s_openapi::api::core::v1::Pod;
         ///
         /// let runtime = Runtime::threads().start()?;
         /// let pods = client
         ///     .resource::<Pod>()
-        ///     .namespace("default")
+        ///     .namespaces(["shop", "web"])
+        ///     .labels("app in (cart, pay)")
         ///     .informer(&runtime)?
         ///     .index("node", |pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))
         ///     .start()?;
@@ -44,54 +47,24 @@ mod kubernetes {
         /// ```
         ///
         /// # Errors
-        /// When the description makes no path.
+        /// [`Error::Name`] when no path can be made of the resource or a namespace, such as an empty namespace;
+        /// [`Error::Selector`] when a selector cannot be parsed. Nothing has been sent then.
         pub fn informer(self, runtime: &Runtime) -> Result<InformerBuilder<R::Body>, Error> {
-            self.informer_with(runtime, |config| config)
+            let builder = Informer::builder(runtime, self.informer_name());
+            let mut sources = self.sources().into_iter();
+            sources.try_fold(builder, |builder, source| Ok(builder.source_with(source.source(runtime)?)))
         }
 
-        /// As [`Self::informer`], with other settings of its reflector: page size, watch-list on or off, waits.
+        /// This description as one source of an informer: to be joined with others by
+        /// [`InformerBuilder::source_with`], or to a running informer by [`Informer::add_source`]. One that certainly
+        /// has objects in common with another source of the informer is refused there: the same namespace twice, or all
+        /// namespaces and one of them.
         ///
         /// # Errors
-        /// When the description makes no path.
-        pub fn informer_with(
-            self,
-            runtime: &Runtime,
-            configure: impl FnOnce(ReflectorConfig) -> ReflectorConfig,
-        ) -> Result<InformerBuilder<R::Body>, Error> {
-            let name = self.name();
-            let config = configure(ReflectorConfig::new(&*name));
-            let source = self.source(runtime, config)?;
-            Ok(Informer::builder(runtime, name).source_with(source))
-        }
-
-        /// One informer over these namespaces: one store, one source each.
-        ///
-        /// # Errors
-        /// When a namespace makes no path.
-        pub fn informer_of_namespaces<'a>(
-            self,
-            runtime: &Runtime,
-            namespaces: impl IntoIterator<Item = &'a str>,
-        ) -> Result<InformerBuilder<R::Body>, Error> {
-            let name = self.name();
-            let builder = Informer::builder(runtime, &*name);
-            namespaces.into_iter().try_fold(builder, |builder, namespace| {
-                let part = self.clone().namespace(namespace).source_id(SourceId::new(namespace));
-                Ok(builder.source_with(part.source(runtime, ReflectorConfig::new(&*name))?))
-            })
-        }
-
-        /// This resource as one source of an informer. One that surely has objects in common with another source of
-        /// the informer is refused there: the same namespace twice, or all namespaces and one of them.
-        ///
-        /// # Errors
-        /// When the description makes no path.
-        pub fn source(
-            self,
-            runtime: &Runtime,
-            config: ReflectorConfig,
-        ) -> Result<SourceSpec<R::Body>, Error> {
-            self.spec(runtime.decode_pool(), config)
+        /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are several
+        /// sources.
+        pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
+            self.spec(runtime.decode_pool())
         }
     }
 }

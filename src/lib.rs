@@ -1,41 +1,80 @@
 //! Kubernetes informers as supervised actix actors.
 //!
-//! An informer keeps a local copy of one kind of object, tells subscribers what changes, and never stops on its own:
-//! Reflector, DeltaFifo, Indexer, Processor and Listeners are actors that a Supervisor restarts when they fail. This
-//! crate is the front door: the machinery comes from `informer_actors`, its decisions from `informer_core`; the
-//! `client` feature adds Kubernetes as a source of objects.
+//! An informer keeps a local copy of one kind of object, delivers every change to its subscribers, and goes on until it
+//! is stopped: Reflector, DeltaFifo, Indexer, Processor and Listeners are actors that a Supervisor restarts when they
+//! fail. This is the crate that programs use. The actors come from `informer_actors`, their decisions from
+//! `informer_core`; this crate exports what a program needs of both, and the `client` feature adds Kubernetes as a
+//! source of objects.
+//!
+//! An informer is made in three steps: a [`client::Client`] describes a resource ([`client::ResourceSource`]:
+//! namespaces, selectors, what is kept, settings), the description gives the builder of an informer, and the builder is
+//! started. A source that is not Kubernetes implements [`source::ListWatch`] and begins with
+//! [`informer::Informer::builder`]. The errors of all steps convert into [`Error`].
 //!
 //! ```
 //! use actix_informer::prelude::*;
+//! use k8s_openapi::api::core::v1::Pod;
 //! use std::time::Duration;
 //!
-//! async fn watch_pods(client: Client) -> Result<(), Box<dyn std::error::Error>> {
-//!     let runtime = Runtime::threads().start()?;
-//!     let pods = client.resource::<k8s_openapi::api::core::v1::Pod>().informer(&runtime)?.start()?;
-//!     pods.synced_within(Duration::from_secs(30)).await?;   // Err says why it is not
-//!     println!("{} pods", pods.lister().snapshot().len());
-//!     Ok(())
+//! async fn pods_of_shop(client: Client, runtime: &Runtime) -> Result<usize, actix_informer::Error> {
+//!     let shop = client.resource::<Pod>().namespace("default").labels("app=shop");
+//!     let pods = shop.informer(runtime)?.start()?;
+//!     pods.synced_within(Duration::from_secs(30)).await?; // the error says why it is not synced
+//!     Ok(pods.lister().snapshot().len())
 //! }
 //! ```
 //!
-//! Read next: [`informer::Informer`]; `ARCHITECTURE.md` for the whole design.
+//! | you want to | module |
+//! |---|---|
+//! | follow, read and stop | [`informer`], [`object`] |
+//! | receive changes | [`subscription`] |
+//! | reach a cluster | [`client`], [`representation`] |
+//! | read and write objects | [`client::api`] |
+//! | follow something that is not Kubernetes | [`source`] |
+//! | choose threads, stop everything | [`runtime`] |
+//! | see how it is doing | [`status`] |
+//! | test an operator | `testing`, with the feature of that name |
+//!
+//! The README has a complete program, `ARCHITECTURE.md` the design.
 
 #[cfg(feature = "client")]
 pub mod client;
+mod error;
 pub mod informer;
+pub mod object;
 pub mod prelude;
 #[cfg(feature = "client")]
 pub mod representation;
 #[cfg(feature = "service")]
 pub mod service;
+pub mod source;
+pub mod status;
+pub mod subscription;
 #[cfg(feature = "client")]
 mod text;
+#[cfg(feature = "unstable")]
+#[doc(hidden)]
+pub mod unstable;
 
-pub use informer_actors::{
-    builder, list_watch, lister, messages, report, runtime, seat, status, subscription, wiring,
-};
-pub use informer_core as core;
+/// Compiles the examples of the README.
+#[cfg(all(doctest, feature = "client", feature = "testing"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
+pub use error::Error;
+/// The `http` crate whose requests and responses [`client::Client::send`] takes and gives.
+#[cfg(feature = "client")]
+pub use http;
+/// The `actix` crate whose actors can subscribe (`Handler<Notify<S>>`).
+pub use informer_actors::actix;
+pub use informer_actors::runtime;
 /// What tests of operators need: simulated runtimes, scripted sources, fault hooks.
 #[cfg(feature = "testing")]
-pub use informer_actors::{faults, testing};
+pub use informer_actors::testing;
+/// The `k8s-openapi` crate whose types informers keep. The program chooses a feature of it, such as `v1_36`.
+#[cfg(feature = "client")]
+pub use k8s_openapi;
+/// The `kube-core` crate whose `Resource` describes a kind, and whose `DynamicObject` and `PartialObjectMeta` informers
+/// keep.
+#[cfg(feature = "client")]
+pub use kube_core;

@@ -1,8 +1,9 @@
-//! The command `informerd`: keeps a live copy of Kubernetes objects and prints what happens to them.
+//! The command `informerd`: keeps a live copy of Kubernetes objects and prints their changes.
 //!
-//! Answers "how do I see this at work?". It reads its arguments, chooses the server and runs the service; all
-//! behaviour is in `service`. Exit codes: 0 drained (also by Ctrl-C, SIGTERM, a closed pipe), 1 failed, not drained in
-//! time, or never synced when its time was over, 2 refused (arguments, configuration, kubeconfig, no cluster).
+//! Answers "how do I see informers at work?". It reads its arguments, chooses the server and runs the service; all
+//! behaviour is in `service`. Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it has
+//! failed, has not drained in time, or had not synced when its time was over; 2 if arguments, configuration or
+//! kubeconfig were refused, or no cluster is configured.
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -15,35 +16,38 @@ use actix_informer::service::{
 };
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Keeps a live copy of Kubernetes objects and prints what happens to them.
+/// Keeps a live copy of Kubernetes objects and prints their changes.
 ///
-/// It reads the cluster that it is told of: --kubeconfig, the variable KUBECONFIG, or the pod it runs in; it never
-/// writes to it and looks for none in the home directory. Told of none, it starts an in-memory API server with a demo
-/// workload (in builds with the feature `embedded`). The variable RUST_LOG (such as warn, or actix_informer=debug) says
-/// what it logs on stderr.
+/// It reads the cluster that is configured by --kubeconfig, by the variable KUBECONFIG, or by the pod it runs in. It
+/// never writes to this cluster, and it does not search the home directory for a kubeconfig. If no cluster is
+/// configured, it starts an in-memory API server with a demo workload (in builds with the feature `embedded`). The
+/// variable RUST_LOG (such as warn, or actix_informer=debug) sets what it logs on stderr.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// What to watch and how to tell it; config/informerd.toml shows every key [default: what that file shows]
+    /// The kinds to watch and how to print them; config/informerd.toml shows every key [default: the values in that file]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The cluster of this kubeconfig
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// This context of it, instead of its current one
+    /// The context of the kubeconfig, instead of its current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// For people, or one JSON document a line
+    /// The format: text for people, or one JSON document per line
     #[arg(long, value_enum)]
     output: Option<Output>,
-    /// End by itself after this time, such as 10s or 5m
+    /// Stop after this time, such as 10s or 5m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     limit: Option<Duration>,
-    /// When text and logs are coloured
+    /// When the text output and the logs are coloured
     #[arg(long, value_enum)]
     colour: Option<When>,
     /// The port of /healthz and /readyz; 0 takes a free one
@@ -71,14 +75,14 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     log_to_stderr(arguments.colour);
     match run(&arguments) {
-        Ok(report) if !report.clean => failed("not everything was delivered in time"),
+        Ok(report) if !report.clean => failed("not every change was printed in time"),
         Ok(report) if report.ending == Ending::TimeOver && !report.synced() => {
-            failed("the time was over before everything was synced")
+            failed("the time was over before every kind was synced")
         }
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("informerd: {}", printable(&error.to_string()));
-            // What the client refuses at the start is its configuration: it has sent nothing yet.
+            // An error of the client here is about its configuration: it has not sent a request yet.
             let refused = matches!(
                 error.downcast_ref(),
                 Some(Error::Config(_) | Error::NoCluster(_) | Error::Client(_))
@@ -95,7 +99,7 @@ fn failed(why: &str) -> ExitCode {
 
 #[tokio::main(flavor = "current_thread")]
 async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
-    let stop = stop_signal().context("no signal handlers")?;
+    let stop = stop_signal().context("the signal handlers could not be installed")?;
     let config = configuration(arguments)?;
     let environment = Environment::of_this_process();
     let target = Target::choose(arguments.kubeconfig.as_deref(), arguments.context.as_deref(), &environment)
@@ -130,13 +134,14 @@ fn configuration(arguments: &Arguments) -> Result<Config, Error> {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let allowed = || format!("{text:?} is no time; allowed: a number with a unit, such as 10s, 5m or 1h30m");
+    let allowed =
+        || format!("{text:?} is not a time; allowed: a number with a unit, such as 10s, 5m or 1h30m");
     let duration: jiff::SignedDuration = text.parse().map_err(|_| allowed())?;
     Duration::try_from(duration).map_err(|_| allowed())
 }
 
-/// What the library logs goes to stderr, and only errors unless RUST_LOG says otherwise: stdout is the output, and
-/// tells refusals and failures as changes of state. Coloured on a terminal only, as the lines are.
+/// Writes the logs of the library to stderr; only errors, unless RUST_LOG sets another level. Failures of lists and
+/// watches are also on stdout, as changes of state. Colours are as those of the output.
 fn log_to_stderr(colour: Option<When>) {
     let coloured = match colour.unwrap_or(When::Auto) {
         When::Always => true,
@@ -146,14 +151,28 @@ fn log_to_stderr(colour: Option<When>) {
                 && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         }
     };
-    let filter = tracing_subscriber::EnvFilter::builder()
-        .with_default_directive(tracing_subscriber::filter::LevelFilter::ERROR.into())
-        .from_env_lossy();
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured);
-    subscriber.with_writer(move || Escaping { coloured, out: std::io::stderr() }).init();
+    let (filter, mistake) = log_filter(std::env::var("RUST_LOG").ok().as_deref());
+    let lines = tracing_subscriber::fmt::layer().with_ansi(coloured);
+    let lines = lines.with_writer(move || Escaping { coloured, out: std::io::stderr() });
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+    if let Some(mistake) = mistake {
+        tracing::error!("RUST_LOG is invalid ({mistake}); only errors are logged");
+    }
 }
 
-/// Stderr for log lines: a record is one write, and whatever it quotes stays on its line and commands no terminal.
+/// The filter of `RUST_LOG` (levels by target, such as `warn,actix_informer=debug`), and the error if it is invalid.
+fn log_filter(asked: Option<&str>) -> (Targets, Option<String>) {
+    let only_errors = || Targets::new().with_default(LevelFilter::ERROR);
+    let parsed = |asked: &str| asked.parse().map_err(|error: ParseError| error.to_string());
+    match asked.map(str::trim).filter(|asked| !asked.is_empty()).map(parsed) {
+        None => (only_errors(), None),
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(mistake)) => (only_errors(), Some(mistake)),
+    }
+}
+
+/// Stderr for log lines. A record is one write. Control characters in it are escaped, so a quoted text cannot begin a new
+/// line or control the terminal.
 struct Escaping {
     coloured: bool,
     out: std::io::Stderr,
@@ -163,7 +182,7 @@ impl Write for Escaping {
     fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(record);
         let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
-        // The colours are the subscriber's own; it escapes those of the texts that it quotes.
+        // The escape sequences are the subscriber's colours: it has already escaped those in the texts that it quotes.
         let shown = match self.coloured {
             true => line.split('\u{1b}').map(printable).collect::<Vec<_>>().join("\u{1b}"),
             false => printable(line).into_owned(),
@@ -174,5 +193,34 @@ impl Write for Escaping {
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn only_errors_are_logged_unless_the_variable_asks_for_more() {
+        for asked in [None, Some(""), Some(" ")] {
+            let (filter, mistake) = log_filter(asked);
+            assert!(mistake.is_none());
+            assert!(filter.would_enable("actix_informer", &Level::ERROR));
+            assert!(!filter.would_enable("actix_informer", &Level::WARN));
+        }
+        let (filter, mistake) = log_filter(Some("warn,actix_informer::client=debug"));
+        assert_eq!(mistake, None);
+        assert!(filter.would_enable("informer_actors", &Level::WARN));
+        assert!(!filter.would_enable("informer_actors", &Level::INFO));
+        assert!(filter.would_enable("actix_informer::client::awc", &Level::DEBUG));
+    }
+
+    #[test]
+    fn a_level_that_does_not_exist_is_reported_and_errors_are_logged() {
+        let (filter, mistake) = log_filter(Some("actix_informer=loud"));
+        assert!(mistake.is_some());
+        assert!(filter.would_enable("actix_informer", &Level::ERROR));
     }
 }

@@ -1,25 +1,26 @@
 //! The names that most programs with an informer use, under one import.
 //!
-//! Answers "what do I import?": `use actix_informer::prelude::*;`. It adds nothing of its own.
+//! Answers "what do I import?": `use actix_informer::prelude::*;`. It adds nothing of its own. `actix_informer::Error`
+//! is not among them: programs have an `Error` of their own.
 
-pub use informer_actors::any_informer::AnyInformer;
-pub use informer_actors::builder::InformerBuilder;
-pub use informer_actors::event_stream::Events;
-pub use informer_actors::informer::{Informer, ShutdownReport, StartError, WaitError};
-pub use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
-pub use informer_actors::lister::Lister;
-pub use informer_actors::messages::Notify;
-pub use informer_actors::runtime::{Runtime, StillRunning, Stuck};
-pub use informer_actors::status::InformerStatus;
-pub use informer_actors::subscription::{Policy, ShutdownError, SubscribeOptions, Subscription, WhenFull};
-pub use informer_actors::weak_informer::WeakInformer;
-pub use informer_core::delta::{Cause, ListPart, WatchPart};
-pub use informer_core::delta_fifo::Discipline;
-pub use informer_core::list_watch_error::ListWatchError;
-pub use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
-pub use informer_core::reflector::SourceState;
-pub use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
-pub use informer_core::snapshot::Snapshot;
+pub use crate::informer::{
+    AnyInformer, Informer, InformerBuilder, Lister, QueueOrder, ShutdownReport, StartError, WaitError,
+    WeakInformer,
+};
+pub use crate::object::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, Snapshot, SourceId, Uid};
+pub use crate::runtime::{Runtime, StillRunning, Stuck};
+pub use crate::source::{
+    AskedVersion, Known, ListPart, ListRequest, ListStream, ListWatch, ListWatchError, WatchPart,
+    WatchRequest, WatchStream,
+};
+pub use crate::status::{InformerStatus, SourceState};
+pub use crate::subscription::{
+    Cause, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscription, Touched, WhenFull,
+};
 
 #[cfg(feature = "client")]
-pub use crate::client::Client;
+pub use crate::client::api::{
+    Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+};
+#[cfg(feature = "client")]
+pub use crate::client::{Client, Config};

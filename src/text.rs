@@ -1,7 +1,7 @@
-//! Text of others on its way into an error, a log or a line.
+//! Texts from servers and files, shortened for an error, a log or a line of output.
 //!
-//! Answers "how much of it is kept?" and nothing else; what may be told at all is decided where the text comes from,
-//! and what a terminal may be shown in `service/printable.rs`. Invariants:
+//! Answers "how much of it is kept?" and nothing else. Where the text comes from is decided whether it may be shown at
+//! all; `service/printable.rs` decides what a terminal may receive. Invariants:
 //! 1. What is kept is bounded in characters, so that no error grows with what a server or a file sent.
 
 /// At most `most` characters of a text, and whether there was more.
@@ -10,6 +10,11 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// A name in quotes, at most a hundred characters of it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("{:?}", shortened(name, 100))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The house rules that a machine can check: layers, headers, sizes, examples named in the README.
+//! The house rules that a machine can check: layers, headers, sizes, examples named in the README, and the files and
+//! functions named in ARCHITECTURE.md.
 //!
 //! Crates enforce most arrows between layers; this test reads the sources for the rest. A rule that fails names the
 //! file, so that the reader knows where to look. Limits are those of the house style: files of at most 400 lines,
@@ -34,7 +35,7 @@ fn all_sources() -> BTreeMap<String, String> {
     ["src", "actors", "tests", "examples", "benches"].into_iter().flat_map(sources).collect()
 }
 
-/// Code lines of `text`: no comments, nothing of a test module at its end.
+/// Code lines of `text`: without comments, and without a test module at its end.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .take_while(|line| !line.starts_with("#[cfg(test)]"))
@@ -63,7 +64,7 @@ fn every_source_begins_with_a_header_and_has_at_most_400_lines() {
 }
 
 #[test]
-fn the_core_reads_no_clock_no_chance_no_hash_order_and_no_log() {
+fn the_core_uses_no_clock_no_randomness_no_hash_order_and_no_log() {
     let words = [
         "std::time::Instant",
         "SystemTime",
@@ -80,12 +81,12 @@ fn the_core_reads_no_clock_no_chance_no_hash_order_and_no_log() {
 }
 
 #[test]
-fn the_actors_crate_knows_no_http_no_files_and_no_kubernetes() {
+fn the_actors_crate_uses_no_http_no_files_and_no_kubernetes() {
     assert_absent("actors/src", &[], &["awc", "kube", "k8s_openapi", "http::", "std::fs", "serde"]);
 }
 
 #[test]
-fn actors_meet_in_messages_and_share_no_lock() {
+fn actors_communicate_by_messages_and_share_no_lock() {
     let runtime = sources("actors/src/runtime").into_keys();
     let folders: Vec<String> = sources("actors/src/testing").into_keys().chain(runtime).collect();
     let mut except: Vec<&str> = folders.iter().map(String::as_str).collect();
@@ -94,12 +95,12 @@ fn actors_meet_in_messages_and_share_no_lock() {
         "pipeline/board.rs",
         "pipeline/listener_roster.rs",
         "pipeline/published.rs",
-        "pipeline/seat.rs",
-        "pipeline/seats.rs",
+        "pipeline/subscription_state.rs",
+        "pipeline/subscriptions.rs",
         "pipeline/shared.rs",
         "pipeline/sources.rs",
         "supervision/children.rs",
-        // Tests that take notes from more than one thread.
+        // Tests that record from more than one thread.
         "/tests.rs",
         "/tests/ending.rs",
     ]);
@@ -113,7 +114,7 @@ fn only_the_published_cell_is_written_through_arc_swap() {
 }
 
 #[test]
-fn no_actor_names_another_ones_inside() {
+fn no_actor_uses_the_internals_of_another_actor() {
     // An actor may hold the address of the one it asks; it may use nothing else of its module.
     let actors = ["reflector", "delta_fifo", "indexer", "processor", "listener", "supervisor"];
     for actor in actors {
@@ -130,8 +131,9 @@ fn no_actor_names_another_ones_inside() {
     }
 }
 
-/// The files that each file of a crate imports, by module path; a module and its own children are left out, and so are
-/// tests and what only tests use.
+/// The files that each file of a crate imports, by module path, without a module and its own children, without tests
+/// and what only tests use, and without names that a file only re-exports (`pub use`): a public module names the parts
+/// of its subject, in whatever file they are written.
 fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     let module = |file: &str| {
         let inside = file.strip_prefix(folder).unwrap_or(file).trim_start_matches('/');
@@ -145,10 +147,11 @@ fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
         |module: &&String| !["lib", "main"].contains(&module.as_str()) && !module.contains("test");
     let of_file = |module: &String| -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for path in code(&texts[module]).flat_map(|line| line.split("crate::").skip(1)) {
+        let uses = code(&texts[module]).filter(|line| !line.starts_with("pub use "));
+        for path in uses.flat_map(|line| line.split("crate::").skip(1)) {
             let end = path.find(|c: char| c != ':' && c != '_' && !c.is_alphanumeric());
             let mut path = path[..end.unwrap_or(path.len())].to_owned();
-            // The file is the longest beginning of the path that is one.
+            // The file is the longest prefix of the path that is one.
             while !path.is_empty() && !texts.contains_key(&path) {
                 path.truncate(path.rfind("::").unwrap_or(0));
             }
@@ -196,10 +199,10 @@ fn camel(snake: &str) -> String {
 }
 
 #[test]
-fn awc_is_touched_by_the_transport_alone() {
+fn only_the_transport_uses_awc() {
     let inside = |file: &String| file.contains("transport/awc");
     for (file, text) in sources("src").into_iter().filter(|(file, _)| !inside(file)) {
-        // Our own module of that name may be named.
+        // A module of ours with that name may be named.
         let foreign = code(&text).find(|line| line.replace("transport::awc::", "").contains("awc::"));
         assert!(foreign.is_none(), "{file}: {foreign:?}");
     }
@@ -211,6 +214,58 @@ fn every_example_is_named_in_the_readme() {
     for file in sources("examples").into_keys() {
         let name = Path::new(&file).file_stem().expect("a name").to_string_lossy().into_owned();
         assert!(readme.contains(&format!("--example {name}")), "the README does not show {name}");
+    }
+}
+
+/// The paths of sources named in a text, each with the names of functions that follow it in the same sentence part:
+/// `` `file.rs`, `function` ``.
+fn named_sources(text: &str) -> Vec<(String, Option<String>)> {
+    let mut pieces = text.split('`').enumerate().map(|(at, word)| (at % 2 == 1, word)).peekable();
+    let mut found = Vec::new();
+    while let Some((is_code, word)) = pieces.next() {
+        if !(is_code && word.contains('/') && word.ends_with(".rs")) {
+            continue;
+        }
+        let follows = pieces.next().is_some_and(|(_, between)| matches!(between.trim(), "," | ", `"));
+        let name = pieces.peek().filter(|_| follows).map(|(_, name)| (*name).to_owned());
+        found.push((word.to_owned(), name.filter(|name| !name.contains('/'))));
+    }
+    found
+}
+
+#[test]
+fn the_files_and_functions_that_the_architecture_names_exist() {
+    let text = std::fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    for (file, function) in named_sources(&text) {
+        let source = std::fs::read_to_string(Path::new(ROOT).join(&file));
+        let source = source.unwrap_or_else(|_| panic!("ARCHITECTURE.md names {file}, which does not exist"));
+        if let Some(function) = function {
+            let starts = [format!("fn {function}("), format!("fn {function}<")];
+            let is_there = starts.iter().any(|start| source.contains(start));
+            assert!(is_there, "ARCHITECTURE.md names {function} in {file}, which has no such function");
+        }
+    }
+}
+
+#[test]
+fn each_walk_in_the_architecture_leads_in_three_steps_from_the_drawing_to_a_function() {
+    let text = std::fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let walks =
+        text.split("## Three walks").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the walks");
+    let walks: Vec<&str> = walks.split("\n**").skip(1).collect();
+    assert_eq!(walks.len(), 3);
+    for walk in walks {
+        let steps: Vec<&str> = walk.split("\n1. ").nth(1).expect("a first step").split("\n2. ").collect();
+        let (first, rest) = (steps[0], steps[1]);
+        let (second, third) = rest.split_once("\n3. ").expect("a third step");
+        assert!(first.starts_with("The box "), "{first}");
+        for step in [first, second, third] {
+            let named = named_sources(step);
+            assert!(
+                named.first().is_some_and(|(_, function)| function.is_some()),
+                "names no function: {step}"
+            );
+        }
     }
 }
 
@@ -231,6 +286,8 @@ fn nothing_stands_at_the_top_that_was_not_decided() {
         "rustfmt.toml",
         "deny.toml",
         "LICENSE",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
         "CHANGELOG.md",
         "ARCHITECTURE.md",
         "target",

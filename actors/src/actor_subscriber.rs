@@ -1,9 +1,9 @@
-//! Subscribed actors: whom an informer sends its notifications.
+//! Subscribed actors: the actors to which an informer sends its notifications.
 //!
-//! Answers "who keeps whom, and when has a handler done its work?". Invariants:
+//! Answers "does a subscription keep its actor alive, and when has a handler done its work?". Invariants:
 //! 1. A subscription made with `subscribe` keeps its actor; one made with `subscribe_weak` does not. Each keeps its
 //!    informer.
-//! 2. An actor that is gone ends its subscription with `SubscriberGone`, once the next event is owed to it.
+//! 2. An actor that is gone ends its subscription with `SubscriberGone`, once the next event waits for it.
 //!
 //! Read next: `listener/delivery.rs`, which sends; `callback.rs` and `blocking.rs`, closures instead of actors.
 
@@ -17,25 +17,25 @@ use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 impl<S: Body> Informer<S> {
     /// Subscribes an actor: it is sent every [`Notify`], in order, at most 64 unhandled at a time. Returns at once.
     ///
-    /// **Who keeps whom.** The subscription keeps the actor and the informer. So an actor that has no other owner lives
+    /// **Ownership.** The subscription keeps the actor and the informer. So an actor that has no other owner lives
     /// until its subscription ends. An actor that keeps its own [`Subscription`] must not be subscribed like this: it
-    /// would keep itself, and the informer, for ever. That is what [`Self::subscribe_weak`] is for.
+    /// would keep itself and the informer for ever. Use [`Self::subscribe_weak`] for it.
     ///
     /// **Handlers that answer with a future.** An event counts as handled when its handler has returned, or, with an
     /// `AtomicResponse`, when its future has ended. With a `ResponseFuture` or `ResponseActFuture` actix handles the
-    /// next message while the future runs: up to 64 run beside each other, their ends come in any order, and `synced`
-    /// and `shutdown` wait only for the last one that was begun. [`SubscribeOptions::one_at_a_time`] mends that.
+    /// next message while the future runs: up to 64 run at the same time and end in any order, and `synced` and
+    /// `shutdown` wait only for the one that began last. [`SubscribeOptions::one_at_a_time`] changes that.
     ///
-    /// **What came and went** at once is told, but not what did so inside a gap that a list closed: see
-    /// [`Self::for_each`].
+    /// **An object that is created and deleted at once** is delivered, but not one for which both happened inside a
+    /// gap that a list closed: see [`Self::for_each`].
     ///
-    /// **Panics.** A panic in the handler ends the actor, as always in actix; others on its thread run on. The
-    /// subscription ends with [`EndReason::SubscriberGone`](crate::pipeline::seat::EndReason), and nothing else does. (A
-    /// closure's panic costs one event, and its subscription goes on.)
+    /// **Panics.** A panic in the handler ends the actor, as always in actix; other actors on its thread go on. The
+    /// subscription ends with [`EndReason::SubscriberGone`](crate::pipeline::subscription_state::EndReason), and
+    /// the informer goes on. (A closure's panic costs one event, and its subscription goes on.)
     ///
     /// ```
     /// use actix::{Actor, Context, Handler};
-    /// use informer_actors::messages::Notify;
+    /// use informer_actors::subscription::Notify;
     ///
     /// struct Print;
     ///
@@ -61,7 +61,7 @@ impl<S: Body> Informer<S> {
     /// subscription.synced().await?; // it has handled the first list
     /// drop(subscription); // now the actor ends
     /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).expect("it is told");
+    /// # }).expect("it is delivered");
     /// ```
     ///
     /// # Errors
@@ -84,27 +84,27 @@ impl<S: Body> Informer<S> {
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);
         let recipient = recipient.into();
-        self.seat_listener(options, kind, move |_| Delivery::Push(recipient))
+        self.start_listener(options, kind, move |_| Delivery::Push(recipient))
     }
 
-    /// As [`Self::subscribe`], but the subscription does not keep the actor: others do. This is how an actor subscribes
-    /// itself when it starts and keeps its [`Subscription`]: when its last address is dropped it goes, its
-    /// subscription with it, and then nothing of that keeps the informer.
+    /// As [`Self::subscribe`], but the subscription does not keep the actor. So an actor can subscribe itself when it
+    /// starts and keep its [`Subscription`]: when its last address is dropped, the actor ends, and with it its
+    /// subscription, which then does not keep the informer either.
     ///
-    /// That the actor is gone is noticed when the next event is owed to it: then the subscription ends with
-    /// [`EndReason::SubscriberGone`](crate::pipeline::seat::EndReason). Takes a `WeakAddr`, a `WeakRecipient`, or an address,
-    /// of which it keeps a weak one.
+    /// That the actor is gone is noticed when the next event waits for it: then the subscription ends with
+    /// [`EndReason::SubscriberGone`](crate::pipeline::subscription_state::EndReason). Takes a `WeakAddr`, a
+    /// `WeakRecipient`, or an address, of which it keeps a weak one.
     ///
     /// ```
     /// use actix::{Actor, AsyncContext, Context, Handler};
     /// use informer_actors::informer::Informer;
-    /// use informer_actors::messages::Notify;
+    /// use informer_actors::subscription::Notify;
     /// use informer_actors::subscription::Subscription;
     ///
     /// struct Count {
     ///     texts: Informer<String>,
     ///     subscription: Option<Subscription<String>>,
-    ///     told: usize,
+    ///     received: usize,
     /// }
     ///
     /// impl Actor for Count {
@@ -120,7 +120,7 @@ impl<S: Body> Informer<S> {
     ///     type Result = ();
     ///
     ///     fn handle(&mut self, _notify: Notify<String>, _ctx: &mut Context<Self>) {
-    ///         self.told += 1;
+    ///         self.received += 1;
     ///     }
     /// }
     /// # #[cfg(feature = "testing")]
@@ -128,7 +128,7 @@ impl<S: Body> Informer<S> {
     /// # let server = informer_actors::testing::Server::<String>::new();
     /// # let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
     ///
-    /// let count = Count { texts: texts.clone(), subscription: None, told: 0 }.start();
+    /// let count = Count { texts: texts.clone(), subscription: None, received: 0 }.start();
     /// texts.synced().await?;
     /// drop((count, texts)); // the actor goes, and the informer stops
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -155,12 +155,12 @@ impl<S: Body> Informer<S> {
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);
         let recipient = recipient.into();
-        self.seat_listener(options, kind, move |_| Delivery::PushWeak(recipient))
+        self.start_listener(options, kind, move |_| Delivery::PushWeak(recipient))
     }
 }
 
 /// The short name of the actor behind an address: `actix::address::Addr<audit::Audit>` gives `Audit`.
-fn type_of<R>(_recipient: &R) -> &'static str {
+pub(crate) fn type_of<R>(_recipient: &R) -> &'static str {
     let full = std::any::type_name::<R>();
     let inner = full.split_once('<').map_or(full, |(_, inner)| inner);
     let path = inner.split(['<', '>']).next().unwrap_or(inner);

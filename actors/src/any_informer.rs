@@ -1,11 +1,11 @@
 //! An informer without the type of its objects, so that informers of many kinds fit into one list.
 //!
-//! Answers "are all caches ready, how are they, and how are they all stopped?". It has what is the same for every kind;
-//! whoever wants to read objects keeps the [`Informer`] too. Invariants:
+//! Answers "are all caches ready, how are they, and how are they all stopped?". It has the methods that do not depend
+//! on the kind; a program that reads objects keeps the [`Informer`] too. Invariants:
 //! 1. It is a handle like the others: it keeps the informer running, and the last one dropped stops it.
 //! 2. Each method does what the method of the same name of [`Informer`] does.
 //!
-//! Read next: `informer.rs`, which answers; `weak_informer.rs`, a reference that keeps nothing running.
+//! Read next: `informer.rs`, which answers; `weak_informer.rs`, a reference that does not keep it running.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,17 +13,19 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
 
-use crate::informer::{Informer, ShutdownReport, WaitError};
+use crate::informer::{Informer, ReviveError, ShutdownReport, WaitError};
 use crate::pipeline::messages::Body;
 use crate::pipeline::status::InformerStatus;
+use crate::pipeline::subscription_state::SubscriptionStatus;
 
-/// A running informer of whatever kind. Cheap to clone; the last handle dropped stops the informer.
+/// A running informer of any kind. Cheap to clone; the last handle dropped stops the informer.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::any_informer::AnyInformer;
+/// use informer_actors::informer::AnyInformer;
 /// use informer_actors::informer::Informer;
 /// use informer_actors::runtime::Runtime;
 /// # use informer_actors::testing::Server;
@@ -58,6 +60,8 @@ trait Erased: Send + Sync {
     fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
     fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>>;
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
+    fn revive(&self, source: &SourceId) -> Result<(), ReviveError>;
+    fn subscriptions(&self) -> Vec<SubscriptionStatus>;
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
 }
 
@@ -86,6 +90,14 @@ impl<S: Body> Erased for Informer<S> {
         Self::wait_until(self, enough).boxed()
     }
 
+    fn revive(&self, source: &SourceId) -> Result<(), ReviveError> {
+        Self::revive(self, source)
+    }
+
+    fn subscriptions(&self) -> Vec<SubscriptionStatus> {
+        Self::subscriptions(self)
+    }
+
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
         Self::shutdown(self, limit).boxed()
     }
@@ -102,7 +114,7 @@ impl AnyInformer {
         self.0.status()
     }
 
-    /// What its worst source is doing; Stopped only when the whole informer has stopped.
+    /// What its worst source is doing; Stopped only when the informer itself has stopped.
     pub fn state(&self) -> SourceState {
         self.status().state()
     }
@@ -110,6 +122,19 @@ impl AnyInformer {
     /// The newest failure of its worst source, or of any.
     pub fn last_error(&self) -> Option<ListWatchError> {
         self.status().last_error().cloned()
+    }
+
+    /// How its subscriptions are doing, as [`Informer::subscriptions`].
+    pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
+        self.0.subscriptions()
+    }
+
+    /// Follows a source again that was given up, as [`Informer::revive`]. Returns at once.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn revive(&self, source: &SourceId) -> Result<(), ReviveError> {
+        self.0.revive(source)
     }
 
     /// How many objects the newest snapshot has. Reads no object, takes no lock.

@@ -12,8 +12,8 @@ use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 impl<S: Body> Informer<S> {
     /// Subscribes a closure that may block its thread: called for each event, in order, one at a time, on a thread of
-    /// the callback pool. Whoever never returns keeps one thread, and delays nobody else. A panic skips that event, is
-    /// counted and logged. A call cannot be cancelled: a shutdown reports at its limit that it is still running.
+    /// the callback pool. A closure that never returns keeps one thread and delays no other. A panic skips that event,
+    /// is counted and logged. A call cannot be cancelled: a shutdown reports at its limit that it is still running.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -34,8 +34,9 @@ impl<S: Body> Informer<S> {
         closure: impl FnMut(Notify<S>) + Send + 'static,
     ) -> Result<Subscription<S>, SubscribeError> {
         let (pool, clock) = (self.runtime().0.blocking.clone(), self.runtime().0.clock.clone());
-        self.seat_listener(options, "blocking", move |seat| {
-            Delivery::Blocking(Strand::new(pool, BlockingHost::new(closure, seat, clock)))
+        self.start_listener(options, "blocking", move |state| {
+            let host = BlockingHost::new(closure, state.clone(), clock);
+            Delivery::Blocking(Strand::new(pool, host, state.enter()))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The builder of an informer.
 //!
-//! Answers "what may be said about an informer before it starts?". Every default stands at its setter. It decides
-//! nothing and starts nothing before [`InformerBuilder::start`]. Invariants:
+//! Answers "what can be set of an informer before it starts?". Every default stands at its setter. Nothing
+//! is started before [`InformerBuilder::start`]. Invariants:
 //! 1. Builders go by value and are `must_use`.
 //!
 //! Read next: `wiring.rs`, which builds what is described here.
@@ -9,19 +9,21 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::delta_fifo::{Bounds, Discipline};
+use informer_core::delta_fifo::{Bounds, QueueOrder};
 use informer_core::index::IndexSpec;
 use informer_core::meta::{Object, SourceId};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 
+use crate::all_informers;
 use crate::informer::{Informer, StartError};
 use crate::list_watch::{Connect, ListWatch};
 use crate::pipeline::messages::Body;
-use crate::pipeline::wiring::{InformerSpec, SourceSpec};
+use crate::pipeline::source_spec::SourceSpec;
+use crate::pipeline::wiring::InformerSpec;
 use crate::runtime::Runtime;
 
-/// An informer to be.
+/// The settings of an informer that has not been started.
 #[must_use = "a builder does nothing until `start`"]
 pub struct InformerBuilder<S> {
     runtime: Runtime,
@@ -29,17 +31,19 @@ pub struct InformerBuilder<S> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Begins an informer of this name on `runtime`. It needs at least one source. If a live informer of the runtime
-    /// has the name when this one starts, a number is put behind it.
+    /// Begins an informer of this name on `runtime`. It needs at least one source. Its status, its
+    /// log lines and its errors have this name. A name that is in use is not refused: the informer that starts second
+    /// gets a number after it (`pods-2`). A name is free again when its informer is stopped. [`Informer::name`] gives
+    /// the result.
     ///
-    /// See the example `custom_source` for a whole one.
+    /// The example `custom_source` is a complete one.
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> InformerBuilder<S> {
         let spec = InformerSpec {
             name: name.into(),
             sources: Vec::new(),
             indices: Vec::new(),
             bounds: Bounds::default(),
-            discipline: Discipline::default(),
+            queue_order: QueueOrder::default(),
             restarts: RestartPolicy::default(),
         };
         InformerBuilder { runtime: runtime.clone(), spec }
@@ -47,14 +51,6 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> InformerBuilder<S> {
-    /// Calls it otherwise: in its status, in logs and in errors. Give it a name when a runtime has several informers of
-    /// one kind, such as `pods-web`. A taken name is not refused: the informer that starts second gets a number behind
-    /// it (`pods-web-2`), and a name is free again when its informer is stopped. [`Informer::name`] tells the result.
-    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.spec.name = name.into();
-        self
-    }
-
     /// Adds the source `default`, made by `connect` on the informer's arbiter, with default settings.
     pub fn source<L>(self, connect: impl Fn() -> L + Send + Sync + 'static) -> Self
     where
@@ -65,8 +61,8 @@ impl<S: Body> InformerBuilder<S> {
         self.source_with(SourceSpec::new(SourceId::default(), connect, config))
     }
 
-    /// Adds a source with a name and settings of its own. Several sources are one informer with one store: two
-    /// namespaces, two shards.
+    /// Adds a source with a name and settings of its own. Several sources have one informer and one store:
+    /// for example two namespaces or two shards.
     pub fn source_with(mut self, source: SourceSpec<S>) -> Self {
         self.spec.sources.push(source);
         self
@@ -91,21 +87,22 @@ impl<S: Body> InformerBuilder<S> {
         self
     }
 
-    /// The bounds between reflectors and store; each at least 1, else the start is refused. Default: 4,096 parts, 32 MiB,
-    /// batches of 250.
+    /// The bounds of the queue between reflectors and store. Each is at least 1, else the start is refused. Default:
+    /// 4,096 parts, 32 MiB, batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.spec.bounds = bounds;
         self
     }
 
-    /// In which order parts leave the queue between reflectors and store. Default: [`Discipline::InOrder`], with which
+    /// In which order parts leave the queue between reflectors and store. Default: [`QueueOrder::InOrder`], with which
     /// every snapshot is a state that the server had.
-    pub fn discipline(mut self, discipline: Discipline) -> Self {
-        self.spec.discipline = discipline;
+    pub fn queue_order(mut self, queue_order: QueueOrder) -> Self {
+        self.spec.queue_order = queue_order;
         self
     }
 
-    /// How often actors may be restarted. Default: 5 times in 10 minutes each, waits of 0.8 s doubling to 30 s.
+    /// How often actors may be restarted. Default: each 5 times in 10 minutes, with waits from 0.8 s, doubled up to 30
+    /// s.
     pub fn restarts(mut self, policy: RestartPolicy) -> Self {
         self.spec.restarts = policy;
         self
@@ -116,7 +113,9 @@ impl<S: Body> InformerBuilder<S> {
     /// # Errors
     /// When the description contradicts itself, or the runtime was shut down.
     pub fn start(self) -> Result<Informer<S>, StartError> {
-        Informer::start(&self.runtime, self.spec)
+        let informer = Informer::start(&self.runtime, self.spec)?;
+        all_informers::list(&informer);
+        Ok(informer)
     }
 }
 

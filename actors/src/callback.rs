@@ -5,23 +5,22 @@
 
 use std::future::Future;
 
-use futures_util::FutureExt;
-
 use crate::informer::Informer;
-use crate::pipeline::callback_host::{Callback, CallbackHost};
+use crate::pipeline::callback_host::CallbackHost;
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify};
-use crate::runtime::Lent;
+use crate::runtime::OnArbiter;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 impl<S: Body> Informer<S> {
     /// Subscribes an async closure: called for each event, one at a time, on the callbacks' arbiter. It must not
     /// block the thread. A panic skips that event, is counted and logged.
     ///
-    /// An object that is created and deleted at once is told, too: both events to a closure that keeps up, the last
-    /// such life of each object to one that is behind. What came and went while the watch was interrupted is told to
-    /// nobody: the list that closes the gap shows only what is there. So a closure that makes objects and relies on
-    /// hearing of their end also has to look from time to time whether they are there, for example at each resync.
+    /// An object that is created and deleted at once is delivered, too: both events to a closure that keeps up, and
+    /// the last such pair of each key to one that is behind. An object that is created and deleted while the watch is
+    /// interrupted is not delivered: the list that closes the gap shows only what is there. So a closure that creates
+    /// objects and relies on their deletions must also look from time to time whether they are there, for example at
+    /// each resync.
     ///
     /// After the subscription's end no further call begins. A call that has begun may go on for
     /// [`CALL_GRACE`](crate::subscription::CALL_GRACE), or until the limit of a shutdown; then its future is dropped.
@@ -43,16 +42,15 @@ impl<S: Body> Informer<S> {
     pub fn for_each_with<F, Fut>(
         &self,
         options: SubscribeOptions,
-        mut closure: F,
+        closure: F,
     ) -> Result<Subscription<S>, SubscribeError>
     where
         F: FnMut(Notify<S>) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + 'static,
     {
         let arbiter = self.runtime().callback_arbiter();
-        self.seat_listener(options, "closure", move |seat| {
-            let callback: Callback<S> = Box::new(move |notify| closure(notify).boxed_local());
-            Delivery::Async(Lent::new(arbiter, CallbackHost::new(callback, seat)))
+        self.start_listener(options, "closure", move |state| {
+            Delivery::Async(OnArbiter::new(arbiter, CallbackHost::new(closure, state)))
         })
     }
 }

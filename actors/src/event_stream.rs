@@ -1,7 +1,7 @@
 //! A subscription as a stream.
 //!
-//! Answers "how is a subscriber served that asks instead of being told?": each ask takes a window from the Listener,
-//! and says that the window before has been handled. What is owed waits there, by its policy. Invariants:
+//! Answers "how is a subscriber served that asks for its events?": each ask takes a window from the Listener, and
+//! means that the window before has been handled. Events wait there, by the policy. Invariants:
 //! 1. One ask in flight, made only when the stream is polled and has nothing left to give.
 //! 2. It ends when the subscription does; dropping it unsubscribes.
 //! 3. Each poll is counted: a shutdown does not wait for a stream that is not polled.
@@ -25,7 +25,7 @@ use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 /// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.
 ///
 /// An item counts as handled once the next one is asked for; so it is synced once the item after the last initial one
-/// is asked for. An informer's shutdown waits for a stream only while it is polled, as told at
+/// is asked for. An informer's shutdown waits for a stream only while it is polled, see
 /// [`Informer::events`](crate::informer::Informer::events): drop a stream that is not read to its end.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Events<S: Body> {
@@ -36,14 +36,14 @@ pub struct Events<S: Body> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Subscribes a stream: what is owed waits, by its policy, until it is polled.
+    /// Subscribes a stream: events wait, by its policy, until it is polled.
     ///
-    /// An item counts as handled when the next one is asked for. At the informer's shutdown a stream that is owed
-    /// something, or has not asked again, is waited for until the limit, as long as somebody polls it: as long as it
-    /// waits for an event, or has been polled within the last second. One that was never polled is given up at once,
-    /// one that was left, or works on one item for more than a second, then; what it was owed is dropped, and the
-    /// report names it. It still gives what it has taken already, and then ends. Drop a stream that is left, and
-    /// nothing waits for it.
+    /// An item counts as handled when the next one is asked for. The informer's shutdown waits until its limit
+    /// for a stream that has events to take, or has not asked again, as long as it is polled: as long as it waits for
+    /// an event, or was polled within the last second. A stream that was never polled is given up at once; one that is
+    /// not polled any more, or works on one item for more than a second, after that second. Its events are dropped,
+    /// and the report names it. It still gives what it has taken already, and then ends. Drop a stream that you do not
+    /// read to its end, and no shutdown waits for it.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -58,13 +58,13 @@ impl<S: Body> Informer<S> {
     pub fn events_with(&self, options: SubscribeOptions) -> Result<Events<S>, SubscribeError> {
         let polls = Polls::default();
         let counted = polls.clone();
-        let subscription = self.seat_listener(options, "stream", |_| Delivery::Pull(counted))?;
+        let subscription = self.start_listener(options, "stream", |_| Delivery::Pull(counted))?;
         Ok(Events { subscription, taken: VecDeque::new(), asking: None, polls })
     }
 }
 
 impl<S: Body> Events<S> {
-    /// The subscription behind it.
+    /// The subscription of this stream.
     pub fn subscription(&self) -> &Subscription<S> {
         &self.subscription
     }
@@ -80,7 +80,7 @@ impl<S: Body> Stream for Events<S> {
                 return Poll::Ready(Some(notify));
             }
             let this = &mut *self;
-            // What waits for events holds no room for them.
+            // A stream that waits for events keeps no memory for them.
             this.taken = VecDeque::new();
             let listener = this.subscription.listener();
             let asking = this.asking.get_or_insert_with(|| ask_with(listener, Take));

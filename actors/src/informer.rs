@@ -3,11 +3,11 @@
 //! Answers "what can be done with a running informer?" from any thread and any async main. Every clone, every
 //! [`Lister`] and every `Subscription` is a reference; the informer stops when the last is dropped. Invariants:
 //! 1. A handle never touches an actor's state: it reads what wiring keeps, or sends a message.
-//! 2. Every wait ends: with what it waits for, at its deadline, or when the informer stops, whoever stops it.
+//! 2. Every wait ends: with its result, at its deadline, or when the informer stops for any reason.
 //! 3. `synced` is latched: once Ok, always Ok.
 //! 4. No code of the caller runs under a lock.
 //!
-//! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs` for what is behind it.
+//! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs`, which starts it.
 
 mod sources;
 
@@ -21,18 +21,23 @@ use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
 pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
-use crate::lister::Lister;
+pub use crate::all_informers::{DrainReport, NotAllSynced};
+pub use crate::any_informer::AnyInformer;
+pub use crate::builder::InformerBuilder;
+pub use crate::lister::{Lister, NotReached, WaitForError};
 use crate::pipeline::ending::Ending;
-use crate::pipeline::messages::{AddIndex, Body, IndexCall};
-use crate::pipeline::seat::{EndReason, SubscriptionStatus};
+pub use crate::pipeline::messages::Body;
+use crate::pipeline::messages::{AddIndex, IndexCall};
 use crate::pipeline::sources::{Refused, Sources};
 use crate::pipeline::status::InformerStatus;
+use crate::pipeline::subscription_state::{EndReason, SubscriptionStatus};
 use crate::pipeline::wiring::{self, InformerSpec};
 use crate::running::Running;
 pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, within};
 pub use crate::wait_error::{NotSynced, WaitError};
+pub use crate::weak_informer::WeakInformer;
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
@@ -68,7 +73,7 @@ pub enum StartError {
         /// Whether it names a cluster.
         has_cluster: bool,
     },
-    /// Two sources surely have objects in common.
+    /// Two sources certainly have objects in common.
     #[error("sources {name:?} and {other:?} of informer {informer:?} cover the same objects")]
     Overlapping {
         /// The informer's name.
@@ -97,7 +102,7 @@ pub enum StartError {
     /// The runtime was shut down, or its simulation is over.
     #[error("the runtime was shut down: informer {informer:?} cannot start on it")]
     RuntimeStopped {
-        /// The name that it was to have.
+        /// The name in the builder.
         informer: Arc<str>,
     },
 }
@@ -118,11 +123,9 @@ pub enum AddIndexError {
 }
 
 impl<S: Body> Informer<S> {
-    /// Builds and starts an informer. Returns at once; nothing is listed yet.
-    ///
-    /// # Errors
-    /// When the spec contradicts itself, or the runtime was shut down.
-    pub fn start(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
+    /// Builds and starts an informer. Returns at once; nothing is listed yet. Fails when the spec contradicts itself,
+    /// or the runtime was shut down.
+    pub(crate) fn start(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
         check(&spec)?;
         let sources = declared(&spec)?;
         let refused = StartError::RuntimeStopped { informer: Arc::clone(&spec.name) };
@@ -133,7 +136,7 @@ impl<S: Body> Informer<S> {
         let ending = Ending::new(tokens, pipeline.shared.board.clone(), registration);
         let running = Arc::new(Running::new(pipeline, ending));
         running.watch_for_stop();
-        // Its arbiter has ended, or was told to meanwhile.
+        // Its arbiter has ended, or is ending.
         if running.ending.stop.is_cancelled() {
             return Err(refused);
         }
@@ -153,13 +156,13 @@ impl<S: Body> Informer<S> {
         self.0.pipeline.shared.board.read()
     }
 
-    /// How its subscriptions are doing, in the order in which they were made; those for which nobody acts any more are
-    /// left out. All informers of a runtime with theirs are [`Runtime::report`].
+    /// How its subscriptions are doing, in the order in which they were made; those for which no actor runs any more
+    /// are left out. [`Runtime::report`] gives those of all informers.
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         self.0.ending.subscriptions()
     }
 
-    /// What its worst source is doing; Stopped only when the whole informer has stopped.
+    /// What its worst source is doing; Stopped only when the informer itself has stopped.
     pub fn state(&self) -> SourceState {
         self.status().state()
     }
@@ -170,10 +173,10 @@ impl<S: Body> Informer<S> {
     }
 
     /// Waits until the status satisfies `enough` and gives it. `enough` is called with a copy, once for each change
-    /// that is seen: it may take its time, and may ask anything of this informer.
+    /// that is seen: it may be slow, and may call any method of this informer.
     ///
     /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops before.
+    /// [`WaitError::Stopped`] if the informer stops first.
     pub async fn wait_until(
         &self,
         mut enough: impl FnMut(&InformerStatus) -> bool,
@@ -199,7 +202,7 @@ impl<S: Body> Informer<S> {
     /// Waits until the first list of every source is published. Latched.
     ///
     /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if a source is given up
+    /// [`WaitError::Stopped`] if the informer stops first; [`WaitError::SourceGivenUp`] if a source is given up
     /// before it has listed.
     pub async fn synced(&self) -> Result<(), WaitError> {
         let board = &self.0.pipeline.shared.board;
@@ -215,7 +218,7 @@ impl<S: Body> Informer<S> {
     /// As [`Self::synced`], for at most `limit`.
     ///
     /// # Errors
-    /// As there; at the limit [`WaitError::Deadline`] with the worst source, its state, and who blocks a thread.
+    /// As there; at the limit [`WaitError::Deadline`] with the worst source, its state, and what blocks a thread.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
         match within(limit, self.synced()).await {
             Some(result) => result,
@@ -235,6 +238,7 @@ impl<S: Body> Informer<S> {
         let status = self.status();
         let source = status.worst().map(|source| source.source.clone()).unwrap_or_default();
         let (state, last_error) = (status.state(), status.last_error().cloned());
+        let next_try_in = state.next_try().map(|at| at.saturating_sub(self.runtime().now()));
         WaitError::Deadline(Box::new(NotSynced {
             informer: status.name,
             subscription: subscription.cloned(),
@@ -242,12 +246,13 @@ impl<S: Body> Informer<S> {
             informer_synced: status.synced,
             source,
             state,
+            next_try_in,
             last_error,
             stuck: status.stuck,
         }))
     }
 
-    /// Why a wait for a subscription has ended with that.
+    /// The error of a wait for a subscription that ended for this reason.
     pub(crate) fn ended(&self, subscription: &Arc<str>, reason: EndReason) -> WaitError {
         if reason == EndReason::InformerStopped {
             return self.stopped();
@@ -295,7 +300,7 @@ impl<S: Body> Informer<S> {
                         informer: Arc::clone(&self.0.pipeline.parent.name),
                     });
                 }
-                // The Indexer died over it, or before: its successor is asked.
+                // The Indexer panicked before it answered: the rebuilt one is asked.
                 Err(_) => tokio::task::yield_now().await,
             }
         }
@@ -306,12 +311,12 @@ impl<S: Body> Informer<S> {
         &self.0.pipeline.shared.runtime
     }
 
-    /// Stops: reads no more, applies what is queued, delivers what is owed until `limit`, ends every actor.
-    /// Returns when nothing of it runs any more, callbacks included, or at the limit with what did not come back. Async
-    /// calls that still run at the limit are cancelled: their futures are dropped. Blocking ones cannot be.
+    /// Stops: reads no more, applies what is queued, delivers what waits until `limit`, ends every actor.
+    /// Returns when nothing of it runs any more, callbacks included, or at the limit with a report of what still runs.
+    /// Async calls that still run at the limit are cancelled: their futures are dropped. Blocking ones cannot be.
     ///
-    /// It does not wait for streams that nobody polls, see [`Self::events`]; nor for the callback in which it is
-    /// awaited itself, if that is one of the informer's own closures (the others are waited for).
+    /// It does not wait for streams that are not polled, see [`Self::events`]; nor for the callback in which
+    /// this future is awaited, if that is one of the informer's own closures (the others are waited for).
     pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         self.0.shutdown(limit).await
     }
@@ -332,7 +337,7 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
         .map_or(Ok(()), |name| Err(StartError::IndexTwice { informer: informer(), name }))
 }
 
-/// The sources, if they can be together in one informer.
+/// The sources, if one informer can have all of them.
 fn declared<S>(spec: &InformerSpec<S>) -> Result<Sources, StartError> {
     let sources = Sources::default();
     let informer = Arc::clone(&spec.name);

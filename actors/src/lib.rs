@@ -1,31 +1,38 @@
-//! Informers as supervised actors: Reflector, DeltaFifo, Indexer, Processor and Listeners, which meet in messages.
+//! Informers as supervised actors: Reflector, DeltaFifo, Indexer, Processor and Listeners, which exchange messages.
 //!
 //! This crate answers "who does what, on which thread, and what happens when one of them dies?". Every decision is a
 //! call into its core twin (`informer_core`); the outside world comes in through [`list_watch::ListWatch`] alone, so
 //! nothing here knows HTTP, files or Kubernetes.
 //!
 //! ```text
-//!  source ──▶ Reflector ──Delta, Replace──▶ DeltaFifo ◀──Pop── Indexer ──Changes──▶ Processor ──Owed──▶ Listener 1..n
-//!                                              ▲                 │ publishes            │                   │ Notify
-//!                                              └──────Resync─────┼──────────────────────┘                   ▼
-//!                                                                ▼                                 actor, closure, stream
+//!  source ──▶ Reflector ──Delta, Replace──▶ DeltaFifo ◀──Pop── Indexer ──FanOut──▶ Processor ──Distribute──▶ Listener
+//!                                              ▲                 │ publishes           │                      │ Notify
+//!                                              └──────Resync─────┼─────────────────────┘                      ▼
+//!                                                                ▼                                actor, closure, stream
 //!                                                             Snapshot ──▶ Listers
 //! ```
 //!
-//! Start with [`messages`], the wiring table; then [`informer::Informer`], the handle; then any actor.
+//! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
+//! depends on this one. Five modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
+//! is), [`subscription`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All else is private.
+//!
+//! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
+//! actor.
 
 #[cfg(panic = "abort")]
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");
 
 mod actor_subscriber;
-pub mod any_informer;
+mod all_informers;
+mod any_informer;
 mod blocking;
-pub mod builder;
+mod builder;
 mod callback;
-pub mod event_stream;
+mod event_stream;
 pub mod informer;
+mod key_subscriber;
 pub mod list_watch;
-pub mod lister;
+mod lister;
 mod pipeline;
 mod running;
 pub mod runtime;
@@ -34,7 +41,8 @@ mod supervision;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod wait_error;
-pub mod weak_informer;
+mod weak_informer;
 
-pub use pipeline::{messages, report, seat, status, wiring};
-pub use runtime::faults;
+/// The version whose actors subscribe here.
+pub use actix;
+pub use pipeline::status;

@@ -1,9 +1,9 @@
 //! The only hole through which the outside world comes in: a source that lists, watches and gets.
 //!
 //! Answers "what must something offer to be informed about?": Kubernetes through the client of `actix-informer`,
-//! or anything else with keys and versions. It does not say when to ask what; the reflector does. Invariants:
+//! or anything else with keys and versions. The reflector decides what is asked for and when. Invariants:
 //! 1. One call is one request. A source never retries, pages or reconnects by itself.
-//! 2. A watch's first item arrives with the head of the answer, even if it is empty: it says "accepted".
+//! 2. A watch's first item arrives with the head of the answer, even if it is empty: it means "accepted".
 //! 3. Dropping a stream ends its request.
 //! 4. A list without [`ListPart::End`] is no list.
 //!
@@ -20,6 +20,7 @@ use informer_core::meta::{ClusterName, Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::pipeline::published::Published;
+pub use crate::pipeline::source_spec::{Coverage, SourceSpec};
 
 /// The answer to one list request: parts as they arrive.
 pub type ListStream<S> = LocalBoxStream<'static, Result<ListPart<S>, ListWatchError>>;
@@ -30,6 +31,11 @@ pub type WatchStream<S> = LocalBoxStream<'static, Result<Vec<WatchPart<S>>, List
 ///
 /// Every part must carry the [`informer_core::meta::SourceId`] that the source was made for. The example
 /// `custom_source` implements it for something that is not Kubernetes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a source of `{S}` objects",
+    label = "it does not implement `ListWatch<{S}>`",
+    note = "a source lists, watches and gets objects whose body is `{S}`; the example `custom_source` has one"
+)]
 pub trait ListWatch<S> {
     /// Asks for one page of a list. An object that `known` already holds in this very version need not be read
     /// again: the source may give back the known one.

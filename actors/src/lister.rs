@@ -50,7 +50,7 @@ pub enum WaitForError {
         /// The name asked for.
         name: Arc<str>,
     },
-    /// There are several sources, each with versions of its own, and none was named.
+    /// There are several sources, each with its own versions, and the call names none.
     #[error("informer {informer:?} has several sources ({}): use wait_for_source", names(.sources))]
     SeveralSources {
         /// Its name.
@@ -60,7 +60,7 @@ pub enum WaitForError {
     },
 }
 
-/// How far a source had come at a deadline.
+/// Which version a source had reached at a deadline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotReached {
@@ -68,7 +68,7 @@ pub struct NotReached {
     pub informer: Arc<str>,
     /// The source that was waited for.
     pub source: SourceId,
-    /// How long it was waited.
+    /// How long the wait took.
     pub waited: Duration,
     /// The version asked for.
     pub wanted: ResourceVersion,
@@ -108,7 +108,7 @@ impl<S: Body> Lister<S> {
         self.published.get(key)
     }
 
-    /// All objects, in key order: one pointer copied for each. To look at them without that, use [`Self::snapshot`].
+    /// All objects, in key order: one pointer copied for each. To read them without the copies, use [`Self::snapshot`].
     pub fn list(&self) -> Vec<Object<S>> {
         self.published.snapshot().iter().cloned().collect()
     }
@@ -136,20 +136,21 @@ impl<S: Body> Lister<S> {
         Ok(self.published.snapshot().by_index(index, value)?.cloned().collect())
     }
 
-    /// The whole published state at one moment.
+    /// The published state at one moment.
     pub fn snapshot(&self) -> Snapshot<S> {
         self.published.snapshot()
     }
 
-    /// Waits until the only source has reached `version`: by event, bookmark or list. Read your own writes with it:
-    /// give it the version that the server answered to the write.
+    /// Waits until the only source has reached `version`: by event, bookmark or list. With the version in the server's
+    /// answer to a write, a program reads its own writes.
     ///
-    /// Two things to know about reading one's own writes:
+    /// Two things to know about that:
     /// - A write to an object that the informer's namespace or selectors leave out brings no event. Then only a later
     ///   event, a bookmark (about once a minute) or a renewed watch (up to 90 s) reaches its version: give such waits
     ///   that time, or do not wait for them.
-    /// - Ok means that the store is at least as new as the write, not that it still holds what was written. Somebody may
-    ///   have changed or deleted the object since, and a list shows only the result. Look with [`Self::get`].
+    /// - Ok means that the store is at least as new as the write, not that it still holds what was written. Another
+    ///   client may have changed or deleted the object since, and a list shows only the result. Look with
+    ///   [`Self::get`].
     ///
     /// # Errors
     /// At the deadline, with the version reached; when the informer stops; when there are several sources.
@@ -189,7 +190,7 @@ impl<S: Body> Lister<S> {
                 if reached().is_some_and(|reached| reached >= *version) {
                     return Ok(());
                 }
-                // The count lives in this handle, so that its changes do not end.
+                // This handle holds the sender of the count, so the channel stays open.
                 drop(publishes.changed().await);
             }
         };

@@ -1,8 +1,8 @@
 //! The five actors of an informer, from the source to its subscribers, and the messages in which they meet.
 //!
-//! Answers "which way does an object take?": Reflector, DeltaFifo, Indexer, Processor, Listener. It builds on `runtime`
-//! and `supervision`; the handles of users know it, and it does not know them. Read next: `pipeline/messages.rs`, every
-//! message; then any actor; `pipeline/wiring.rs`, who builds them all.
+//! Answers "which actors does an object pass?": Reflector, DeltaFifo, Indexer, Processor, Listener. It builds on
+//! `runtime` and `supervision`. Users' handles depend on it, and it does not depend on them. Read next:
+//! `pipeline/messages.rs`, every message; then any actor; `pipeline/wiring.rs`, which builds them all.
 
 pub(crate) mod blocking_host;
 pub(crate) mod board;
@@ -13,17 +13,18 @@ pub(crate) mod figures;
 pub(crate) mod indexer;
 pub(crate) mod listener;
 pub(crate) mod listener_roster;
-pub mod messages;
-pub(crate) mod odd_data;
+pub(crate) mod messages;
 pub(crate) mod owner;
 pub(crate) mod processor;
 pub(crate) mod published;
 pub(crate) mod reflector;
-pub mod report;
-pub mod seat;
-pub(crate) mod seats;
+pub(crate) mod report;
 pub(crate) mod shared;
 pub(crate) mod source_spec;
 pub(crate) mod sources;
 pub mod status;
-pub mod wiring;
+pub(crate) mod status_text;
+pub(crate) mod subscription_state;
+pub(crate) mod subscriptions;
+pub(crate) mod unexpected_data;
+pub(crate) mod wiring;

@@ -6,8 +6,9 @@
 //! 2. It returns after the last callback, or at the limit, when async calls are cancelled.
 //! 3. It never waits for the callback in which it is awaited itself.
 //!
-//! Read next: `ending.rs`, what ends then; `seat.rs`, who is waited for.
+//! Read next: `ending.rs`, what ends then; `subscription_state.rs`, who is waited for.
 
+use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,15 +16,15 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 
-use crate::pipeline::callback_host::calling_seat;
+use crate::pipeline::callback_host::calling_subscription;
 use crate::pipeline::ending::{EndNotice, Ending};
 use crate::pipeline::messages::{Body, Drain, Flush};
-use crate::pipeline::seat::{Seat, Unfinished};
+use crate::pipeline::subscription_state::{SubscriptionState, Unfinished};
 use crate::pipeline::wiring::Pipeline;
 use crate::runtime::mailbox::ask;
 use crate::runtime::within;
 
-/// What an end is given at least, once nothing more is owed: actors end within one turn.
+/// How long an end may take at least, once nothing more waits: actors end within one turn.
 pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What every handle holds a reference to.
@@ -56,8 +57,26 @@ impl ShutdownReport {
     }
 }
 
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return f.write_str("everything was delivered");
+        }
+        let mut left: Vec<_> = self.unfinished.iter().map(ToString::to_string).collect();
+        if self.unapplied {
+            left.push("what a source had brought was not all applied".to_owned());
+        }
+        if self.own_callback {
+            left.push("the callback in which the shutdown was awaited still runs".to_owned());
+        } else if self.still_running {
+            left.push("a part of it still runs".to_owned());
+        }
+        f.write_str(&left.join("; "))
+    }
+}
+
 impl<S: Body> Running<S> {
-    /// What has been started; nobody has subscribed yet.
+    /// What has been started; there is no subscription yet.
     pub(crate) fn new(pipeline: Pipeline<S>, ending: Arc<Ending>) -> Self {
         Self { pipeline, ending, next_listener: AtomicU64::new(0) }
     }
@@ -67,10 +86,10 @@ impl<S: Body> Running<S> {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// When the informer stops, for whatever reason, its board says so and its subscriptions end.
+    /// When the informer stops, for whatever reason, its board shows it and its subscriptions end.
     pub(crate) fn watch_for_stop(&self) {
-        let resident: Arc<Ending> = Arc::clone(&self.ending);
-        self.ending.registration.move_in(resident);
+        let registrant: Arc<Ending> = Arc::clone(&self.ending);
+        self.ending.registration.list(registrant);
         let (end_notice, tasks) = (EndNotice(Arc::clone(&self.ending)), self.pipeline.parent.tasks.clone());
         self.pipeline.parent.arbiter.spawn(move || async move {
             end_notice.0.stop.cancelled().await;
@@ -87,26 +106,27 @@ impl<S: Body> Running<S> {
         let clock = &pipeline.shared.runtime.0.clock;
         let deadline = clock.now().saturating_add(limit);
         // Its callback returns after this, so nothing here may wait for it.
-        let caller = calling_seat(&pipeline.parent.name);
+        let caller = calling_subscription(&pipeline.parent.name);
         let stopped = pipeline.parent.stop.is_cancelled();
         let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
-        let mut unfinished = self.ending.seats.owing();
+        let mut unfinished = self.ending.subscriptions.with_pending_events();
         unfinished.extend(caller.clone());
         let unapplied = pipeline
             .shared
-            .handed
+            .handed_over
             .is_ahead_of(&pipeline.shared.published.snapshot(), &pipeline.shared.sources);
         self.ending.end();
         pipeline.parent.tasks.close();
-        let mut others = self.ending.seats.present();
-        others.retain(|seat| !caller.as_ref().is_some_and(|caller| caller.is(seat)));
+        let mut others = self.ending.subscriptions.present();
+        others.retain(|state| !caller.as_ref().is_some_and(|caller| caller.is(state)));
         // Guards end within one turn of the stop; only a blocked arbiter keeps them.
-        let mut over = pin!(join(self.ending.over.cancelled(), join_all(others.iter().map(Seat::left))));
+        let mut over =
+            pin!(join(self.ending.over.cancelled(), join_all(others.iter().map(SubscriptionState::left))));
         let rest = deadline.saturating_sub(clock.now());
         let mut returned = drained && within(rest.max(LEAST_PATIENCE), &mut over).await.is_some();
         if !returned {
-            unfinished.extend(others.iter().filter(|seat| seat.is_in_a_call()).cloned());
-            others.iter().for_each(Seat::cancel_calls);
+            unfinished.extend(others.iter().filter(|state| state.is_in_a_call()).cloned());
+            others.iter().for_each(SubscriptionState::cancel_calls);
             returned = within(LEAST_PATIENCE, over).await.is_some();
         }
         ShutdownReport {
@@ -118,7 +138,7 @@ impl<S: Body> Running<S> {
     }
 
     /// Ends when all that was queued is applied and delivered.
-    async fn drained(&self, caller: Option<Seat>) {
+    async fn drained(&self, caller: Option<SubscriptionState>) {
         // An error means that the actor has died meanwhile: its successor has nothing to wait for.
         let _closed = ask(&self.pipeline.fifo, Flush).await;
         let listeners = self.pipeline.roster.all();
@@ -128,14 +148,14 @@ impl<S: Body> Running<S> {
 }
 
 /// What these had not done, each once.
-fn report(seats: Vec<Seat>) -> Vec<Unfinished> {
-    let mut once: Vec<Seat> = Vec::new();
-    for seat in seats {
-        if !once.iter().any(|known| known.is(&seat)) {
-            once.push(seat);
+fn report(subscriptions: Vec<SubscriptionState>) -> Vec<Unfinished> {
+    let mut once: Vec<SubscriptionState> = Vec::new();
+    for state in subscriptions {
+        if !once.iter().any(|known| known.is(&state)) {
+            once.push(state);
         }
     }
-    once.iter().map(Seat::unfinished).collect()
+    once.iter().map(SubscriptionState::unfinished).collect()
 }
 
 impl<S: Body> Drop for Running<S> {

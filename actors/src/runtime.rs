@@ -1,23 +1,28 @@
-//! Where the actors run: threads, clock, chance, decode pool and list budget as one value.
+//! The runtime of informers: threads, clock, random numbers, decode pool and list budget as one value.
 //!
-//! Answers "on which thread, at what time, with which luck?". Wiring takes a [`Runtime`] and asks nothing else of the
-//! world. Two kinds share one wiring: [`Runtime::threads`] (named OS threads, real time) and, with the feature
-//! `testing`, a simulated one (one thread, paused clock, everything from one seed). Invariants:
-//! 1. No actix `System`, no global: two runtimes in one process know nothing of each other, inside any async main.
+//! Answers "which threads, which clock and which random seed do actors use?". All that an informer uses of the system,
+//! it gets from its [`Runtime`]. There are two kinds: [`Runtime::threads`] (named OS threads, real time) and, with the
+//! feature `testing`, a simulated one (one thread, paused clock, everything from one seed). Invariants:
+//! 1. There is no actix `System` and no global: two runtimes in one process do not affect each other, in any async
+//!    main.
 //! 2. No signal handler is installed.
 //! 3. Every seed, jitter and clock reading of the pipeline comes from here.
 //!
-//! Read next: `runtime/arbiter.rs`, one thread; `wiring.rs`, the user of all this.
+//! Read next: `runtime/arbiter.rs`, one thread; `pipeline/wiring.rs`, which builds an informer on a runtime.
 
 mod arbiter;
 mod callbacks;
-mod clock;
-pub mod faults;
+#[cfg_attr(not(any(test, feature = "testing")), allow(unreachable_pub))]
+pub(crate) mod clock;
+mod errors;
+#[cfg_attr(not(any(test, feature = "testing")), allow(unreachable_pub))]
+pub(crate) mod faults;
 mod freeing;
 mod labels;
-mod lent;
 mod list_budget;
+pub(crate) mod locked;
 pub(crate) mod mailbox;
+mod on_arbiter;
 mod pool;
 pub(crate) mod progress;
 mod registry;
@@ -27,7 +32,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
@@ -35,25 +40,25 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use arbiter::ArbiterHandle;
 pub use arbiter::ArbiterHealth;
 pub(crate) use callbacks::{CallbackPool, Strand, drop_payload};
-pub use clock::Chance;
-pub(crate) use clock::{Clock, sleep, sleep_until, within};
+pub(crate) use clock::{Chance, Clock, sleep, sleep_until, within};
+pub use errors::{RuntimeError, StillRunning};
 pub(crate) use freeing::Freeing;
 pub(crate) use labels::{Label, Labelled};
-pub(crate) use lent::Lent;
 pub(crate) use list_budget::ListBudget;
+pub(crate) use on_arbiter::OnArbiter;
 pub(crate) use pool::panic_text;
 pub use pool::{DecodePool, JobPanicked};
-pub(crate) use registry::{Registration, Registry, Resident};
+pub(crate) use registry::{Registrant, Registration, Registry};
 pub use watchdog::{Stuck, StuckKind};
 pub(crate) use watchdog::{Watchdog, Watched};
 
 use crate::runtime::faults::Faults;
 
-/// Lists that may be under way at once in one runtime, unless told otherwise.
+/// How many lists may be open at once in one runtime, unless the builder sets another number.
 const DEFAULT_LIST_BUDGET: usize = 4;
 
-/// Threads, clock, chance, pool and budget for any number of informers. Cloning copies a pointer; the threads end
-/// when the last clone (each informer holds one) is dropped, or at [`Runtime::shutdown`].
+/// Threads, clock, random numbers, pool and budget for any number of informers. Cloning copies a pointer; the threads
+/// end when the last clone (each informer holds one) is dropped, or at [`Runtime::shutdown`].
 #[derive(Clone)]
 pub struct Runtime(pub(crate) Arc<Inner>);
 
@@ -72,46 +77,6 @@ pub(crate) struct Inner {
     seed: u64,
     streams: AtomicU64,
     registry: Arc<Registry>,
-}
-
-/// Why a runtime did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RuntimeError {
-    /// A thread could not be started.
-    #[error("thread {name} did not start")]
-    Thread {
-        /// Its name.
-        name: String,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
-}
-
-/// Threads of a runtime had not ended at its shutdown's limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the runtime has not ended at the limit: {}", self.holders())]
-#[non_exhaustive]
-pub struct StillRunning {
-    /// The arbiters that something blocks, and what.
-    pub stuck: Vec<Stuck>,
-    /// Every arbiter has ended, and an object is still being decoded or transformed.
-    pub decoding: bool,
-    /// Nothing is decoded any more, and an object that nobody holds is still being dropped.
-    pub freeing: bool,
-}
-
-impl StillRunning {
-    fn holders(&self) -> String {
-        if self.decoding {
-            return "an object is still being decoded".to_owned();
-        }
-        if self.freeing {
-            return "an object is still being dropped".to_owned();
-        }
-        self.stuck.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    }
 }
 
 /// How many threads a [`Runtime`] has and how many lists it allows.
@@ -155,44 +120,93 @@ impl Runtime {
         self.0.clock.now()
     }
 
-    /// The pool on which objects are decoded, off the arbiters.
+    /// The time of day: for what is compared with other machines, such as leases, events and conditions. On real threads
+    /// it is the system's, read at each call, so it follows when the system's clock is set: measure durations with
+    /// [`Self::now`], which never goes back. In simulation it begins on a day that the seed chooses and moves with the
+    /// simulated time; the same seed shows the same times. Cheap, does not block.
+    ///
+    /// The type is std's, so that this crate needs no calendar: `jiff::Timestamp::try_from` takes it, for `Time` and
+    /// `MicroTime` of `k8s-openapi`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")] {
+    /// use std::time::Duration;
+    /// use informer_actors::runtime::Runtime;
+    /// let show = || Runtime::simulated(7).run(|runtime| async move {
+    ///     let before = runtime.wall_time();
+    ///     tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
+    ///     (before, runtime.wall_time())
+    /// });
+    /// let (before, after) = show();
+    /// assert_eq!(after, before + Duration::from_secs(3600));
+    /// assert_eq!(show(), (before, after));
+    /// # }
+    /// ```
+    pub fn wall_time(&self) -> SystemTime {
+        self.0.clock.wall_time()
+    }
+
+    /// Runs a future that need not be `Send` on the thread of the async callbacks, in simulation on the only one, until it
+    /// is done or the runtime ends, whichever comes first; then it is dropped there. `make` runs there too. After the
+    /// runtime's end nothing runs. It must not block. Does not keep the runtime alive.
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")] {
+    /// use informer_actors::runtime::Runtime;
+    /// let answer = Runtime::simulated(7).run(|runtime| async move {
+    ///     let (done, result) = tokio::sync::oneshot::channel();
+    ///     runtime.spawn_local(|| async move { drop(done.send(42)) });
+    ///     result.await
+    /// });
+    /// assert_eq!(answer, Ok(42));
+    /// # }
+    /// ```
+    pub fn spawn_local<F>(&self, make: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        self.0.callbacks.spawn_until_stop(make);
+    }
+
+    /// The pool that decodes objects, so that arbiters do not.
     pub fn decode_pool(&self) -> DecodePool {
         self.0.pool.clone()
     }
 
-    /// Roughly how many bytes of objects nobody holds any more and a thread has still to free: lists that failed,
-    /// states that were replaced, informers that have ended. From 256 MiB on no list begins until it is less. Zero in
-    /// simulation, where everything is freed at once.
+    /// Roughly how many bytes are not used any more and are still to be freed by a thread: lists that failed, states
+    /// that were replaced, informers that have ended. At 256 MiB or more no list begins until it is less. Zero in
+    /// simulation, where everything is freed where it is dropped.
     pub fn bytes_to_free(&self) -> usize {
-        self.0.freeing.owed()
+        self.0.freeing.pending_bytes()
     }
 
-    /// Each arbiter's name, how long ago it last showed a pulse, and what it was doing then.
+    /// Each arbiter's name, how long ago its last heartbeat was, and which actor it runs now.
     pub fn arbiters(&self) -> Vec<ArbiterHealth> {
         self.0.arbiters().map(ArbiterHandle::health).collect()
     }
 
-    /// Stops every informer of this runtime, then its threads, and waits until they have ended. Blocks no thread of
-    /// the caller. To have listeners told what they are owed, shut the informers down first: here nothing is drained,
-    /// and what still runs on an arbiter is dropped. Callbacks that block on the callback pool are not waited for.
+    /// Stops every informer of this runtime, then its threads, and waits until they have ended. Does not block the
+    /// caller's thread. Call [`Self::drain`] first if subscribers are to receive the events that still wait: this
+    /// call delivers nothing more, and drops the futures that still run on an arbiter. It does not wait for callbacks
+    /// that block on the callback pool.
     ///
-    /// What handles of its informers do afterwards, whoever holds them:
+    /// Handles of its informers then behave like this:
     /// - every wait ends, also one that began before: `synced`, `wait_until` and `wait_for` with their `Stopped`;
-    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::pipeline::seat::EndReason), its stream gives
-    ///   `None`, and no callback begins any more;
-    /// - whoever subscribes, adds an index or starts an informer is refused;
-    /// - listers and snapshots go on reading what was published last.
+    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::subscription::EndReason), its stream
+    ///   gives `None`, and no callback begins any more;
+    /// - subscribing, adding an index and starting an informer are refused;
+    /// - listers and snapshots still read the state published last.
     ///
     /// # Errors
-    /// At the limit, with what blocks a thread. Such a thread ends by itself once that returns, nothing further
-    /// begins on it, and all waits but those of streams have ended all the same.
+    /// At the limit, with what blocks a thread. Such a thread ends by itself once that code returns. Nothing more
+    /// begins on it, and all waits but those of streams have ended.
     pub async fn shutdown(self, limit: Duration) -> Result<(), StillRunning> {
-        let residents = self.0.registry.close();
-        residents.iter().for_each(|resident| resident.stop());
+        let registrants = self.0.registry.close();
+        registrants.iter().for_each(|registrant| registrant.stop());
         for arbiter in self.0.arbiters() {
             arbiter.stop();
         }
-        let over: Vec<_> = residents.iter().map(|resident| resident.over()).collect();
+        let over: Vec<_> = registrants.iter().map(|registrant| registrant.over()).collect();
         let ended = async {
             join_all(self.0.arbiters().map(ArbiterHandle::ended)).await;
             join_all(over.iter().map(CancellationToken::cancelled)).await;
@@ -205,20 +219,20 @@ impl Runtime {
             return Ok(());
         }
         self.0.end();
-        residents.iter().for_each(|resident| resident.abandon());
+        registrants.iter().for_each(|registrant| registrant.abandon());
         let running = self.0.arbiters().filter(|arbiter| !arbiter.is_over());
         let stuck: Vec<Stuck> = running.map(ArbiterHandle::blocked).collect();
         let decoding = stuck.is_empty() && !self.0.pool.is_over();
         Err(StillRunning { decoding, freeing: stuck.is_empty() && !decoding, stuck })
     }
 
-    /// All that lives on it, in the order in which it came: what that is, is known above.
-    pub(crate) fn residents(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+    /// All registered informers, in the order of registration. Their type is known to the layers above.
+    pub(crate) fn registrants(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
         self.0
             .registry
-            .residents()
+            .registrants()
             .into_iter()
-            .map(|resident| resident as Arc<dyn Any + Send + Sync>)
+            .map(|registrant| registrant as Arc<dyn Any + Send + Sync>)
             .collect()
     }
 
@@ -228,17 +242,17 @@ impl Runtime {
         self.0.pipelines[turn % self.0.pipelines.len()].clone()
     }
 
-    /// The arbiter on which foreign async code runs.
+    /// The arbiter that runs async callbacks of subscribers.
     pub(crate) fn callback_arbiter(&self) -> ArbiterHandle {
         self.0.callbacks.clone()
     }
 
-    /// A stream of chance of its own: the same seed and the same order of calls give the same streams.
+    /// A new stream of random numbers: the same seed and the same order of calls give the same streams.
     pub(crate) fn chance(&self) -> Chance {
         Chance::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A place for one more informer, or `None` after the shutdown.
+    /// Registers one more informer; `None` after the shutdown.
     pub(crate) fn register(&self, name: &Arc<str>) -> Option<Registration> {
         self.0.registry.register(name)
     }
@@ -251,7 +265,7 @@ impl Inner {
 }
 
 impl Inner {
-    /// Ends everything, and waits for nothing.
+    /// Ends all threads without waiting for them.
     fn end(&self) {
         for arbiter in self.arbiters() {
             arbiter.stop();
@@ -275,7 +289,7 @@ impl fmt::Debug for Runtime {
 }
 
 impl RuntimeBuilder {
-    /// How many threads the pipelines are dealt out to, one pipeline always on one of them (at least 1).
+    /// How many threads run pipelines (at least 1). Each pipeline runs on one of them.
     pub fn arbiters(mut self, count: usize) -> Self {
         self.arbiters = count.max(1);
         self
@@ -287,14 +301,14 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many lists may be under way at once (at least 1). With sources of several clusters: so many for each cluster.
+    /// How many lists may be open at once (at least 1). With sources of several clusters: so many for each cluster.
     pub fn lists_at_once(mut self, count: usize) -> Self {
         self.lists = count.max(1);
         self
     }
 
-    /// Within which time the first requests of informers are spread: each waits for a part of it by chance, so that
-    /// with `Duration::MAX` none ever comes. 100 ms unless set.
+    /// The time over which the first requests of informers are spread: each waits for a random part of it. With
+    /// `Duration::MAX` no request is ever sent. 100 ms unless set.
     pub fn start_jitter(mut self, jitter: Duration) -> Self {
         self.start_jitter = jitter;
         self
@@ -306,13 +320,13 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Fixes the seed of every jitter; otherwise it comes from the system.
+    /// Sets the seed of every jitter; otherwise it comes from the system.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Installs a fault hook: kills actors of ours on purpose.
+    /// Installs a fault hook, which can kill actors of this crate in a test.
     #[cfg(any(test, feature = "testing"))]
     pub fn faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
@@ -322,7 +336,7 @@ impl RuntimeBuilder {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the system cannot start a thread.
     pub fn start(self) -> Result<Runtime, RuntimeError> {
         let clock = Clock::started_now();
         let arbiter = |name: String| ArbiterHandle::thread(name, clock.clone());

@@ -1,14 +1,14 @@
-//! Subscriptions: an actor, an async closure or a stream that is told what happens to objects.
+//! Subscriptions: an actor, a closure or a stream that receives what happens to objects.
 //!
 //! Answers "who wants to know, and are they up to date?". Each subscription has a Listener actor of its own with its
 //! own backlog; dropping the handle detaches it. Invariants:
-//! 1. A subscriber is told the whole snapshot it starts from as `Added{InitialList}`, then everything after it:
-//!    nothing lost, nothing twice. One that lags is told the newest state of each object (coalesced per key), and the
-//!    last life that came and went meanwhile; or, if it asked for every event, all of them up to a bound.
+//! 1. A subscriber receives the snapshot it starts from as `Added{InitialList}`, then everything after it: nothing is
+//!    lost and nothing comes twice. One that lags receives the newest state of each object (coalesced per key), and the
+//!    last object of a key that was created and deleted meanwhile; or, if it asked for every event, all up to a bound.
 //! 2. `synced` is Ok when the subscriber has handled its last initial event, panics included. Latched.
 //! 3. After the handle is dropped no further callback starts.
 //!
-//! Read next: `actor_subscriber.rs`, `callback.rs`, `blocking.rs` and `event_stream.rs`, the four kinds of subscribers;
+//! Read next: `actor_subscriber.rs`, `key_subscriber.rs`, `callback.rs`, `blocking.rs` and `event_stream.rs`, the four kinds of subscribers;
 //! `listener.rs`, the actor behind each.
 
 use std::fmt;
@@ -16,19 +16,23 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Addr;
 use actix::dev::channel::AddressReceiver;
+use actix::{Addr, Recipient};
 pub use informer_core::listener::{Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::Verdict;
 
+pub use crate::event_stream::Events;
 use crate::informer::{Informer, WaitError};
 use crate::pipeline::callback_host::is_inside;
 use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
+pub use crate::pipeline::messages::{Notify, Touched};
 use crate::pipeline::owner::LISTENER;
-pub use crate::pipeline::seat::{CALL_GRACE, ShutdownError, Unfinished};
-use crate::pipeline::seat::{EndReason, Seat, SubscriptionStatus};
+use crate::pipeline::subscription_state::SubscriptionState;
+pub use crate::pipeline::subscription_state::{
+    CALL_GRACE, EndReason, ShutdownError, SubscriptionStatus, Unfinished,
+};
 use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
@@ -46,7 +50,7 @@ pub struct SubscribeOptions {
 }
 
 impl SubscribeOptions {
-    /// A name of its own making, no resync, and whoever lags is told the newest state of each object.
+    /// A generated name, no resync, and a subscriber that lags receives the newest state of each object.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,16 +61,16 @@ impl SubscribeOptions {
         self
     }
 
-    /// Tells every object again, as `Updated{Resync}`, once in each such period. Less than a second is taken as a
+    /// Delivers every object again, as `Updated{Resync}`, once in each such period. Less than a second is taken as a
     /// second; `Duration::MAX` is never.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
     }
 
-    /// Tells every event, one by one, in order, none coalesced. At most `bytes` of them wait (each is its object's
-    /// bytes as they came from the wire, and 64); beyond that the subscription ends, or is told the difference to the
-    /// current state. What happens while the pipeline restarts is told as a difference, too.
+    /// Delivers every event, one by one, in order, none coalesced. At most `bytes` of them wait (each is its object's
+    /// bytes as they came from the wire, and 64); beyond that the subscription ends, or receives the difference to the
+    /// current state. What happens while the pipeline restarts is delivered as a difference, too.
     pub fn every(mut self, bytes: usize, when_full: WhenFull) -> Self {
         self.policy = Policy::Every { bytes, when_full };
         self
@@ -97,6 +101,12 @@ pub enum SubscribeError {
         /// Its name.
         informer: Arc<str>,
     },
+    /// Every event was asked for, and keys alone.
+    #[error("a subscriber of the keys of informer {informer:?} cannot receive every event: keys coalesce")]
+    EveryKey {
+        /// The informer's name.
+        informer: Arc<str>,
+    },
 }
 
 /// A live subscription; dropping it unsubscribes. Then no further callback begins; one that is running may go on, an
@@ -104,17 +114,31 @@ pub enum SubscribeError {
 #[must_use = "dropping a subscription unsubscribes"]
 pub struct Subscription<S: Body> {
     id: ListenerId,
-    seat: Seat,
+    state: SubscriptionState,
     listener: Arc<Addr<Listener<S>>>,
     informer: Informer<S>,
 }
 
 impl<S: Body> Informer<S> {
-    pub(crate) fn seat_listener(
+    /// Starts a Listener that delivers keys and no objects.
+    pub(crate) fn start_key_listener(
         &self,
         options: SubscribeOptions,
         kind: &str,
-        deliver: impl FnOnce(&Seat) -> Delivery<S>,
+        recipient: Recipient<Touched>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        if options.policy != Policy::Coalesce {
+            return Err(SubscribeError::EveryKey { informer: Arc::clone(&self.0.pipeline.parent.name) });
+        }
+        let options = SubscribeOptions { policy: Policy::Keys, ..options };
+        self.start_listener(options, kind, |_| Delivery::Keys(recipient))
+    }
+
+    pub(crate) fn start_listener(
+        &self,
+        options: SubscribeOptions,
+        kind: &str,
+        deliver: impl FnOnce(&SubscriptionState) -> Delivery<S>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let running = &self.0;
         if running.pipeline.parent.stop.is_cancelled() {
@@ -124,25 +148,25 @@ impl<S: Body> Informer<S> {
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
-        let seat = Seat::new(label, options.policy, options.resync, self.runtime().now());
+        let state = SubscriptionState::new(label, options.policy, options.resync, self.runtime().now());
         let Mailbox(listener, inbox) = Mailbox::<Listener<S>>::with_room(WINDOW);
         let listener = Arc::new(listener);
         let spec = ListenerSpec {
             shared: running.pipeline.shared.clone(),
             id,
-            delivery: deliver(&seat),
+            delivery: deliver(&state),
             window: if options.one_at_a_time { 1 } else { WINDOW },
-            seat: seat.clone(),
+            state: state.clone(),
             processor: Arc::clone(&running.pipeline.attach),
             address: Arc::clone(&listener),
         };
         running.start_listener(inbox, Arc::new(spec));
-        running.ending.seats.add(seat.clone());
+        running.ending.subscriptions.add(state.clone());
         if running.pipeline.parent.stop.is_cancelled() {
-            // It has stopped meanwhile, and may have ended all seats already.
-            seat.end_with(EndReason::InformerStopped);
+            // It has stopped meanwhile, and may have ended all subscriptions already.
+            state.end_with(EndReason::InformerStopped);
         }
-        Ok(Subscription { id, seat, listener, informer: self.clone() })
+        Ok(Subscription { id, state, listener, informer: self.clone() })
     }
 }
 
@@ -152,14 +176,13 @@ impl<S: Body> Running<S> {
         let (pipeline, parent) = (&self.pipeline, Arc::clone(&self.pipeline.parent));
         let context = ChildContext {
             parent: Arc::clone(&parent),
-            label: Arc::clone(spec.seat.label()),
+            label: Arc::clone(spec.state.label()),
             role: Some(LISTENER),
-            stop: StopOn::Signal(spec.seat.as_stop()),
-            revivals: 0,
+            stop: StopOn::Signal(spec.state.as_stop()),
         };
         pipeline.roster.join(spec.id, Arc::clone(&spec.address));
         let (roster, processor) = (pipeline.roster.clone(), Arc::clone(&pipeline.processor));
-        let presence = spec.seat.enter();
+        let presence = spec.state.enter();
         context.start(inbox, Arc::clone(&spec), move |verdict| {
             let arbiter_runs = verdict.is_some();
             let reason = match verdict {
@@ -188,10 +211,13 @@ impl<S: Body> Subscription<S> {
 
     /// How it is doing.
     pub fn status(&self) -> SubscriptionStatus {
-        self.seat.read()
+        self.state.read()
     }
 
-    /// Waits until the subscriber has handled its last initial event. Latched.
+    /// Waits until the subscriber has handled its last initial event: the first list of every source that its informer
+    /// has, or what a newer state made of it. Until then a source that is added counts, too, and one that is removed
+    /// does not; so it is never synced before its informer is. Latched: a source that is added later changes nothing,
+    /// [`Informer::source_synced`] waits for that.
     ///
     /// # Errors
     /// [`WaitError::Ended`] when the subscription ends before, or [`WaitError::Stopped`] if that is because its
@@ -199,7 +225,7 @@ impl<S: Body> Subscription<S> {
     pub async fn synced(&self) -> Result<(), WaitError> {
         tokio::select! {
             biased;
-            synced = self.seat.synced() => synced.map_err(|reason| self.informer.ended(self.seat.name(), reason)),
+            synced = self.state.synced() => synced.map_err(|reason| self.informer.ended(self.state.name(), reason)),
             lost = self.informer.lost_source() => Err(lost),
         }
     }
@@ -211,7 +237,7 @@ impl<S: Body> Subscription<S> {
     pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
         match within(limit, self.synced()).await {
             Some(result) => result,
-            None => Err(self.informer.deadline(limit, Some(self.seat.name()))),
+            None => Err(self.informer.deadline(limit, Some(self.state.name()))),
         }
     }
 
@@ -222,14 +248,14 @@ impl<S: Body> Subscription<S> {
 
     /// Waits for its end.
     pub async fn end(&self) -> EndReason {
-        self.seat.end().await
+        self.state.end().await
     }
 
-    /// Delivers what is owed until `limit`, then unsubscribes; returns after the last callback has returned and its
+    /// Delivers what waits until `limit`, then unsubscribes; returns after the last callback has returned and its
     /// closure is dropped.
     ///
     /// A subscribed actor must be able to handle messages meanwhile. Awaited with `ctx.wait`, or in an
-    /// `AtomicResponse`, in a handler of that very actor, it stops the actor's mailbox: if events are owed or in
+    /// `AtomicResponse`, in a handler of that very actor, it stops the actor's mailbox: if events wait or are in
     /// flight then, it takes its whole limit and ends with [`ShutdownError::Unfinished`]. `ctx.spawn` it there, or
     /// drop the subscription. (For a closure this is found out; whose task awaits a future of an actor is not known.)
     ///
@@ -238,18 +264,18 @@ impl<S: Body> Subscription<S> {
     /// one cannot be. At once, when awaited inside this subscription's own closure (async or blocking), which it would
     /// wait for.
     pub async fn shutdown(self, limit: Duration) -> Result<(), ShutdownError> {
-        if is_inside(&self.seat) {
+        if is_inside(&self.state) {
             return Err(ShutdownError::OwnCallback);
         }
         let clock = &self.informer.runtime().0.clock;
         let deadline = clock.now().saturating_add(limit);
         let drained = within(limit, ask(&self.listener, Drain { inside: None })).await.is_some();
-        let mut unfinished = self.seat.unfinished();
-        self.seat.end_with(EndReason::Unsubscribed);
+        let mut unfinished = self.state.unfinished();
+        self.state.end_with(EndReason::Unsubscribed);
         if !drained {
-            self.seat.cancel_calls();
+            self.state.cancel_calls();
         }
-        let mut left = pin!(self.seat.left());
+        let mut left = pin!(self.state.left());
         let rest = deadline.saturating_sub(clock.now()).max(LEAST_PATIENCE);
         let returned = within(rest, &mut left).await.is_some();
         if drained && returned {
@@ -257,7 +283,7 @@ impl<S: Body> Subscription<S> {
         }
         if drained {
             // Its Listener had ended before, in the middle of a call: that had the time until the limit, too.
-            self.seat.cancel_calls();
+            self.state.cancel_calls();
             unfinished.still_running = within(LEAST_PATIENCE, left).await.is_none();
         } else {
             unfinished.still_running = !returned;
@@ -268,7 +294,7 @@ impl<S: Body> Subscription<S> {
 
 impl<S: Body> Drop for Subscription<S> {
     fn drop(&mut self) {
-        self.seat.end_with(EndReason::Unsubscribed);
+        self.state.end_with(EndReason::Unsubscribed);
     }
 }
 

@@ -1,12 +1,13 @@
-//! Who keeps actors alive: a kit that knows no informer.
+//! Supervision of actors; it does not depend on informers.
 //!
 //! Answers "what happens when an actor ends?". An owner (an informer; later a queue or a controller) makes a
 //! [`parent::Parent`] and starts children under it. A guard around each child survives its panics, asks the Supervisor
-//! what follows, and carries that out; the owner is told of restarts and of giving up. It builds on `runtime` alone.
+//! what follows, and carries that out. The owner is notified of restarts, and of children that are given up or revived.
+//! This module builds on `runtime` alone.
 //!
 //! ```text
 //!   owner ──start──▶ guard(child) ──Exited──▶ Supervisor ──▶ verdict
-//!     ▲─────────── News: restarted, given up, revived ◀─────────┘
+//!     ▲─────── ChildEvent: restarts, given up, revived ◀────────┘
 //! ```
 //! Read next: `owner.rs`, `parent.rs`, `guard.rs`, `supervisor.rs`; `children.rs` for children that come and go.
 

@@ -14,8 +14,9 @@ use std::time::Duration;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
+use informer_core::words::Brief;
 
-use crate::pipeline::seat::EndReason;
+use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::Stuck;
 
 /// Why waiting for an informer or a subscription did not succeed.
@@ -27,7 +28,7 @@ pub enum WaitError {
     Stopped {
         /// Its name.
         informer: Arc<str>,
-        /// Why, if it was not told to: supervision gave up, or its runtime was shut down.
+        /// Why, if it was not stopped by its user: supervision gave up, or its runtime was shut down.
         reason: Option<Arc<str>>,
     },
     /// The subscription has ended before it was synced; its informer may run on.
@@ -80,6 +81,8 @@ pub struct NotSynced {
     pub source: SourceId,
     /// What that source is doing.
     pub state: SourceState,
+    /// In which time that source is asked again, if it has failed; zero while it is being asked.
+    pub next_try_in: Option<Duration>,
     /// Its last error, or else one of another source.
     pub last_error: Option<ListWatchError>,
     /// What blocks a thread of the informer or of its subscribers' closures, if something does.
@@ -98,6 +101,11 @@ impl fmt::Display for NotSynced {
             f.write_str("the informer is synced, its subscriber has not handled all initial events")?;
         } else {
             write!(f, "source {:?}: {state}", source.as_str())?;
+            match self.next_try_in {
+                Some(Duration::ZERO) => f.write_str("; it is being asked again")?,
+                Some(wait) => write!(f, "; it is asked again in {}", Brief(wait))?,
+                None => {}
+            }
             if let Some(error) = self.last_error.as_ref().filter(|_| state.error().is_none()) {
                 write!(f, "; its last error: {}", error.with_causes())?;
             }

@@ -1,10 +1,10 @@
 //! A reference to an informer that does not keep it running.
 //!
 //! Answers "how does a cache, a factory or a dashboard remember an informer without keeping it alive?". Invariants:
-//! 1. It is no reference in the sense of [`Informer`]: the last strong handle that is dropped stops the informer,
+//! 1. It does not count as a handle: the last strong handle that is dropped stops the informer,
 //!    however many weak ones there are.
 //! 2. After that, [`WeakInformer::upgrade`] gives `None` for ever; an informer that was shut down is still given while
-//!    somebody holds it.
+//!    it has a handle.
 //!
 //! Read next: `informer.rs`, the strong handle; `any_informer.rs`, the one without a type.
 

@@ -1,12 +1,12 @@
-//! What a piece of work costs.
+//! Measures the cost of a piece of work.
 //!
-//! Answers "how are figures taken where criterion's own loops do not fit?": by the measurement that they are given in,
-//! wall time or processor time. Invariants:
-//! 1. No bench reads a clock itself.
+//! Answers "how is a cost measured where criterion's own loops do not fit?": with criterion's measurement, which is wall
+//! time or processor time. Invariant:
+//! 1. A benchmark that uses it reads no clock itself.
 
 use criterion::measurement::Measurement;
 
-/// What `work` costs by `measurement`.
+/// The cost of `work`, measured by `measurement`.
 pub(crate) fn spent<M: Measurement>(measurement: &M, work: impl FnOnce()) -> M::Value {
     let start = measurement.start();
     work();

@@ -1,26 +1,26 @@
-//! A source that hands over what is ready: one list, then batches.
+//! A source that delivers prepared objects: one list, then batches.
 //!
-//! Answers "what would a client cost nothing give?": objects that are decoded already. Invariants:
-//! 1. It lists once and is watched once: a relist would be a fault of the bench, and ends it.
-//! 2. It does nothing per object: a batch given is the batch handed over.
+//! Answers "what would a client without any cost deliver?": objects that are already decoded. Invariants:
+//! 1. It is listed once and watched once. A relist would be a fault of the benchmark and ends it.
+//! 2. It does no work per object: it delivers each batch as it is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use actix_informer::core::delta::ListPart;
-use actix_informer::core::list_watch_error::ListWatchError;
-use actix_informer::core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use actix_informer::core::reflector::ReflectorConfig;
-use actix_informer::core::request::{ListRequest, WatchRequest};
-use actix_informer::list_watch::{Known, ListStream, ListWatch, WatchStream};
-use actix_informer::wiring::SourceSpec;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
+use informer_actors::list_watch::SourceSpec;
+use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_core::delta::ListPart;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::reflector::ReflectorConfig;
+use informer_core::request::{ListRequest, WatchRequest};
 
 use super::objects::{BATCH, Batch, Body};
 
-/// What is to be told, once.
-struct Ready {
+/// What it will deliver, once.
+struct Prepared {
     list: Option<Vec<Vec<Object<Body>>>>,
     version: ResourceVersion,
     live: Option<BoxStream<'static, Batch>>,
@@ -28,7 +28,7 @@ struct Ready {
 
 /// The source.
 #[derive(Clone)]
-struct Feed(Arc<Mutex<Ready>>);
+struct Feed(Arc<Mutex<Prepared>>);
 
 /// A source whose list is `objects` and whose watch is `live`.
 pub(crate) fn feed(
@@ -37,28 +37,28 @@ pub(crate) fn feed(
     live: BoxStream<'static, Batch>,
 ) -> SourceSpec<Body> {
     let list = objects.chunks(BATCH).map(<[_]>::to_vec).collect();
-    let ready = Feed(Arc::new(Mutex::new(Ready { list: Some(list), version, live: Some(live) })));
+    let feed = Feed(Arc::new(Mutex::new(Prepared { list: Some(list), version, live: Some(live) })));
     let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("objects") };
-    let connect = Arc::new(move || Box::new(ready.clone()) as Box<dyn ListWatch<Body>>);
+    let connect = Arc::new(move || Box::new(feed.clone()) as Box<dyn ListWatch<Body>>);
     SourceSpec::new(SourceId::default(), connect, config)
 }
 
 impl Feed {
-    fn ready(&self) -> MutexGuard<'_, Ready> {
+    fn prepared(&self) -> MutexGuard<'_, Prepared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ListWatch<Body> for Feed {
     fn list(&self, _request: ListRequest, _known: Known<Body>) -> ListStream<Body> {
-        let mut ready = self.ready();
-        let list = ready.list.take().expect("a feed is listed once");
-        let end = ListPart::End { version: ready.version.clone(), token: None };
+        let mut prepared = self.prepared();
+        let list = prepared.list.take().expect("a feed is listed once");
+        let end = ListPart::End { version: prepared.version.clone(), token: None };
         stream::iter(list).map(ListPart::Objects).chain(stream::iter([end])).map(Ok).boxed_local()
     }
 
     fn watch(&self, _request: WatchRequest, _known: Known<Body>) -> WatchStream<Body> {
-        let live = self.ready().live.take().expect("a feed is watched once");
+        let live = self.prepared().live.take().expect("a feed is watched once");
         stream::iter([Vec::new()]).chain(live).map(Ok).boxed_local()
     }
 

@@ -1,18 +1,18 @@
-//! The first list of an informer, again and again.
+//! Measures the first list of an informer, several times.
 //!
-//! Answers "what does it cost until everything is listed, stored and told?". The objects are made once and shared by
-//! all rounds; their allocations are neither made nor freed in the measured time. Invariants:
+//! Answers "what does it cost until all objects are listed, stored and delivered?". The objects are made once and shared
+//! by all rounds; their allocations are neither made nor freed in the measured time. Invariants:
 //! 1. Each round is a new informer on the same threads, and ends when its subscriber has handled the last object.
 
-use actix_informer::core::meta::{Object, ResourceVersion};
 use actix_informer::runtime::Runtime;
 use criterion::measurement::Measurement;
+use informer_core::meta::{Object, ResourceVersion};
 
 use super::cost::spent;
 use super::objects::{Body, Population};
 use super::pipeline::{Pipeline, threads};
 
-/// What is listed, and where.
+/// The objects, and the runtime of the informers.
 pub(crate) struct FirstList {
     objects: Vec<Object<Body>>,
     version: ResourceVersion,
@@ -26,7 +26,7 @@ impl FirstList {
         Self { objects: population.everything(), version: population.version(), runtime: threads() }
     }
 
-    /// What so many first lists cost.
+    /// The cost of this many first lists.
     pub(crate) fn run<M: Measurement>(&self, measurement: &M, times: u64) -> M::Value {
         let one = |sum: M::Value, _| {
             let mut started = None;

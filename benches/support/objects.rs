@@ -1,27 +1,27 @@
-//! A population of decoded objects, and updates of it without end.
+//! A population of decoded objects, and an endless sequence of updates of them.
 //!
-//! Answers "what goes through the machinery?": keys, uids and versions as the client's decoder makes them, so that the
-//! states of one object share the texts of its names, and a body of one word. The machinery never looks at bodies, and
-//! what they cost to make and to free is counted with decoding. Invariants:
-//! 1. Updates are spread: within as many as there are keys, each key is updated once.
-//! 2. Versions rise by one with every object made.
-//! 3. Outside `cargo bench` populations are small: the benches are only tried.
+//! Answers "which objects pass through the actors?": keys, uids and versions are as the client's decoder makes them, so
+//! that the states of one object share the texts of its names. The body is one integer: the actors never look at bodies,
+//! and the cost of making and freeing bodies is counted as decoding. Invariants:
+//! 1. Updates are spread: of as many consecutive updates as there are keys, each is of another key.
+//! 2. The version increases by one with every object.
+//! 3. Outside of `cargo bench` populations are small: a test run only checks that the benchmarks work.
 
-use actix_informer::core::delta::WatchPart;
-use actix_informer::core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::delta::WatchPart;
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 
 /// The body: the number of its key.
 pub(crate) type Body = usize;
-/// What a watch hands over at once.
+/// What a watch delivers at once.
 pub(crate) type Batch = Vec<WatchPart<Body>>;
 
 /// Updates in one batch: what the client decodes in one chunk.
 pub(crate) const BATCH: usize = 64;
 /// Objects in one namespace.
 const NAMESPACE: usize = 200;
-/// What an object counts for at the queue's byte bound.
+/// The size of an object for the queue's bound in bytes.
 const WIRE_BYTES: u32 = 8_848;
-/// How far apart the keys of two updates in a row are; a prime, so that all are met.
+/// The distance between the keys of two consecutive updates; a prime, so that every key is updated.
 const STRIDE: usize = 48_271;
 
 /// Objects by number.
@@ -33,7 +33,7 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    /// Nothing is made yet.
+    /// A population of this many keys; no object is made yet.
     pub(crate) fn new(count: usize) -> Self {
         let names = (0..count).map(|number| (key(number), uid(number))).collect();
         Self { names, next: 0, version: 0, source: SourceId::default() }
@@ -61,18 +61,17 @@ impl Population {
     fn object(&mut self, number: usize) -> Object<Body> {
         self.version += 1;
         let (key, uid) = self.names[number].clone();
-        let meta =
-            Meta { key, uid, version: self.version(), source: self.source.clone(), wire_bytes: WIRE_BYTES };
+        let meta = Meta::new(key, self.version(), self.source.clone()).uid(uid).wire_bytes(WIRE_BYTES);
         Object::new(meta, number)
     }
 }
 
-/// `count` where figures are taken, a hundredth of it where the benches are only tried.
+/// `count` when the benchmarks measure, a hundredth of it in a test run.
 pub(crate) fn scaled(count: usize) -> usize {
     if is_measured() { count } else { count / 100 }
 }
 
-/// Whether cargo asks for figures; `cargo test` starts the same program without this word.
+/// Whether the benchmarks measure: `cargo bench` passes this argument, `cargo test` does not.
 pub(crate) fn is_measured() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }

@@ -1,46 +1,46 @@
-//! A whole running informer, fed with batches, and subscribed actors that count.
+//! A running informer that gets batches from the benchmark, and subscribed actors that count events.
 //!
-//! Answers "when has everybody been told everything?". Reflector, DeltaFifo, Indexer, Processor and Listeners run as
-//! in production, on threads of `Runtime::threads()`; the counting actors live on the bench's own thread, as a user's
-//! would. Invariants:
-//! 1. [`Pipeline::start`] and each stretch of [`Updated::run`] end when every subscriber has handled everything.
-//! 2. A stretch updates no key twice, so nothing in it is coalesced: what is sent is what is told.
+//! Answers "when has every subscriber handled every event?". Reflector, DeltaFifo, Indexer, Processor and Listeners run
+//! as in production, on threads of `Runtime::threads()`; the counting actors run on the benchmark's thread, as a user's
+//! actors would. Invariants:
+//! 1. [`Pipeline::start`] and each stretch of [`Updated::run`] end when every subscriber has handled every event.
+//! 2. A stretch updates no key twice, so nothing is coalesced: every update is delivered.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
-use actix_informer::core::meta::{Object, ResourceVersion};
 use actix_informer::informer::Informer;
-use actix_informer::messages::Notify;
 use actix_informer::runtime::Runtime;
 use actix_informer::subscription::Subscription;
 use criterion::measurement::Measurement;
 use futures_util::{StreamExt, stream};
+use informer_actors::subscription::Notify;
+use informer_core::meta::{Object, ResourceVersion};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::cost::spent;
 use super::feed::feed;
 use super::objects::{BATCH, Batch, Body, Population};
 
-/// The threads: one for pipelines, one that frees; the bench's own thread is the subscribers'.
+/// The threads: one for pipelines, one that frees. The subscribers run on the benchmark's thread.
 pub(crate) fn threads() -> Runtime {
     let threads = Runtime::threads().decoders(1).start_jitter(Duration::ZERO);
-    threads.start().expect("the system gives three threads")
+    threads.start().expect("three threads can be started")
 }
 
-/// An informer that has listed and told everything, and waits for batches.
+/// An informer that has delivered its first list and waits for batches.
 pub(crate) struct Pipeline {
     main: actix_rt::Runtime,
     informer: Informer<Body>,
     batches: UnboundedSender<Batch>,
-    tally: Rc<Tally>,
+    counts: Rc<Counts>,
     subscriptions: Vec<Subscription<Body>>,
 }
 
 impl Pipeline {
-    /// Lists `objects` and tells them to so many listeners.
+    /// Lists `objects` and delivers them to this many subscribers.
     pub(crate) fn start(
         runtime: &Runtime,
         objects: &[Object<Body>],
@@ -52,19 +52,19 @@ impl Pipeline {
         let source = feed(objects, version, live);
         let informer = Informer::builder(runtime, "fed").source_with(source).start();
         let informer = informer.expect("its name is free and it has a source");
-        let main = actix_rt::Runtime::new().expect("the system gives a runtime");
-        let tally = Rc::new(Tally::default());
+        let main = actix_rt::Runtime::new().expect("a runtime can be started");
+        let counts = Rc::new(Counts::default());
         let subscribe = || {
-            let counter = main.block_on(async { Counter(Rc::clone(&tally)).start() });
+            let counter = main.block_on(async { Counter(Rc::clone(&counts)).start() });
             informer.subscribe(counter).expect("the informer runs")
         };
         let subscriptions = (0..listeners).map(|_| subscribe()).collect();
-        let started = Self { main, informer, batches, tally, subscriptions };
+        let started = Self { main, informer, batches, counts, subscriptions };
         started.wait(objects.len());
         started
     }
 
-    /// Sends batches, which together update no key twice, and waits until they have been told.
+    /// Sends batches, which together update no key twice, and waits until they are delivered.
     fn apply(&self, batches: Vec<Batch>) {
         let updates = batches.iter().map(Vec::len).sum();
         for batch in batches {
@@ -73,17 +73,17 @@ impl Pipeline {
         self.wait(updates);
     }
 
-    /// Ends every actor.
+    /// Stops all actors.
     pub(crate) fn stop(self) {
         let Self { main, informer, subscriptions, .. } = self;
         drop(subscriptions);
         main.block_on(informer.shutdown(Duration::from_secs(5)));
     }
 
-    /// Waits for so many more events at each listener.
+    /// Waits for this many more events at each subscriber.
     fn wait(&self, events: usize) {
         let all = events * self.subscriptions.len();
-        self.main.block_on(self.tally.count_to(all));
+        self.main.block_on(self.counts.count_to(all));
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Updated {
 }
 
 impl Updated {
-    /// Lists `keys` objects to so many listeners; a stretch is to have at most `batches` batches.
+    /// Lists `keys` objects for this many subscribers; a stretch has at most `batches` batches.
     pub(crate) fn new(keys: usize, listeners: usize, batches: usize) -> Self {
         let mut population = Population::new(keys);
         let objects = population.everything();
@@ -104,7 +104,7 @@ impl Updated {
         Self { population, pipeline, batches: stretch(keys, batches) }
     }
 
-    /// What so many stretches cost. The objects of each are made right before it, and not counted.
+    /// The cost of this many stretches. The objects of each are made before it and not counted.
     pub(crate) fn run<M: Measurement>(&mut self, measurement: &M, times: u64) -> M::Value {
         let Self { population, pipeline, batches } = self;
         let one = |sum: M::Value, _| {
@@ -115,29 +115,29 @@ impl Updated {
     }
 
     /// The informer that is fed.
-    #[allow(dead_code, reason = "not every bench reads it")]
+    #[allow(dead_code, reason = "not every benchmark uses it")]
     pub(crate) fn informer(&self) -> &Informer<Body> {
         &self.pipeline.informer
     }
 
-    /// Ends every actor.
+    /// Stops all actors.
     pub(crate) fn stop(self) {
         self.pipeline.stop();
     }
 }
 
-/// A thread that has read a snapshot once, and sleeps until this is dropped.
-#[allow(dead_code, reason = "not every bench has readers")]
+/// A thread that has read a snapshot once and sleeps until this is dropped.
+#[allow(dead_code, reason = "not every benchmark has readers")]
 pub(crate) struct IdleReader(std::sync::mpsc::Sender<()>);
 
-#[allow(dead_code, reason = "not every bench has readers")]
+#[allow(dead_code, reason = "not every benchmark has readers")]
 impl IdleReader {
     /// Returns when the thread has read.
     pub(crate) fn new(informer: &Informer<Body>) -> Self {
         let ((end, ended), (read, has_read)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
         let informer = informer.clone();
         std::thread::spawn(move || {
-            read.send(informer.snapshot().len()).expect("somebody waits for it");
+            read.send(informer.snapshot().len()).expect("the constructor waits for it");
             drop(informer);
             let _dropped: Result<(), _> = ended.recv();
         });
@@ -146,32 +146,32 @@ impl IdleReader {
     }
 }
 
-/// How many batches a stretch has: as many as are wanted, unless they updated a key twice.
+/// The number of batches in a stretch: `wanted`, or fewer if these would update a key twice.
 pub(crate) fn stretch(keys: usize, wanted: usize) -> usize {
     wanted.min(keys / BATCH)
 }
 
-/// How many events have been told to all counters together.
+/// How many events all counters together have handled.
 #[derive(Default)]
-struct Tally {
-    told: Cell<usize>,
+struct Counts {
+    handled: Cell<usize>,
     awaited: Cell<Option<usize>>,
     complete: tokio::sync::Notify,
 }
 
-impl Tally {
-    /// Waits for `events`, and starts over.
+impl Counts {
+    /// Waits for `events` and subtracts them.
     async fn count_to(&self, events: usize) {
-        if self.told.get() < events {
+        if self.handled.get() < events {
             self.awaited.set(Some(events));
             self.complete.notified().await;
         }
-        self.told.set(self.told.get() - events);
+        self.handled.set(self.handled.get() - events);
     }
 
     fn count(&self) {
-        self.told.set(self.told.get() + 1);
-        if self.awaited.get() == Some(self.told.get()) {
+        self.handled.set(self.handled.get() + 1);
+        if self.awaited.get() == Some(self.handled.get()) {
             self.awaited.set(None);
             self.complete.notify_one();
         }
@@ -179,7 +179,7 @@ impl Tally {
 }
 
 /// A subscribed actor that counts.
-struct Counter(Rc<Tally>);
+struct Counter(Rc<Counts>);
 
 impl Actor for Counter {
     type Context = Context<Self>;

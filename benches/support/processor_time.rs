@@ -1,7 +1,7 @@
 //! Processor time of the whole process, as a measurement of criterion's.
 //!
 //! Answers "what did it cost?" where the clock on the wall answers "how long did it take?": all threads together, and
-//! not the time in which other programs had the processor. It cannot tell the threads apart. Shown in the units of
+//! not the time in which other programs had the processor. It does not separate the threads. Shown in the units of
 //! time. Unix only.
 
 use std::time::Duration;

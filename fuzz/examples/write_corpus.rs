@@ -1,6 +1,6 @@
-//! Writes the seeds of every target as a corpus, where cargo-fuzz looks for it: `corpus/<target>` beside the manifest.
+//! Writes the seeds of every target to `corpus/<target>` beside the manifest, where cargo-fuzz reads its corpus.
 //!
-//! Answers "what does libFuzzer begin with?" Files are named by their number, so that writing again changes nothing.
+//! Answers "with which inputs does libFuzzer begin?" The files are numbered, so writing them again changes nothing.
 
 use std::path::Path;
 

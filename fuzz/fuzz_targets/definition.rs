@@ -1,4 +1,4 @@
-//! Hands libFuzzer's bytes to [`actix_informer_fuzz::definition`].
+//! Gives libFuzzer's bytes to [`actix_informer_fuzz::definition`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| actix_informer_fuzz::definition(data));

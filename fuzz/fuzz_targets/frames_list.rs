@@ -1,4 +1,4 @@
-//! Hands libFuzzer's bytes to [`actix_informer_fuzz::frames_list`].
+//! Gives libFuzzer's bytes to [`actix_informer_fuzz::frames_list`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| actix_informer_fuzz::frames_list(data));

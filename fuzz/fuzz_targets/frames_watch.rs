@@ -1,4 +1,4 @@
-//! Hands libFuzzer's bytes to [`actix_informer_fuzz::frames_watch`].
+//! Gives libFuzzer's bytes to [`actix_informer_fuzz::frames_watch`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| actix_informer_fuzz::frames_watch(data));

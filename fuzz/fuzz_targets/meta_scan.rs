@@ -1,4 +1,4 @@
-//! Hands libFuzzer's bytes to [`actix_informer_fuzz::meta_scan`].
+//! Gives libFuzzer's bytes to [`actix_informer_fuzz::meta_scan`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| actix_informer_fuzz::meta_scan(data));

@@ -1,4 +1,4 @@
-//! Hands libFuzzer's bytes to [`actix_informer_fuzz::request_line`].
+//! Gives libFuzzer's bytes to [`actix_informer_fuzz::request_line`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| actix_informer_fuzz::request_line(data));

@@ -1,15 +1,17 @@
-//! Whole lists and watches of pods, from bytes to parts, without a network.
+//! Fuzz targets for complete lists and watches of pods, from bytes to parts, without a network.
 //!
-//! Answers "is anything believed that was not said?" The bytes are the body of a successful answer. What stands in them
-//! twice is left to `frames.rs`: here a line or an item is compared only where parsers cannot differ.
+//! Answers "does every part come from the bytes, and does every item and line give one?" The bytes are the body of a
+//! successful answer. A line or an item is compared only where parsers cannot differ; `frames.rs` checks bytes in which
+//! keys occur twice.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use actix_informer::client::frames::{Frame, ListSplitter};
-use actix_informer::client::transport::{Body, Lane, Transport};
-use actix_informer::client::{Client, Config, KubeListWatch, TransportError};
+use actix_informer::client::{Client, Config, TransportError};
 use actix_informer::representation::Typed;
+use actix_informer::unstable::{
+    Body, Frame, KubeListWatch, ListSplitter, RequestKind, Transport, list_watches_over,
+};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -24,30 +26,31 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 const LIMIT: usize = 4096;
-/// So long are the pieces in which a body arrives.
-const PIECE: usize = 97;
+/// The length of the chunks in which a body arrives.
+const CHUNK: usize = 97;
 
-struct Fixed(Bytes);
+/// Answers every request with this body.
+struct FixedBody(Bytes);
 
-impl Transport for Fixed {
+impl Transport for FixedBody {
     fn send(
         &self,
         _request: Request<Bytes>,
-        _lane: Lane,
+        _kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let pieces: Vec<_> = self.0.chunks(PIECE).map(|piece| Ok(self.0.slice_ref(piece))).collect();
-        let one = |mut rest: std::vec::IntoIter<_>| async { Some((rest.next()?, rest)) };
-        let body = futures_util::stream::unfold(pieces.into_iter(), one).boxed_local();
+        let chunks: Vec<_> = self.0.chunks(CHUNK).map(|chunk| Ok(self.0.slice_ref(chunk))).collect();
+        let next = |mut rest: std::vec::IntoIter<_>| async { Some((rest.next()?, rest)) };
+        let body = futures_util::stream::unfold(chunks.into_iter(), next).boxed_local();
         async move { Ok(Response::new(body)) }.boxed_local()
     }
 }
 
 fn source(body: &Bytes) -> KubeListWatch<Typed<Pod>> {
-    let client = Config::new("http://nowhere.example").and_then(Client::new).expect("a sound URL");
+    let client = Config::new("http://nowhere.example").and_then(Client::new).expect("a valid URL");
     let body = body.clone();
-    let over = move || -> Rc<dyn Transport> { Rc::new(Fixed(body.clone())) };
+    let transport = move || -> Rc<dyn Transport> { Rc::new(FixedBody(body.clone())) };
     let pods = client.resource::<Pod>().frame_limit(LIMIT);
-    pods.list_watches_over(DecodePool::inline(), over).expect("a sound path")()
+    list_watches_over(pods, DecodePool::inline(), transport).expect("a valid path")()
 }
 
 fn run<T>(work: impl Future<Output = T>) -> T {
@@ -58,17 +61,17 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| runtime.block_on(work))
 }
 
-/// A list that ends well has told of every item, and each of them is JSON; nothing comes behind its end or an error.
+/// A list with an end gives a part for every item, and each item is JSON; nothing comes behind its end or an error.
 pub fn decode_list(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let request = ListRequest { version: AskedVersion::Latest, limit: None, token: None, name: None };
     let parts: Vec<_> = run(source(&body).list(request, Known::nothing()).collect());
-    let (mut told, mut ended) = (0, false);
+    let (mut found, mut ended) = (0, false);
     for part in parts {
-        assert!(!ended, "something behind the end");
+        assert!(!ended, "a part behind the end");
         match part {
-            Ok(ListPart::Objects(objects)) => told += objects.len(),
-            Ok(ListPart::SetAside(_) | ListPart::Unreadable(_)) => told += 1,
+            Ok(ListPart::Objects(objects)) => found += objects.len(),
+            Ok(ListPart::Undecodable(_) | ListPart::Unreadable(_)) => found += 1,
             Ok(ListPart::End { .. }) => ended = true,
             Ok(_) => unreachable!("a part of a new kind"),
             Err(_) => return,
@@ -76,25 +79,27 @@ pub fn decode_list(data: &[u8]) {
     }
     assert!(ended, "a list ends with its end or an error");
     let (mut splitter, mut items) = (ListSplitter::new(LIMIT), Vec::new());
-    splitter.push(&body, &mut items).expect("a list that was taken");
-    assert_eq!(told, items.len());
+    splitter.push(&body, &mut items).expect("the list was accepted");
+    assert_eq!(found, items.len());
     for item in &items {
         if let Frame::Whole(bytes) = item {
-            assert!(serde_json::from_slice::<IgnoredAny>(bytes).is_ok(), "an item that is no JSON was taken");
+            assert!(serde_json::from_slice::<IgnoredAny>(bytes).is_ok(), "an accepted item is not JSON");
         }
     }
 }
 
-/// What was told of one line.
-fn named(part: &WatchPart<Pod>) -> Option<(&ObjectKey, &ResourceVersion)> {
+/// The key and the version of a part, if it has them.
+fn key_and_version(part: &WatchPart<Pod>) -> Option<(&ObjectKey, &ResourceVersion)> {
     match part {
         WatchPart::Applied(object) | WatchPart::Deleted(object) => Some((object.key(), object.version())),
-        WatchPart::SetAside(aside) | WatchPart::DeletedUnread(aside) => Some((&aside.key, &aside.version)),
+        WatchPart::Undecodable(undecodable) | WatchPart::DeletedUndecodable(undecodable) => {
+            Some((&undecodable.key, &undecodable.version))
+        }
         _ => None,
     }
 }
 
-/// Each part is what its line says, in the order of the lines; each line up to an error has one.
+/// Each line up to an error gives one part, in the order of the lines, with the name and the version in the line.
 pub fn decode_watch(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let version = AskedVersion::From(ResourceVersion::from_number(1).expect("a version"));
@@ -111,9 +116,12 @@ pub fn decode_watch(data: &[u8]) {
     }
     for (part, line) in parts.iter().zip(lines) {
         if line.len() <= LIMIT {
-            assert!(serde_json::from_slice::<IgnoredAny>(line).is_ok(), "{line:?} is no JSON and was told");
+            assert!(
+                serde_json::from_slice::<IgnoredAny>(line).is_ok(),
+                "{line:?} is not JSON and was accepted"
+            );
         }
-        let Some((key, version)) = named(part).filter(|_| crate::is_plain(line)) else { continue };
+        let Some((key, version)) = key_and_version(part).filter(|_| crate::is_plain(line)) else { continue };
         let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
         let text = |name: &str| value.pointer(&format!("/object/metadata/{name}")).and_then(Value::as_str);
         assert_eq!(Some(key.name()), text("name"));

@@ -1,9 +1,9 @@
-//! The splitters against a plain reading of the same bytes.
+//! Fuzz targets that compare the splitters with a simple reading of the same bytes.
 //!
-//! Answers "does a splitter find what is there, however the bytes arrive?" The first byte of the input chooses how they
-//! are cut and what the limit is.
+//! Answers "does a splitter find the same frames in any chunks?" The first byte of the input chooses the size of the
+//! chunks and the limit.
 
-use actix_informer::client::frames::{Frame, LineSplitter, ListHead, ListSplitter, SplitError};
+use actix_informer::unstable::{Frame, LineSplitter, ListHead, ListSplitter, SplitError};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn chunks(bytes: &Bytes, size: usize) -> impl Iterator<Item = Bytes> {
     bytes.chunks(size.max(1)).map(|chunk| bytes.slice_ref(chunk))
 }
 
-/// Lines are what stands between newlines, in any chunks, and of long ones the head.
+/// The frames are the texts between newlines, in any chunks; of a line above the limit, its first bytes.
 pub fn frames_watch(data: &[u8]) {
     let Some((Arrival { chunk, limit }, bytes)) = arrival(data) else { return };
     let (mut splitter, mut found) = (LineSplitter::new(limit), Vec::new());
@@ -55,7 +55,7 @@ fn split(bytes: &Bytes, chunk: usize, limit: usize) -> Split {
     Ok((splitter.finish()?, items))
 }
 
-/// Items are the same in any chunks, and those that a parser finds; a list that a parser takes is taken.
+/// The items are the same in any chunks, and those that a parser finds; a list that a parser accepts is accepted.
 pub fn frames_list(data: &[u8]) {
     let Some((Arrival { chunk, limit }, bytes)) = arrival(data) else { return };
     let found = split(&bytes, chunk, limit);
@@ -63,7 +63,7 @@ pub fn frames_list(data: &[u8]) {
     match (&found, &at_once) {
         (Ok(found), Ok(at_once)) => assert_eq!(found, at_once),
         (Err(_), Err(_)) => {}
-        _ => panic!("chunks matter: {found:?} {at_once:?}"),
+        _ => panic!("the chunks change the result: {found:?} {at_once:?}"),
     }
     let Ok(members) = serde_json::from_slice::<Members>(&bytes) else { return };
     if limit < bytes.len() {
@@ -77,15 +77,15 @@ pub fn frames_list(data: &[u8]) {
 }
 
 fn value(frame: &Frame) -> Value {
-    let Frame::Whole(bytes) = frame else { panic!("below the limit, and not whole") };
+    let Frame::Whole(bytes) = frame else { panic!("an item below the limit is not complete") };
     serde_json::from_slice(bytes).expect("an item of a valid document is valid")
 }
 
-/// The members of an object in their order, twice named ones twice.
+/// The members of an object in their order, including repeated ones.
 struct Members(Vec<(String, Value)>);
 
 impl Members {
-    /// Whether everything that the splitter reads is of its type.
+    /// Whether all members that the splitter reads have the types of a list.
     fn are_a_list(&self) -> bool {
         let text = |value: &Value| value.is_null() || value.is_string();
         self.0.iter().all(|(key, value)| match (&**key, value) {

@@ -1,15 +1,17 @@
-//! What each fuzz target does with its bytes, as plain functions.
+//! The fuzz targets as plain functions of their bytes.
 //!
-//! Answers "what must hold for every input?" One function per target, named like it; a broken promise is a panic.
-//! libFuzzer calls them from `fuzz_targets/`; the tests below call them with mutations of the seeds, on stable and the
-//! same every time. Invariants:
-//! 1. A target is a function of its bytes alone: no clock, no network; `kubeconfig` reads files that its text names.
+//! Answers "what must hold for every input?" There is one function per target, with the same name; it panics if a
+//! promise does not hold. libFuzzer calls the functions from `fuzz_targets/`. The tests below call them with mutations
+//! of the seeds, on stable Rust, with the same inputs in every run. Invariants:
+//! 1. A target depends only on its bytes: no clock, no network; `kubeconfig` reads files that its text names.
 //!
 //! Read next: `frames.rs` and `decode.rs`, the oracles.
 
 use actix_informer::client::Config;
-use actix_informer::client::status::Status;
-use actix_informer::representation::{MetaScan, meta_scan as scan};
+use actix_informer::unstable::{
+    MetaScan, error_of_status, meta_scan as scan, plugin_answer, status_of_answer, status_of_frame,
+    wait_of_status,
+};
 use serde_json::Value;
 
 mod decode;
@@ -21,36 +23,36 @@ pub use decode::{decode_list, decode_watch};
 pub use frames::{frames_list, frames_watch};
 pub use requests::{definition, patch_body, request_body, request_line};
 
-/// A refusal is typed and bounded whatever its body, and alike as an answer and as an ERROR frame.
+/// Any error answer gives a typed error of bounded length, and the same one as an HTTP answer and as an ERROR event.
 pub fn status(data: &[u8]) {
     let Some((code, body)) = data.split_first_chunk::<2>() else { return };
     let code = u16::from_be_bytes(*code);
     let header = std::str::from_utf8(body).ok();
-    let day = std::time::Duration::from_secs(24 * 60 * 60);
-    let answer = Status::from_answer(code, header, body);
-    assert!(answer.retry_after().is_none_or(|wait| wait <= day));
-    let frame = Status::from_frame(&String::from_utf8_lossy(body));
-    assert!(frame.retry_after().is_none_or(|wait| wait <= day));
+    let longest = std::time::Duration::from_secs(5 * 60);
+    let answer = status_of_answer(code, header, body);
+    assert!(wait_of_status(&answer).is_none_or(|wait| wait <= longest));
+    let frame = status_of_frame(&String::from_utf8_lossy(body));
+    assert!(wait_of_status(&frame).is_none_or(|wait| wait <= longest));
     for initial_events in [false, true] {
         for status in [&answer, &frame] {
-            let error = status.clone().into_error(initial_events);
+            let error = error_of_status(status.clone(), initial_events);
             let _ = error.class();
-            assert!(error.to_string().chars().count() < 1200, "the server's words are bounded");
+            assert!(error.to_string().chars().count() < 1200, "the server's message is shortened");
         }
     }
-    let alike = frame.kind == "Status" && frame.code != 0;
-    if alike && std::str::from_utf8(body).is_ok() {
-        let answer = Status::from_answer(frame.code, None, body).into_error(false);
-        assert_eq!(answer.class(), frame.into_error(false).class());
+    let is_status = serde_json::from_slice::<Value>(body).is_ok_and(|value| value["kind"] == "Status");
+    if is_status && frame.code != 0 && std::str::from_utf8(body).is_ok() {
+        let answer = error_of_status(status_of_answer(frame.code, None, body), false);
+        assert_eq!(answer.class(), error_of_status(frame, false).class());
     }
 }
 
-/// The scan agrees with a parser where that finds anything, and a prefix says nothing else than the whole.
+/// The scan finds what a parser finds, and the scan of a prefix finds nothing else than the scan of all bytes.
 pub fn meta_scan(data: &[u8]) {
     let whole = scan(data);
     let cut = data.len() / 2 + usize::from(data.first().copied().unwrap_or_default()) % (data.len() / 2 + 1);
     let part = scan(&data[..cut.min(data.len())]);
-    // A key that stands twice may be told from its first place while the second is cut off.
+    // If a key occurs twice, a prefix may have only the first one.
     if !is_plain(data) {
         return;
     }
@@ -68,17 +70,34 @@ pub fn meta_scan(data: &[u8]) {
     assert_eq!(fields(&whole), expected.map(|text| text.map(str::to_owned)));
 }
 
-/// Any text is a configuration or an error, and neither shows its token.
+/// Any text gives a configuration or an error of bounded length, and neither shows the token.
 pub fn kubeconfig(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let shown = match Config::from_kubeconfig_text(text, None) {
-        Ok(config) => format!("{config:?}"),
-        Err(_) => return,
-    };
-    assert!(!shown.contains(seeds::SECRET), "{shown}");
+    let is_token_only =
+        text.matches(seeds::SECRET).count() == text.matches(&format!("token: {}", seeds::SECRET)).count();
+    match Config::from_kubeconfig_text(text, None) {
+        Ok(config) => {
+            let shown = format!("{config:?} {:?}", config.warnings());
+            assert!(!shown.contains(seeds::SECRET), "{shown}");
+        }
+        Err(error) => {
+            let shown = format!("{error} {error:?}");
+            assert!(!is_token_only || !shown.contains(seeds::SECRET), "{shown}");
+            assert!(error.to_string().chars().count() < 1200, "{error}");
+        }
+    }
 }
 
-/// Whether no escape and no key that the scan looks for stands twice: where parsers may differ.
+/// Anything that a credential plugin prints gives credentials or an error of bounded length, and neither shows a secret.
+pub fn exec_output(data: &[u8]) {
+    for version in ["v1", "v1beta1"] {
+        let answer = plugin_answer(data, &format!("client.authentication.k8s.io/{version}"));
+        let shown = answer.unwrap_or_else(|error| format!("{error} {error:?}"));
+        assert!(!shown.contains(seeds::SECRET) && shown.chars().count() < 1200, "{shown}");
+    }
+}
+
+/// Whether the bytes have no escape, and no key of the scan twice: otherwise parsers may differ.
 fn is_plain(data: &[u8]) -> bool {
     let count = |key: &str| data.windows(key.len()).filter(|window| *window == key.as_bytes()).count();
     let keys = ["\"metadata\"", "\"name\"", "\"namespace\"", "\"uid\"", "\"resourceVersion\""];
@@ -89,67 +108,72 @@ fn is_plain(data: &[u8]) -> bool {
 mod tests {
     use super::seeds::{Target, mutated};
 
-    fn survives(target: Target, rounds: usize) {
+    fn check(target: Target, rounds: usize) {
         let seeds = target.seeds();
         seeds.iter().for_each(|seed| target.run(seed));
-        let mut chance = fastrand::Rng::with_seed(17);
+        let mut rng = fastrand::Rng::with_seed(17);
         for _ in 0..rounds {
-            target.run(&mutated(&seeds, &mut chance));
+            target.run(&mutated(&seeds, &mut rng));
         }
     }
 
     #[test]
-    fn watches_in_any_bytes_are_split_alike_however_they_are_chunked() {
-        survives(Target::FramesWatch, 40_000);
+    fn any_bytes_of_a_watch_are_split_into_the_same_lines_in_any_chunks() {
+        check(Target::FramesWatch, 40_000);
     }
 
     #[test]
-    fn lists_in_any_bytes_are_split_alike_however_they_are_chunked_and_as_a_parser_sees_them() {
-        survives(Target::FramesList, 40_000);
+    fn any_bytes_of_a_list_are_split_into_the_same_items_in_any_chunks_and_as_by_a_parser() {
+        check(Target::FramesList, 40_000);
     }
 
     #[test]
-    fn a_list_is_whole_only_when_each_of_its_items_is_json_and_accounted_for() {
-        survives(Target::DecodeList, 20_000);
+    fn a_list_is_complete_only_if_each_of_its_items_is_json_and_gives_a_part() {
+        check(Target::DecodeList, 20_000);
     }
 
     #[test]
-    fn every_line_of_a_watch_is_told_under_its_own_key_or_ends_it() {
-        survives(Target::DecodeWatch, 20_000);
+    fn every_line_of_a_watch_gives_a_part_with_its_own_key_or_ends_the_watch() {
+        check(Target::DecodeWatch, 20_000);
     }
 
     #[test]
-    fn every_refusal_is_typed_and_bounded() {
-        survives(Target::Status, 40_000);
+    fn every_error_answer_gives_a_typed_error_of_bounded_length() {
+        check(Target::Status, 40_000);
     }
 
     #[test]
-    fn a_scan_agrees_with_a_parser() {
-        survives(Target::MetaScan, 40_000);
+    fn a_scan_finds_what_a_parser_finds() {
+        check(Target::MetaScan, 40_000);
     }
 
     #[test]
-    fn a_body_in_any_bytes_is_a_value_or_a_refusal() {
-        survives(Target::RequestBody, 20_000);
+    fn a_body_of_any_bytes_is_a_value_or_is_refused() {
+        check(Target::RequestBody, 20_000);
     }
 
     #[test]
-    fn a_patch_of_any_bytes_is_applied_or_refused_and_then_changes_nothing() {
-        survives(Target::PatchBody, 4_000);
+    fn a_patch_of_any_bytes_is_applied_or_is_refused_and_changes_nothing() {
+        check(Target::PatchBody, 4_000);
     }
 
     #[test]
-    fn a_definition_of_any_schema_takes_again_what_it_has_stored() {
-        survives(Target::Definition, 4_000);
+    fn a_definition_with_any_schema_accepts_the_objects_that_it_has_stored() {
+        check(Target::Definition, 4_000);
     }
 
     #[test]
-    fn a_request_line_in_any_text_is_a_resource_or_none() {
-        survives(Target::RequestLine, 20_000);
+    fn any_text_as_a_request_line_names_a_resource_or_none() {
+        check(Target::RequestLine, 20_000);
     }
 
     #[test]
-    fn every_kubeconfig_is_a_configuration_or_an_error() {
-        survives(Target::Kubeconfig, 4_000);
+    fn every_output_of_a_plugin_gives_credentials_or_an_error() {
+        check(Target::ExecOutput, 20_000);
+    }
+
+    #[test]
+    fn every_kubeconfig_gives_a_configuration_or_an_error() {
+        check(Target::Kubeconfig, 4_000);
     }
 }

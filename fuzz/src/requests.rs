@@ -1,8 +1,9 @@
-//! What a client can send to the in-memory API server: bodies, and the lines of requests.
+//! Fuzz targets for what a client can send to the in-memory API server: bodies and request lines.
 //!
-//! Answers "what must hold for every request?" A body is a JSON value or a refusal, bounded by its own length where it
-//! is not by the server's limits; a patch or a definition does what it says or nothing; a line names a resource in parts that are parts, or none.
-//! 1. A reading is the same the second time, and what was read in protobuf can be written and read again.
+//! Answers "what must hold for every request?" A body gives a JSON value or is refused; a refused patch changes nothing;
+//! a definition accepts the objects that it has stored; a request line names a resource with complete parts, or none.
+//! Invariants:
+//! 1. Reading the same bytes twice gives the same value; a value read from protobuf can be written and read again.
 //!
 //! Read next: `tests/apiserver/src/fuzzing.rs`, the readers.
 
@@ -11,7 +12,7 @@ use informer_apiserver::fuzzing::{
 };
 use serde_json::Value;
 
-/// The kinds that a body without a type is read as.
+/// The kinds with which a body without a type is read.
 const KINDS: [(&str, &str); 8] = [
     ("v1", "ConfigMap"),
     ("v1", "Pod"),
@@ -23,13 +24,13 @@ const KINDS: [(&str, &str); 8] = [
     ("v1", "DeleteOptions"),
 ];
 
-/// The first byte chooses: even ones a kind in protobuf, odd ones YAML.
+/// The first byte chooses the format: an even one protobuf, with one of the kinds, an odd one YAML.
 pub fn request_body(data: &[u8]) {
     let Some((first, body)) = data.split_first() else { return };
     let (api_version, kind) = KINDS[usize::from(first / 2) % KINDS.len()];
     let read = || if first % 2 == 0 { protobuf(api_version, kind, body) } else { yaml(body) };
     let Some(value) = read() else { return };
-    assert_eq!(read().as_ref(), Some(&value), "a reading is the same the second time");
+    assert_eq!(read().as_ref(), Some(&value), "a second reading gives the same value");
     let text = serde_json::to_vec(&value).expect("a value is JSON");
     let again: Value = serde_json::from_slice(&text).expect("what was written can be read");
     assert_eq!(serde_json::to_vec(&again).ok(), Some(text));
@@ -41,8 +42,8 @@ pub fn request_body(data: &[u8]) {
     }
 }
 
-/// The first byte chooses the language. A refused patch is a client's or a server's error and changes nothing; one that
-/// is taken keeps who the object is.
+/// The first byte chooses the patch language. A refused patch gives a 4xx or 500 and changes nothing; an applied one
+/// keeps the name and the uid of the object.
 pub fn patch_body(data: &[u8]) {
     let Some((first, body)) = data.split_first() else { return };
     let language = match first % 4 {
@@ -58,19 +59,20 @@ pub fn patch_body(data: &[u8]) {
         assert!((400..=500).contains(&code), "{code}");
         assert_eq!(
             stored["spec"]["template"]["spec"]["containers"][0]["image"], "i",
-            "a refusal changes nothing"
+            "a refused patch changes nothing"
         );
     }
-    assert_eq!(patch(language, body), (stored, refused), "the same patch does the same");
+    assert_eq!(patch(language, body), (stored, refused), "the same patch gives the same result");
 }
 
-/// A schema and an object, with a zero byte between them: what has been taken is taken again as it was stored.
+/// The input is a schema and an object, with a zero byte between them. An object that was stored is accepted again.
 pub fn definition(data: &[u8]) {
     let Some(middle) = data.iter().position(|byte| *byte == 0) else { return };
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     let (Some(schema), Some(body)) = (read(&data[..middle]), read(&data[middle + 1..])) else { return };
     let Some(stored) = custom(&schema, &body) else { return };
-    let again = custom(&schema, &stored).unwrap_or_else(|| panic!("{schema} took {body} and not {stored}"));
+    let again =
+        custom(&schema, &stored).unwrap_or_else(|| panic!("{schema} accepts {body} and refuses {stored}"));
     let content = |value: &Value| {
         let mut content = value.clone();
         content.as_object_mut().map(|members| members.remove("metadata"));
@@ -79,7 +81,7 @@ pub fn definition(data: &[u8]) {
     assert_eq!(content(&again), content(&stored), "{schema}");
 }
 
-/// Any text is a resource or none, and no part of a resource is empty or holds a slash.
+/// Any text names a resource or none, and no part of the resource is empty or has a slash.
 pub fn request_line(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (path, query) = text.split_once('?').unwrap_or((text, ""));

@@ -1,11 +1,11 @@
-//! The inputs that fuzzing begins with, and how they are changed where no libFuzzer is at hand.
+//! The inputs with which fuzzing begins, and a simple mutator for runs without libFuzzer.
 //!
-//! Answers "what does each target usually read?" with small documents as servers send them, and with the ones that were
-//! once read wrongly.
+//! Answers "what does each target usually read?" with small documents as servers send them, and with documents that were
+//! read wrongly in the past.
 
 use fastrand::Rng;
 
-/// The token of the seeds: nothing may show it.
+/// The token in the seeds, which no output may show.
 pub const SECRET: &str = "s3cret-t0ken";
 
 /// The targets.
@@ -19,6 +19,7 @@ pub enum Target {
     Status,
     MetaScan,
     Kubeconfig,
+    ExecOutput,
     RequestBody,
     RequestLine,
     PatchBody,
@@ -26,8 +27,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// All of them, with the names of their binaries.
-    pub const ALL: [(Self, &str); 11] = [
+    /// All targets, with the names of their binaries.
+    pub const ALL: [(Self, &str); 12] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
@@ -35,6 +36,7 @@ impl Target {
         (Self::Status, "status"),
         (Self::MetaScan, "meta_scan"),
         (Self::Kubeconfig, "kubeconfig"),
+        (Self::ExecOutput, "exec_output"),
         (Self::RequestBody, "request_body"),
         (Self::RequestLine, "request_line"),
         (Self::PatchBody, "patch_body"),
@@ -51,6 +53,7 @@ impl Target {
             Self::Status => crate::status(data),
             Self::MetaScan => crate::meta_scan(data),
             Self::Kubeconfig => crate::kubeconfig(data),
+            Self::ExecOutput => crate::exec_output(data),
             Self::RequestBody => crate::request_body(data),
             Self::RequestLine => crate::request_line(data),
             Self::PatchBody => crate::patch_body(data),
@@ -58,7 +61,7 @@ impl Target {
         }
     }
 
-    /// What it begins with.
+    /// Its first inputs.
     pub fn seeds(self) -> Vec<Vec<u8>> {
         let framed = |seeds: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
             let first = [0x00, 0x07, 0x9f, 0xe3];
@@ -73,6 +76,7 @@ impl Target {
             Self::Status => statuses(),
             Self::MetaScan => vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()],
             Self::Kubeconfig => kubeconfigs(),
+            Self::ExecOutput => exec_outputs(),
             Self::RequestBody => bodies(),
             Self::RequestLine => lines(),
             Self::PatchBody => patches(),
@@ -87,7 +91,7 @@ fn pod(name: &str, version: u64) -> String {
     )
 }
 
-/// As custom resources come: members in the order of their names.
+/// A pod with its members in alphabetical order, as servers send custom resources.
 fn sorted() -> String {
     r#"{"apiVersion":"v1","data":{"metadata":1},"kind":"Pod","metadata":{"annotations":{"x":"no"},"name":"web-0","namespace":"a","resourceVersion":"7","uid":"u"},"spec":{"containers":[]}}"#.to_owned()
 }
@@ -99,7 +103,7 @@ fn lists() -> Vec<Vec<u8>> {
         )
     };
     let items = format!("{},{}", pod("a", 1), pod("b", 2));
-    // Two items whose quotes or brackets make one of them.
+    // Two items whose quotes or brackets make one item of them.
     let swallowed = r#"{"metadata":{"name":"a","resourceVersion":"1","x":"y},{"metadata":{"name":z"}}"#;
     let unclosed = format!("{},{}}}", pod("a", 1).trim_end_matches('}'), pod("b", 2));
     let first_items =
@@ -115,7 +119,7 @@ fn watches() -> Vec<Vec<u8>> {
     let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let bookmark = r#"{"kind":"Pod","metadata":{"resourceVersion":"30","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
     let status = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
-    let sound = [
+    let valid = [
         event("ADDED", &pod("a", 1)),
         event("MODIFIED", &sorted()),
         event("DELETED", &pod("a", 3)),
@@ -124,7 +128,7 @@ fn watches() -> Vec<Vec<u8>> {
     ];
     let other = format!("{{\"object\":{},\"type\":\"ADDED\",\"more\":{{}}}}\n", pod("c", 4));
     let joined = event("ADDED", &pod("a", 1)).trim_end().to_owned() + &event("ADDED", &pod("b", 2));
-    [sound.concat(), other, joined, event("RENAMED", &pod("d", 5)), event("ADDED", "7")]
+    [valid.concat(), other, joined, event("RENAMED", &pod("d", 5)), event("ADDED", "7")]
         .map(String::into_bytes)
         .into()
 }
@@ -150,14 +154,47 @@ fn kubeconfigs() -> Vec<Vec<u8>> {
          namespace: n\nusers:\n- name: u\n  user:\n    token: {SECRET}\n"
     );
     let insecure = whole.replace("certificate-authority-data: LS0tLS0=", "insecure-skip-tls-verify: true");
-    vec![whole.into(), insecure.into(), b"{}".to_vec(), b"clusters: [{name: k}]".to_vec()]
+    let plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never, \
+                  provideClusterInfo: true, env: [{name: A, value: b}], args: [x]}\n    as: jane\n    as-groups: [a]";
+    let plugin = whole.replace("    token:", &format!("    {plugin}\n    x-token:"));
+    let login = "auth-provider: {name: oidc, config: {idp-issuer-url: 'https://i', client-id: c}}\n    client-key-data: TQ==";
+    let login = whole.replace("    token:", &format!("    {login}\n    token:"));
+    let json =
+        r#"{"kind":"Config","clusters":null,"users":[{"name":"u","user":{"password":"p","username":"u"}}]}"#;
+    let texts = [
+        whole,
+        insecure,
+        plugin,
+        login,
+        json.to_owned(),
+        "{}".to_owned(),
+        "clusters: [{name: k}]".to_owned(),
+    ];
+    texts.map(String::into_bytes).into()
 }
 
-/// Bodies of writes, after a byte that chooses how they are read.
+/// What credential plugins print, in JSON and YAML.
+fn exec_outputs() -> Vec<Vec<u8>> {
+    let credential = |status: &str| {
+        format!(
+            r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{status}}}"#
+        )
+    };
+    let token =
+        credential(&format!(r#"{{"token":"{SECRET}","expirationTimestamp":"2030-01-01T00:00:00Z"}}"#));
+    let certificate = credential(&format!(r#"{{"clientCertificateData":"c","clientKeyData":"{SECRET}"}}"#));
+    let yaml = format!(
+        "apiVersion: client.authentication.k8s.io/v1beta1\nkind: ExecCredential\nstatus:\n  token: {SECRET}\n"
+    );
+    let half = credential(&format!(r#"{{"clientKeyData":"{SECRET}","token":null}}"#));
+    [token, certificate, yaml, half].map(String::into_bytes).into()
+}
+
+/// Bodies of writes, behind a byte that chooses how they are read.
 fn bodies() -> Vec<Vec<u8>> {
     // A config map as kubectl sends it: envelope, type, metadata with a name, one entry.
     let config_map = b"\0k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12\x1d\n\r\n\x01a\x12\0\x1a\0\x38\0\x1a\x02xx\x12\x0c\n\x03key\x12\x05value";
-    // The same envelope without a type, read as what the first byte says.
+    // The same envelope without a type; the first byte chooses the kind.
     let untyped: [&[u8]; 3] =
         [b"\x02k8s\0\x12\x04\x12\x02\x12\0", b"\x04k8s\0\x12\x06\n\x04\x12\x02\x08\x01", b"\x06k8s\0\x12\0"];
     let yaml: [&[u8]; 3] = [
@@ -207,23 +244,23 @@ fn definitions() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// A seed, or two joined, with up to eight changes.
-pub fn mutated(seeds: &[Vec<u8>], chance: &mut Rng) -> Vec<u8> {
-    const MARKS: &[u8] = b"\"\\{}[],: \n\0\xff07n";
-    let mut data = seeds[chance.usize(..seeds.len())].clone();
-    for _ in 0..chance.usize(1..8) {
-        let at = chance.usize(..=data.len());
-        let end = (at + chance.usize(..=24)).min(data.len());
-        match chance.u8(..7) {
+/// A seed with one to seven random changes; a change may also append a part of another seed.
+pub fn mutated(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    const TOKENS: &[u8] = b"\"\\{}[],: \n\0\xff07n";
+    let mut data = seeds[rng.usize(..seeds.len())].clone();
+    for _ in 0..rng.usize(1..8) {
+        let at = rng.usize(..=data.len());
+        let end = (at + rng.usize(..=24)).min(data.len());
+        match rng.u8(..7) {
             0 => data.truncate(at),
             1 => drop(data.drain(at..end)),
             2 => data.extend_from_within(at..end),
-            3 => data.insert(at, MARKS[chance.usize(..MARKS.len())]),
-            4 if at < data.len() => data[at] = MARKS[chance.usize(..MARKS.len())],
-            5 if at < data.len() => data[at] ^= 1 << chance.u8(..8),
+            3 => data.insert(at, TOKENS[rng.usize(..TOKENS.len())]),
+            4 if at < data.len() => data[at] = TOKENS[rng.usize(..TOKENS.len())],
+            5 if at < data.len() => data[at] ^= 1 << rng.u8(..8),
             6 => {
-                let other = &seeds[chance.usize(..seeds.len())];
-                let from = chance.usize(..=other.len());
+                let other = &seeds[rng.usize(..seeds.len())];
+                let from = rng.usize(..=other.len());
                 data.truncate(at);
                 data.extend_from_slice(&other[from..]);
             }

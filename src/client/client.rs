@@ -1,32 +1,43 @@
-//! The handle: a checked configuration from which sources and requests are made.
+//! The handle of an API server: a checked configuration that makes sources and sends single requests.
 //!
 //! Answers "how do I get a source, or send a single request?" Invariants:
-//! 1. Cloning copies two pointers; a clone is as good as the original, on any thread.
-//! 2. A single request may be sent from any async runtime: it is carried by a thread of the client's own, started at
-//!    the first request and ended with the last clone.
+//! 1. Cloning copies pointers; a clone is equal to the original and usable on any thread.
+//! 2. A single request may be sent from any async runtime: a thread that belongs to the client sends it. The first
+//!    request starts the thread; it ends with the last clone. A client in process has a `Runtime` for it instead.
+//! 3. Whichever way its requests go, through `Client::new`, `from_kube` or `in_process`, sources and answers are alike.
 //!
 //! Read next: `resource.rs`, `worker.rs`.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+#[cfg(feature = "testing")]
+use futures_util::Stream;
 use http::{Method, Request, Response, header};
-use kube_core::Resource;
+#[cfg(feature = "testing")]
+use informer_actors::runtime::Runtime;
 use kube_core::discovery::ApiResource;
+use kube_core::{DynamicObject, Resource};
 
+use super::backend::Backend;
 use super::config::Config;
-use super::endpoint::Prepared;
 use super::error::{Error, TransportError};
+use super::layers::CallersSpan;
 use super::resource::ResourceSource;
 use super::scope::Scope;
-use super::worker::Worker;
+#[cfg(feature = "testing")]
+use super::transport::in_process::service;
+#[cfg(feature = "kube")]
+use super::transport::kube::KubeTransport;
+use super::worker::{BodyStream, Worker};
 use crate::representation::{Dynamic, MetadataOnly, Typed};
 
 /// Speaks with one API server. Cheap to clone, `Send` and `Sync`.
 #[derive(Clone)]
 pub struct Client {
-    prepared: Arc<Prepared>,
+    backend: Arc<Backend>,
     namespace: Arc<str>,
     worker: Arc<Worker>,
 }
@@ -37,9 +48,91 @@ impl Client {
     /// # Errors
     /// When a certificate, key, name or token cannot be used.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let prepared = Arc::new(Prepared::new(&config)?);
-        let worker = Arc::new(Worker::new(Arc::clone(&prepared)));
-        Ok(Self { prepared, namespace: config.default_namespace.into(), worker })
+        let backend = Backend::new(&config)?;
+        let worker = Arc::new(Worker::new(Arc::clone(&backend)));
+        Ok(Self { backend, namespace: config.default_namespace.into(), worker })
+    }
+
+    /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
+    /// Connects to nothing yet. [`Config`] has every other way.
+    ///
+    /// ```no_run
+    /// let client = actix_informer::client::Client::from_environment()?;
+    /// # Ok::<(), actix_informer::client::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotConfigured`] when neither is there; what is wrong with the one that is.
+    pub fn from_environment() -> Result<Self, Error> {
+        Self::new(Config::from_environment(None)?)
+    }
+
+    /// The client over one of kube-rs that the program has already: informers and requests use its connections (HTTP/2 if
+    /// it has it), its credentials and its tower layers. Connects to nothing yet.
+    ///
+    /// `runtime` is the tokio runtime in which the program uses that client, `Handle::current()` in its main: requests
+    /// and bodies are polled there, so that the connections live as long as the program's own requests need them,
+    /// whatever becomes of an informer's [`Runtime`](crate::runtime::Runtime). A body that is not read here is not read
+    /// there. The deadlines are those of every client of this crate. Without that runtime each request fails.
+    ///
+    /// ```no_run
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// # async fn demo(kube: kube_client::Client) -> Result<(), actix_informer::Error> {
+    /// let client = Client::from_kube(kube.clone(), tokio::runtime::Handle::current());
+    /// let runtime = Runtime::threads().start()?;
+    /// let pods = client.resource::<Pod>().informer(&runtime)?.start()?;
+    /// # drop(pods); Ok(()) }
+    /// ```
+    #[cfg(feature = "kube")]
+    pub fn from_kube(client: kube_client::Client, runtime: tokio::runtime::Handle) -> Self {
+        let namespace = client.default_namespace().into();
+        let backend = Backend::kube(KubeTransport::new(client, runtime));
+        let worker = Arc::new(Worker::new(Arc::clone(&backend)));
+        Self { backend, namespace, worker }
+    }
+
+    /// The client of a server in this process, without a socket: `serve` is the server as a function from a request to
+    /// its answer, for example `informer_apiserver::ApiServer::service`. With a simulated `runtime` everything happens on
+    /// the one thread of the simulation and on its paused clock: hours of watches, timeouts and retries take
+    /// milliseconds, and each run is like the other.
+    ///
+    /// Single requests are carried by `runtime`, also those of tasks outside of it; they fail with
+    /// [`Error::Stopped`] after its end. The client does not keep it alive.
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    /// use informer_apiserver::ApiServer;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use std::time::Duration;
+    ///
+    /// Runtime::simulated(7).run(|runtime| async move {
+    ///     let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await?;
+    ///     let client = Client::in_process(&runtime, server.service());
+    ///     let maps = client.resource::<ConfigMap>().informer(&runtime)?.start()?;
+    ///     let map = br#"{"metadata": {"name": "a"}}"#.to_vec();
+    ///     let path = "/api/v1/namespaces/default/configmaps";
+    ///     client.request(http::Method::POST, path, Some(("application/json", map))).await?;
+    ///     maps.synced_within(Duration::from_secs(60)).await?;
+    ///     tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
+    ///     assert_eq!(maps.lister().snapshot().len(), 1);
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "testing")]
+    pub fn in_process<F, B>(
+        runtime: &Runtime,
+        serve: impl Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = std::io::Result<Response<B>>> + 'static,
+        B: Stream<Item = std::io::Result<Bytes>> + 'static,
+    {
+        let backend = Backend::in_process(service(serve));
+        let worker = Arc::new(Worker::on(runtime, Arc::clone(&backend)));
+        Self { backend, namespace: "default".into(), worker }
     }
 
     /// The namespace that is meant when none is named.
@@ -47,38 +140,80 @@ impl Client {
         &self.namespace
     }
 
-    /// Objects of a type known at compile time, in all namespaces.
-    pub fn resource<K>(&self) -> ResourceSource<Typed<K>>
+    /// Objects of a type known at compile time, in all namespaces: a type of `k8s-openapi`, or one that `kube-derive` has
+    /// made of a custom resource.
+    pub fn resource<K>(&self) -> ResourceSource<K>
     where
         K: Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
     {
         let scope = Scope::new(ApiResource::erase::<K>(&()));
-        ResourceSource::new(Arc::clone(&self.prepared), scope, Typed::new())
+        ResourceSource::new(Arc::clone(&self.backend), scope, Typed::new())
     }
 
     /// Objects of a kind known only at run time.
-    pub fn dynamic(&self, resource: &ApiResource) -> ResourceSource<Dynamic> {
-        ResourceSource::new(Arc::clone(&self.prepared), Scope::new(resource.clone()), Dynamic::new(resource))
+    pub fn dynamic(&self, resource: &ApiResource) -> ResourceSource<DynamicObject, Dynamic> {
+        ResourceSource::new(Arc::clone(&self.backend), Scope::new(resource.clone()), Dynamic::new(resource))
     }
 
     /// Only the metadata of objects of a type.
-    pub fn metadata<K>(&self) -> ResourceSource<MetadataOnly<K>>
+    pub fn metadata<K>(&self) -> ResourceSource<K, MetadataOnly<K>>
     where
         K: Resource<DynamicType = ()> + Send + Sync + 'static,
     {
         let scope = Scope::new(ApiResource::erase::<K>(&()));
-        ResourceSource::new(Arc::clone(&self.prepared), scope, MetadataOnly::new())
+        ResourceSource::new(Arc::clone(&self.backend), scope, MetadataOnly::new())
     }
 
     /// Sends one request below the endpoint and waits for the whole answer. kube-core's `Request` makes such requests.
     ///
-    /// Works in any async runtime. Nothing is sent twice but a GET whose pooled connection turned out to be dead.
+    /// Works in any async runtime. The request waits for its turn if there are more than
+    /// [`Config::max_in_flight`], and is sent again where the server has not handled it ([`Config::max_retries`]): with
+    /// the default settings it may take long, and [`RequestOptions::timeout`](super::RequestOptions::timeout) bounds it.
     /// Dropping the future ends the request.
     ///
     /// # Errors
-    /// [`Error::Refused`] for an answer that is no success, with the server's `Status`; otherwise what broke.
+    /// [`Error::Refused`] for an answer that is no success, with the server's [`Status`](super::Status); otherwise what
+    /// broke.
     pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, Error> {
-        self.worker.carry(request.map(Bytes::from)).await
+        let mut request = request.map(Bytes::from);
+        CallersSpan::add_to(&mut request);
+        self.worker.send(request).await
+    }
+
+    /// Sends one request and gives the answer as it arrives: a log that is followed, a watch. Resolves when the head of
+    /// the answer has come. The answer ends with an error when it lasts longer than `limit`.
+    ///
+    /// Works in any async runtime. Dropping the future or the body ends the request.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # async fn demo(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use futures_util::StreamExt;
+    /// use std::time::Duration;
+    ///
+    /// let log = http::Request::get("/api/v1/namespaces/shop/pods/web/log?follow=true").body(Vec::new())?;
+    /// let mut log = client.stream(log, Duration::MAX).await?.into_body();
+    /// while let Some(chunk) = log.next().await {
+    ///     print!("{}", String::from_utf8_lossy(&chunk?));
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn stream(
+        &self,
+        request: Request<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<Response<BodyStream>, Error> {
+        let mut request = request.map(Bytes::from);
+        CallersSpan::add_to(&mut request);
+        self.worker.stream(request, limit).await
+    }
+
+    /// Waits, also where the caller's runtime has no timer.
+    pub(crate) async fn sleep(&self, time: Duration) -> Result<(), Error> {
+        self.worker.sleep(time).await
     }
 
     /// [`Self::send`] from its parts; `body` is (content type, bytes).
@@ -107,6 +242,6 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("endpoint", &self.prepared.endpoint.authority).finish_non_exhaustive()
+        f.debug_struct("Client").field("endpoint", &self.backend.name()).finish_non_exhaustive()
     }
 }

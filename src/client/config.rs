@@ -1,26 +1,38 @@
-//! Which API server, and who we are to it.
+//! The configuration of a client: the API server's address and the credentials.
 //!
-//! Answers "how is the cluster reached?" from a kubeconfig, from inside a pod, or by hand. It connects to nothing;
-//! `Client::new` checks what is given. Invariants:
-//! 1. What a kubeconfig asks for and this client does not do is an error that names it, never silently left out:
-//!    credential plugins, impersonation, basic authentication, proxies. Its credentials for a plain http endpoint are
-//!    left out with a warning ([`Config::warnings`]), as client-go leaves them out.
-//! 2. Nothing is looked up in the home directory.
+//! Answers "how is the cluster reached?" from a kubeconfig, from inside a pod, or from values set by hand. It makes no
+//! connection; `Client::new` checks the values. Invariants:
+//! 1. If a kubeconfig requires something that this client does not support, the error names it: proxies, and auth
+//!    providers other than oidc. Only credentials for a plain http endpoint are left out, with a warning
+//!    ([`Config::warnings`]), as client-go leaves them out.
+//! 2. No file of the home directory is read.
 //! 3. No Debug and no error shows a secret.
 //!
-//! Files are read when a configuration is made (blocking), a token file later too. Read next: `config/kubeconfig.rs`.
+//! `Client::new` reads the files that are named here (blocking), and they are read again while the client lives. Read
+//! next: `config/kubeconfig.rs`, `config/in_cluster.rs`; `identity.rs`, which uses all of this.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use secrecy::{SecretSlice, SecretString};
 
 use super::endpoint::Endpoint;
 use super::error::Error;
+use super::identity::exec::{self, ClusterInfo, PluginConfig, PluginPolicy};
+use super::identity::material::{Login, Pem};
+use super::identity::oidc::Oidc;
+use impersonation::Impersonation;
+use kubeconfig::Origin;
+use requests::RequestSettings;
 
+mod impersonation;
+mod in_cluster;
 mod kubeconfig;
+mod requests;
 
-/// How to reach one API server.
+/// The address of one API server and the credentials for it.
 ///
 /// ```
 /// use actix_informer::client::Config;
@@ -34,44 +46,46 @@ mod kubeconfig;
 pub struct Config {
     pub(crate) endpoint: String,
     pub(crate) default_namespace: String,
-    pub(crate) certificate_authorities: Option<Vec<u8>>,
-    pub(crate) identity: Option<Identity>,
-    pub(crate) token: Option<Token>,
+    pub(crate) authorities: Option<Pem>,
+    /// Certificate chain and key.
+    pub(crate) certificate: Option<(Pem, Pem)>,
+    pub(crate) login: Option<Login>,
+    pub(crate) exec: Option<Arc<(PluginConfig, ClusterInfo)>>,
+    pub(crate) plugin_policy: PluginPolicy,
+    pub(crate) plugin_limit: Duration,
+    pub(crate) oidc: Option<Arc<Oidc>>,
+    pub(crate) impersonation: Impersonation,
     pub(crate) accepts_invalid_certificates: bool,
     pub(crate) tls_server_name: Option<String>,
     pub(crate) warnings: Vec<String>,
-}
-
-/// A client certificate chain and its key, both PEM.
-#[derive(Clone)]
-pub(crate) struct Identity {
-    pub(crate) certificates: Vec<u8>,
-    pub(crate) key: SecretSlice<u8>,
-}
-
-#[derive(Clone)]
-pub(crate) enum Token {
-    Fixed(SecretString),
-    File(PathBuf),
+    pub(crate) origin: Option<Origin>,
+    pub(crate) requests: RequestSettings,
 }
 
 impl Config {
     /// The server at this `http://` or `https://` URL, without credentials.
     ///
     /// # Errors
-    /// [`Error::Endpoint`] when it is no such URL, or has a user, a password or a query; these are not told.
+    /// [`Error::Endpoint`] when it is not such a URL, or has a user, a password or a query; the error does not show these.
     pub fn new(endpoint: impl Into<String>) -> Result<Self, Error> {
         let endpoint = endpoint.into();
         Endpoint::parse(&endpoint)?;
         Ok(Self {
             endpoint,
             default_namespace: "default".to_owned(),
-            certificate_authorities: None,
-            identity: None,
-            token: None,
+            authorities: None,
+            certificate: None,
+            login: None,
+            exec: None,
+            plugin_policy: PluginPolicy::default(),
+            plugin_limit: exec::LIMIT,
+            oidc: None,
+            impersonation: Impersonation::default(),
             accepts_invalid_certificates: false,
             tls_server_name: None,
             warnings: Vec::new(),
+            origin: None,
+            requests: RequestSettings::default(),
         })
     }
 
@@ -80,51 +94,92 @@ impl Config {
         &self.endpoint
     }
 
-    /// The namespace that is meant when none is named; `default` unless configured.
+    /// The namespace to use when none is named; `default` unless configured.
     pub fn namespace(&self) -> &str {
         &self.default_namespace
     }
 
-    /// What was left out of what was asked for, a sentence each, for the person who starts the program. Empty unless a
-    /// kubeconfig has credentials for a plain http endpoint: they are sent only over TLS or, a token, to this machine.
+    /// What of the kubeconfig is not used, one sentence each, for the person who starts the program. Empty unless a
+    /// kubeconfig has credentials for a plain http endpoint. Credentials are sent only over TLS; a token is also sent to
+    /// a server on this machine.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Sets the namespace that is meant when none is named.
+    /// Sets the namespace to use when none is named.
     pub fn default_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.default_namespace = namespace.into();
         self
     }
 
-    /// Trusts exactly the certificates in this PEM text; an empty one trusts nobody.
-    pub fn certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.certificate_authorities = Some(pem.into());
+    /// Trusts exactly the certificates in this PEM text; with an empty text, no server is trusted.
+    pub fn certificate_authority(self, pem: impl Into<Vec<u8>>) -> Self {
+        self.with_authorities(Pem::Inline(SecretSlice::from(pem.into())))
+    }
+
+    /// Trusts exactly the certificates in this PEM file, which is read again after at most a minute and at once when a
+    /// server presents a certificate of another authority (client-go's `--certificate-authority` reloading). Without an
+    /// authority, those of the operating system are trusted.
+    pub fn certificate_authority_file(self, path: impl AsRef<Path>) -> Self {
+        self.with_authorities(Pem::File(path.as_ref().to_owned()))
+    }
+
+    /// Presents this certificate (with its chain, if any) and proves it with this key; both are PEM. It can only be sent
+    /// over https: `Client::new` refuses it for an http endpoint.
+    pub fn client_certificate(self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        let inline = |pem: Vec<u8>| Pem::Inline(SecretSlice::from(pem));
+        self.with_certificate(inline(certificates.into()), inline(key.into()))
+    }
+
+    /// Presents the certificate of this file and proves it with the key of that one; both PEM, and both are read again
+    /// after at most a minute: new connections present the new certificate, and open watches move to one within 30 s.
+    pub fn client_certificate_files(self, certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
+        let file = |path: &Path| Pem::File(path.to_owned());
+        self.with_certificate(file(certificates.as_ref()), file(key.as_ref()))
+    }
+
+    /// Sends this bearer token with every request, also over plain http if the endpoint uses it. The token of a
+    /// kubeconfig is not sent over plain http; this one is, because the caller has chosen it for this endpoint.
+    pub fn token(self, token: impl Into<String>) -> Self {
+        self.with_login(Login::Token(SecretString::from(token.into())))
+    }
+
+    /// Sends this user and password with every request (HTTP basic authentication, RFC 7617).
+    pub fn basic(self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.with_login(Login::Basic { user: user.into(), password: SecretString::from(password.into()) })
+    }
+
+    /// Acts as this user: the server checks whether the client's own user may do so.
+    pub fn impersonate(mut self, user: impl Into<String>) -> Self {
+        self.impersonation.user = Some(user.into());
         self
     }
 
-    /// Presents this certificate (with its chain, if any), proven by this key; both PEM. Only https can show one:
-    /// `Client::new` refuses it for an http endpoint.
-    pub fn client_certificate(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        let key: Vec<u8> = key.into();
-        self.identity = Some(Identity { certificates: certificates.into(), key: key.into() });
+    /// Acts as a member of this group too; only together with [`Self::impersonate`].
+    pub fn impersonate_group(mut self, group: impl Into<String>) -> Self {
+        self.impersonation.groups.push(group.into());
         self
     }
 
-    /// Sends this bearer token with every request, over plain http too if the endpoint is one: what is given by hand is
-    /// taken at its word, unlike what a kubeconfig brings.
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(Token::Fixed(SecretString::from(token.into())));
+    /// Which credential plugins of a kubeconfig may be started; all unless set. `Client::new` refuses the others.
+    pub fn plugin_policy(mut self, policy: PluginPolicy) -> Self {
+        self.plugin_policy = policy;
         self
     }
 
-    /// Sends the bearer token of this file with every request; it is read again after at most a minute.
-    pub fn token_file(mut self, path: impl AsRef<Path>) -> Self {
-        self.token = Some(Token::File(path.as_ref().to_owned()));
+    /// How long a credential plugin may run until it is killed with the processes that it has started; a minute unless
+    /// set, since a person may have to answer it.
+    pub fn plugin_limit(mut self, limit: Duration) -> Self {
+        self.plugin_limit = limit;
         self
     }
 
-    /// Accepts whatever certificate the server shows: anyone on the way can read and change everything.
+    /// Sends the bearer token of this file with every request; the file is read again after at most a minute.
+    pub fn token_file(self, path: impl AsRef<Path>) -> Self {
+        self.with_login(Login::TokenFile(path.as_ref().to_owned()))
+    }
+
+    /// Accepts any certificate of the server: anybody on the network path can read and change everything.
     pub fn accept_invalid_certificates(mut self) -> Self {
         self.accepts_invalid_certificates = true;
         self
@@ -137,18 +192,43 @@ impl Config {
     }
 }
 
+/// What is set here stays, also when the kubeconfig is read again.
+impl Config {
+    fn with_authorities(mut self, authorities: Pem) -> Self {
+        self.authorities = Some(authorities);
+        self.origin.iter_mut().for_each(|origin| origin.gives_authorities = false);
+        self
+    }
+
+    fn with_certificate(mut self, chain: Pem, key: Pem) -> Self {
+        self.certificate = Some((chain, key));
+        self.origin.iter_mut().for_each(|origin| origin.gives_certificate = false);
+        self
+    }
+
+    fn with_login(mut self, login: Login) -> Self {
+        self.login = Some(login);
+        self.origin.iter_mut().for_each(|origin| origin.gives_login = false);
+        self
+    }
+}
+
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let token = self.token.as_ref().map(|token| match token {
-            Token::Fixed(_) => "hidden".to_owned(),
-            Token::File(path) => path.display().to_string(),
+        let login = self.login.as_ref().map(|login| match login {
+            Login::Token(_) => "token".to_owned(),
+            Login::TokenFile(path) => path.display().to_string(),
+            Login::Basic { .. } => "user and password".to_owned(),
         });
         f.debug_struct("Config")
             .field("endpoint", &self.endpoint)
             .field("default_namespace", &self.default_namespace)
-            .field("certificate_authority", &self.certificate_authorities.is_some())
-            .field("client_certificate", &self.identity.is_some())
-            .field("token", &token)
+            .field("certificate_authority", &self.authorities.is_some())
+            .field("client_certificate", &self.certificate.is_some())
+            .field("login", &login)
+            .field("plugin", &self.exec.as_ref().map(|exec| &exec.0.command))
+            .field("oidc", &self.oidc.is_some())
+            .field("impersonates", &!self.impersonation.is_empty())
             .field("accepts_invalid_certificates", &self.accepts_invalid_certificates)
             .field("tls_server_name", &self.tls_server_name)
             .finish()

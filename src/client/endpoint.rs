@@ -1,77 +1,106 @@
-//! Where the API server is and what is needed to speak with it, checked once and shared by all transports.
+//! Checks the configuration of a client, once, and keeps what all transports need to connect.
 //!
-//! Answers "can this configuration be used at all?" when a client is made, so that no later request fails for it.
-//! Invariants:
-//! 1. An endpoint is `http://` or `https://` with a host; what stands behind the host is a prefix of every path.
-//! 2. Nothing here changes after it was made, except the token.
-//! 3. What is refused is told without its user, password, query and fragment.
+//! Answers "can this configuration be used at all?" when a client is made, so that no later request fails because of
+//! it. Invariants:
+//! 1. An endpoint is an `http://` or `https://` URL with a host, whose path is a prefix of every request's path; or
+//!    `unix://` and the absolute path of a socket, over which plain HTTP is spoken, as `kubectl proxy --unix-socket` does.
+//! 2. Nothing changes after the check, except the identity, which renews itself.
+//! 3. The error for a refused URL does not show its user, password, query and fragment.
 //!
-//! Read next: `tls.rs` and `credentials.rs`.
+//! Read next: `identity.rs`.
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use super::config::Config;
-use super::credentials::Credentials;
 use super::error::Error;
-use super::tls;
+use super::identity::Identities;
+use super::identity::exec::Plugin;
+use super::identity::material::{Material, Provider, ReadAgain, TlsMaterial, Trust};
 use crate::text::shortened;
 
-/// At most this much of an endpoint that is refused is told.
-const TOLD: usize = 200;
+/// At most this many characters of a refused endpoint, and of its scheme, are shown in the error.
+const MAX_ENDPOINT_CHARS: usize = 200;
+const MAX_SCHEME_CHARS: usize = 20;
 
 /// The parts of the endpoint's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) tls: bool,
-    /// Host and, if given, port, as they stand in the Host header.
+    /// Host and, if given, port, as in the Host header.
     pub(crate) authority: String,
     /// The host without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// What every path begins with; empty, or `/...` without a slash at its end.
+    /// The prefix of every path; empty, or `/...` without a slash at its end.
     pub(crate) prefix: String,
+    /// The socket that is connected to instead of the host and the port.
+    pub(crate) socket: Option<PathBuf>,
 }
 
-/// A checked configuration.
-pub(crate) struct Prepared {
+/// A checked configuration: what a transport needs to connect and to authenticate.
+pub(crate) struct ConnectionSettings {
     pub(crate) endpoint: Endpoint,
-    pub(crate) tls: Option<Tls>,
-    pub(crate) credentials: Credentials,
+    pub(crate) identities: Arc<Identities>,
+    /// Whether answers may be compressed.
+    pub(crate) accepts_compression: bool,
 }
 
-/// What a TLS handshake needs.
-pub(crate) struct Tls {
-    pub(crate) config: Arc<ClientConfig>,
-    pub(crate) server_name: ServerName<'static>,
-}
-
-impl Prepared {
+impl ConnectionSettings {
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
-        if !endpoint.tls && config.identity.is_some() {
+        if !endpoint.tls && config.certificate.is_some() {
             let reason =
-                format!("it can only be shown over https, and {} is reached over http", endpoint.authority);
+                format!("it can only be sent over https, and {} is reached over http", endpoint.authority);
             return Err(Error::Unusable { what: "the client certificate", reason });
         }
         let tls = match endpoint.tls {
-            true => Some(Tls {
-                config: tls::client_config(config)?,
+            true => Some(TlsMaterial {
                 server_name: server_name(config, &endpoint)?,
+                trust: trust(config, &endpoint),
+                certificate: config.certificate.clone(),
             }),
             false => None,
         };
-        Ok(Self { endpoint, tls, credentials: Credentials::new(config)? })
+        let again = config.origin.clone().map(|origin| {
+            let config = config.clone();
+            let again: ReadAgain = Arc::new(move |material| origin.read_again(&config, material));
+            again
+        });
+        let material = Material { tls, login: config.login.clone(), provider: provider(config)?, again };
+        let identities = Arc::new(Identities::new(material)?);
+        let accepts_compression = config.requests.accepts_compression;
+        Ok(Self { endpoint, identities, accepts_compression })
     }
 }
 
-impl fmt::Debug for Prepared {
+fn trust(config: &Config, endpoint: &Endpoint) -> Trust {
+    if config.accepts_invalid_certificates {
+        tracing::warn!(endpoint = %endpoint.authority,
+            "the server's certificate is not checked (insecure-skip-tls-verify): anybody on the network path can read \
+             and change everything");
+        return Trust::Anybody;
+    }
+    config.authorities.clone().map_or(Trust::System, Trust::Only)
+}
+
+fn provider(config: &Config) -> Result<Option<Arc<Provider>>, Error> {
+    if let Some(oidc) = &config.oidc {
+        return Ok(Some(Arc::new(Provider::Oidc(Arc::clone(oidc)))));
+    }
+    let Some((exec, cluster)) = config.exec.as_deref() else { return Ok(None) };
+    let plugin = Plugin::new(exec, cluster, &config.plugin_policy, config.plugin_limit)
+        .map_err(|source| Error::Plugin { command: exec.command.clone(), source })?;
+    Ok(Some(Arc::new(Provider::Plugin(plugin))))
+}
+
+impl fmt::Debug for ConnectionSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("ConnectionSettings").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -83,31 +112,34 @@ fn server_name(config: &Config, endpoint: &Endpoint) -> Result<ServerName<'stati
 
 impl Endpoint {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |reason: &dyn fmt::Display| Error::Endpoint {
+        let refused = |reason: &dyn fmt::Display| Error::Endpoint {
             endpoint: without_secrets(text),
             reason: reason.to_string(),
         };
-        let uri: http::Uri = text.trim().parse().map_err(|error| wrong(&error))?;
+        if let Some(path) = text.trim().strip_prefix("unix://") {
+            return Self::of_socket(path).map_err(|reason| refused(&reason));
+        }
+        let uri: http::Uri = text.trim().parse().map_err(|error| refused(&error))?;
         let tls = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
-            _ => return Err(wrong(&"it must begin with http:// or https://")),
+            _ => return Err(refused(&"it must begin with http://, https:// or unix://")),
         };
         let authority = uri.authority().filter(|authority| !authority.host().is_empty());
-        let authority = authority.ok_or_else(|| wrong(&"there is no host"))?;
+        let authority = authority.ok_or_else(|| refused(&"there is no host"))?;
         if authority.as_str().contains('@') {
-            return Err(wrong(&"user and password in a URL are not supported"));
+            return Err(refused(&"user and password in a URL are not supported"));
         }
         if uri.path().contains('@') {
-            // A password with a slash ends what a parser takes for the host.
-            return Err(wrong(&"there is an @ in its path; user and password in a URL are not supported"));
+            // A parser takes a slash in a password for the end of the host.
+            return Err(refused(&"there is an @ in its path; user and password in a URL are not supported"));
         }
         if authority.port_u16().is_none() && authority.as_str().trim_start_matches(authority.host()).len() > 1
         {
-            return Err(wrong(&"its port is no number from 0 to 65535"));
+            return Err(refused(&"its port is not a number from 0 to 65535"));
         }
         if uri.query().is_some() {
-            return Err(wrong(&"it must not have a query"));
+            return Err(refused(&"it must not have a query"));
         }
         Ok(Self {
             tls,
@@ -115,34 +147,61 @@ impl Endpoint {
             host: authority.host().trim_start_matches('[').trim_end_matches(']').to_owned(),
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             prefix: uri.path().trim_end_matches('/').to_owned(),
+            socket: None,
         })
     }
-}
 
-impl Endpoint {
-    /// Whether what is sent there stays on this machine.
+    fn of_socket(path: &str) -> Result<Self, &'static str> {
+        if !cfg!(unix) {
+            return Err("this system has no unix sockets");
+        }
+        if !path.starts_with('/') || path.len() < 2 || path.contains('\0') {
+            return Err("unix:// must be followed by the absolute path of a socket");
+        }
+        Ok(Self {
+            tls: false,
+            authority: "localhost".to_owned(),
+            host: "localhost".to_owned(),
+            port: 80,
+            prefix: String::new(),
+            socket: Some(path.into()),
+        })
+    }
+
+    /// How it is called in errors and logs.
+    pub(crate) fn name(&self) -> String {
+        match &self.socket {
+            Some(path) => format!("unix://{}", path.display()),
+            None => self.authority.clone(),
+        }
+    }
+
+    /// Whether requests to it do not leave this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let named = self.host == "localhost" || self.host.ends_with(".localhost");
-        named || self.host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+        if self.socket.is_some() {
+            return true;
+        }
+        let is_localhost = self.host == "localhost" || self.host.ends_with(".localhost");
+        is_localhost || self.host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
     }
 }
 
-/// What of a text that should be a URL may be told: not what stands in front of the last `@`, nor the query, nor the
-/// fragment. The text may be anything, so that its parts are guessed on the safe side.
+/// The parts of a refused endpoint that an error may show: without everything before the last `@`, the query and the
+/// fragment. The text may not be a URL at all: what may be a secret is left out.
 fn without_secrets(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let place = place.split(['?', '#']).next().unwrap_or_default();
-    let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
-    // What stands where a port would, and is none, may be a password whose `@` is missing.
+    let after_user = rest.rsplit_once('@').map_or(rest, |(_, after_user)| after_user);
+    let shown = after_user.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = shown.split_at(shown.find('/').unwrap_or(shown.len()));
+    // A text in the place of the port that is not a port may be a password whose `@` is missing.
     let is_port = |text: &str| text.ends_with(']') || text.bytes().all(|byte| byte.is_ascii_digit());
     let authority = match authority.rsplit_once(':') {
         Some((host, port)) if !is_port(port) => host,
         _ => authority,
     };
     let separator = if scheme.is_empty() { "" } else { "://" };
-    // A scheme is a word; anything longer is not one.
-    shortened(&format!("{}{separator}{authority}{path}", shortened(scheme, 20)), TOLD)
+    let scheme = shortened(scheme, MAX_SCHEME_CHARS);
+    shortened(&format!("{scheme}{separator}{authority}{path}"), MAX_ENDPOINT_CHARS)
 }
 
 #[cfg(test)]
@@ -150,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_taken_apart() {
+    fn an_endpoint_is_split_into_its_parts() {
         for (text, tls, host, port, prefix) in [
             ("https://10.0.0.1:6443", true, "10.0.0.1", 6443, ""),
             ("https://[::1]:6443/", true, "::1", 6443, ""),
@@ -165,7 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_known_by_address_and_by_name() {
+    fn a_unix_socket_is_an_endpoint_by_its_absolute_path() {
+        let endpoint = Endpoint::parse("unix:///run/kube/api.sock").unwrap();
+        assert_eq!(endpoint.socket.as_deref(), Some(std::path::Path::new("/run/kube/api.sock")));
+        assert_eq!((endpoint.name().as_str(), endpoint.tls), ("unix:///run/kube/api.sock", false));
+        assert!(endpoint.is_loopback(), "requests do not leave this machine");
+        for text in ["unix://", "unix:///", "unix://run/api.sock", "unix:/run/api.sock"] {
+            assert!(matches!(Endpoint::parse(text), Err(Error::Endpoint { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_loopback_endpoint_is_recognized_by_its_address_or_its_name() {
         for (host, is) in [
             ("127.0.0.1", true),
             ("127.9.9.9", true),
@@ -184,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_endpoint_is_refused() {
+    fn a_text_that_is_not_an_endpoint_is_refused() {
         for text in [
             "",
             "localhost:80",

@@ -1,10 +1,11 @@
 //! What can go wrong between this process and an API server.
 //!
-//! Answers "at which step did it fail?" for configuration and single requests. A refusal by the server is not here
-//! twice: it is the `Status` in [`Error::Refused`]. Lists and watches fail with
-//! [`informer_core::list_watch_error::ListWatchError`], into which a [`TransportError`] turns. Invariants:
+//! Answers "at which step did it fail?" for configuration and single requests. What a server answered when it refused
+//! is the [`Refused`] in [`Error::Refused`]. Lists and watches fail with
+//! [`informer_core::list_watch_error::ListWatchError`], into which a [`TransportError`] converts. Invariants:
 //! 1. No message, no Debug and no cause holds a secret: no password or query of a URL, no text of a kubeconfig, no
-//!    value of an object, and no token, not even where a server repeats it.
+//!    value of an object that does not decode, and no token, not even where a server repeats it. The one text that is
+//!    not ours is the server's message in a refusal: of a refused write it may quote what was written.
 //! 2. A timeout is never reported as a broken connection, nor the other way round.
 //!
 //! Read next: `transport.rs`, where most of these begin.
@@ -15,33 +16,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::list_watch_error::ListWatchError;
-use kube_client::config::InClusterError;
 
-use super::status::Status;
+use super::identity::exec::PluginError;
+use super::identity::oidc::OidcError;
+use super::refused::Refused;
+use crate::representation::JsonError;
 
 /// A failure of the client.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kubeconfig is not one, or names things that are not there.
+    /// The kubeconfig cannot be parsed, or refers to entries that do not exist.
     #[error("kubeconfig{} cannot be used: {what}", named(.path))]
     Kubeconfig {
-        /// Which file, if it is one and not several or a text.
+        /// The file; `None` for several files or a text.
         path: Option<PathBuf>,
-        /// Why, with line and column where they are known, and without a word of the file.
+        /// Why, with line and column where they are known, and without any text of the file.
         what: String,
     },
     /// This process does not run in a pod, or its service account is not mounted.
     #[error("in-cluster configuration cannot be used: {0}")]
-    InCluster(#[source] Box<InClusterError>),
-    /// Neither `KUBECONFIG` nor an in-cluster environment is there.
+    InCluster(String),
+    /// Neither `KUBECONFIG` is set, nor does the process run in a pod.
     #[error("no cluster is configured: set KUBECONFIG, give a kubeconfig, or run in a pod")]
     NotConfigured,
-    /// The configuration asks for something that this client does not do.
+    /// The configuration needs something that this client does not support.
     #[error("not supported: {0}")]
     Unsupported(String),
-    /// The URL of the API server is not one.
-    #[error("endpoint {endpoint:?} is no http or https URL: {reason}")]
+    /// The text is not the URL of an API server.
+    #[error("endpoint {endpoint:?} is not an http, https or unix URL: {reason}")]
     Endpoint {
         /// The text, without user, password, query and fragment.
         endpoint: String,
@@ -49,12 +52,30 @@ pub enum Error {
         reason: String,
     },
     /// A name from which no path can be made.
-    #[error("{text:?} is no {what}")]
+    #[error("{text:?} is not a valid {what}")]
     Name {
         /// What it should name.
         what: &'static str,
         /// The name.
         text: String,
+    },
+    /// A namespace was named for a cluster-scoped kind; nothing was sent.
+    #[error("{resource} are cluster-scoped: leave out the namespace {namespace:?}")]
+    ClusterScoped {
+        /// The resource, such as `nodes`.
+        resource: String,
+        /// The namespace.
+        namespace: String,
+    },
+    /// A selector that no server understands; nothing was sent.
+    #[error("{what} {text:?} cannot be parsed: {reason}")]
+    Selector {
+        /// Whether it selects by labels or by fields.
+        what: &'static str,
+        /// The selector.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A file of the configuration cannot be read.
     #[error("{what} {path:?} cannot be read: {source}")]
@@ -74,63 +95,140 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The request never got a whole answer.
+    /// The credential plugin of the kubeconfig gave no credentials.
+    #[error("credential plugin {command:?} gave no credentials: {source}")]
+    Plugin {
+        /// The program.
+        command: String,
+        /// Why.
+        source: PluginError,
+    },
+    /// The OpenID Connect login of the kubeconfig gave no token.
+    #[error("the oidc auth provider gave no token: {0}")]
+    Oidc(#[from] OidcError),
+    /// The request got no complete answer.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The server answered with something else than success.
-    #[error("server answered {}: {}", .0.code, .0.message)]
-    Refused(Box<Status>),
+    /// The server refused the request.
+    #[error("{0}")]
+    Refused(Box<Refused>),
+    /// The server accepted the request, and its answer does not decode.
+    #[error("the answer to {request} does not decode: {source}")]
+    Answer {
+        /// Method and path of the request.
+        request: String,
+        /// The field, and what was expected there.
+        source: JsonError,
+    },
+    /// No request can be built from the arguments; nothing was sent.
+    #[error("the request cannot be made: {0}")]
+    Request(String),
     /// The answer is larger than a single request may be.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// The client's thread cannot be started, or has ended.
-    #[error("the client's thread is gone")]
+    /// The client's thread cannot be started, or has ended; or the runtime of a client in process has ended.
+    #[error("the client's thread has ended")]
     Stopped,
+}
+
+impl Error {
+    /// What the server answered, if it refused.
+    pub fn refused(&self) -> Option<&Refused> {
+        match self {
+            Self::Refused(refused) => Some(refused),
+            _ => None,
+        }
+    }
+
+    /// Whether the server answered 404 NotFound. [`Refused::is_object_not_found`] is true if the object does not
+    /// exist, and false if the server does not serve the kind.
+    pub fn is_not_found(&self) -> bool {
+        self.refused().is_some_and(|refused| refused.is_not_found())
+    }
+
+    /// Whether another writer was faster: the object has changed since it was read (409 Conflict), or another manager
+    /// has one of the applied fields. Read it again, see [`Client::retry_on_conflict`](super::Client::retry_on_conflict).
+    pub fn is_conflict(&self) -> bool {
+        self.refused().is_some_and(|refused| refused.is_conflict())
+    }
+
+    /// Whether an object of this name is there already (409 AlreadyExists).
+    pub fn is_already_exists(&self) -> bool {
+        self.refused().is_some_and(|refused| refused.is_already_exists())
+    }
+
+    /// Whether RBAC or an admission plugin does not allow it (403 Forbidden).
+    pub fn is_forbidden(&self) -> bool {
+        self.refused().is_some_and(|refused| refused.is_forbidden())
+    }
+
+    /// Whether the object breaks the rules of its kind (422 Invalid). The causes in the details name the fields.
+    pub fn is_invalid(&self) -> bool {
+        self.refused().is_some_and(|refused| refused.is_invalid())
+    }
+
+    /// Whether the server no longer has the version or the page that was asked for (410): list again.
+    pub fn is_expired(&self) -> bool {
+        self.refused()
+            .is_some_and(|refused| refused.code == 410 || matches!(&*refused.reason, "Expired" | "Gone"))
+    }
 }
 
 fn named(path: &Option<PathBuf>) -> String {
     path.as_deref().map(|path| format!(" {}", path.display())).unwrap_or_default()
 }
 
-impl From<InClusterError> for Error {
-    fn from(error: InClusterError) -> Self {
-        Self::InCluster(Box::new(error))
-    }
-}
-
-/// Why a request got no whole answer.
+/// Why a request got no complete answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
     /// No connection could be made.
     #[error("cannot connect to {endpoint}: {source}")]
     Connect {
-        /// Where to.
+        /// The address.
         endpoint: String,
         /// Why.
         source: io::Error,
     },
-    /// The connection broke before the answer's head was there, or in its body.
+    /// The connection broke before the head of the answer had arrived, or in its body.
     #[error("connection broke {during}: {source}")]
     Broken {
-        /// What was going on.
+        /// At which point of the request.
         during: &'static str,
-        /// How it broke.
+        /// Why it broke.
         source: io::Error,
     },
-    /// The connection was closed before the body was whole.
+    /// The connection was closed before the end of the body.
     #[error("the body was cut off")]
     Truncated,
-    /// Something took too long.
+    /// A step took too long.
     #[error("{what} took longer than {after:?}")]
     Timeout {
-        /// What did.
+        /// Which step.
         what: &'static str,
         /// The deadline.
         after: Duration,
     },
-    /// The peer does not speak HTTP/1.1 as asked.
-    #[error("the answer is not HTTP as asked: {0}")]
+    /// The request was not sent: a limit of the client would have held it back beyond its deadline.
+    #[error("{what} held the request back beyond its deadline, for {after:?}; nothing was sent")]
+    Limited {
+        /// Which limit of the client.
+        what: &'static str,
+        /// How long it waited, or would have waited.
+        after: Duration,
+    },
+    /// The last of several attempts failed.
+    #[error("{source} (attempt {attempts}; before it: {previous})")]
+    Retried {
+        /// How often the request was sent.
+        attempts: u32,
+        /// What was wrong with the attempt before the last.
+        previous: String,
+        /// What was wrong with the last.
+        source: Box<Self>,
+    },
+    /// The answer is not HTTP/1.1, or not in a form that was requested.
+    #[error("the answer is not valid HTTP: {0}")]
     Malformed(String),
     /// The request cannot be sent as it is.
     #[error("the request is invalid: {0}")]
@@ -144,7 +242,8 @@ impl From<TransportError> for ListWatchError {
     fn from(error: TransportError) -> Self {
         let message: Arc<str> = error.to_string().into();
         match error {
-            TransportError::Timeout { .. } => Self::Timeout(message),
+            TransportError::Timeout { .. } | TransportError::Limited { .. } => Self::Timeout(message),
+            TransportError::Retried { source, .. } => Self::from(*source),
             TransportError::Malformed(_) => Self::Protocol(message),
             TransportError::Request(_) => Self::Source { message, source: None },
             TransportError::Credentials(cause) => Self::Source { message, source: Some(cause) },

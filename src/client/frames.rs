@@ -1,9 +1,11 @@
-//! Where one object ends and the next begins in the body of an answer.
+//! Splits the body of an answer into frames: the bytes of one watch event or one list item.
 //!
-//! Answers "which bytes are one frame?" for watches ([`LineSplitter`]: a line each) and lists ([`ListSplitter`]: an
-//! item each), while the body arrives. It decodes nothing and judges nothing inside a frame. Invariants:
+//! Answers "which bytes are one frame?" for watches ([`LineSplitter`]: each line is a frame) and lists
+//! ([`ListSplitter`]: each item is a frame), while the body arrives. It neither decodes nor checks the content of a
+//! frame. Invariants:
 //! 1. A frame that lies within one body chunk is a slice of it; only a frame that crosses chunks is copied, once.
-//! 2. Memory is bounded: of a frame above the limit only a head of that size is kept, so that its name can be read.
+//! 2. Memory is bounded: of a frame above the limit only the first `limit` bytes are kept, so that the object's name
+//!    can be read.
 //! 3. Every way of cutting the same bytes into chunks gives the same frames.
 //!
 //! Read next: `frames/list.rs`, the harder of the two.
@@ -20,9 +22,9 @@ pub use list::{ListHead, ListSplitter, SplitError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Frame {
-    /// All of it.
+    /// The complete frame.
     Whole(Bytes),
-    /// Longer than the limit: only its head was kept.
+    /// The frame is longer than the limit: only its first bytes were kept.
     Oversize {
         /// The first bytes, as many as the limit allows.
         head: Bytes,
@@ -39,21 +41,22 @@ impl Frame {
         }
     }
 
-    /// Whether it holds nothing.
+    /// Whether no bytes are held.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Collects a frame across chunks, up to a limit.
+/// Collects the bytes of a frame that crosses chunks, up to a limit.
 #[derive(Debug)]
-struct Carry {
+struct PartialFrame {
     kept: BytesMut,
+    /// How many bytes of the frame have come, kept or not.
     size: usize,
     limit: usize,
 }
 
-impl Carry {
+impl PartialFrame {
     fn new(limit: usize) -> Self {
         Self { kept: BytesMut::new(), size: 0, limit }
     }
@@ -64,7 +67,8 @@ impl Carry {
         self.kept.extend_from_slice(&piece[..room]);
     }
 
-    /// Ends a frame with the part of `chunk` between `start` and `end`; slices it when nothing was carried.
+    /// Ends the frame with the part of `chunk` between `start` and `end`. A frame that lies within the chunk is a slice
+    /// of it.
     fn finish(&mut self, chunk: &Bytes, start: usize, end: usize) -> Frame {
         if self.size == 0 && end - start <= self.limit {
             return Frame::Whole(chunk.slice(start..end));
@@ -72,7 +76,7 @@ impl Carry {
         self.push(&chunk[start..end]);
         let size = std::mem::take(&mut self.size);
         let head = self.kept.split().freeze();
-        // The allocation goes with the frame: a rare large one must not stay for the life of the watch.
+        // The frame takes the allocation with it: a rare large one must not be kept as long as the watch lasts.
         self.kept = BytesMut::new();
         if size > head.len() { Frame::Oversize { head, size } } else { Frame::Whole(head) }
     }

@@ -1,16 +1,17 @@
-//! A Kubernetes resource as a source for an informer.
+//! Makes a Kubernetes resource a source for an informer.
 //!
-//! Answers "how does one list, watch or get become one HTTP request, and its answer become parts?" It decides nothing
-//! about what to ask next and repeats nothing. Invariants:
+//! Answers "how does one list, watch or get become one HTTP request, and its answer become parts?" The reflector
+//! decides what to request next and when to retry. Invariants:
 //! 1. One call is one request, with the source's selectors.
-//! 2. Objects leave in the order of the body, decoded on the pool in chunks while the body arrives; what is small is
-//!    decoded in place.
-//! 3. A list ends with `ListPart::End` only if its document closed; half a line at the end of a watch is nothing.
-//! 4. Nothing comes behind an error.
+//! 2. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives: on the pool,
+//!    or in place if the chunk is small.
+//! 3. A list ends with `ListPart::End` only if its document closed; half a line at the end of a watch is discarded.
+//! 4. An error is the last item of a stream.
 //!
-//! Bounds: (width of the pool + 1) chunks; each holds at most 64 objects, and less than 256 KiB before its last one,
-//! which may be as long as the frame limit. Besides: what one body chunk completed, and one unfinished frame up to the
-//! frame limit. With objects of usual size that is 256 KiB for each chunk; with the largest, the frame limit for each.
+//! Memory bound: (width of the pool + 1) chunks. A chunk has at most 64 objects, and less than 256 KiB before its last
+//! object, which may be as long as the frame limit. In addition: the frames that one body chunk completed, and one
+//! unfinished frame up to the frame limit. With objects of usual size a chunk is about 256 KiB; with the largest
+//! objects, about the frame limit.
 //! Read next: `list_watch/list.rs` and `watch.rs`.
 
 use std::fmt;
@@ -29,27 +30,31 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
+use super::body::collect;
 use super::error::TransportError;
+use super::options::RequestOptions;
 use super::scope::{Form, Scope, accept};
-use super::status::Status;
-use super::transport::{Body, Lane, SentAuthorization, Transport};
-use super::whole::whole;
+use super::status;
+use super::transport::{Body, RequestKind, SentCredentials, Transport};
 use crate::representation::{Representation, meta_scan};
 use decode::{Decoder, Observed};
+use refusal::{Refusal, Requested};
 
 pub(crate) mod decode;
 mod event;
 mod list;
+mod refusal;
+pub(crate) mod scopes;
 mod watch;
 
-/// Chunks of so many objects or bytes go to the pool.
+/// A chunk that is decoded at once has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
-/// Less than this is decoded in place: the way to the pool and back costs more.
+/// A chunk with fewer bytes is decoded in place: sending it to the pool and back costs more.
 const INLINE_BYTES: usize = 64 << 10;
-/// How much of a refusal is read.
-const REFUSAL_BYTES: usize = 64 << 10;
-/// How much longer than it was asked for a watch may last.
+/// At most this many bytes of an error answer's body are read.
+const ERROR_BODY_BYTES: usize = 64 << 10;
+/// How much longer than requested a watch may last.
 const WATCH_GRACE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Lists, watches and gets one resource. Made by `ResourceSource`, on the arbiter that uses it.
@@ -61,7 +66,7 @@ pub struct KubeListWatch<R: Representation> {
     frame_limit: usize,
 }
 
-/// What a source is made of, besides its transport.
+/// The fields of a source, besides its transport.
 pub(crate) struct Parts<R> {
     pub(crate) scope: Scope,
     pub(crate) decoder: Arc<Decoder<R>>,
@@ -79,47 +84,60 @@ impl<R: Representation> KubeListWatch<R> {
         Request::builder()
             .method(Method::GET)
             .uri(target)
-            .header(header::ACCEPT, accept(self.decoder.representation.asks_for(), form))
+            .header(header::ACCEPT, accept(self.decoder.representation.requested_content(), form))
+            // The reflector decides what is asked again, and when.
+            .extension(RequestOptions::new().max_retries(0))
             .body(Bytes::new())
             .map_err(|error| TransportError::Request(error.to_string()).into())
     }
 
-    /// Sends a request; resolves with the body of a success, or with what the refusal means.
-    fn ask(
+    /// Sends a request; resolves with the body of a success, or with what the server refused.
+    fn send(
         &self,
         target: &str,
         form: Form,
-        lane: Lane,
-    ) -> LocalBoxFuture<'static, Result<Result<Body, Status>, ListWatchError>> {
+        kind: RequestKind,
+    ) -> LocalBoxFuture<'static, Result<Result<Body, Refusal>, ListWatchError>> {
         let transport = Rc::clone(&self.transport);
         let request = self.request(target, form);
         Box::pin(async move {
-            let answer = transport.send(request?, lane).await?;
+            let answer = transport.send(request?, kind).await?;
             if answer.status().is_success() {
                 Ok(Ok(answer.into_body()))
             } else {
-                Ok(Err(refusal(answer).await))
+                Ok(Err(refusal_of(answer).await))
             }
         })
     }
 
-    fn list_at(&self, target: &str, known: Known<R::Body>) -> ListStream<R::Body> {
-        let asked = self.ask(target, Form::List, Lane::Unary);
-        let reading = list::Reading {
+    fn requested(&self, target: &str) -> Requested {
+        Requested {
+            scope: Rc::clone(&self.scope),
+            content: self.decoder.representation.requested_content(),
+            path: target.split('?').next().unwrap_or(target).to_owned(),
+            initial_events: false,
+            has_selectors_alone: self.scope.is_selective(),
+        }
+    }
+
+    fn list_at(&self, target: &str, is_page: bool, known: Known<R::Body>) -> ListStream<R::Body> {
+        let answer = self.send(target, Form::List, RequestKind::Unary);
+        let reader = list::ListReader {
             decoder: Arc::clone(&self.decoder),
             pool: self.pool.clone(),
             frame_limit: self.frame_limit,
             known,
         };
-        let path = path_of(target);
+        let mut requested = self.requested(target);
+        requested.has_selectors_alone &= !is_page;
         let opened = async move {
-            let body = asked.await?.map_err(|status| named(status.into_error(false), &path))?;
-            Ok::<_, ListWatchError>(reading.parts(body))
+            let body = answer.await?.map_err(|refusal| requested.refused(refusal))?;
+            Ok::<_, ListWatchError>(reader.parts(body))
         };
         until_error(stream::once(opened).try_flatten())
     }
 
-    /// The object of this key by a list, so that the server judges whether the selectors select it.
+    /// Gets the object of this key with a list, so that the server decides whether the selectors select it.
     async fn get_selected(
         parts: ListStream<R::Body>,
         key: ObjectKey,
@@ -129,8 +147,8 @@ impl<R: Representation> KubeListWatch<R> {
         for part in parts {
             match part {
                 ListPart::Objects(objects) => found = objects.into_iter().find(|object| object.key() == &key),
-                ListPart::SetAside(aside) if aside.key == key => {
-                    return Err(ListWatchError::Protocol(format!("{key}: {}", aside.error).into()));
+                ListPart::Undecodable(undecodable) if undecodable.key == key => {
+                    return Err(ListWatchError::Protocol(format!("{key}: {}", undecodable.error).into()));
                 }
                 _ => {}
             }
@@ -144,24 +162,26 @@ impl<R: Representation> KubeListWatch<R> {
 
 impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
     fn list(&self, request: ListRequest, known: Known<R::Body>) -> ListStream<R::Body> {
-        self.list_at(&self.scope.list(&request), known)
+        self.list_at(&self.scope.list(&request), request.token.is_some(), known)
     }
 
     fn watch(&self, request: WatchRequest, known: Known<R::Body>) -> WatchStream<R::Body> {
-        let lane = Lane::Watch { total: request.timeout.saturating_add(WATCH_GRACE) };
+        let kind = RequestKind::Watch { total: request.timeout.saturating_add(WATCH_GRACE) };
         let target = self.scope.watch(&request);
-        let asked = self.ask(&target, Form::Object, lane);
-        let path = path_of(&target);
-        let reading = watch::Reading {
+        let answer = self.send(&target, Form::Object, kind);
+        let mut requested = self.requested(&target);
+        requested.initial_events = request.initial_events;
+        let reader = watch::WatchReader {
             decoder: Arc::clone(&self.decoder),
             pool: self.pool.clone(),
             frame_limit: self.frame_limit,
             known,
         };
         let opened = async move {
-            let refused = |status: Status| named(status.into_error(request.initial_events), &path);
-            let body = asked.await?.map_err(refused)?;
-            Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(reading.batches(body)))
+            let body = answer.await?.map_err(|refusal| requested.refused(refusal))?;
+            let batches = reader.batches(body).map_err(move |error| requested.failed(error));
+            // The empty batch reports that the watch is open.
+            Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
         until_error(stream::once(opened).try_flatten())
     }
@@ -170,9 +190,9 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         &self,
         key: ObjectKey,
     ) -> LocalBoxFuture<'static, Result<Option<Object<R::Body>>, ListWatchError>> {
-        let elsewhere =
+        let is_in_other_namespace =
             self.scope.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace));
-        if elsewhere {
+        if is_in_other_namespace {
             return async { Ok(None) }.boxed_local();
         }
         let target = match self.scope.is_selective() {
@@ -184,26 +204,27 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             Err(error) => return async move { Err(ListWatchError::source(error.to_string())) }.boxed_local(),
         };
         if self.scope.is_selective() {
-            let parts = self.list_at(&target, Known::nothing());
+            let parts = self.list_at(&target, false, Known::nothing());
             return Self::get_selected(parts, key).boxed_local();
         }
-        let asked = self.ask(&target, Form::Object, Lane::Unary);
+        let answer = self.send(&target, Form::Object, RequestKind::Unary);
+        let requested = self.requested(&target);
         let (decoder, pool, limit) = (Arc::clone(&self.decoder), self.pool.clone(), self.frame_limit);
         Box::pin(async move {
-            let body = match asked.await? {
+            let body = match answer.await? {
                 Ok(body) => body,
-                Err(status) if status.code == 404 => return Ok(None),
-                Err(status) => return Err(status.into_error(false)),
+                Err(refusal) if refusal.status.code == 404 => return Ok(None),
+                Err(refusal) => return Err(requested.refused(refusal)),
             };
-            let Some(bytes) = whole(body, None, limit).await? else {
+            let Some(bytes) = collect(body, None, limit).await? else {
                 return Err(ListWatchError::Protocol(format!("{key} is larger than {limit} bytes").into()));
             };
             let size = bytes.len();
-            let one = move || decoder.observe(&bytes, &meta_scan(&bytes), &Known::nothing());
-            match on_pool(&pool, size, one).await? {
+            let job = move || decoder.observe(&bytes, &meta_scan(&bytes), &Known::nothing());
+            match on_pool(&pool, size, job).await? {
                 Observed::Object(object) => Ok(Some(object)),
-                Observed::SetAside(aside) => {
-                    Err(ListWatchError::Protocol(format!("{key}: {}", aside.error).into()))
+                Observed::Undecodable(undecodable) => {
+                    Err(ListWatchError::Protocol(format!("{key}: {}", undecodable.error).into()))
                 }
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Protocol(why)),
             }
@@ -217,23 +238,7 @@ impl<R: Representation> fmt::Debug for KubeListWatch<R> {
     }
 }
 
-/// The path of a request, without what it selects.
-fn path_of(target: &str) -> String {
-    target.split('?').next().unwrap_or(target).to_owned()
-}
-
-/// A refusal of a resource, or the answer that it does not exist, with its path: servers say "Unauthorized" or "404 page
-/// not found", and no more.
-fn named(refusal: ListWatchError, path: &str) -> ListWatchError {
-    let with_path = |words: &str| format!("{words}, asked at {path}").into();
-    match refusal {
-        ListWatchError::Denied(words) => ListWatchError::Denied(with_path(&words)),
-        ListWatchError::NotFound(words) => ListWatchError::NotFound(with_path(&words)),
-        other => other,
-    }
-}
-
-/// Runs a job over so many bytes: on the pool, or in place if they are few.
+/// Runs a job over this many bytes: on the pool, or in place if they are few.
 async fn on_pool<T: Send + 'static>(
     pool: &DecodePool,
     bytes: usize,
@@ -245,28 +250,28 @@ async fn on_pool<T: Send + 'static>(
     pool.run(job).await.map_err(|error| ListWatchError::source(error.to_string()))
 }
 
-/// What an answer that is no success says; a body that breaks off is judged by what came.
-async fn refusal(answer: Response<Body>) -> Status {
+/// What an answer says that is not a success. Of a body that breaks off, the part that arrived is used.
+async fn refusal_of(answer: Response<Body>) -> Refusal {
     let (head, mut body) = answer.into_parts();
     let mut text = Vec::new();
     while let Some(Ok(chunk)) = body.next().await {
-        text.extend_from_slice(&chunk[..chunk.len().min(REFUSAL_BYTES - text.len())]);
-        if text.len() == REFUSAL_BYTES {
+        text.extend_from_slice(&chunk[..chunk.len().min(ERROR_BODY_BYTES - text.len())]);
+        if text.len() == ERROR_BODY_BYTES {
             break;
         }
     }
-    let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
-    Status::from_answer_to(authorization, (head.status.as_u16(), retry_after), &text)
+    let status = status::of_parts(&head, &text);
+    let credentials = head.extensions.get::<SentCredentials>().map(|sent| Arc::clone(&sent.0));
+    Refusal { status, credentials }
 }
 
 /// Ends a stream behind its first error.
 fn until_error<T: 'static>(
     stream: impl Stream<Item = Result<T, ListWatchError>> + 'static,
 ) -> LocalBoxStream<'static, Result<T, ListWatchError>> {
-    let ended = |ended: &mut bool, item: Result<T, ListWatchError>| {
-        let behind = std::mem::replace(ended, item.is_err());
-        futures_util::future::ready((!behind).then_some(item))
+    let pass = |failed: &mut bool, item: Result<T, ListWatchError>| {
+        let is_behind_error = std::mem::replace(failed, item.is_err());
+        futures_util::future::ready((!is_behind_error).then_some(item))
     };
-    stream.scan(false, ended).boxed_local()
+    stream.scan(false, pass).boxed_local()
 }

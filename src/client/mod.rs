@@ -1,36 +1,60 @@
 //! The Kubernetes API client: configuration, connections, and sources for informers.
 //!
-//! Answers "how does this process speak with an API server?" It caches nothing and retries almost nothing: what to
-//! ask next is decided by the reflector. Invariants:
+//! Answers "how does this process communicate with an API server?" It caches nothing and retries almost nothing: the
+//! reflector decides what to request next. Invariants:
 //! 1. A [`Client`] is a checked configuration, cheap to clone and usable from any thread; connections belong to the
 //!    thread that uses them and are made there.
-//! 2. Nothing outside `transport/awc` knows which HTTP client is used.
-//! 3. No answer that is cut off is ever taken for a whole one.
+//! 2. Only the files of `transport/` know which HTTP client is used.
+//! 3. An answer that is cut off is never taken for a complete one.
 //!
-//! Read next: `resource.rs` for how a source is described, `list_watch.rs` for what it does.
+//! Read next: `resource.rs` for the description of a source, `list_watch.rs` for its requests, `api.rs` for reads and
+//! writes.
 
+pub mod api;
+mod audit;
+mod backend;
+mod body;
+mod body_channel;
 #[expect(
     clippy::module_inception,
     reason = "the handle is the module's main type, and its file is named for it"
 )]
 mod client;
+mod cluster_scoped;
 mod config;
 
-mod credentials;
 mod endpoint;
 mod error;
-pub mod frames;
-mod list_watch;
+#[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
+pub(crate) mod frames;
+mod identity;
+mod layers;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+pub(crate) mod list_watch;
+mod options;
+mod refused;
 mod resource;
+mod retry_after;
 mod scope;
-pub mod status;
+mod selector;
+pub(crate) mod status;
 mod tls;
-pub mod transport;
-mod whole;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+pub(crate) mod transport;
+mod warning;
 mod worker;
 
+pub use api::Api;
 pub use client::Client;
 pub use config::Config;
 pub use error::{Error, TransportError};
-pub use list_watch::KubeListWatch;
+#[cfg(feature = "unstable")]
+pub(crate) use identity::exec::parse as plugin_answer;
+pub use identity::exec::{PluginError, PluginPolicy};
+pub use identity::oidc::OidcError;
+pub use kube_core::response::Status;
+pub use options::RequestOptions;
+pub use refused::Refused;
 pub use resource::ResourceSource;
+pub use warning::Warning;
+pub use worker::BodyStream;

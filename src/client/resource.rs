@@ -1,75 +1,145 @@
-//! Describes a source: which resource, which part of it, kept how.
+//! Describes what an informer follows: which resource, which part of it, what is kept of it, and how it is requested.
 //!
-//! Answers "what does this informer see?" before any connection is made. Page sizes, timeouts and waits are not here:
-//! they are the reflector's settings. Invariants:
-//! 1. A description makes any number of sources, on any thread; each has connections of its own.
-//! 2. What cannot be asked for is refused when the source is prepared, not at the first request.
+//! Answers "what does this informer see?" before any connection is made. Invariants:
+//! 1. A description is a value. It makes any number of informers and sources, on any thread.
+//! 2. What cannot be requested is refused when an informer or a source is made of it, before any request; a namespace
+//!    of a kind without namespaces does not compile.
+//! 3. The informer's default name says which part it sees: two descriptions of different parts have different names,
+//!    except when they differ only after the fourth of their namespaces.
 //!
-//! Read next: `list_watch.rs`, what it makes.
+//! Read next: `../informer.rs`, what is made of it; `list_watch.rs`, which asks the server.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use informer_actors::list_watch::Connect;
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::DecodePool;
-use informer_actors::wiring::SourceSpec;
 use informer_core::meta::{ClusterName, SourceId};
 use informer_core::reflector::ReflectorConfig;
+use kube_core::discovery::{self, ApiResource};
+use kube_core::{NamespaceScope, Resource};
 
-use super::endpoint::Prepared;
+use super::backend::Backend;
 use super::error::Error;
 use super::list_watch::decode::Decoder;
+use super::list_watch::scopes::Scopes;
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-use super::transport::awc::AwcTransport;
-use crate::representation::{Prune, Representation};
+use crate::representation::{Prune, Representation, RequestedContent, Typed};
 
 /// The longest object that is read: more than any server stores (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
+/// How many namespaces an informer's default name lists.
+const NAMED: usize = 4;
 
-/// A resource to be listed and watched.
+/// What an informer follows: a resource of the kind `K`, or a part of it, kept in the form of `R`.
+///
+/// Made by a [`Client`](super::Client), started with [`Self::informer`]. No request is sent before that.
 ///
 /// ```
 /// use actix_informer::client::{Client, Config};
-/// use informer_actors::runtime::DecodePool;
 /// use k8s_openapi::api::core::v1::Pod;
 ///
 /// let client = Client::new(Config::new("http://127.0.0.1:8080")?)?;
-/// let pods = client.resource::<Pod>().namespace("web").labels("app=shop");
-/// assert_eq!(pods.name(), "pods");
-/// let _connect = pods.connect(DecodePool::inline())?;
+/// let pods = client.resource::<Pod>().namespace("web").labels("app == shop");
+/// assert_eq!(pods.resource_name(), "pods");
+/// assert_eq!(pods.informer_name(), "pods/ns=web,labels=app=shop");
 /// # Ok::<(), actix_informer::client::Error>(())
 /// ```
-#[derive(Clone)]
-#[must_use = "a description asks for nothing until it is connected"]
-pub struct ResourceSource<R> {
-    prepared: Arc<Prepared>,
+///
+/// Cluster-scoped kinds have no namespaces, so this does not compile:
+///
+/// ```compile_fail,E0277
+/// # fn demo(client: actix_informer::client::Client) {
+/// let nodes = client.resource::<k8s_openapi::api::core::v1::Node>().namespace("web");
+/// # }
+/// ```
+#[must_use = "a description does nothing until an informer is made of it"]
+pub struct ResourceSource<K, R = Typed<K>> {
+    backend: Arc<Backend>,
     scope: Scope,
-    representation: R,
+    /// Several namespaces; none if it is one, or all.
+    namespaces: Option<Vec<String>>,
+    representation: Arc<R>,
     prune: Prune,
+    settings: ReflectorConfig,
+    name: Option<String>,
     source: SourceId,
     cluster: Option<ClusterName>,
     frame_limit: usize,
+    kind: PhantomData<fn() -> K>,
 }
 
-impl<R: Representation> ResourceSource<R> {
-    pub(crate) fn new(prepared: Arc<Prepared>, scope: Scope, representation: R) -> Self {
+impl<K, R: Representation> ResourceSource<K, R> {
+    pub(crate) fn new(backend: Arc<Backend>, scope: Scope, representation: R) -> Self {
         Self {
-            prepared,
+            settings: ReflectorConfig::new(scope.name()),
+            backend,
             scope,
-            representation,
+            namespaces: None,
+            representation: Arc::new(representation),
             prune: Prune::default(),
+            name: None,
             source: SourceId::default(),
             cluster: None,
             frame_limit: FRAME_LIMIT,
+            kind: PhantomData,
         }
     }
 
-    /// Only objects of this namespace. Without it, all namespaces, or a cluster-scoped resource.
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.scope.namespace = Some(namespace.into());
+    /// Only objects of this namespace. Default: the objects of all namespaces.
+    ///
+    /// Does not compile for a cluster-scoped kind. Of a kind that is known only at run time (`DynamicObject`) it is an
+    /// error of the start ([`Error::ClusterScoped`]) if the kind is one of Kubernetes' own, or if [`Self::discovered`]
+    /// has said so. Otherwise only the server knows: the informer's state becomes
+    /// [`Gone`](informer_core::reflector::SourceState::Gone).
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self
+    where
+        K: Resource,
+        K::Scope: NamespaceScope,
+    {
+        (self.scope.namespace, self.namespaces) = (Some(namespace.into()), None);
+        self
+    }
+
+    /// Only objects of these namespaces: one informer and one store, with a source for each namespace, named after it.
+    /// If one cannot be followed, the others are. A namespace given twice, or none, is refused at the start.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
+    where
+        K: Resource,
+        K::Scope: NamespaceScope,
+    {
+        let namespaces = namespaces.into_iter().map(Into::into).collect();
+        (self.scope.namespace, self.namespaces) = (None, Some(namespaces));
+        self
+    }
+
+    /// Whether the objects of this kind are in namespaces, as discovery says it: for kinds that are known only at run
+    /// time. A namespace of a cluster-scoped kind is then an error of the start, before any request.
+    ///
+    /// ```
+    /// use actix_informer::client::{Client, Config};
+    /// use actix_informer::kube_core::discovery::{ApiResource, Scope};
+    /// use actix_informer::kube_core::gvk::GroupVersionKind;
+    /// use actix_informer::prelude::*;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let client = Client::new(Config::new("http://127.0.0.1:8080")?)?;
+    /// let zones = ApiResource::from_gvk(&GroupVersionKind::gvk("example.org", "v1", "Zone"));
+    /// let zones = client.dynamic(&zones).discovered(&Scope::Cluster).namespace("web");
+    /// let error = zones.informer(&runtime).err().expect("zones are cluster-scoped");
+    /// assert_eq!(error.to_string(), "zones.example.org are cluster-scoped: leave out the namespace \"web\"");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn discovered(mut self, scope: &discovery::Scope) -> Self
+    where
+        K: Resource<DynamicType = ApiResource>,
+    {
+        self.scope.is_cluster_scoped = matches!(scope, discovery::Scope::Cluster);
         self
     }
 
@@ -79,10 +149,28 @@ impl<R: Representation> ResourceSource<R> {
         self
     }
 
-    /// Only objects with these fields: a selector as `kubectl --field-selector` takes it.
+    /// Only objects with these fields: a selector as `kubectl --field-selector` takes it. An empty one selects
+    /// everything. Only the server knows which fields of a kind can be selected.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.scope.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
+    }
+
+    /// Keeps objects in another way, for example with a transform.
+    pub fn keep_as<T: Representation>(self, representation: T) -> ResourceSource<K, T> {
+        ResourceSource {
+            representation: Arc::new(representation),
+            backend: self.backend,
+            scope: self.scope,
+            namespaces: self.namespaces,
+            prune: self.prune,
+            settings: self.settings,
+            name: self.name,
+            source: self.source,
+            cluster: self.cluster,
+            frame_limit: self.frame_limit,
+            kind: PhantomData,
+        }
     }
 
     /// Cuts these fields from every object instead of `metadata.managedFields`.
@@ -91,33 +179,64 @@ impl<R: Representation> ResourceSource<R> {
         self
     }
 
-    /// Names the source; the informer's parts carry this name. `default` unless set.
+    /// Changes how it is listed and watched: page size, watch-list on or off, deadlines, waits.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// let pods = client.resource::<Pod>().settings(|settings| settings.watch_list = false);
+    /// # }
+    /// ```
+    pub fn settings(mut self, change: impl FnOnce(&mut ReflectorConfig)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Names the informer: in its status, in logs and in errors. [`Self::informer_name`] unless set.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Names its source, if it is one: `default` unless set. Several namespaces are sources named after them.
     pub fn source_id(mut self, source: SourceId) -> Self {
         self.source = source;
         self
     }
 
-    /// The keys of its objects name this cluster: for an informer of several clusters, whose sources all name one.
+    /// The keys of its objects name this cluster. For an informer of several clusters; all its sources must name one.
     pub fn cluster(mut self, cluster: ClusterName) -> Self {
         self.cluster = Some(cluster);
         self
     }
 
-    /// Sets objects above this many bytes aside unread. 16 MiB unless set.
+    /// Objects above this many bytes are not read and count as undecodable. 16 MiB unless set.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = bytes;
         self
     }
 
-    /// Keeps objects in another way, for example with a transform.
-    pub fn keep_as<T: Representation>(self, representation: T) -> ResourceSource<T> {
-        let Self { prepared, scope, representation: _, prune, source, cluster, frame_limit } = self;
-        ResourceSource { prepared, scope, representation, prune, source, cluster, frame_limit }
+    /// The name of the resource in errors: `pods`, `deployments.apps`.
+    pub fn resource_name(&self) -> String {
+        self.scope.name()
     }
 
-    /// How the resource is called in errors and as an informer's name: `pods`, `deployments.apps`.
-    pub fn name(&self) -> String {
-        self.scope.name()
+    /// The name of its informer: that of [`Self::name`], or else the resource and the part of it that is followed:
+    /// `pods`, `pods/ns=web,labels=app=shop`. Of more than four namespaces it lists the first four and how many more
+    /// there are.
+    pub fn informer_name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        let namespaces = self.namespaces.as_ref().map(|several| several_named(several));
+        let namespaces = self.scope.namespace.clone().or(namespaces).map(|names| format!("ns={names}"));
+        let cluster = self.cluster.as_ref().map(|cluster| format!("cluster={cluster}"));
+        let selectors = Some(self.scope.selectors()).filter(|selectors| !selectors.is_empty());
+        let metadata = matches!(self.representation.requested_content(), RequestedContent::Metadata)
+            .then(|| "metadata".to_owned());
+        let part: Vec<_> = [cluster, namespaces, selectors, metadata].into_iter().flatten().collect();
+        let resource = self.resource_name();
+        if part.is_empty() { resource } else { format!("{resource}/{}", part.join(",")) }
     }
 
     /// The name of the source.
@@ -125,63 +244,88 @@ impl<R: Representation> ResourceSource<R> {
         &self.source
     }
 
+    /// It, or one description for each of its namespaces.
+    pub(crate) fn sources(self) -> Vec<Self> {
+        let Some(namespaces) = self.namespaces.clone() else { return vec![self] };
+        let one = |namespace: String| {
+            let (mut one, source) = (self.clone(), SourceId::new(&*namespace));
+            (one.scope.namespace, one.namespaces, one.source) = (Some(namespace), None, source);
+            one
+        };
+        namespaces.into_iter().map(one).collect()
+    }
+
     /// The source with its name, its cluster and what it covers, as an informer takes it.
-    pub(crate) fn spec(
-        self,
-        pool: DecodePool,
-        config: ReflectorConfig,
-    ) -> Result<SourceSpec<R::Body>, Error> {
+    pub(crate) fn spec(self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
-        let spec = SourceSpec::new(id, self.connect(pool)?, config).covering(coverage);
+        let settings = self.settings.clone();
+        let backend = Arc::clone(&self.backend);
+        let make = self.list_watches(pool, move || backend.transport())?;
+        let connect: Connect<R::Body> = Arc::new(move || Box::new(make()));
+        let spec = SourceSpec::new(id, connect, settings).covering(coverage);
         Ok(cluster.into_iter().fold(spec, SourceSpec::in_cluster))
     }
 
-    /// The source as an informer takes it: called on the informer's arbiter, at its start and at each restart.
-    ///
-    /// # Errors
-    /// [`Error::Name`] when the resource or namespace makes no path.
-    pub fn connect(self, pool: DecodePool) -> Result<Connect<R::Body>, Error> {
-        let make = self.list_watches(pool)?;
-        Ok(Arc::new(move || Box::new(make())))
-    }
-
-    /// The same as [`Self::connect`], unboxed: each call makes one source, on the thread where it will be used, inside
-    /// a `LocalSet`.
-    ///
-    /// # Errors
-    /// As [`Self::connect`].
-    pub fn list_watches(
-        self,
-        pool: DecodePool,
-    ) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
-        let prepared = Arc::clone(&self.prepared);
-        self.list_watches_over(pool, move || Rc::new(AwcTransport::new(Arc::clone(&prepared))))
-    }
-
-    /// The same over a transport of one's own.
-    ///
-    /// # Errors
-    /// As [`Self::connect`].
-    pub fn list_watches_over(
+    /// Each call of what it gives makes one source over one of these transports, on the thread where it will be used,
+    /// inside a `LocalSet`.
+    pub(crate) fn list_watches(
         self,
         pool: DecodePool,
         transport: impl Fn() -> Rc<dyn Transport> + Send + Sync + 'static,
     ) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
         self.scope.check()?;
+        if self.namespaces.is_some() {
+            let several =
+                "a description of several namespaces as one source: it is one source for each of them";
+            return Err(Error::Unsupported(several.to_owned()));
+        }
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
-        let decoder = Arc::new(Decoder { representation, prune, source, cluster });
+        let decoder = Arc::new(Decoder { representation, prune, source, cluster, scopes: Scopes::default() });
         Ok(move || {
             let (scope, decoder, pool) = (scope.clone(), Arc::clone(&decoder), pool.clone());
             KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })
         })
     }
+
+    #[cfg(feature = "unstable")]
+    pub(crate) fn backend(&self) -> &Arc<Backend> {
+        &self.backend
+    }
 }
 
-impl<R> fmt::Debug for ResourceSource<R> {
+/// The first of these namespaces, and how many there are besides.
+fn several_named(namespaces: &[String]) -> String {
+    let named = namespaces.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("+");
+    match namespaces.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}+{more} more"),
+    }
+}
+
+impl<K, R> Clone for ResourceSource<K, R> {
+    fn clone(&self) -> Self {
+        Self {
+            backend: Arc::clone(&self.backend),
+            scope: self.scope.clone(),
+            namespaces: self.namespaces.clone(),
+            representation: Arc::clone(&self.representation),
+            prune: self.prune.clone(),
+            settings: self.settings.clone(),
+            name: self.name.clone(),
+            source: self.source.clone(),
+            cluster: self.cluster.clone(),
+            frame_limit: self.frame_limit,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K, R> fmt::Debug for ResourceSource<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResourceSource")
-            .field("endpoint", &self.prepared.endpoint.authority)
+            .field("endpoint", &self.backend.name())
             .field("scope", &self.scope)
+            .field("namespaces", &self.namespaces)
             .field("source", &self.source)
             .finish_non_exhaustive()
     }

@@ -1,31 +1,32 @@
-//! The part of the API that a source sees, as paths and queries.
+//! Makes the paths and queries of a source's requests.
 //!
-//! Answers "which path and query is this request?" for lists, watches and single objects. It sends nothing.
+//! Answers "which path and query does this request have?" for lists, watches and single objects. It sends nothing.
 //! Invariants:
-//! 1. The selectors of the source stand in every list and every watch, on every page and every reconnect.
-//! 2. A page after the first carries a token and no version.
+//! 1. The selectors of the source are in every list and every watch, on every page and after every reconnect.
+//! 2. A page after the first has a continue token and no version.
 //! 3. Every path is made of parts that were checked. Names of objects are those that Kubernetes allows in a path:
-//!    anything but `.`, `..`, and names with `/` or `%`, which are refused, never escaped into something that might
-//!    lead elsewhere.
+//!    anything but `.`, `..`, and names with `/` or `%`. Those are refused; escaping them could make the path of another
+//!    resource.
 //!
 //! Read next: `list_watch.rs`, which sends them.
 
 use std::fmt::Write as _;
 
-use informer_actors::wiring::Coverage;
+use informer_actors::list_watch::Coverage;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
+use super::cluster_scoped::is_cluster_scoped;
 use super::error::Error;
-use crate::representation::Asked;
+use super::selector;
+use crate::representation::RequestedContent;
 use crate::text::shortened;
 
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The longest watch that is asked for, in seconds: servers count nanoseconds in 64 bits, and more would overflow
-/// there. 68 years.
+/// The longest watch that is requested, in seconds (68 years). Servers count nanoseconds in 64 bits: more would overflow.
 const LONGEST_WATCH: u64 = i32::MAX as u64;
 
 /// What a path segment may contain unescaped: RFC 3986's `pchar`.
@@ -43,31 +44,31 @@ const SEGMENT: &AsciiSet = &QUERY
     .remove(b'=')
     .remove(b':')
     .remove(b'@');
-/// At most this much of a name that is refused is told.
-const NAME: usize = 100;
+/// At most this many characters of a refused name are shown in the error.
+const MAX_NAME_CHARS: usize = 100;
 
-/// A resource, perhaps one namespace of it, perhaps only what selectors select.
+/// A resource, optionally limited to one namespace and to what selectors select.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) resource: ApiResource,
     pub(crate) namespace: Option<String>,
     pub(crate) labels: Option<String>,
     pub(crate) fields: Option<String>,
+    /// Whether it is cluster-scoped: known of Kubernetes' own kinds, or by discovery.
+    pub(crate) is_cluster_scoped: bool,
 }
 
 impl Scope {
-    /// What of its cluster it covers, to be compared with other sources of one informer.
+    /// Which objects of its cluster it covers, for the comparison with other sources of the same informer.
     pub(crate) fn coverage(&self) -> Coverage {
-        let selectors = match (&self.labels, &self.fields) {
-            (None, None) => String::new(),
-            (labels, fields) => format!("{labels:?} {fields:?}"),
-        };
-        let coverage = Coverage::everything().selectors(selectors);
+        let coverage_of_selectors = self.selectors();
+        let coverage = Coverage::everything().selectors(coverage_of_selectors);
         self.namespace.iter().fold(coverage, |coverage, namespace| coverage.namespace(namespace.as_str()))
     }
 
     pub(crate) fn new(resource: ApiResource) -> Self {
-        Self { resource, namespace: None, labels: None, fields: None }
+        let is_cluster_scoped = is_cluster_scoped(&resource.group, &resource.plural);
+        Self { resource, namespace: None, labels: None, fields: None, is_cluster_scoped }
     }
 
     /// `pods`, or `deployments.apps`.
@@ -76,11 +77,30 @@ impl Scope {
         if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") }
     }
 
+    /// Its selectors in their normal form, equal for equal ones: `labels=app=shop,fields=spec.nodeName=a`.
+    pub(crate) fn selectors(&self) -> String {
+        let normal = |text: &String, form: Result<String, String>| form.unwrap_or_else(|_| text.clone());
+        let labels =
+            self.labels.iter().map(|text| format!("labels={}", normal(text, selector::labels(text))));
+        let fields =
+            self.fields.iter().map(|text| format!("fields={}", normal(text, selector::fields(text))));
+        labels.chain(fields).collect::<Vec<_>>().join(",")
+    }
+
+    /// Its selectors as they were set, for people: `labels=app == shop, fields=spec.nodeName=a`.
+    pub(crate) fn written_selectors(&self) -> String {
+        let labels = self.labels.iter().map(|text| format!("labels={text}"));
+        let fields = self.fields.iter().map(|text| format!("fields={text}"));
+        let all: Vec<_> = labels.chain(fields).map(|text| shortened(&text, MAX_NAME_CHARS)).collect();
+        all.join(", ")
+    }
+
     pub(crate) fn is_selective(&self) -> bool {
         self.labels.is_some() || self.fields.is_some()
     }
 
-    /// Refuses a description from which no path can be made.
+    /// Refuses a description from which no path can be made, a namespace of objects that are in none, and selectors that
+    /// no server understands.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let ApiResource { plural, group, version, api_version, .. } = &self.resource;
         segment("resource", plural)?;
@@ -88,14 +108,19 @@ impl Scope {
         if !group.is_empty() {
             segment("group", group)?;
         }
-        // Paths do not use it, but objects are known by it: with another one, every object would be set aside.
+        // Paths do not use it, but objects are compared with it: a wrong one would make every object undecodable.
         if *api_version != self.api_version() {
             return Err(Error::Name {
                 what: "api version of this group and version",
                 text: api_version.clone(),
             });
         }
-        self.namespace.as_deref().map_or(Ok(()), |namespace| segment("namespace", namespace))
+        self.namespace.as_deref().map_or(Ok(()), |namespace| segment("namespace", namespace))?;
+        if let Some(namespace) = self.namespace.as_ref().filter(|_| self.is_cluster_scoped) {
+            let namespace = shortened(namespace, MAX_NAME_CHARS);
+            return Err(Error::ClusterScoped { resource: self.name(), namespace });
+        }
+        check_selectors(self.labels.as_deref(), self.fields.as_deref())
     }
 
     /// `v1`, or `apps/v1`.
@@ -104,7 +129,8 @@ impl Scope {
         if group.is_empty() { version.clone() } else { format!("{group}/{version}") }
     }
 
-    fn collection(&self, namespace: Option<&str>) -> String {
+    /// The path of the objects in this namespace, or in all.
+    pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
         let (plural, group, api_version) = (&self.resource.plural, &self.resource.group, self.api_version());
         let root = if group.is_empty() { "api" } else { "apis" };
         match namespace {
@@ -130,14 +156,14 @@ impl Scope {
             Some(token) => query.add("continue", token),
             None => query.add_version(&request.version),
         }
-        // A limit alone makes a server answer at exactly this version, from before whatever was missed.
+        // With a limit and without this, a server may answer at exactly this version, without later changes.
         if request.token.is_none() && request.limit.is_some() && request.version.version().is_some() {
             query.add("resourceVersionMatch", "NotOlderThan");
         }
         query.0
     }
 
-    /// A list that can only hold the object of this key, if the selectors select it.
+    /// A list that holds the object of this key if the selectors select it, and nothing else.
     pub(crate) fn list_one(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
         namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
         object_name(name)?;
@@ -174,7 +200,23 @@ impl Scope {
     }
 }
 
-/// The kind of answer that an Accept header asks for.
+/// Refuses selectors that no server understands.
+pub(crate) fn check_selectors(labels: Option<&str>, fields: Option<&str>) -> Result<(), Error> {
+    let refused = |what, text: &str, reason: String| Error::Selector {
+        what,
+        text: shortened(text, MAX_NAME_CHARS),
+        reason: shortened(&reason, 2 * MAX_NAME_CHARS),
+    };
+    if let Some(text) = labels {
+        selector::labels(text).map_err(|reason| refused("label selector", text, reason))?;
+    }
+    if let Some(text) = fields {
+        selector::fields(text).map_err(|reason| refused("field selector", text, reason))?;
+    }
+    Ok(())
+}
+
+/// The form of the answer that an Accept header requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     List,
@@ -182,11 +224,15 @@ pub(crate) enum Form {
     Object,
 }
 
-pub(crate) fn accept(asked: Asked, form: Form) -> &'static str {
-    match (asked, form) {
-        (Asked::Objects, _) => "application/json",
-        (Asked::Metadata, Form::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-        (Asked::Metadata, Form::Object) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+pub(crate) fn accept(content: RequestedContent, form: Form) -> &'static str {
+    match (content, form) {
+        (RequestedContent::Objects, _) => "application/json",
+        (RequestedContent::Metadata, Form::List) => {
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+        }
+        (RequestedContent::Metadata, Form::Object) => {
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+        }
     }
 }
 
@@ -212,24 +258,29 @@ impl Query {
     }
 }
 
-/// A part of a path other than an object's name: what needs an escape is none.
-fn segment(what: &'static str, text: &str) -> Result<(), Error> {
-    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte);
-    if text.is_empty() || text == "." || text == ".." || !text.bytes().all(harmless) {
-        return Err(Error::Name { what, text: shortened(text, NAME) });
+/// Checks a part of a path other than an object's name: a text that needs escapes is refused.
+pub(crate) fn segment(what: &'static str, text: &str) -> Result<(), Error> {
+    let needs_no_escape = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte);
+    if text.is_empty() || text == "." || text == ".." || !text.bytes().all(needs_no_escape) {
+        return Err(Error::Name { what, text: shortened(text, MAX_NAME_CHARS) });
     }
     Ok(())
+}
+
+/// [`object_name`] as a text.
+pub(crate) fn encoded_name(name: &str) -> Result<String, Error> {
+    object_name(name).map(|name| name.to_string())
 }
 
 /// An object's name as a part of a path. Names of RBAC objects may hold spaces, letters of any language and more.
 fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
-        return Err(Error::Name { what: "name", text: shortened(name, NAME) });
+        return Err(Error::Name { what: "name", text: shortened(name, MAX_NAME_CHARS) });
     }
     Ok(utf8_percent_encode(name, SEGMENT))
 }
 
-/// A value in a field selector, where `,`, `=` and `\` mean something.
+/// Escapes a value for a field selector, where `,`, `=` and `\` have a meaning.
 fn selector_value(value: &str) -> String {
     value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
 }
@@ -288,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn inf_55_the_longest_watch_that_is_asked_for_is_one_that_servers_can_count() {
+    fn inf_55_the_longest_requested_watch_is_one_that_servers_can_count() {
         let watch = |timeout| WatchRequest { version: at(7), initial_events: false, timeout };
         for (timeout, seconds) in [
             (Duration::ZERO, "1"),
@@ -315,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_14_a_name_that_leads_elsewhere_is_refused() {
+    fn rest_14_a_name_that_would_change_the_path_is_refused() {
         for name in ["", ".", "..", "a/b", "a%b", "a%2Fb"] {
             let refused = [pods().object(Some("a"), name), pods().list_one(Some("a"), name)];
             assert!(refused.iter().all(|one| matches!(one, Err(Error::Name { what: "name", .. }))), "{name}");

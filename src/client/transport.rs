@@ -1,14 +1,17 @@
-//! The hole through which requests leave: one trait, so that the HTTP client behind it can be exchanged.
+//! The trait that sends HTTP requests, so that the HTTP client behind it can be replaced.
 //!
-//! Answers "what must something do to carry our requests?" It knows nothing of Kubernetes; paths, selectors and
-//! frames are above it. The one implementation is `transport/awc.rs`. Invariants:
-//! 1. One call is one request. The only thing sent twice is a GET whose reused connection turned out to be dead.
+//! Answers "what must an HTTP client do to send our requests?" It does not know Kubernetes: paths, selectors and
+//! frames are made by its callers. There are three implementations: `transport/awc.rs`, which makes its own connections;
+//! `transport/kube.rs`, a client of kube-rs; `transport/in_process.rs`, a function of this process. Invariants:
+//! 1. One call is one request. Only a GET is sent twice, if its reused connection turned out to be dead.
 //! 2. A body that is cut off ends with an error, never with a clean end.
-//! 3. Every wait has a deadline of our own: connecting, the head, each read, and the whole of a watch.
-//! 4. Redirects are answers, not instructions.
+//! 3. Making a connection has a deadline here. The others (the head, each read, a watch as a whole) are
+//!    `layers/deadline.rs`'s.
+//! 4. Redirects are not followed: they are returned as answers.
 //!
 //! Read next: `transport/awc.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,42 +20,54 @@ use futures_util::stream::LocalBoxStream;
 use http::{HeaderValue, Request, Response};
 
 pub(crate) mod awc;
+#[cfg(feature = "testing")]
+pub(crate) mod in_process;
+#[cfg(feature = "kube")]
+pub(crate) mod kube;
 
-pub use super::error::TransportError;
+use super::error::TransportError;
 
 /// A body as it arrives.
 pub type Body = LocalBoxStream<'static, Result<Bytes, TransportError>>;
 
 /// How long the head of an answer may take.
 pub const HEAD_DEADLINE: Duration = Duration::from_secs(30);
-/// How long the body of a single answer may be silent.
+/// How long a read of the body may take, except for watches.
 pub const READ_DEADLINE: Duration = Duration::from_secs(30);
 
-/// The Authorization header of a request that was refused, with the answer: the server may have repeated it, and what
-/// is told of the refusal must not. In the extensions of the answer, which no Debug shows.
+/// The Authorization header of a refused request, attached to the answer. The server may have repeated the header in
+/// its answer, and our error must not. It is kept in the extensions of the answer, which Debug does not show.
 #[derive(Clone)]
 pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
 
-/// Which kind of request it is: they share no connections and differ in deadlines and encoding.
+/// With which kind of credentials a request was sent that was answered with 401, attached to the answer.
+#[derive(Clone)]
+pub(crate) struct SentCredentials(pub(crate) Arc<str>);
+
+/// The kind of a request. The kinds share no connections and differ in deadlines and encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Lane {
-    /// One answer: gzip is welcome, each read has [`READ_DEADLINE`].
+pub enum RequestKind {
+    /// An answer that ends by itself, such as a list: gzip is accepted, each read has [`READ_DEADLINE`].
     Unary,
-    /// A stream that may be silent: no gzip, and an end after this time at the latest.
+    /// A stream that may be silent for long: no gzip, and it ends after `total` at the latest.
     Watch {
-        /// From the request to the last byte.
+        /// The longest time from the request to the last byte.
         total: Duration,
     },
 }
 
-/// Carries requests to one API server. Lives on one thread; made anew for each arbiter.
+/// Sends requests to one API server. Used by one thread only; the sources of a thread share it.
 pub trait Transport {
-    /// Sends one request; its URI is the path and query below the endpoint. Resolves with the head of the answer,
-    /// whatever its status. Dropping the future or the body ends the request.
+    /// Sends one request; its URI is the path and query below the endpoint. Resolves when the head of the answer has
+    /// come, with any status; the body is read from the answer. Dropping the future or the body cancels the request.
     fn send(
         &self,
         request: Request<Bytes>,
-        lane: Lane,
+        kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>>;
+
+    /// The head of an answer did not come in time, and its request was dropped: its connection may be dead, and so may
+    /// others be.
+    fn timed_out(&self, _kind: RequestKind) {}
 }

@@ -1,97 +1,204 @@
-//! Carries single requests for callers who have no `LocalSet`.
+//! Sends requests for callers that have no `LocalSet`.
 //!
-//! Answers "how does `Client::send` work in any runtime?" with one thread per client, on which the requests run side
-//! by side. Informers do not use it. Invariants:
-//! 1. The thread is started by the first request, and ends when the last clone of the client is dropped.
-//! 2. A caller who stops waiting ends its request.
+//! Answers "how does `Client::send` work in any async runtime?" Each client has one thread, on which its requests run
+//! concurrently; a client in process has a `Runtime` instead, so that a simulation has no thread besides its own.
+//! Informers do not use it. Invariants:
+//! 1. The first request starts the thread; the thread ends when the last clone of the client is dropped.
+//! 2. When a caller stops waiting, its request is cancelled; when it drops a streamed answer, that one is. What still
+//!    runs at the end of the thread or the `Runtime` is dropped, and its caller gets an error.
+//! 3. A streamed answer has the bound of `body_channel.rs`, and ends cleanly only where its body did.
 //!
-//! The queue to the thread is unbounded in name only: every entry has a caller waiting for it. Read next: `client.rs`.
+//! The queue to the thread has no bound of its own: it holds at most one entry for each caller that waits. Read next:
+//! `client.rs`.
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, header};
+use futures_util::future::LocalBoxFuture;
+use futures_util::{Stream, StreamExt};
+use http::{Method, Request, Response};
+#[cfg(feature = "testing")]
+use informer_actors::runtime::Runtime;
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
-use super::endpoint::Prepared;
-use super::error::Error;
-use super::status::Status;
-use super::transport::awc::AwcTransport;
-use super::transport::{Lane, SentAuthorization, Transport};
-use super::whole::{length_of, whole};
+use super::audit;
+use super::backend::Backend;
+use super::body::{collect, length_of};
+use super::body_channel::{BodyReceiver, body_channel};
+use super::error::{Error, TransportError};
+use super::refused::Refused;
+use super::status;
+use super::transport::{Body, RequestKind, Transport};
 
-/// The largest answer to a single request.
+/// The largest answer to a single request, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
+/// The largest refusal of a streamed request that is read, in bytes.
+const REFUSAL_LIMIT: usize = 1 << 20;
 
-type Answer = Result<Response<Bytes>, Error>;
+type Answer<T> = Result<Response<T>, Error>;
 
-struct Order {
-    request: Request<Bytes>,
-    answer: oneshot::Sender<Answer>,
+/// What the thread does for a caller: it makes a future there, and polls it.
+type Job = Box<dyn FnOnce(Rc<dyn Transport>) -> LocalBoxFuture<'static, ()> + Send>;
+
+/// The body of an answer as it arrives, in any async runtime. A body that is cut off ends with an error.
+///
+/// Dropping it ends the request. What is not read is not read from the connection either: the server waits.
+#[derive(Debug)]
+#[must_use = "a body that is dropped ends its request"]
+pub struct BodyStream {
+    chunks: BodyReceiver,
+    /// The thread that reads it lives as long as it does.
+    _worker: Arc<Worker>,
 }
 
-/// The thread that carries single requests, and the way to it.
+impl Stream for BodyStream {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.chunks.poll_next_unpin(context)
+    }
+}
+
+/// The thread that sends requests, and the queue to it.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    prepared: Arc<Prepared>,
-    orders: OnceLock<Option<mpsc::UnboundedSender<Order>>>,
+    backend: Arc<Backend>,
+    jobs: OnceLock<Option<mpsc::UnboundedSender<Job>>>,
 }
 
 impl Worker {
-    pub(crate) fn new(prepared: Arc<Prepared>) -> Self {
-        Self { prepared, orders: OnceLock::new() }
+    pub(crate) fn new(backend: Arc<Backend>) -> Self {
+        Self { backend, jobs: OnceLock::new() }
     }
 
-    pub(crate) async fn carry(&self, request: Request<Bytes>) -> Answer {
-        let orders = self.orders.get_or_init(|| start(Arc::clone(&self.prepared)));
-        let (answer, answered) = oneshot::channel();
-        let order = Order { request, answer };
-        orders.as_ref().ok_or(Error::Stopped)?.send(order).map_err(|_| Error::Stopped)?;
-        answered.await.unwrap_or(Err(Error::Stopped))
+    /// Sends on a thread of `runtime`, in simulation on the only one there is. Sends nothing after its end.
+    #[cfg(feature = "testing")]
+    pub(crate) fn on(runtime: &Runtime, backend: Arc<Backend>) -> Self {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let served = Arc::clone(&backend);
+        runtime.spawn_local(move || serve(served, queue));
+        Self { backend, jobs: OnceLock::from(Some(jobs)) }
     }
-}
 
-impl std::fmt::Debug for Order {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Order").finish_non_exhaustive()
+    /// Sends a request and waits for the whole answer.
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Answer<Bytes> {
+        self.run(|transport, mut done| async move {
+            let sending = send(&*transport, request);
+            if let Some(answer) = unless_unwanted(&mut done, sending).await {
+                drop(done.send(answer));
+            }
+        })
+        .await?
     }
-}
 
-/// Starts the thread; `None` if the system gives none.
-fn start(prepared: Arc<Prepared>) -> Option<mpsc::UnboundedSender<Order>> {
-    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-    let (orders, mut ordered) = mpsc::unbounded_channel::<Order>();
-    let serve = move || {
-        LocalSet::new().block_on(&runtime, async move {
-            let transport = Rc::new(AwcTransport::new(prepared));
-            while let Some(Order { request, mut answer }) = ordered.recv().await {
-                let transport = Rc::clone(&transport);
-                tokio::task::spawn_local(async move {
-                    tokio::select! {
-                        biased;
-                        () = answer.closed() => {}
-                        answered = carry(&transport, request) => { drop(answer.send(answered)); }
+    /// Sends a request and waits for the head of the answer, which may last `total`.
+    pub(crate) async fn stream(
+        self: &Arc<Self>,
+        request: Request<Bytes>,
+        total: Duration,
+    ) -> Answer<BodyStream> {
+        let opened = self.run(move |transport, mut done| async move {
+            let opening = open(&*transport, request, total);
+            match unless_unwanted(&mut done, opening).await {
+                None => {}
+                Some(Err(error)) => drop(done.send(Err(error))),
+                Some(Ok(answer)) => {
+                    let (head, body) = answer.into_parts();
+                    let (sender, receiver) = body_channel();
+                    if done.send(Ok(Response::from_parts(head, receiver))).is_ok() {
+                        sender.forward(body).await;
                     }
-                });
+                }
             }
         });
-    };
-    std::thread::Builder::new().name("informer-client".to_owned()).spawn(serve).ok()?;
-    Some(orders)
+        Ok(opened.await??.map(|chunks| BodyStream { chunks, _worker: Arc::clone(self) }))
+    }
+
+    /// Waits, also where the caller's runtime has no timer.
+    pub(crate) async fn sleep(&self, time: Duration) -> Result<(), Error> {
+        self.run(move |_, mut done| async move {
+            if unless_unwanted(&mut done, tokio::time::sleep(time)).await.is_some() {
+                done.send(()).unwrap_or_default();
+            }
+        })
+        .await
+    }
+
+    /// Runs what `work` makes on the thread, and waits for what it sends.
+    async fn run<T: Send + 'static, F: Future<Output = ()> + 'static>(
+        &self,
+        work: impl FnOnce(Rc<dyn Transport>, oneshot::Sender<T>) -> F + Send + 'static,
+    ) -> Result<T, Error> {
+        let jobs = self.jobs.get_or_init(|| start(Arc::clone(&self.backend)));
+        let (done, result) = oneshot::channel();
+        let job: Job = Box::new(move |transport| Box::pin(work(transport, done)));
+        jobs.as_ref().ok_or(Error::Stopped)?.send(job).map_err(|_| Error::Stopped)?;
+        result.await.map_err(|_| Error::Stopped)
+    }
 }
 
-async fn carry(transport: &AwcTransport, request: Request<Bytes>) -> Answer {
-    let (head, body) = transport.send(request, Lane::Unary).await?.into_parts();
+/// What `work` gives, unless the caller stops waiting for it first.
+async fn unless_unwanted<T, W>(done: &mut oneshot::Sender<T>, work: impl Future<Output = W>) -> Option<W> {
+    tokio::select! {
+        biased;
+        () = done.closed() => None,
+        value = work => Some(value),
+    }
+}
+
+/// Starts the thread; `None` if the system cannot start one.
+fn start(backend: Arc<Backend>) -> Option<mpsc::UnboundedSender<Job>> {
+    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+    let (jobs, queue) = mpsc::unbounded_channel();
+    let work = move || LocalSet::new().block_on(&runtime, serve(backend, queue));
+    std::thread::Builder::new().name("informer-client".to_owned()).spawn(work).ok()?;
+    Some(jobs)
+}
+
+/// Runs the jobs, all at once, until the last clone of the client is dropped; what still runs then is dropped, too.
+async fn serve(backend: Arc<Backend>, mut queue: mpsc::UnboundedReceiver<Job>) {
+    let (transport, mut running) = (backend.transport(), JoinSet::new());
+    loop {
+        tokio::select! {
+            biased;
+            job = queue.recv() => match job {
+                Some(job) => drop(running.spawn_local(job(Rc::clone(&transport)))),
+                None => return,
+            },
+            // One that panicked has dropped what its caller waits for.
+            Some(_ended) = running.join_next() => {}
+        }
+    }
+}
+
+async fn send(transport: &dyn Transport, request: Request<Bytes>) -> Answer<Bytes> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (head, body) = transport.send(request, RequestKind::Unary).await?.into_parts();
     let length = length_of(&head.headers);
-    let bytes = whole(body, length, ANSWER_LIMIT).await?.ok_or(Error::TooLarge(ANSWER_LIMIT))?;
+    let bytes = collect(body, length, ANSWER_LIMIT).await?.ok_or(Error::TooLarge(ANSWER_LIMIT))?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, bytes));
     }
-    let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
-    let status = Status::from_answer_to(authorization, (head.status.as_u16(), retry_after), &bytes);
-    Err(Error::Refused(Box::new(status)))
+    Err(refused((method, &path), &head, &bytes))
+}
+
+async fn open(transport: &dyn Transport, request: Request<Bytes>, total: Duration) -> Answer<Body> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (head, body) = transport.send(request, RequestKind::Watch { total }).await?.into_parts();
+    if !head.status.is_success() {
+        let bytes = collect(body, length_of(&head.headers), REFUSAL_LIMIT).await?.unwrap_or_default();
+        return Err(refused((method, &path), &head, &bytes));
+    }
+    Ok(Response::from_parts(head, body))
+}
+
+fn refused((method, path): (Method, &str), head: &http::response::Parts, body: &[u8]) -> Error {
+    let audit_id = audit::id_of(&head.headers).map(str::to_owned);
+    Error::Refused(Box::new(Refused::new(method, path, status::of_parts(head, body)).audited(audit_id)))
 }

@@ -1,10 +1,10 @@
-//! A reader over JSON bytes that skips what nobody asks for.
+//! A position in JSON bytes that moves over strings and values.
 //!
-//! Answers "where does the next string or value end?" for scanners that want a few fields of a large document and
-//! must not pay for the rest. It does not judge what it skips: a skipped value is only balanced, not valid; whoever
-//! keeps a value parses it. Invariants:
-//! 1. It never reads past the slice and never panics: a document that is cut off or broken ends with `None`.
-//! 2. Every step moves forward, so a scan is linear in the bytes up to where it stops.
+//! Answers "where does the next string or value end?" for scanners that need a few fields of a large document and must
+//! not parse the rest. It does not check the values that it skips: it only looks for their end by counting brackets.
+//! The caller that keeps a value parses it. Invariants:
+//! 1. It never reads past the slice and never panics: a document that is cut off or invalid ends with `None`.
+//! 2. Every step moves forward, so the cost of a scan is linear in the bytes up to its end.
 //!
 //! Read next: `meta_scan.rs`, which finds an object's name with it.
 
@@ -25,7 +25,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The next byte that is no white space, without moving past it.
+    /// The next byte that is not white space, without moving past it.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while let Some(byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Reads a string and gives what stands between its quotes, escapes not yet resolved.
+    /// Reads a string and returns the bytes between its quotes, with escapes as they are.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         self.eat(b'"')?;
         let start = self.at;
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..end])
     }
 
-    /// Reads a string value as text; `None` if it is another kind of value, or no text.
+    /// Reads a string and resolves its escapes; `None` if the value is not a string, or not UTF-8.
     pub(crate) fn text(&mut self) -> Option<Cow<'a, str>> {
         self.string().and_then(unescape)
     }
@@ -88,8 +88,8 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Walks the members of an object. `visit` gets each key with the cursor at its value and must move past it;
-    /// it gives `false` to stop early. `None` when the object is broken or cut off.
+    /// Visits the members of an object. `visit` gets each key with the cursor at its value and must move past the value;
+    /// it returns `false` to stop early. `None` if the object is invalid or cut off.
     pub(crate) fn members(&mut self, mut visit: impl FnMut(&[u8], &mut Self) -> Option<bool>) -> Option<()> {
         self.eat(b'{')?;
         if self.eat(b'}').is_some() {
@@ -113,7 +113,7 @@ pub(crate) fn ends_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Where the closing quote stands in `bytes`, which begin inside a string.
+/// The position of the closing quote in `bytes`, which begin inside a string.
 fn string_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -125,7 +125,7 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The text of a string's inside; borrowed when it holds no escape.
+/// Resolves the escapes of a string; borrowed if it has none.
 fn unescape(raw: &[u8]) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'\\', raw).is_none() {
         return std::str::from_utf8(raw).ok().map(Cow::Borrowed);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_broken_value_is_none_and_never_a_panic() {
+    fn a_value_that_is_cut_off_or_invalid_gives_none_and_never_panics() {
         let whole = r#"{"a":[1,{"b":"]}\u00e9"}],"c":"\\"}"#;
         for end in 0..whole.len() {
             assert_eq!(skipped(&whole[..end]), None, "{}", &whole[..end]);

@@ -1,10 +1,10 @@
-//! Objects of a kind that is known only at run time, as kube-core's `DynamicObject`.
+//! Keeps objects of a kind that is known only at run time, as kube-core's `DynamicObject`.
 //!
-//! Answers "what is kept?" with the metadata typed and the rest as a JSON tree: several times the size and cost of
-//! [`super::Typed`], for kinds that have no Rust type. It discovers nothing: the kind is given. Invariants:
-//! 1. Every kept object carries its `apiVersion` and `kind`, also where a list leaves them out.
+//! Answers "what is kept?": the metadata as a type and the rest as a JSON tree. It takes several times the memory and
+//! time of [`super::Typed`]; it is for kinds that have no Rust type. The kind is given, not discovered. Invariants:
+//! 1. Every kept object has its `apiVersion` and `kind`, even if the list left them out.
 //!
-//! Read next: `metadata.rs`, when the metadata is all that is needed.
+//! Read next: `metadata.rs`, for programs that need the metadata only.
 
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, TypeMeta};

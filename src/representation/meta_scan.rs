@@ -1,13 +1,13 @@
-//! Finds out what an object is called without decoding it.
+//! Reads name, namespace, uid, version and kind of an object without decoding it.
 //!
-//! Answers "which object, which life, which version, of which kind?" from its JSON, stopping as soon as that is
-//! known. It does not say whether the rest of the object is sound. Invariants:
-//! 1. It works on a cut-off document too and gives what stood before the cut: that is how an object that is too
-//!    large to be read still gets its name.
-//! 2. It reads nothing behind the metadata: of a whole object usually a few hundred bytes.
-//! 3. Field order does not matter, neither Go's struct order nor the sorted order of custom resources.
+//! Answers "which object is this, in which version, of which kind?" from its JSON, and stops as soon as that is known.
+//! It does not check the rest of the object. Invariants:
+//! 1. It also works on a document that is cut off and returns what came before the cut. So an object that is too large
+//!    to be read still gets its name.
+//! 2. It reads nothing behind the metadata: usually a few hundred bytes of an object.
+//! 3. Fields may come in any order: in Go's struct order, or sorted as in custom resources.
 //!
-//! Read next: `mod.rs`, which turns the object's text into a body.
+//! Read next: `mod.rs`, which turns the object's text into a body; `cursor.rs`, which reads the JSON.
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ use informer_core::meta::{ObjectKey, ParseVersionError, ResourceVersion, Uid};
 
 use super::cursor::Cursor;
 
-/// What a scan found; a field that was not there, or was no text, is `None`.
+/// The result of a scan. A field that is missing or not a string is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetaScan<'a> {
-    /// `apiVersion`, if it stands before the end of the metadata.
+    /// `apiVersion`, if it comes before the end of the metadata.
     pub api_version: Option<Cow<'a, str>>,
-    /// `kind`, if it stands before the end of the metadata.
+    /// `kind`, if it comes before the end of the metadata.
     pub kind: Option<Cow<'a, str>>,
     /// `metadata.name`.
     pub name: Option<Cow<'a, str>>,
-    /// `metadata.namespace`; the empty text counts as absent.
+    /// `metadata.namespace`; an empty one counts as missing.
     pub namespace: Option<Cow<'a, str>>,
     /// `metadata.uid`.
     pub uid: Option<Cow<'a, str>>,
@@ -43,24 +43,26 @@ pub enum UnnamedError {
     /// No readable `metadata.resourceVersion`.
     #[error("no metadata.resourceVersion")]
     NoVersion,
-    /// A resource version that is no number.
+    /// A resource version that is not a number.
     #[error(transparent)]
     Version(#[from] ParseVersionError),
 }
 
-/// Reads the metadata of one object's JSON; costs the bytes up to the end of the metadata, and allocates only for
-/// texts with escapes.
+/// Reads the metadata of one object's JSON. Reads the bytes up to the end of the metadata, and allocates only for
+/// strings with escapes.
 ///
 /// ```
-/// use actix_informer::representation::meta_scan;
+/// # #[cfg(feature = "unstable")] {
+/// use actix_informer::unstable::meta_scan;
 /// let found = meta_scan(br#"{"kind":"Pod","metadata":{"name":"web-0","namespace":"a","resourceVersion":"7"},"spec"#);
 /// assert_eq!(found.key()?.to_string(), "a/web-0");
 /// assert_eq!(found.version()?.to_string(), "7");
-/// # Ok::<(), actix_informer::representation::UnnamedError>(())
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn meta_scan(json: &[u8]) -> MetaScan<'_> {
     let mut found = MetaScan::default();
-    // A cut-off document gives `None` here; what was found before the cut stands in `found`.
+    // A document that is cut off gives `None` here; what came before the cut is in `found`.
     let _ = Cursor::new(json).members(|key, cursor| match key {
         b"kind" => read(&mut found.kind, cursor),
         b"apiVersion" => read(&mut found.api_version, cursor),
@@ -117,6 +119,10 @@ impl<'a> MetaScan<'a> {
     ///
     /// # Errors
     /// When there is no name.
+    #[cfg_attr(
+        not(feature = "unstable"),
+        allow(dead_code, reason = "sources share scopes between their keys")
+    )]
     pub fn key(&self) -> Result<ObjectKey, UnnamedError> {
         let name = self.name()?;
         Ok(match self.namespace.as_deref() {
@@ -128,7 +134,7 @@ impl<'a> MetaScan<'a> {
     /// The object's version.
     ///
     /// # Errors
-    /// When there is none, or one that is no number.
+    /// When there is none, or one that is not a number.
     pub fn version(&self) -> Result<ResourceVersion, UnnamedError> {
         Ok(self.version.as_deref().filter(|text| !text.is_empty()).ok_or(UnnamedError::NoVersion)?.parse()?)
     }
@@ -138,7 +144,7 @@ impl<'a> MetaScan<'a> {
         Uid::new(self.uid_text().unwrap_or_default())
     }
 
-    /// Its text.
+    /// The text of the object's uid, if it has one.
     pub(crate) fn uid_text(&self) -> Option<&str> {
         self.uid.as_deref().filter(|uid| !uid.is_empty())
     }
@@ -176,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prefix_gives_what_stood_before_the_cut() {
+    fn every_prefix_gives_the_fields_before_the_cut() {
         let needed = POD.find(r#""7""#).unwrap() + 3;
         for end in 0..POD.len() {
             let found = meta_scan(&POD.as_bytes()[..end]);
@@ -209,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_object_says_why() {
+    fn the_error_for_an_object_without_a_name_or_version_says_which_is_missing() {
         let why = |json: &str| {
             let found = meta_scan(json.as_bytes());
             found.key().and_then(|_| found.version()).unwrap_err().to_string()

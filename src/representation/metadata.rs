@@ -1,9 +1,9 @@
-//! Only the metadata of objects, cut by the server: name, labels, annotations, owners.
+//! Keeps only the metadata of objects: name, labels, annotations, owners. The server leaves out the rest.
 //!
-//! Answers "what is kept?" with kube-core's `PartialObjectMeta`, negotiated by the Accept header, so that the rest
-//! never crosses the network. Invariants:
-//! 1. A server that sends whole objects instead is refused object by object: nobody pays silently for what was not
-//!    asked.
+//! Answers "what is kept?": kube-core's `PartialObjectMeta`. The Accept header requests it, so the rest of an object
+//! is not sent over the network. Invariants:
+//! 1. If a server sends whole objects instead, each of them counts as undecodable: the higher cost does not stay
+//!    unnoticed.
 //!
 //! Read next: `mod.rs`.
 
@@ -13,9 +13,9 @@ use std::marker::PhantomData;
 use kube_core::TypeMeta;
 use kube_core::metadata::PartialObjectMeta;
 
-use super::{Asked, DecodeError, Prune, Representation};
+use super::{DecodeError, Prune, Representation, RequestedContent};
 
-/// Keeps the metadata of each object; `K` only says of which kind they are.
+/// Keeps the metadata of each object; `K` is only the kind of the objects.
 ///
 /// ```
 /// use actix_informer::representation::{MetadataOnly, Prune, Representation};
@@ -34,7 +34,7 @@ pub struct MetadataOnly<K> {
 }
 
 impl<K> MetadataOnly<K> {
-    /// The metadata, minus what [`Prune`] cuts.
+    /// Keeps the metadata without the fields that [`Prune`] cuts.
     #[must_use]
     pub fn new() -> Self {
         let expected =
@@ -56,8 +56,8 @@ impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
         prune.decode(json)
     }
 
-    fn asks_for(&self) -> Asked {
-        Asked::Metadata
+    fn requested_content(&self) -> RequestedContent {
+        RequestedContent::Metadata
     }
 
     fn expected(&self) -> Option<&TypeMeta> {

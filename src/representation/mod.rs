@@ -1,21 +1,22 @@
-//! How an object's bytes become the body that a cache keeps.
+//! Turns an object's bytes into the body that a cache keeps.
 //!
-//! Answers "what is kept of an object, and what is asked of the server for it?" with one trait,
-//! [`Representation`], and three answers: [`Typed`], [`Dynamic`], [`MetadataOnly`]. It knows nothing of connections,
-//! and the machinery behind it knows nothing of representations: it is generic over the body. Invariants:
-//! 1. A body is made exactly once per observed state of an object, by [`Representation::keep`]; a transform of the
-//!    user's runs inside it, once.
-//! 2. What [`Prune`] names is never allocated: it is skipped inside the parser.
-//! 3. No error of decoding quotes a value of the object, nor grows with it.
-//! 4. `keep` is pure and may run on any thread; a panic in it costs that object alone.
+//! Answers "what is kept of an object, and what is requested from the server for it?" with one trait,
+//! [`Representation`], and three implementations: [`Typed`], [`Dynamic`], [`MetadataOnly`]. It does not know
+//! connections. The informer's actors do not know representations: they are generic over the body. Invariants:
+//! 1. A body is made exactly once for each observed state of an object, by [`Representation::keep`], which also runs
+//!    the user's transform once.
+//! 2. The fields that [`Prune`] names are never allocated: the parser skips them.
+//! 3. An error of decoding quotes no value of the object and has a bounded length.
+//! 4. `keep` is pure and may run on any thread; a panic in it affects only that object.
 //!
-//! Read next: `prune.rs` for how fields are cut, `meta_scan.rs` for what is known without decoding.
+//! Read next: `prune.rs` for how fields are cut, `meta_scan.rs` for what is read before decoding.
 
 mod cursor;
 mod dynamic;
-mod meta_scan;
+mod json_error;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+pub(crate) mod meta_scan;
 mod metadata;
-mod misfit;
 mod prune;
 mod typed;
 
@@ -25,13 +26,13 @@ use kube_core::TypeMeta;
 
 pub(crate) use cursor::ends_scalar;
 pub use dynamic::Dynamic;
-pub use meta_scan::{MetaScan, UnnamedError, meta_scan};
+pub use json_error::JsonError;
+pub(crate) use meta_scan::{MetaScan, UnnamedError, meta_scan};
 pub use metadata::MetadataOnly;
-pub use misfit::JsonError;
 pub use prune::Prune;
 pub use typed::Typed;
 
-/// An error of code that is not ours.
+/// An error of the user's code.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// Turns an object's JSON into the body that a cache keeps.
@@ -51,65 +52,72 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 /// assert_eq!(Length.keep("{}", &Prune::default())?, 2);
 /// # Ok::<(), DecodeError>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how objects are kept",
+    label = "this is not a representation",
+    note = "`Typed<K>`, `Dynamic` and `MetadataOnly<K>` are; or implement `Representation` for a type of your own"
+)]
 pub trait Representation: Send + Sync + 'static {
     /// What the cache keeps of one object.
     type Body: Send + Sync + 'static;
 
-    /// Makes the body of one object. Called once for each state that the cache is to hold, on any thread.
+    /// Makes the body of one object. Called once for each state that the cache will hold, on any thread.
     ///
     /// # Errors
-    /// When the text does not decode or a transform fails: the object is set aside, nothing else suffers.
+    /// When the text does not decode or a transform fails. The object counts as undecodable; other objects are not
+    /// affected.
     fn keep(&self, json: &str, prune: &Prune) -> Result<Self::Body, DecodeError>;
 
-    /// The same, of bytes of which nobody has checked that they are text. To be written by a representation that reads
-    /// only a part of the object, or nothing: the check costs more than it takes to find an object in a list.
+    /// As [`Self::keep`], for bytes that were not yet checked to be UTF-8. The default implementation checks all of
+    /// them. Override it in a representation that reads only a part of the object, or nothing: the check costs more
+    /// than finding an object in a list.
     ///
     /// # Errors
-    /// As for [`Self::keep`], and when the bytes are no text.
+    /// As for [`Self::keep`], and when the bytes are not UTF-8.
     fn keep_bytes(&self, json: &[u8], prune: &Prune) -> Result<Self::Body, DecodeError> {
         self.keep(std::str::from_utf8(json)?, prune)
     }
 
-    /// What the server is asked to send of each object.
-    fn asks_for(&self) -> Asked {
-        Asked::Objects
+    /// What the server is requested to send of each object.
+    fn requested_content(&self) -> RequestedContent {
+        RequestedContent::Objects
     }
 
-    /// The `apiVersion` and `kind` that every object must have, if that is known; others are set aside.
+    /// The `apiVersion` and `kind` that every object must have, if known. Objects of other kinds count as undecodable.
     fn expected(&self) -> Option<&TypeMeta> {
         None
     }
 }
 
-/// What is asked of the server for each object.
+/// What is requested from the server for each object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Asked {
+pub enum RequestedContent {
     /// Whole objects as JSON.
     Objects,
     /// Only their metadata, as `PartialObjectMetadata`.
     Metadata,
 }
 
-/// Why an object has no body.
+/// Why no body can be made of an object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The text is not JSON, or not JSON of this kind. Quotes no value: it may be a password.
+    /// The text is not JSON, or does not fit the type. The error quotes no value, because it may be a password.
     #[error("does not decode: {0}")]
     Json(#[from] JsonError),
-    /// The bytes are no text.
+    /// The bytes are not UTF-8.
     #[error(transparent)]
     Text(#[from] std::str::Utf8Error),
-    /// The user's transform refused it, in the transform's own words: it decides whether they quote a value.
+    /// The user's transform returned this error; its text may quote values.
     #[error("transform failed: {0}")]
     Transform(#[source] BoxError),
     /// It is an object of another kind.
     #[error("wrong kind: {found}, not {expected}")]
     WrongKind {
-        /// What was asked for.
+        /// The kind that was requested.
         expected: String,
-        /// What came.
+        /// The kind of the object.
         found: String,
     },
 }

@@ -1,10 +1,10 @@
-//! Which fields of an object are not kept, and the decode that never builds them.
+//! Names the fields of an object that are not kept, and decodes objects without them.
 //!
-//! Answers "what is cut?" as a set of paths; the cutting itself is in `prune/cut.rs`. It cannot cut by value, only by
-//! place: for anything else there is the transform. Invariants:
-//! 1. A cut field is skipped inside the parser: it costs its bytes once, and no allocation.
-//! 2. Outside the paths, and when there are none, the plain deserializer runs: nothing is paid there.
-//! 3. A list on the way is transparent: a path goes on in each of its elements.
+//! Answers "which fields are cut?" as a set of paths; `prune/cut.rs` skips them. A field is cut by its path, not by its
+//! value: for that there is the transform. Invariants:
+//! 1. The parser skips a cut field: its bytes are read once, and nothing is allocated.
+//! 2. Outside the paths, and if there are none, the plain deserializer runs at no extra cost.
+//! 3. A path needs no step for a list: it continues in each of the list's elements.
 //!
 //! Read next: `prune/cut.rs`.
 
@@ -30,35 +30,38 @@ mod cut;
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Prune(Arc<Node>);
+pub struct Prune(Arc<PathNode>);
 
-/// One place in an object, and what lies below it.
+/// The paths to cut, as a tree: what to do with the fields of one object. Fields that are not in it are kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Node {
-    below: Vec<(Box<str>, Step)>,
+pub(crate) struct PathNode {
+    fields: Vec<(Box<str>, Step)>,
 }
 
+/// What to do with one field.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
+    /// Skip it.
     Cut,
-    Into(Node),
+    /// Keep it, and cut fields in it.
+    Descend(PathNode),
 }
 
-impl Node {
+impl PathNode {
     pub(crate) fn step(&self, key: &str) -> Option<&Step> {
-        self.below.iter().find(|(name, _)| **name == *key).map(|(_, step)| step)
+        self.fields.iter().find(|(name, _)| **name == *key).map(|(_, step)| step)
     }
 
-    fn cut<I: Iterator<Item = Box<str>>>(&mut self, name: Box<str>, mut rest: std::iter::Peekable<I>) {
-        let at = self.below.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            self.below.push((name, Step::Into(Self::default())));
-            self.below.len() - 1
+    fn add<I: Iterator<Item = Box<str>>>(&mut self, name: Box<str>, mut rest: std::iter::Peekable<I>) {
+        let at = self.fields.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            self.fields.push((name, Step::Descend(Self::default())));
+            self.fields.len() - 1
         });
-        let step = &mut self.below[at].1;
+        let step = &mut self.fields[at].1;
         match (rest.next(), step) {
             (None, step) => *step = Step::Cut,
             (Some(_), Step::Cut) => {}
-            (Some(next), Step::Into(node)) => node.cut(next, rest),
+            (Some(next), Step::Descend(node)) => node.add(next, rest),
         }
     }
 }
@@ -67,11 +70,10 @@ impl Prune {
     /// Cuts nothing.
     #[must_use]
     pub fn nothing() -> Self {
-        Self(Arc::new(Node::default()))
+        Self(Arc::new(PathNode::default()))
     }
 
-    /// Cuts this field too, wherever the path leads; an empty path changes nothing. A field whose parent is cut
-    /// already is gone with it.
+    /// Also cuts the field at this path. An empty path changes nothing, and so does a path below a field that is cut.
     #[must_use]
     pub fn cut<I>(mut self, path: I) -> Self
     where
@@ -80,23 +82,23 @@ impl Prune {
     {
         let mut path = path.into_iter().map(Into::into);
         if let Some(first) = path.next() {
-            Arc::make_mut(&mut self.0).cut(first, path.peekable());
+            Arc::make_mut(&mut self.0).add(first, path.peekable());
         }
         self
     }
 
     /// Whether nothing is cut.
     pub fn is_empty(&self) -> bool {
-        self.0.below.is_empty()
+        self.0.fields.is_empty()
     }
 
     /// Decodes one whole JSON document without the cut fields.
     ///
-    /// A map with keys that are no strings in Rust cannot lie on a path, only behind one.
+    /// A path cannot lead through a map whose keys are not strings in Rust; it may end at such a map.
     ///
     /// # Errors
-    /// What `serde_json::from_str` would refuse, inside cut fields too: [`DecodeError::Json`] with the path of the
-    /// field. It is found by decoding once more, so that a document that fits pays nothing for it.
+    /// [`DecodeError::Json`] with the path of the field for everything that `serde_json::from_str` would refuse, also
+    /// inside cut fields. The path is found by decoding once more; a document that decodes has no extra cost.
     pub fn decode<T: DeserializeOwned>(&self, json: &str) -> Result<T, DecodeError> {
         self.decoded(json).map_err(|error| DecodeError::Json(self.located::<T>(json, &error)))
     }
@@ -106,7 +108,7 @@ impl Prune {
             return serde_json::from_str(json);
         }
         let mut parser = serde_json::Deserializer::from_str(json);
-        let value = T::deserialize(cut::Cut { inner: &mut parser, node: &self.0 })?;
+        let value = T::deserialize(cut::CutDeserializer { inner: &mut parser, node: &self.0 })?;
         parser.end()?;
         Ok(value)
     }
@@ -116,7 +118,8 @@ impl Prune {
             return JsonError::from(error);
         }
         let mut parser = serde_json::Deserializer::from_str(json);
-        match serde_path_to_error::deserialize::<_, T>(cut::Cut { inner: &mut parser, node: &self.0 }) {
+        let cutting = cut::CutDeserializer { inner: &mut parser, node: &self.0 };
+        match serde_path_to_error::deserialize::<_, T>(cutting) {
             Err(located) => JsonError::at(&located.path().to_string(), located.inner()),
             Ok(_) => JsonError::from(error),
         }
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn several_paths_are_cut_together_and_the_shorter_wins() {
+    fn several_paths_are_cut_together_and_a_path_below_a_cut_field_changes_nothing() {
         let prune =
             Prune::default().cut(["spec", "containers"]).cut(["spec", "containers", "env"]).cut(["spec"]);
         let kept: Value = prune.decode(&pod().to_string()).unwrap();
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_text_is_refused_inside_a_cut_field_and_behind_the_document() {
+    fn invalid_json_is_refused_inside_a_cut_field_and_behind_the_document() {
         for broken in [r#"{"metadata":{"managedFields":[tru]}}"#, r#"{"metadata":{}} {}"#, r#"{"metadata":{"#]
         {
             assert!(Prune::default().decode::<Value>(broken).is_err(), "{broken}");

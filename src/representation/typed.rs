@@ -1,9 +1,9 @@
-//! Objects as Rust types: `Pod`, `Deployment`, or a custom resource derived for kube-rs.
+//! Keeps objects as Rust types: `Pod`, `Deployment`, or a custom resource derived for kube-rs.
 //!
-//! Answers "what is kept?" with the whole type, minus what [`Prune`] cuts. It does not compress, share or defer.
-//! Invariants:
-//! 1. The transform runs after a complete decode and exactly once for each kept body.
-//! 2. The kind is the type's; an object of another kind is not decoded.
+//! Answers "what is kept?": the whole type without the fields that [`Prune`] cuts. It does not compress bodies, share
+//! parts of them or decode them later. Invariants:
+//! 1. The transform runs after a complete decode, exactly once for each kept body.
+//! 2. The kind is that of the type; an object of another kind is not decoded.
 //!
 //! Read next: `prune.rs`.
 
@@ -33,10 +33,10 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
 ///
-/// An `Object<K>` of a cache reads like a `K`, except where `Object` has a method of the same name:
+/// An `Object<K>` of a cache reads like a `K`:
 ///
 /// ```
-/// use actix_informer::core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+/// use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube_core::{Resource as _, ResourceExt as _};
 ///
@@ -44,12 +44,12 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 /// (map.metadata.name, map.metadata.uid) = (Some("a".to_owned()), Some("u-1".to_owned()));
 /// let version = ResourceVersion::from_number(7).expect("not zero");
 /// let (key, uid) = (ObjectKey::namespaced("web", "a"), Uid::new("u-1"));
-/// let object = Object::new(Meta { key, uid, version, source: SourceId::default(), wire_bytes: 0 }, map);
+/// let object = Object::new(Meta::new(key, version, SourceId::default()).uid(uid), map);
 ///
-/// assert_eq!(object.name_any(), "a");                                    // the body's, through deref
-/// assert_eq!(object.uid().map(Uid::as_str), Some("u-1"));                // Object's own
-/// assert_eq!(object.body().uid().as_deref(), Some("u-1"));               // the body's, by ResourceExt
-/// assert_eq!(object.body().meta().name.as_deref(), Some("a"));           // the body's, by Resource
+/// assert_eq!(object.name_any(), "a");                                    // the body's, by ResourceExt
+/// assert_eq!(object.uid().as_deref(), Some("u-1"));                      // the body's, by ResourceExt
+/// assert_eq!(object.meta().name.as_deref(), Some("a"));                  // the body's, by Resource
+/// assert_eq!(object.object_uid().map(Uid::as_str), Some("u-1"));         // Object's own
 /// ```
 pub struct Typed<K> {
     expected: TypeMeta,
@@ -66,8 +66,8 @@ impl<K: Resource<DynamicType = ()>> Typed<K> {
 
     /// Changes each object once, when it is decoded; replaces an earlier transform.
     ///
-    /// An error sets that object aside, and so does a panic. The name, namespace, uid and version that the cache goes
-    /// by are the server's, whatever the transform does.
+    /// After an error or a panic that object counts as undecodable. The cache uses the name, namespace, uid and version
+    /// that the server sent, even if the transform changes them.
     #[must_use]
     pub fn transform(self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self { transform: Some(Arc::new(transform)), ..self }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_transform_is_a_typed_error_with_the_users_words() {
+    fn the_error_of_a_failing_transform_has_the_text_of_the_users_error() {
         let typed = Typed::<Pod>::new().transform(|_| Err("too old".into()));
         let error = typed.keep(POD, &Prune::default()).unwrap_err();
         assert_eq!(error.to_string(), "transform failed: too old");

@@ -1,7 +1,7 @@
-//! The time of day, as it stands before each line for people.
+//! The time of day at the beginning of each line for people.
 //!
-//! Answers "what time is it here?" and nothing else; no decision depends on it. The one reader of the wall clock.
-//! 1. Local time where the system knows its zone, UTC elsewhere.
+//! Answers "what time is it here?". It is the only reader of the wall clock, and no decision depends on it. Invariant:
+//! 1. Local time if the system knows its time zone, else UTC.
 
 /// Hours, minutes and seconds.
 pub(super) fn time_of_day() -> String {

@@ -1,12 +1,12 @@
-//! What informerd is told to do, as one typed value read from TOML.
+//! The configuration of informerd, as one typed value read from TOML.
 //!
-//! Answers "what may be configured, and what if it is not?". Which cluster is read is not here: `target.rs`. It
-//! starts nothing. Invariants:
-//! 1. Each key's default stands once, in `config/rules.rs`; `config/informerd.toml` shows the same ones (tested).
-//! 2. Nothing that is not understood is ignored: unknown keys and values are errors that name key, line and what is
-//!    allowed.
+//! Answers "what can be configured, and what are the defaults?". The cluster to read is not configured here but in
+//! `target.rs`. It starts nothing. Invariants:
+//! 1. Each key's default is defined once, in `config/rules.rs`; a test checks that `config/informerd.toml` shows the same
+//!    defaults.
+//! 2. Unknown keys and values that are not allowed are errors; the error names the key, the line and what is allowed.
 //!
-//! Read next: `config/rules.rs`, every key; `config/reader.rs`, how a file becomes values.
+//! Read next: `config/rules.rs`, all keys; `config/reader.rs`, which reads the values.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -14,8 +14,8 @@ use std::time::Duration;
 
 pub use error::Error;
 
-use crate::core::delta_fifo::Discipline;
-use crate::core::listener::Policy;
+use informer_core::delta_fifo::QueueOrder;
+use informer_core::listener::Policy;
 
 use reader::Document;
 
@@ -25,7 +25,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-/// Everything that informerd can be told in its file.
+/// The settings of informerd's configuration file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -35,7 +35,7 @@ pub struct Config {
     pub probes: ProbesConfig,
     /// When and how it ends.
     pub run: RunConfig,
-    /// What is watched, each kind once.
+    /// The watched kinds; each kind once.
     pub informers: Vec<InformerConfig>,
     /// The workload on the in-memory server.
     pub demo: DemoConfig,
@@ -51,19 +51,19 @@ pub struct OutputConfig {
     pub format: Format,
     /// Whether text is coloured.
     pub colour: Colour,
-    /// How often text tells how each informer is doing.
+    /// The interval of the status lines of each informer, in text.
     pub status_every: Duration,
     /// Whether each cached object is printed before the summary. False; set by a flag, not by the file.
     pub list_at_end: bool,
 }
 
-/// For whom is printed.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
     /// Lines for people.
     Text,
-    /// One JSON document a line.
+    /// One JSON document per line.
     Json,
 }
 
@@ -83,7 +83,7 @@ pub enum Colour {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProbesConfig {
-    /// Where they listen, if they do.
+    /// The address on which they listen; `None` if they are disabled.
     pub listen: Option<SocketAddr>,
 }
 
@@ -91,31 +91,31 @@ pub struct ProbesConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunConfig {
-    /// After how long it ends by itself, if at all.
+    /// The time after which it ends by itself, if any.
     pub limit: Option<Duration>,
-    /// How long the end may take.
+    /// The longest time that the end may take.
     pub drain: Duration,
 }
 
-/// One kind to be watched.
+/// One watched kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InformerConfig {
     /// Which kind.
     pub kind: super::kinds::WatchedKind,
-    /// In which namespaces; all, if empty.
+    /// The namespaces; all, if empty.
     pub namespaces: Vec<String>,
     /// Label selector; empty selects everything.
     pub labels: String,
     /// Field selector; empty selects everything.
     pub fields: String,
-    /// How often every object is told again, if at all.
+    /// The interval at which every object is delivered again, if at all.
     pub resync: Option<Duration>,
     /// What is kept of each object.
     pub representation: Kept,
     /// In which order changes reach the cache.
-    pub discipline: Discipline,
-    /// What is told when the output is slow.
+    pub queue_order: QueueOrder,
+    /// What is delivered while the output is slow.
     pub policy: Policy,
 }
 
@@ -125,9 +125,9 @@ pub struct InformerConfig {
 pub enum Kept {
     /// A Rust type; for pods.
     Typed,
-    /// A tree, for any kind.
+    /// A JSON tree, for any kind.
     Dynamic,
-    /// The metadata alone.
+    /// Only the metadata.
     Metadata,
 }
 
@@ -135,11 +135,11 @@ pub enum Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DemoConfig {
-    /// How many pods there are, about.
+    /// The approximate number of pods.
     pub pods: usize,
-    /// How many changes are made each second.
+    /// The number of changes per second.
     pub changes_per_second: u32,
-    /// Fixes the story.
+    /// The seed of the random changes: equal seeds give equal changes.
     pub seed: u64,
 }
 
@@ -147,7 +147,7 @@ impl Config {
     /// Reads a file. Blocking.
     ///
     /// # Errors
-    /// When it cannot be read, or says something that is not allowed.
+    /// When it cannot be read, or has a key or value that is not allowed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -170,7 +170,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When it says something that is not allowed, with the line.
+    /// When it has a key or value that is not allowed; the error names the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let document = Document::new(file, text);
         rules::read(&document).map(|(config, _absent)| config)
@@ -179,7 +179,7 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self::parse("defaults", "").expect("no text says nothing wrong")
+        Self::parse("defaults", "").expect("an empty text is a valid configuration")
     }
 }
 

@@ -1,12 +1,12 @@
-//! The demo: an in-memory API server, and pods that live on it.
+//! The demo: an in-memory API server and a workload that changes its pods.
 //!
-//! Answers "what is there to be seen without a cluster?". The workload changes the server's store directly, as
-//! controllers and kubelets of a cluster would through the API; who watches cannot tell. Invariants:
-//! 1. Everything written goes to the server that was started here.
-//! 2. The same seed tells the same story, tick by tick.
+//! Answers "what can be watched without a cluster?". The workload changes the server's store directly, as controllers
+//! and kubelets of a cluster do through the API; a client sees no difference. Invariants:
+//! 1. Only the server that was started here is written to.
+//! 2. The same seed gives the same sequence of changes.
 //! 3. Dropping it ends the workload and the server.
 //!
-//! Bounds: one change a tick, at most 1,000 ticks a second. Read next: `demo/population.rs`, what happens to pods.
+//! Bounds: one change per tick, at most 1,000 ticks per second. Read next: `demo/population.rs`, the changes of pods.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use tokio::time::MissedTickBehavior;
 
 use super::config::DemoConfig;
 use super::error::Error;
-use population::{Act, Population};
+use population::{Change, Population};
 
-mod cast;
+mod fixtures;
 mod population;
 
 /// The server and its workload.
@@ -32,22 +32,22 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    /// Starts the server with all pods there, then the changes. Must be called inside a tokio runtime.
+    /// Starts the server with its pods, then the changes. Must be called inside a tokio runtime.
     pub(super) fn start(config: &DemoConfig) -> Result<Self, Error> {
         let failed = |error| Error::Embedded(Box::new(error));
         let server = ApiServer::builder().seed(config.seed).start_blocking().map_err(failed)?;
         let failed = |error: ApiError| Error::Embedded(error.to_string().into());
-        for namespace in cast::NAMESPACES {
+        for namespace in fixtures::NAMESPACES {
             let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
             server.create(object).map_err(failed)?;
         }
         let mut population = Population::new(config.pods, config.seed);
-        for act in population.settle() {
-            perform(&server, act).map_err(failed)?;
+        for change in population.initial_changes() {
+            apply(&server, change).map_err(failed)?;
         }
         let server = Arc::new(server);
         let period = Duration::from_secs(1) / config.changes_per_second;
-        let workload = tokio::spawn(live(Arc::clone(&server), population, period)).abort_handle();
+        let workload = tokio::spawn(change_pods(Arc::clone(&server), population, period)).abort_handle();
         Ok(Self { server, workload, config: config.clone() })
     }
 
@@ -62,9 +62,9 @@ impl Demo {
     pub(super) fn announcement(&self) -> [String; 2] {
         let (url, pods, rate) = (self.url(), self.config.pods, self.config.changes_per_second);
         [
-            format!("told of no cluster, so this is a demo: an in-memory API server at {url}"),
+            format!("no cluster is configured, so this is a demo: reading an in-memory API server at {url}"),
             format!(
-                "about {pods} pods live there, {rate} changes a second; `kubectl --server {url} get pods -A` sees them too"
+                "it has about {pods} pods and {rate} changes per second; `kubectl --server {url} get pods -A` shows them"
             ),
         ]
     }
@@ -76,37 +76,37 @@ impl Drop for Demo {
     }
 }
 
-async fn live(server: Arc<ApiServer>, mut population: Population, period: Duration) {
+async fn change_pods(server: Arc<ApiServer>, mut population: Population, period: Duration) {
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let act = population.next();
-        if let Err(error) = perform(&server, act) {
-            // Somebody else has changed the pod (the server is open to kubectl): the story goes on without it.
-            tracing::debug!(%error, "the demo's change was refused");
+        let change = population.next();
+        if let Err(error) = apply(&server, change) {
+            // Another client has changed the pod, for example kubectl.
+            tracing::debug!(%error, "the server refused a change of the demo; the next change follows");
         }
     }
 }
 
-fn perform(server: &ApiServer, act: Act) -> Result<(), ApiError> {
-    match act {
-        Act::Create { object, status } => {
-            let (namespace, name) = place(&object);
+fn apply(server: &ApiServer, change: Change) -> Result<(), ApiError> {
+    match change {
+        Change::Create { object, status } => {
+            let (namespace, name) = namespace_and_name(&object);
             server.create(object)?;
             match status {
                 Some(status) => server.merge_patch("pods/status", &namespace, &name, &status).map(drop),
                 None => Ok(()),
             }
         }
-        Act::Patch { resource, namespace, name, patch } => {
+        Change::Patch { resource, namespace, name, patch } => {
             server.merge_patch(resource, namespace, &name, &patch).map(drop)
         }
-        Act::Delete { namespace, name } => server.delete("pods", namespace, &name).map(drop),
+        Change::Delete { namespace, name } => server.delete("pods", namespace, &name).map(drop),
     }
 }
 
-fn place(object: &serde_json::Value) -> (String, String) {
+fn namespace_and_name(object: &serde_json::Value) -> (String, String) {
     let text =
         |at: &str| object.pointer(at).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
     (text("/metadata/namespace"), text("/metadata/name"))

@@ -1,12 +1,12 @@
-//! What an object is and what changed in it, in words.
+//! Describes an object, and what changed in it, for people.
 //!
-//! Answers "what would a person want to know of this change?" in a few short phrases. It compares two states that it
-//! is given; it never guesses. Invariants:
-//! 1. Two states that differ give at least one phrase.
-//! 2. Where values are hidden, and of annotations that copy the whole object, only the names of keys are told.
-//! 3. What comes out is raw: `lines/text.rs` escapes it, in the one place where a line is made.
+//! Answers "what does a person want to know about this change?" in a few short phrases. It compares two given states.
+//! Invariants:
+//! 1. Two different states give at least one phrase.
+//! 2. If values are hidden, and for annotations that copy the whole object, only the names of keys are given.
+//! 3. The phrases are not escaped: `lines/text.rs` escapes them when it makes the line.
 //!
-//! Read next: `describe/pod.rs`, the words for pods; `describe/dynamic.rs`, those for any kind.
+//! Read next: `describe/pod.rs` for pods; `describe/dynamic.rs` for any kind.
 
 use std::collections::BTreeMap;
 
@@ -17,28 +17,29 @@ use crate::text::shortened;
 mod dynamic;
 mod pod;
 
-/// At most this much of a value is shown: annotations can be whole documents.
-const VALUE: usize = 60;
-/// The annotation in which kubectl keeps a copy of the object, Secrets too; others keep theirs under the same name.
+/// At most this many characters of a value are shown: annotations can be whole documents.
+const MAX_VALUE_CHARS: usize = 60;
+/// The annotation in which `kubectl apply` keeps a copy of the object, also of a Secret. Other tools use the same name
+/// with another prefix.
 const LAST_APPLIED: &str = "last-applied-configuration";
 
-/// Whether values of an object may be told, or only the names of what changed.
+/// Whether values of an object are shown, or only the names of the changed keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     Shown,
     Hidden,
 }
 
-/// Says what it is and what has changed.
+/// Describes an object and its changes.
 pub(super) trait Describe {
-    /// What it is now, in one phrase; empty if there is nothing to say.
+    /// Its current state in one phrase; may be empty.
     fn outline(&self) -> String;
 
-    /// What is different from `old`, a phrase each.
+    /// The differences from `old`, one phrase each.
     fn changes(&self, old: &Self, values: Values) -> Vec<String>;
 }
 
-/// What is different in the metadata, without versions, generations and managers, which change with everything else.
+/// The differences in the metadata, without versions, generations and managers, which change with every other change.
 pub(super) fn metadata_changes(old: &ObjectMeta, new: &ObjectMeta, values: Values) -> Vec<String> {
     let mut changes = map_changes("label", (old.labels.as_ref(), new.labels.as_ref()), Values::Shown);
     changes.extend(map_changes("annotation", (old.annotations.as_ref(), new.annotations.as_ref()), values));
@@ -68,15 +69,15 @@ fn map_changes(what: &str, (old, new): (Option<&Texts>, Option<&Texts>), values:
         Some(before) => Some(format!("{what} {key}: {} -> {}", short(before), short(value))),
         None => Some(format!("{what} {key}={} added", short(value))),
     });
-    let gone = old.keys().filter(|key| !new.contains_key(*key));
-    set.chain(gone.map(|key| format!("{what} {key} removed"))).collect()
+    let removed = old.keys().filter(|key| !new.contains_key(*key));
+    set.chain(removed.map(|key| format!("{what} {key} removed"))).collect()
 }
 
 fn short(text: &str) -> String {
-    shortened(text, VALUE)
+    shortened(text, MAX_VALUE_CHARS)
 }
 
-/// `old -> new`, with `none` for what is not there.
+/// `old -> new`, with `none` for a missing value.
 pub(super) fn arrow(what: &str, old: Option<&str>, new: Option<&str>) -> Option<String> {
     let text = |value: Option<&str>| value.map_or_else(|| "none".to_owned(), short);
     (old != new).then(|| format!("{what} {} -> {}", text(old), text(new)))

@@ -1,7 +1,8 @@
-//! Why informerd did not start, or could not print.
+//! The errors with which the service does not start, or cannot print.
 //!
-//! Answers "at which step did it fail?". What fails while it runs is shown and overcome, and is no error here.
-//! 1. The cause is in `source` and in the text, because the text is what a person sees.
+//! Answers "at which step did it fail?". Failures while it runs are printed and retried; they are not errors here.
+//! Invariant:
+//! 1. The cause is in `source` and also in the text, because a person sees only the text.
 
 use super::config;
 use super::target::NoCluster;
@@ -16,35 +17,35 @@ pub enum Error {
     /// The configuration is refused.
     #[error(transparent)]
     Config(#[from] config::Error),
-    /// It was not told of a cluster, and has none of its own.
+    /// No cluster is configured, and no in-memory server is built in.
     #[error(transparent)]
     NoCluster(#[from] NoCluster),
     /// The cluster's configuration cannot be used.
     #[error(transparent)]
     Client(#[from] client::Error),
     /// The threads did not start.
-    #[error("no threads: {0}")]
+    #[error("the runtime's threads could not be started: {0}")]
     Runtime(#[from] RuntimeError),
     /// An informer did not start.
     #[error("{kind} cannot be watched: {source}")]
     Informer {
-        /// Of which kind.
+        /// Its kind.
         kind: String,
         /// Why.
         source: StartError,
     },
     /// The probes cannot listen.
     #[error(
-        "probes cannot listen on {address}: {source}; [probes] address and port, or --probe-port, say where"
+        "probes cannot listen on {address}: {source}; change it with [probes] address and port, or --probe-port"
     )]
     Probes {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
         /// Why.
         source: std::io::Error,
     },
-    /// What was to be printed was not taken.
-    #[error("output failed: {0}")]
+    /// The output could not be written.
+    #[error("the output cannot be written: {0}")]
     Output(#[source] std::io::Error),
     /// The in-memory API server or its workload did not start.
     #[cfg(feature = "embedded")]

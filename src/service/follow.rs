@@ -1,61 +1,59 @@
-//! One kind: its informer, its subscription that prints, and how it is doing.
+//! Runs one watched kind: its informer and the subscription that prints its changes.
 //!
-//! Answers "what is told of this kind, and how does its following end?" for any representation behind one trait.
-//! Invariants:
-//! 1. Each notification becomes one line, handed over before the next one is taken; while the output has no room the
-//!    subscription waits and coalesces, and the informer goes on.
-//! 2. What is counted is what was handed over.
-//! 3. After `shutdown` has returned clean, every line of it is with the output.
+//! Answers "what is printed about this kind, what is its status, and how does it end?" Objects of every kind are kept in
+//! one type, see `kept.rs`. The trait exists for the tests of the probes. Invariants:
+//! 1. Each notification becomes one line, which is given to the output before the next notification is taken. While the
+//!    output has no room the subscription waits and coalesces; the informer goes on.
+//! 2. The counts are those of the lines that were given to the output.
+//! 3. When `shutdown` has returned a clean report, every line of this kind was given to the output.
 //!
-//! Read next: `lines.rs`, what a line says; `output.rs`, where it goes.
+//! Read next: `lines.rs`, the content of a line; `output.rs`, which writes it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use k8s_openapi::api::core::v1::Pod;
-use kube_core::DynamicObject;
+use informer_actors::subscription::{EndReason, Notify};
+use informer_core::delta::Cause;
 
-use super::config::{InformerConfig, Kept};
-use super::describe::{Describe, Values};
+use super::config::InformerConfig;
+use super::describe::Values;
 use super::error::Error;
-use super::lines::{self, Doing, Style};
+use super::kept::{KeepAs, KeptBody};
+use super::lines::{self, KindStatus, Style};
 use super::output::Output;
 use super::run::{CauseCounts, EventCounts, InformerReport};
-use crate::client::{Client, ResourceSource};
-use crate::core::delta::Cause;
+use crate::client::Client;
 use crate::informer::{Informer, ShutdownReport, WaitError};
-use crate::messages::{Body, Notify};
-use crate::representation::{MetadataOnly, Prune, Representation};
+use crate::representation::Prune;
 use crate::runtime::Runtime;
-use crate::seat::EndReason;
 use crate::status::InformerStatus;
 use crate::subscription::{Policy, SubscribeOptions, Subscription};
 
-/// kubectl's copy of the object.
+/// The annotation in which `kubectl apply` keeps a copy of the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Where lines go and how they look.
+/// The output and the style of its lines.
 #[derive(Debug, Clone)]
 pub(super) struct Printer {
     pub(super) style: Arc<Style>,
     pub(super) output: Output,
 }
 
-/// A kind that is followed, whatever is kept of its objects.
-pub(super) trait Followed: Send + Sync {
-    /// The kind, with its group where another kind has the same name.
-    fn kind(&self) -> &str;
+/// A watched kind that runs.
+pub(super) trait WatchedKindHandle: Send + Sync {
+    /// The name of the kind; with its group if another watched kind has the same name.
+    fn name(&self) -> &str;
 
-    /// How it is doing.
-    fn doing(&self) -> Doing;
+    /// Its status now.
+    fn status(&self) -> KindStatus;
 
     /// Why its subscription has ended, if it has.
-    fn silent(&self) -> Option<EndReason>;
+    fn subscription_end(&self) -> Option<EndReason>;
 
-    /// How many notifications were told, without those that only tell what was there at the beginning.
-    fn told(&self) -> u64;
+    /// How many notifications were delivered, without those of the initial list.
+    fn delivered_count(&self) -> u64;
 
     /// Waits until the status satisfies `enough`.
     fn wait_until(
@@ -63,116 +61,92 @@ pub(super) trait Followed: Send + Sync {
         enough: Box<dyn FnMut(&InformerStatus) -> bool + Send>,
     ) -> BoxFuture<'static, Result<InformerStatus, WaitError>>;
 
-    /// Stops it; returns when everything owed is with the output, or at the limit.
+    /// Stops it; returns when every line was given to the output, or at the limit.
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
 
-    /// Prints a line for each cached object, each as soon as there is room for it.
+    /// Prints a line for each cached object; waits while the output has no room.
     fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()>;
 
-    /// What has come of it.
+    /// Its part of the summary.
     fn report(&self) -> InformerReport;
 }
 
-/// Starts to follow one kind.
+/// Starts the informer of one kind and prints its changes.
 pub(super) fn follow(
     (client, runtime): (&Client, &Runtime),
     config: &InformerConfig,
     kind: &str,
     printer: &Printer,
-) -> Result<Arc<dyn Followed>, Error> {
-    let resource = config.kind.resource();
-    let start = Start { runtime, config, kind, printer };
-    match config.representation {
-        Kept::Typed => start.with(client.resource::<Pod>()),
-        Kept::Dynamic => start.with(client.dynamic(resource)),
-        Kept::Metadata => start.with(client.dynamic(resource).keep_as(MetadataOnly::<DynamicObject>::new())),
+) -> Result<Arc<dyn WatchedKindHandle>, Error> {
+    let values = if config.kind.holds_secrets() { Values::Hidden } else { Values::Shown };
+    let mut source = client.dynamic(config.kind.resource()).keep_as(KeepAs::new(config));
+    source = source.labels(&*config.labels).fields(&*config.fields);
+    if values == Values::Hidden {
+        // This annotation repeats the values, so it is not kept.
+        source = source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED]));
     }
-}
-
-struct Start<'a> {
-    runtime: &'a Runtime,
-    config: &'a InformerConfig,
-    kind: &'a str,
-    printer: &'a Printer,
-}
-
-impl Start<'_> {
-    fn with<R>(self, source: ResourceSource<R>) -> Result<Arc<dyn Followed>, Error>
-    where
-        R: Representation + Clone,
-        R::Body: Describe,
-    {
-        let config = self.config;
-        let values = if config.kind.holds_secrets() { Values::Hidden } else { Values::Shown };
-        let mut source = source.labels(&*config.labels).fields(&*config.fields);
-        if values == Values::Hidden {
-            // The annotation holds the values again: they are not kept either.
-            source = source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED]));
-        }
-        let builder = if config.namespaces.is_empty() {
-            source.informer(self.runtime)?
-        } else {
-            source.informer_of_namespaces(self.runtime, config.namespaces.iter().map(String::as_str))?
-        };
-        let failed = |source| Error::Informer { kind: self.kind.to_owned(), source };
-        let informer = builder.discipline(config.discipline).start().map_err(failed)?;
-        let tally = Arc::new(Tally::default());
-        let mut options = SubscribeOptions::new().name("informerd");
-        if let Policy::Every { bytes, when_full } = config.policy {
-            options = options.every(bytes, when_full);
-        }
-        if let Some(period) = config.resync {
-            options = options.resync_every(period);
-        }
-        let printing = (self.printer.clone(), Arc::clone(&tally), Arc::<str>::from(self.kind));
-        let subscription = informer
-            .for_each_with(options, move |notify| {
-                let (printer, tally, kind) = printing.clone();
-                async move {
-                    printer.output.line(printer.style.event((&kind, values), &notify)).await;
-                    tally.count(&notify);
-                }
-            })
-            .expect("an informer that has just started has not stopped");
-        Ok(Arc::new(Following { kind: self.kind.to_owned(), informer, subscription, tally }))
+    if !config.namespaces.is_empty() {
+        source = source.namespaces(&config.namespaces);
     }
+    let builder = source.informer(runtime)?;
+    let failed = |source| Error::Informer { kind: kind.to_owned(), source };
+    let informer = builder.queue_order(config.queue_order).start().map_err(failed)?;
+    let counts = Arc::new(Counts::default());
+    let mut options = SubscribeOptions::new().name("informerd");
+    if let Policy::Every { bytes, when_full } = config.policy {
+        options = options.every(bytes, when_full);
+    }
+    if let Some(period) = config.resync {
+        options = options.resync_every(period);
+    }
+    let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind));
+    let subscription = informer
+        .for_each_with(options, move |notify| {
+            let (printer, counts, kind) = printing.clone();
+            async move {
+                printer.output.line(printer.style.event((&kind, values), &notify)).await;
+                counts.add(&notify);
+            }
+        })
+        .expect("an informer that has just started has not stopped");
+    Ok(Arc::new(RunningKind { name: kind.to_owned(), informer, subscription, counts }))
 }
 
-struct Following<S: Body> {
-    kind: String,
-    informer: Informer<S>,
-    subscription: Subscription<S>,
-    tally: Arc<Tally>,
+struct RunningKind {
+    name: String,
+    informer: Informer<KeptBody>,
+    subscription: Subscription<KeptBody>,
+    counts: Arc<Counts>,
 }
 
-impl<S: Body> Following<S> {
-    /// The newest version that any source of the cache is at.
+impl RunningKind {
+    /// The newest resource version among the sources of the cache.
     fn version(&self) -> Option<String> {
         let snapshot = self.informer.snapshot();
         snapshot.versions().iter().map(|(_, version)| version).max().map(ToString::to_string)
     }
 }
 
-impl<S: Body + Describe> Followed for Following<S> {
-    fn kind(&self) -> &str {
-        &self.kind
+impl WatchedKindHandle for RunningKind {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn doing(&self) -> Doing {
-        Doing {
-            status: self.informer.status(),
+    fn status(&self) -> KindStatus {
+        KindStatus {
+            informer: self.informer.status(),
             subscription: self.subscription.status(),
             version: self.version(),
             now: self.informer.runtime().now(),
         }
     }
 
-    fn silent(&self) -> Option<EndReason> {
+    fn subscription_end(&self) -> Option<EndReason> {
         self.subscription.ended()
     }
 
-    fn told(&self) -> u64 {
-        self.tally.causes.iter().skip(1).map(|count| count.load(Ordering::Relaxed)).sum()
+    fn delivered_count(&self) -> u64 {
+        self.counts.causes.iter().skip(1).map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     fn wait_until(
@@ -190,7 +164,7 @@ impl<S: Body + Describe> Followed for Following<S> {
     fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for object in self.informer.snapshot().iter() {
-                printer.output.line(printer.style.object(&self.kind, object)).await;
+                printer.output.line(printer.style.object(&self.name, object)).await;
             }
         })
     }
@@ -200,34 +174,36 @@ impl<S: Body + Describe> Followed for Following<S> {
         let snapshot = self.informer.snapshot();
         let subscription = self.subscription.status();
         InformerReport {
-            kind: self.kind.clone(),
+            kind: self.name.clone(),
             synced: status.synced,
             objects: snapshot.len(),
             resource_version: self.version(),
             newest_object: snapshot.iter().map(|object| object.version()).max().map(ToString::to_string),
-            events: self.tally.events(),
-            causes: self.tally.causes(),
-            discipline: lines::discipline_name(status.discipline),
+            events: self.counts.events(),
+            causes: self.counts.causes(),
+            queue_order: lines::queue_order_name(status.queue_order),
             policy: lines::policy_name(subscription.policy),
             coalesced: subscription.coalesced,
             dropped: subscription.dropped,
             restarts: status.restarts,
             relists: status.relists(),
-            set_aside: status.set_aside,
+            undecodable: status.undecodable,
             last_error: status.last_error().map(ToString::to_string),
         }
     }
 }
 
-/// What was told, counted; several readers, one writer.
+/// Counts of the delivered notifications. The subscription writes them; the reporter and the summary read them.
 #[derive(Debug, Default)]
-struct Tally {
+struct Counts {
+    /// In the order of the fields of [`EventCounts`].
     events: [AtomicU64; 3],
+    /// In the order of the fields of [`CauseCounts`].
     causes: [AtomicU64; 5],
 }
 
-impl Tally {
-    fn count<S>(&self, notify: &Notify<S>) {
+impl Counts {
+    fn add<S>(&self, notify: &Notify<S>) {
         let event = match notify {
             Notify::Added { .. } => 0,
             Notify::Updated { .. } => 1,

@@ -1,8 +1,8 @@
-//! The kinds that can be named without more words, and how any other one is described.
+//! The built-in kinds, and the description of any other kind.
 //!
-//! Answers "which resource is meant by this kind?" from a small table; it asks no server, so that a kind which does
-//! not exist yet can be watched until it does. Invariants:
-//! 1. What is said in the configuration goes before the table.
+//! Answers "which resource does this kind name?" from a small table. It does not use discovery, so a kind can be watched
+//! before it exists on the server. Invariant:
+//! 1. A value in the configuration takes precedence over the table.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::ApiResource;
@@ -45,19 +45,21 @@ const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedKind {
     resource: ApiResource,
-    /// `None` where only the server knows.
+    /// `None` for kinds that are not built in.
     namespaced: Option<bool>,
 }
 
 impl WatchedKind {
-    /// The kind of this name; empty texts mean what the table says. The error says what is missing.
+    /// The kind of this name; an empty text means the value of the table. The error names what is missing.
     pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Result<Self, String> {
         let known = BUILT_IN.iter().find(|row| row.2 == kind && (group.is_empty() || row.0 == group));
         let of_other_groups = || BUILT_IN.iter().filter(|row| row.2 == kind).map(|row| row.0).next();
-        let said =
+        let given_or =
             |given: &str, table: &str| if given.is_empty() { table.to_owned() } else { given.to_owned() };
         let (group, version, plural, namespaced) = match known {
-            Some(row) => (said(group, row.0), said(version, row.1), said(plural, row.3), Some(row.4)),
+            Some(row) => {
+                (given_or(group, row.0), given_or(version, row.1), given_or(plural, row.3), Some(row.4))
+            }
             None if version.is_empty() || plural.is_empty() => {
                 let missing = match (version.is_empty(), plural.is_empty()) {
                     (true, true) => "version and plural are missing",
@@ -66,7 +68,7 @@ impl WatchedKind {
                 };
                 return Err(match of_other_groups() {
                     Some(known) => format!(
-                        "{kind} is built in for group {known:?}, not for {group:?}; for that one, {missing}"
+                        "{kind} is built in for group {known:?}, not for {group:?}; for group {group:?}, {missing}"
                     ),
                     None => format!(
                         "{kind} is not built in, and {missing}; allowed: a built-in kind, or one with \
@@ -98,12 +100,12 @@ impl WatchedKind {
         self.namespaced == Some(false)
     }
 
-    /// Whether informerd has a Rust type for it: the type's resource, plural and all, is what would be asked for.
+    /// Whether informerd has a Rust type for it: group, version, kind and plural must be those of the type.
     pub(super) fn has_type(&self) -> bool {
         self.resource == ApiResource::erase::<Pod>(&())
     }
 
-    /// Whether its objects hold what nobody but their users may read: Secrets, of whatever group.
+    /// Whether its objects hold secret values: Secrets, in any group.
     pub(super) fn holds_secrets(&self) -> bool {
         self.resource.kind == "Secret" || self.resource.plural == "secrets"
     }

@@ -1,20 +1,22 @@
-//! What a printed line says: changes, states, status, cached objects and the summary, for people or for scripts.
+//! Formats the printed lines: changes, states, status, cached objects and the summary, for people or for scripts.
 //!
-//! Answers "how does this look on a line?". Pure but for the time of day in text. Invariants:
-//! 1. A line holds no line end and commands no terminal: whatever is not our own goes through `printable.rs` here.
-//! 2. Both styles are told the same; JSON leaves nothing out.
+//! Answers "how does this look on a line?". The only input besides the arguments is the time of day, in text.
+//! Invariants:
+//! 1. A line contains no line end and no control sequence except the line's own colours: all other texts are escaped by
+//!    `printable.rs`.
+//! 2. Both styles get the same values; JSON leaves nothing out.
 //!
 //! Read next: `lines/text.rs`, `lines/json.rs`.
 
 use std::time::Duration;
 
-use crate::core::delta_fifo::Discipline;
-use crate::core::listener::{Policy, WhenFull};
-use crate::core::meta::Object;
-use crate::core::reflector::SourceState;
-use crate::messages::Notify;
-use crate::seat::SubscriptionStatus;
 use crate::status::InformerStatus;
+use informer_actors::subscription::Notify;
+use informer_actors::subscription::SubscriptionStatus;
+use informer_core::delta_fifo::QueueOrder;
+use informer_core::listener::{Policy, WhenFull};
+use informer_core::meta::Object;
+use informer_core::reflector::SourceState;
 
 use super::describe::{Describe, Values};
 use super::run::Report;
@@ -24,24 +26,24 @@ mod text;
 
 pub(super) use text::Text;
 
-/// How lines look.
+/// The style of the lines.
 #[derive(Debug, Clone)]
 pub(super) enum Style {
     /// For people.
     Text(Text),
-    /// For scripts: one JSON document a line.
+    /// For scripts: one JSON document per line.
     Json,
 }
 
-/// How one informer is doing, as far as a line tells it.
+/// The status of one watched kind.
 #[derive(Debug, Clone)]
-pub(super) struct Doing {
-    pub(super) status: InformerStatus,
+pub(super) struct KindStatus {
+    pub(super) informer: InformerStatus,
     /// The subscription that prints.
     pub(super) subscription: SubscriptionStatus,
-    /// The version that the cache is at.
+    /// The resource version of the cache.
     pub(super) version: Option<String>,
-    /// Now, since the start of the runtime: what a state's times count from.
+    /// The time now, since the start of the runtime, like the times in a state.
     pub(super) now: Duration,
 }
 
@@ -55,18 +57,18 @@ impl Style {
     }
 
     /// A change of state.
-    pub(super) fn state(&self, kind: &str, doing: &Doing) -> String {
+    pub(super) fn state(&self, kind: &str, status: &KindStatus) -> String {
         match self {
-            Self::Text(text) => text.state(kind, doing),
-            Self::Json => json::status(kind, doing),
+            Self::Text(text) => text.state(kind, status),
+            Self::Json => json::status(kind, status),
         }
     }
 
-    /// How it is doing, told from time to time; `changes` is how many a second there were since the last time.
-    pub(super) fn status(&self, kind: &str, doing: &Doing, changes: f64) -> String {
+    /// The status at an interval; `rate` is the number of changes per second since the last one.
+    pub(super) fn status(&self, kind: &str, status: &KindStatus, rate: f64) -> String {
         match self {
-            Self::Text(text) => text.status(kind, doing, changes),
-            Self::Json => json::status(kind, doing),
+            Self::Text(text) => text.status(kind, status, rate),
+            Self::Json => json::status(kind, status),
         }
     }
 
@@ -78,7 +80,7 @@ impl Style {
         }
     }
 
-    /// The end.
+    /// The summary at the end.
     pub(super) fn summary(&self, report: &Report) -> String {
         match self {
             Self::Text(text) => text.summary(report),
@@ -87,16 +89,16 @@ impl Style {
     }
 }
 
-/// A discipline as the configuration calls it.
-pub(super) fn discipline_name(discipline: Discipline) -> &'static str {
-    match discipline {
-        Discipline::InOrder => "in-order",
-        Discipline::PerKey => "per-key",
+/// The value of the setting `queue_order`.
+pub(super) fn queue_order_name(queue_order: QueueOrder) -> &'static str {
+    match queue_order {
+        QueueOrder::InOrder => "in-order",
+        QueueOrder::PerKey => "per-key",
         _ => "unknown",
     }
 }
 
-/// A policy as the configuration calls it.
+/// The value of the setting `policy`.
 pub(super) fn policy_name(policy: Policy) -> &'static str {
     match policy {
         Policy::Coalesce => "coalesce",
@@ -106,7 +108,7 @@ pub(super) fn policy_name(policy: Policy) -> &'static str {
     }
 }
 
-/// The name of a state, as it stands in JSON and in front of a state line.
+/// The name of a state in JSON and in state lines.
 pub(super) fn state_name(state: &SourceState) -> &'static str {
     match state {
         SourceState::Starting => "Starting",
@@ -115,6 +117,7 @@ pub(super) fn state_name(state: &SourceState) -> &'static str {
         SourceState::Backoff { .. } => "Backoff",
         SourceState::Denied { .. } => "Denied",
         SourceState::Gone { .. } => "Gone",
+        SourceState::SelectorRejected { .. } => "SelectorRejected",
         SourceState::GivenUp { .. } => "GivenUp",
         SourceState::Stopped => "Stopped",
         _ => "Unknown",

@@ -1,17 +1,17 @@
-//! `informerd`, as a library: informers of configured kinds, printed, probed and drained.
+//! `informerd` as a library: it runs informers of the configured kinds, prints their changes, and answers probes.
 //!
-//! Answers "what does a supervised, long-running service over informers consist of?". The binary adds a command line
-//! and nothing else. Nothing below uses this module. Invariants:
-//! 1. It reads a cluster only when told to, and writes only to a server that it started itself.
-//! 2. Every notification that its subscriptions are told is printed, in order for each object, before the summary.
-//! 3. No value of a Secret is printed, and nothing that is printed commands a terminal.
-//! 4. It ends by a signal, a time limit or a closed output, and drains first, at most for the configured time.
+//! Answers "what does a supervised, long-running service over informers consist of?". The binary only adds a command
+//! line. The rest of the crate does not use this module. Invariants:
+//! 1. It reads a cluster only if one is configured, and writes only to a server that it started itself.
+//! 2. Every notification of its subscriptions is printed, in order for each object, before the summary.
+//! 3. It prints no value of a Secret, and no control sequence for a terminal except its own colours.
+//! 4. It ends by a signal, a time limit or a closed output. It drains first, at most for the configured time.
 //!
 //! ```text
 //!  target ─▶ client ─▶ informers ─▶ subscriptions ─▶ lines ─▶ output ─▶ stdout
 //!                          └──────▶ states, probes ───┘
 //! ```
-//! Read next: `run.rs`, the life of it; `config.rs`, what it is told; `follow.rs`, one kind.
+//! Read next: `run.rs`, start and end; `config.rs`, the settings; `follow.rs`, one kind.
 
 mod clock;
 pub mod config;
@@ -20,6 +20,7 @@ mod demo;
 mod describe;
 mod error;
 mod follow;
+mod kept;
 mod kinds;
 mod lines;
 mod output;

@@ -1,10 +1,11 @@
-//! Stdout, written by one thread, so that nobody else ever waits for a pipe that nobody reads.
+//! Writes stdout from one thread, so that no other thread blocks on a pipe that is not read.
 //!
-//! Answers "how do lines get out, in order, and what if they cannot?". It does not know what a line says. Invariants:
-//! 1. Lines come out whole and in the order in which they were taken; nothing is dropped.
-//! 2. At most 1,024 lines wait. A subscription whose line finds no room waits, and coalesces meanwhile.
-//! 3. It is flushed whenever no line waits.
-//! 4. After the last line nothing is written, even if somebody still tries.
+//! Answers "how are lines written in order, and what happens if they cannot be?". It does not know the content of a
+//! line. Invariants:
+//! 1. Lines are written completely and in the order in which they were taken; none is dropped.
+//! 2. At most 1,024 lines wait. If there is no room for a subscription's line, the subscription waits and coalesces.
+//! 3. The output is flushed whenever no line waits.
+//! 4. Nothing is written after the last line, even if another line is given.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -12,16 +13,16 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// How many lines may wait.
-const ROOM: usize = 1_024;
+const CHANNEL_CAPACITY: usize = 1_024;
 
 /// How the output ended.
 #[derive(Debug, Clone)]
 pub(super) enum Ended {
-    /// The last line is written.
-    Whole,
-    /// The reader went away (`| head`): an end like any other.
+    /// The last line was written.
+    Complete,
+    /// The reader closed the pipe (`| head`): a normal end.
     Closed,
-    /// Something else broke.
+    /// Writing failed for another reason.
     Failed(Arc<io::Error>),
 }
 
@@ -30,7 +31,7 @@ enum Line {
     Last,
 }
 
-/// The way to stdout. Cloning copies two pointers.
+/// The handle of the output. Cloning copies two pointers.
 #[derive(Debug, Clone)]
 pub(super) struct Output {
     lines: mpsc::Sender<Line>,
@@ -40,12 +41,12 @@ pub(super) struct Output {
 impl Output {
     /// Starts the thread that writes to `sink`.
     pub(super) fn start(sink: impl Write + Send + 'static) -> io::Result<Self> {
-        let (lines, inbox) = mpsc::channel(ROOM);
-        let (tell, ended) = watch::channel(None);
+        let (lines, queue) = mpsc::channel(CHANNEL_CAPACITY);
+        let (report, ended) = watch::channel(None);
         std::thread::Builder::new().name("informerd-output".to_owned()).spawn(move || {
-            let result = write_lines(inbox, sink);
-            tell.send_replace(Some(match result {
-                Ok(()) => Ended::Whole,
+            let result = write_lines(queue, sink);
+            report.send_replace(Some(match result {
+                Ok(()) => Ended::Complete,
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ended::Closed,
                 Err(error) => Ended::Failed(Arc::new(error)),
             }));
@@ -53,13 +54,13 @@ impl Output {
         Ok(Self { lines, ended })
     }
 
-    /// Hands over one line (without its end) when there is room. After the output's end it goes nowhere.
+    /// Gives one line (without its line end) to the output when there is room. After the output's end it is dropped.
     pub(super) async fn line(&self, text: String) {
-        // An error means that the output has ended, which `ended` tells to the one who decides.
+        // An error means that the output has ended; `ended` reports this to the service.
         drop(self.lines.send(Line::Next(text)).await);
     }
 
-    /// Writes what was taken so far and nothing after it; gives how it ended.
+    /// Writes the lines that were taken so far and nothing after them; returns how the output ended.
     pub(super) async fn finish(&self) -> Ended {
         drop(self.lines.send(Line::Last).await);
         self.ended().await
@@ -68,20 +69,20 @@ impl Output {
     /// Waits for the output's end.
     pub(super) async fn ended(&self) -> Ended {
         let mut ended = self.ended.clone();
-        let told = ended.wait_for(Option::is_some).await;
-        // The writer's thread tells before it goes; if it panicked, nothing more is written either.
-        told.ok().and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
+        let reported = ended.wait_for(Option::is_some).await;
+        // The thread reports before it ends. If it panicked, nothing more is written either.
+        reported.ok().and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
     }
 }
 
-fn write_lines(mut inbox: mpsc::Receiver<Line>, sink: impl Write) -> io::Result<()> {
+fn write_lines(mut queue: mpsc::Receiver<Line>, sink: impl Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, sink);
-    while let Some(line) = inbox.blocking_recv() {
+    while let Some(line) = queue.blocking_recv() {
         let mut next = Some(line);
         while let Some(Line::Next(text)) = next {
             out.write_all(text.as_bytes())?;
             out.write_all(b"\n")?;
-            next = inbox.try_recv().ok();
+            next = queue.try_recv().ok();
         }
         out.flush()?;
         if matches!(next, Some(Line::Last)) {
@@ -109,9 +110,9 @@ mod tests {
         }
     }
 
-    struct Gone;
+    struct ClosedPipe;
 
-    impl Write for Gone {
+    impl Write for ClosedPipe {
         fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
@@ -122,22 +123,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_out_in_order_and_nothing_after_the_last() {
+    async fn lines_are_written_in_order_and_nothing_after_the_last() {
         let sink = Sink::default();
         let output = Output::start(sink.clone()).unwrap();
         for number in 0..3_000 {
             output.line(number.to_string()).await;
         }
-        assert!(matches!(output.finish().await, Ended::Whole));
-        output.line("late".to_owned()).await;
+        assert!(matches!(output.finish().await, Ended::Complete));
+        output.line("after the end".to_owned()).await;
         let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         let expected: String = (0..3_000).map(|number| format!("{number}\n")).collect();
         assert_eq!(text, expected);
     }
 
     #[tokio::test]
-    async fn a_reader_that_goes_away_ends_the_output_and_blocks_nobody() {
-        let output = Output::start(Gone).unwrap();
+    async fn a_reader_that_closes_the_pipe_ends_the_output_and_blocks_no_writer() {
+        let output = Output::start(ClosedPipe).unwrap();
         for _ in 0..3_000 {
             output.line("x".to_owned()).await;
         }

@@ -1,10 +1,10 @@
-//! Text as a terminal or a log may be shown it.
+//! Escapes text for a terminal or a log.
 //!
-//! Answers "what does this text look like when it commands nothing?" Names, reasons and messages come from whoever may
-//! create objects or answer requests; a line end in them would forge a line, an escape sequence would command the
-//! terminal, and a bidi control would show another text than there is. Invariants:
-//! 1. What comes out holds no control character, no line separator and no control of the writing direction.
-//! 2. Everything else comes out as it is. Backslashes are not doubled: this is for eyes, not for parsing back.
+//! Answers "how is a text shown that may contain control characters?" Names, reasons and messages are written by anybody
+//! who may create objects or answer requests. A line end in them would forge a line, an escape sequence would control
+//! the terminal, and a bidi control would display another text than there is. Invariants:
+//! 1. The result has no control character, no line separator and no control of the writing direction.
+//! 2. All other characters are unchanged. Backslashes are not doubled: the result is for people, not for a parser.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,43 +18,43 @@ use std::fmt::Write as _;
 /// assert_eq!(printable("a\n12:00 forged \u{1b}[2J"), r"a\n12:00 forged \u{1b}[2J");
 /// ```
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_command) {
+    if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        match letter {
-            letter if !is_command(letter) => shown.push(letter),
-            '\n' | '\r' | '\t' => shown.extend(letter.escape_default()),
-            letter => shown.extend(letter.escape_unicode()),
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            character if !is_control(character) => escaped.push(character),
+            '\n' | '\r' | '\t' => escaped.extend(character.escape_default()),
+            character => escaped.extend(character.escape_unicode()),
         }
     }
-    Cow::Owned(shown)
+    Cow::Owned(escaped)
 }
 
-/// The same for a JSON document: the escapes are JSON's, so that a reader gets the very text.
+/// As [`printable`], for a JSON document: the escapes are those of JSON, so a parser gets the original text.
 pub(super) fn printable_json(document: String) -> String {
-    if !document.contains(is_command) {
+    if !document.contains(is_control) {
         return document;
     }
-    let mut shown = String::with_capacity(document.len() + 16);
-    for letter in document.chars() {
-        if is_command(letter) {
-            for unit in letter.encode_utf16(&mut [0; 2]) {
+    let mut escaped = String::with_capacity(document.len() + 16);
+    for character in document.chars() {
+        if is_control(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
                 // Writing to a String cannot fail.
-                let _ = write!(shown, "\\u{unit:04x}");
+                let _ = write!(escaped, "\\u{unit:04x}");
             }
         } else {
-            shown.push(letter);
+            escaped.push(character);
         }
     }
-    shown
+    escaped
 }
 
-/// Whether a terminal or a reader of lines does something else with it than show it.
-fn is_command(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
+/// Whether a terminal does something else with this character than display it, or does not display it at all.
+fn is_control(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
             // Soft hyphen, zero-width characters, marks, separators, embeddings, isolates, byte order mark, tags.
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -67,9 +67,9 @@ mod tests {
     const HOSTILE: &str = "a\n\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\u{2066}\u{2028}\u{200b}\u{feff}\u{e0041}é z";
 
     #[test]
-    fn nothing_that_commands_a_terminal_comes_out_and_everything_else_does() {
+    fn control_characters_are_escaped_and_all_others_are_unchanged() {
         let shown = printable(HOSTILE);
-        assert!(!shown.contains(is_command), "{shown:?}");
+        assert!(!shown.contains(is_control), "{shown:?}");
         assert!(
             shown.starts_with(r"a\n\u{1b}[31m\u{9b}2J\u{7f}\u{202e}") && shown.ends_with("é z"),
             "{shown}"
@@ -81,7 +81,7 @@ mod tests {
     fn escaped_json_is_the_same_document() {
         let document = serde_json::to_string(HOSTILE).unwrap();
         let shown = printable_json(document);
-        assert!(!shown.contains(is_command), "{shown:?}");
+        assert!(!shown.contains(is_control), "{shown:?}");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), HOSTILE);
     }
 }

@@ -1,12 +1,13 @@
-//! The life of the service: start, follow, print, and an end that loses nothing.
+//! Starts and ends the service.
 //!
 //! Answers "in which order does everything start and end?". Invariants:
-//! 1. Start: socket of the probes, own server (if any), client, informers, probes. End: probes say no, the workload stops, informers drain,
-//!    summary, output, threads, own server.
+//! 1. Start: socket of the probes, own server (if any), client, informers, probes. End: the probes answer "unready", the
+//!    workload stops, the informers drain; then the summary is printed, and the output, the threads and the own server
+//!    end.
 //! 2. Nothing is printed after the summary.
-//! 3. The end takes at most the configured time for the informers, and as much again for a slow output.
+//! 3. The end takes at most the configured time for the informers, and the same time again for a slow output.
 //!
-//! Read next: `follow.rs`, one kind; `run/telling.rs`, states and statuses; `demo.rs`, the workload.
+//! Read next: `follow.rs`, one kind; `run/status_reporter.rs`, states and statuses; `demo.rs`, the workload.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,23 +18,23 @@ use futures_util::future::join_all;
 
 use super::config::{Colour, Config, Format, InformerConfig};
 use super::error::Error;
-use super::follow::{Followed, Printer, follow};
+use super::follow::{Printer, WatchedKindHandle, follow};
 use super::lines::{Style, Text};
 use super::output::{Ended, Output};
 use super::printable::printable;
-use super::probes::{self, Probes, Vitals};
+use super::probes::{self, ProbeState, Probes};
 use super::target::Target;
 use crate::client::Client;
 use crate::runtime::Runtime;
 
 mod own_server;
 mod report;
-mod telling;
+mod status_reporter;
 
 use own_server::OwnServer;
 pub use report::{CauseCounts, Ending, EventCounts, InformerReport, Report};
 
-/// What informerd does, described and not yet begun.
+/// The service before it runs: its configuration and the server to read.
 ///
 /// ```no_run
 /// # async fn demo() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,26 +52,26 @@ pub struct Service {
     target: Target,
 }
 
-/// Everything that runs.
+/// The parts of the service that run.
 struct Running {
     own_server: Option<OwnServer>,
-    vitals: Arc<Vitals>,
+    state: Arc<ProbeState>,
     printer: Printer,
     probes: Option<Probes>,
-    tellers: Vec<tokio::task::JoinHandle<()>>,
+    reporters: Vec<tokio::task::JoinHandle<()>>,
 }
 
 impl Service {
-    /// Puts together what to do and where.
+    /// A service with this configuration that reads this server.
     pub fn new(config: Config, target: Target) -> Self {
         Self { config, target }
     }
 
-    /// Runs until `stop` is ready, the configured time is over, or nobody reads the output any more; then drains.
-    /// Must be called inside a tokio runtime with time and IO. Changes go to stdout, what it is about to stderr.
+    /// Runs until `stop` is ready, the configured time is over, or the output is closed; then drains. Must be called
+    /// inside a tokio runtime with time and IO. Changes are printed to stdout, the announcements at the start to stderr.
     ///
     /// # Errors
-    /// When it cannot start, or the output breaks in another way than by being closed.
+    /// When it cannot start, or writing the output fails for another reason than a closed pipe.
     pub async fn run(self, stop: impl Future<Output = Ending>) -> Result<Report, Error> {
         let started = tokio::time::Instant::now();
         let running = self.start()?;
@@ -102,35 +103,35 @@ impl Service {
         let kinds = self.kinds();
         let printer = self.printer(&kinds)?;
         let started = self.config.informers.iter().zip(&kinds);
-        let followed = started
+        let kinds = started
             .map(|(config, kind)| follow((&client, &runtime), config, kind, &printer))
             .collect::<Result<Vec<_>, _>>()?;
-        let vitals = Arc::new(Vitals { followed, runtime, draining: AtomicBool::new(false) });
-        let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&vitals))).transpose()?;
+        let state = Arc::new(ProbeState { kinds, runtime, draining: AtomicBool::new(false) });
+        let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&state))).transpose()?;
         self.announce(own_server.as_ref(), (&endpoint, &warnings), address);
-        let tellers = telling::start(&vitals.followed, &printer, &self.config.output);
-        Ok(Running { own_server, vitals, printer, probes, tellers })
+        let reporters = status_reporter::start(&state.kinds, &printer, &self.config.output);
+        Ok(Running { own_server, state, printer, probes, reporters })
     }
 
-    /// The kinds by name, with the group where two have one name.
+    /// The names of the kinds; with the group if two kinds have the same name.
     fn kinds(&self) -> Vec<String> {
         let informers = &self.config.informers;
         let name = |kind: &super::kinds::WatchedKind| {
-            let twins = informers.iter().filter(|other| other.kind.name() == kind.name()).count();
+            let of_that_name = informers.iter().filter(|other| other.kind.name() == kind.name()).count();
             let group = &kind.resource().group;
-            let qualified = twins > 1 && !group.is_empty();
-            if qualified { format!("{}.{group}", kind.name()) } else { kind.name().to_owned() }
+            let needs_group = of_that_name > 1 && !group.is_empty();
+            if needs_group { format!("{}.{group}", kind.name()) } else { kind.name().to_owned() }
         };
         informers.iter().map(|informer| name(&informer.kind)).collect()
     }
 
     fn printer(&self, kinds: &[String]) -> Result<Printer, Error> {
         use std::io::IsTerminal as _;
-        let wanted = || std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let no_color_is_unset = || std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let coloured = match self.config.output.colour {
             Colour::Always => true,
             Colour::Never => false,
-            Colour::Auto => std::io::stdout().is_terminal() && wanted(),
+            Colour::Auto => std::io::stdout().is_terminal() && no_color_is_unset(),
         };
         let style = match self.config.output.format {
             Format::Json => Style::Json,
@@ -142,38 +143,39 @@ impl Service {
         Ok(Printer { style: Arc::new(style), output })
     }
 
-    /// Says on stderr what this is about to do; stdout is for what happens.
+    /// Prints to stderr what the service is about to do. Stdout is only for changes.
     fn announce(
         &self,
         own: Option<&OwnServer>,
         (endpoint, warnings): (&str, &[String]),
         probes: Option<std::net::SocketAddr>,
     ) {
-        let mut told = vec![match &self.config.file {
-            Some(file) => format!("configured by {file}"),
-            None => "configured by the defaults that are built in".to_owned(),
+        let mut lines = vec![match &self.config.file {
+            Some(file) => format!("configuration: {file}"),
+            None => "configuration: the built-in defaults".to_owned(),
         }];
         match own {
-            Some(own) => told.extend(own.announcement()),
-            None => told.push(format!("reading {endpoint}, never writing to it")),
+            Some(own) => lines.extend(own.announcement()),
+            None => lines.push(format!("reading {endpoint}, never writing to it")),
         }
-        told.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
-        told.extend(self.config.informers.iter().map(watched));
+        lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(self.config.informers.iter().map(announcement_of));
         if let Some(address) = probes {
-            told.push(format!("probes at http://{address}/healthz and http://{address}/readyz"));
+            lines.push(format!("probes at http://{address}/healthz and http://{address}/readyz"));
         }
-        told.push("Ctrl-C ends it".to_owned());
-        let text: String = told.iter().map(|line| format!("informerd: {}\n", printable(line))).collect();
-        // A closed stderr is no reason not to work.
+        lines.push("press Ctrl-C to stop".to_owned());
+        let text: String = lines.iter().map(|line| format!("informerd: {}\n", printable(line))).collect();
+        // The service also runs if stderr is closed.
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
 }
 
-/// What is watched of one kind, where, and what selects it.
-fn watched(informer: &InformerConfig) -> String {
+/// The announcement of one kind: its plural, its namespaces and its selectors.
+fn announcement_of(informer: &InformerConfig) -> String {
     let mut text = format!("watching {}", informer.kind.resource().plural);
     match informer.namespaces.as_slice() {
-        [] => text += " everywhere",
+        [] if informer.kind.is_cluster_scoped() => {}
+        [] => text += " in all namespaces",
         some => text += &format!(" in {}", some.join(", ")),
     }
     let selectors = [("labels", &informer.labels), ("fields", &informer.fields)];
@@ -189,24 +191,23 @@ impl Running {
         config: &Config,
         started: tokio::time::Instant,
     ) -> Result<Report, Error> {
-        self.vitals.draining.store(true, Ordering::Relaxed);
+        self.state.draining.store(true, Ordering::Relaxed);
         if let Some(own_server) = &self.own_server {
             own_server.stop_workload();
         }
-        let followed = &self.vitals.followed;
-        let clean = drain(followed, config.run.drain).await;
-        for teller in std::mem::take(&mut self.tellers) {
-            // Each ends with its informer; what is told after a drain that was not clean would come too late.
-            if clean { drop(teller.await) } else { teller.abort() }
+        let kinds = &self.state.kinds;
+        let clean = drain(kinds, config.run.drain).await;
+        for reporter in std::mem::take(&mut self.reporters) {
+            // Each ends with its informer. After a drain that was not clean, an informer may still run.
+            if clean { drop(reporter.await) } else { reporter.abort() }
         }
         let seconds = started.elapsed().as_secs_f64();
-        let mut report =
-            Report { ending, seconds, clean, informers: followed.iter().map(|one| one.report()).collect() };
+        let informers = kinds.iter().map(|kind| kind.report()).collect();
+        let mut report = Report { ending, seconds, clean, informers };
         let ended = tokio::time::timeout(config.run.drain, self.print_end(config, &report)).await;
         drop(self.probes.take());
-        if let Err(error) = self.vitals.runtime.clone().shutdown(config.run.drain).await {
-            // It ends with the process.
-            tracing::warn!(%error, "a thread is left behind");
+        if let Err(error) = self.state.runtime.clone().shutdown(config.run.drain).await {
+            tracing::warn!(%error, "a thread of the runtime did not end in time; it ends with the process");
         }
         report.clean &= ended.is_ok();
         match ended {
@@ -218,8 +219,8 @@ impl Running {
     async fn print_end(&self, config: &Config, report: &Report) -> Ended {
         let Printer { style, output } = &self.printer;
         if config.output.list_at_end {
-            for one in &self.vitals.followed {
-                one.print_cached(&self.printer).await;
+            for kind in &self.state.kinds {
+                kind.print_cached(&self.printer).await;
             }
         }
         output.line(style.summary(report)).await;
@@ -227,8 +228,10 @@ impl Running {
     }
 }
 
-async fn drain(followed: &[Arc<dyn Followed>], limit: Duration) -> bool {
-    let lost: Vec<bool> = followed.iter().map(|one| one.silent().is_some()).collect();
-    let reports = join_all(followed.iter().map(|one| one.shutdown(limit))).await;
-    !lost.contains(&true) && reports.iter().all(crate::informer::ShutdownReport::is_clean)
+/// Stops all informers; returns whether every notification was printed. If a subscription had ended before, some were
+/// not.
+async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
+    let all_subscribed = kinds.iter().all(|kind| kind.subscription_end().is_none());
+    let reports = join_all(kinds.iter().map(|kind| kind.shutdown(limit))).await;
+    all_subscribed && reports.iter().all(crate::informer::ShutdownReport::is_clean)
 }

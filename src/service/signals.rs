@@ -1,14 +1,14 @@
-//! The signals that end the service.
+//! Waits for the signals that end the service.
 //!
-//! Answers "when did somebody ask for the end?". A library touches no signals; the service does, and only through
-//! this function, so that whoever embeds it keeps their own. Invariants:
-//! 1. SIGINT and SIGTERM ask for a drain; a second one while draining ends the process at once, as a person at a
-//!    terminal expects.
+//! Answers "when must the service end?". Only this function installs signal handlers, so a program that embeds the
+//! service can keep its own. Invariants:
+//! 1. The first SIGINT or SIGTERM starts a drain; a second one ends the process at once, as a person at a terminal
+//!    expects.
 
 use super::run::Ending;
 
-/// Exit code of a process that ended without draining, because it was asked twice.
-const IMPATIENT: i32 = 130;
+/// The exit code of a process that a second signal ended before the drain was complete.
+const EXIT_ON_SECOND_SIGNAL: i32 = 130;
 
 /// Waits for SIGINT (Ctrl-C) or SIGTERM. Must be called inside a tokio runtime.
 ///
@@ -28,7 +28,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            std::process::exit(IMPATIENT);
+            std::process::exit(EXIT_ON_SECOND_SIGNAL);
         });
         first
     })
@@ -41,13 +41,13 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
 #[cfg(not(unix))]
 pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
     Ok(async {
-        // An error means that there is no console to be interrupted from: then only the limit ends it.
+        // An error means that there is no console. Then only the time limit or a closed output ends the service.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
         tokio::spawn(async {
             if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(IMPATIENT);
+                std::process::exit(EXIT_ON_SECOND_SIGNAL);
             }
         });
         Ending::Interrupted

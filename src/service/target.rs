@@ -1,10 +1,10 @@
-//! Which API server is read: the one that was named, or the one of our own, never one that was merely found.
+//! Chooses the API server to read: the configured one, or the in-memory server.
 //!
-//! Answers "what were we told of a cluster?" as a pure function of the command line and three facts of the
-//! environment. It connects to nothing. Invariants:
-//! 1. Nothing is looked up in the home directory.
-//! 2. Whoever names a cluster gets that one or an error, never the in-memory server.
-//! 3. Only the in-memory server is ever written to.
+//! Answers "which cluster is configured?" as a pure function of the command line and the environment. It makes no
+//! connection. Invariants:
+//! 1. No file of the home directory is read.
+//! 2. If a cluster is configured, that one is read or an error is returned; the in-memory server is never used instead.
+//! 3. Only the in-memory server is written to.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,48 +19,48 @@ pub enum Target {
     Kubeconfig {
         /// The files; the first definition of a name wins.
         files: Vec<PathBuf>,
-        /// Instead of the current context.
+        /// The context to use instead of the current one.
         context: Option<String>,
     },
-    /// The cluster in whose pod we run.
+    /// The cluster of the pod that this process runs in.
     InCluster,
-    /// An in-memory server, started by us, with the demo workload.
+    /// An in-memory server with the demo workload, which the service starts.
     Embedded,
 }
 
-/// What the environment says of a cluster.
+/// The parts of the environment that choose a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Environment {
     /// The variable `KUBECONFIG`.
     pub kubeconfig: Option<OsString>,
-    /// Whether we run in a pod: `KUBERNETES_SERVICE_HOST` is set.
+    /// Whether this process runs in a pod: `KUBERNETES_SERVICE_HOST` is set.
     pub in_pod: bool,
     /// Whether an in-memory server is built in.
     pub embedded: bool,
 }
 
-/// Why no cluster is known.
+/// Why no cluster can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoCluster {
-    /// Nothing named one.
+    /// No cluster is configured.
     #[error(
-        "told of no cluster: give --kubeconfig FILE (and --context NAME), set KUBECONFIG, run in a pod, \
+        "no cluster is configured: give --kubeconfig FILE (and --context NAME), set KUBECONFIG, run in a pod, \
          or build with --features embedded for an in-memory API server with a demo workload \
-         (the home directory is not looked into)"
+         (the home directory is not searched)"
     )]
-    Untold,
-    /// A context without a file that could define it.
-    #[error("--context {0} needs --kubeconfig FILE or KUBECONFIG (the home directory is not looked into)")]
-    ContextAlone(String),
-    /// `KUBECONFIG` names files of which none exists.
-    #[error("KUBECONFIG names no file that exists: {0}")]
+    NotConfigured,
+    /// A context is given without a kubeconfig that could define it.
+    #[error("--context {0} needs --kubeconfig FILE or KUBECONFIG (the home directory is not searched)")]
+    ContextWithoutKubeconfig(String),
+    /// None of the files in `KUBECONFIG` exists.
+    #[error("none of the files in KUBECONFIG exists: {0}")]
     NoSuchFile(String),
 }
 
 impl Environment {
-    /// What this process's environment says.
+    /// The environment of this process.
     pub fn of_this_process() -> Self {
         Self {
             kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
@@ -71,10 +71,10 @@ impl Environment {
 }
 
 impl Target {
-    /// The server to be read: `--kubeconfig`, else `KUBECONFIG`, else the pod's, else our own.
+    /// The server to read: that of `--kubeconfig`, else of `KUBECONFIG`, else of the pod, else the in-memory one.
     ///
     /// # Errors
-    /// When none is named and none is built in, or a name leads nowhere.
+    /// When no cluster is configured and no in-memory server is built in, or the kubeconfig does not exist.
     pub fn choose(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -92,18 +92,18 @@ impl Target {
             return Ok(Self::Kubeconfig { files, context });
         }
         match context {
-            Some(context) => Err(NoCluster::ContextAlone(context)),
+            Some(context) => Err(NoCluster::ContextWithoutKubeconfig(context)),
             None if environment.in_pod => Ok(Self::InCluster),
             None if environment.embedded => Ok(Self::Embedded),
-            None => Err(NoCluster::Untold),
+            None => Err(NoCluster::NotConfigured),
         }
     }
 
-    /// How the server is reached; `None` for our own, which is not yet started.
+    /// The configuration of a client for this server; `None` for the in-memory one, which is not started yet.
     pub(super) fn client_config(&self) -> Result<Option<Config>, Error> {
         match self {
             Self::Kubeconfig { files, context } => match files.as_slice() {
-                [only] => Config::from_kubeconfig_file(only, context.as_deref()).map(Some),
+                [file] => Config::from_kubeconfig_file(file, context.as_deref()).map(Some),
                 several => Config::from_kubeconfig_files(several, context.as_deref()).map(Some),
             },
             Self::InCluster => Config::in_cluster().map(Some),
@@ -116,35 +116,35 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn here(kubeconfig: Option<&str>, in_pod: bool, embedded: bool) -> Environment {
+    fn environment(kubeconfig: Option<&str>, in_pod: bool, embedded: bool) -> Environment {
         Environment { kubeconfig: kubeconfig.map(OsString::from), in_pod, embedded }
     }
 
     #[test]
-    fn rest_34_without_a_cluster_and_without_a_server_of_our_own_the_options_are_listed() {
-        let error = Target::choose(None, None, &here(None, false, false)).unwrap_err().to_string();
+    fn rest_34_without_a_cluster_and_without_an_in_memory_server_the_error_lists_the_options() {
+        let error = Target::choose(None, None, &environment(None, false, false)).unwrap_err().to_string();
         for option in ["--kubeconfig", "--context", "KUBECONFIG", "in a pod", "--features embedded"] {
             assert!(error.contains(option), "{option} is not in: {error}");
         }
     }
 
     #[test]
-    fn rest_34_without_a_cluster_our_own_server_is_read() {
-        assert_eq!(Target::choose(None, None, &here(None, false, true)), Ok(Target::Embedded));
+    fn rest_34_without_a_cluster_the_in_memory_server_is_read() {
+        assert_eq!(Target::choose(None, None, &environment(None, false, true)), Ok(Target::Embedded));
     }
 
     #[test]
-    fn whoever_names_a_cluster_never_gets_our_own_server() {
-        let missing = Target::choose(None, None, &here(Some("/nowhere/at-all"), true, true));
+    fn a_configured_cluster_is_never_replaced_by_the_in_memory_server() {
+        let missing = Target::choose(None, None, &environment(Some("/nowhere/at-all"), true, true));
         assert!(matches!(missing, Err(NoCluster::NoSuchFile(_))));
-        let context = Target::choose(None, Some("prod"), &here(None, true, true));
-        assert_eq!(context, Err(NoCluster::ContextAlone("prod".to_owned())));
-        assert_eq!(Target::choose(None, None, &here(None, true, true)), Ok(Target::InCluster));
+        let context = Target::choose(None, Some("prod"), &environment(None, true, true));
+        assert_eq!(context, Err(NoCluster::ContextWithoutKubeconfig("prod".to_owned())));
+        assert_eq!(Target::choose(None, None, &environment(None, true, true)), Ok(Target::InCluster));
     }
 
     #[test]
-    fn the_command_line_goes_before_the_variable() {
-        let chosen = Target::choose(Some(Path::new("a")), Some("c"), &here(Some("b"), true, true));
+    fn the_command_line_takes_precedence_over_the_variable() {
+        let chosen = Target::choose(Some(Path::new("a")), Some("c"), &environment(Some("b"), true, true));
         assert_eq!(
             chosen,
             Ok(Target::Kubeconfig { files: vec![PathBuf::from("a")], context: Some("c".to_owned()) })

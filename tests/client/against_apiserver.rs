@@ -1,7 +1,7 @@
 //! The client against the in-memory API server, over HTTP and HTTPS.
 //!
-//! Answers "do requests and answers of the real form fit together?" for lists, watches, gets, writes, and for a whole
-//! informer. What a server should never do is in the other modules.
+//! Answers "do requests and answers in their real form fit together?" for lists, watches, gets, writes, and for a
+//! whole informer. What a server should never do is in the other modules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,12 @@ use actix_informer::representation::Typed;
 use futures_util::{FutureExt, StreamExt};
 use http::Method;
 use informer_actors::list_watch::{Known, ListWatch};
-use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::Notify;
 use informer_apiserver::ApiServer;
 use informer_core::delta::Cause;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 use informer_core::meta::ObjectKey;
-use informer_core::reflector::ReflectorConfig;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_core::discovery::ApiResource;
@@ -42,7 +41,7 @@ fn names(page: &Page) -> Vec<&str> {
     page.items.iter().map(|item| item.split('@').next().unwrap()).collect()
 }
 
-/// Reads a watch up to the first part that begins like this.
+/// Reads a watch up to the first part that begins with this text.
 async fn parts_until<S: 'static>(
     source: &impl ListWatch<S>,
     request: WatchRequest,
@@ -51,7 +50,7 @@ async fn parts_until<S: 'static>(
     let mut batches = source.watch(request, Known::nothing());
     let mut all: Vec<String> = Vec::new();
     while !all.iter().any(|part| part.starts_with(last)) {
-        all.extend(batches.next().await.unwrap().unwrap().iter().map(told));
+        all.extend(batches.next().await.unwrap().unwrap().iter().map(text));
     }
     all
 }
@@ -78,8 +77,8 @@ async fn pods_are_listed_in_pages_and_watched_from_there_over_http_and_https() {
             assert_eq!(seen, ["default/p0", "default/p1", "default/p2", "default/p3", "default/p4"]);
             server.create(pod("late", "a")).unwrap();
             server.delete("pods", "default", "p0").unwrap();
-            let told = parts_until(&source, from(&version), "-default/p0@").await;
-            assert!(told[0].starts_with("+default/late@"), "{told:?}");
+            let received = parts_until(&source, from(&version), "-default/p0@").await;
+            assert!(received[0].starts_with("+default/late@"), "{received:?}");
         })
         .await;
     }
@@ -93,9 +92,12 @@ async fn wl_02_a_watch_list_brings_the_initial_events_and_their_end_bookmark() {
     let initial = WatchRequest { version: AskedVersion::Latest, initial_events: true, ..from("1") };
     local(async {
         let source = made(client(&server).resource::<Pod>());
-        let told = parts_until(&source, initial.clone(), "==").await;
-        assert!(told[0].starts_with("+default/one@") && told[1].starts_with("+default/two@"), "{told:?}");
-        assert_eq!(told[2], format!("=={}", server.revision()));
+        let received = parts_until(&source, initial.clone(), "==").await;
+        assert!(
+            received[0].starts_with("+default/one@") && received[1].starts_with("+default/two@"),
+            "{received:?}"
+        );
+        assert_eq!(received[2], format!("=={}", server.revision()));
         server.faults().refuse_watch_list(true);
         let (_, ended) = watch(&source, initial).await;
         assert_eq!(ended.unwrap_err().class(), ErrorClass::Unsupported);
@@ -104,7 +106,7 @@ async fn wl_02_a_watch_list_brings_the_initial_events_and_their_end_bookmark() {
 }
 
 #[tokio::test]
-async fn selectors_are_the_servers_to_judge_in_lists_watches_and_gets() {
+async fn the_server_evaluates_selectors_in_lists_watches_and_gets() {
     let server = ApiServer::builder().start().await.unwrap();
     server.create(pod("in", "a")).unwrap();
     server.create(pod("out", "b")).unwrap();
@@ -124,7 +126,7 @@ async fn selectors_are_the_servers_to_judge_in_lists_watches_and_gets() {
 }
 
 #[tokio::test]
-async fn get_brings_an_object_without_its_managed_fields_and_none_for_nothing() {
+async fn get_brings_an_object_without_its_managed_fields_and_none_for_a_missing_one() {
     let server = ApiServer::builder().start().await.unwrap();
     server.create(pod("one", "a")).unwrap();
     local(async {
@@ -155,9 +157,9 @@ async fn dynamic_and_metadata_sources_see_the_same_objects() {
         let object = metadata.get(ObjectKey::namespaced("default", "one")).await.unwrap().unwrap();
         assert_eq!(object.metadata.labels.as_ref().unwrap()["app"], "a");
         server.create(pod("two", "b")).unwrap();
-        let told = parts_until(&made(client.resource::<Pod>()), from(&page.version), "+").await;
+        let received = parts_until(&made(client.resource::<Pod>()), from(&page.version), "+").await;
         let by_metadata = parts_until(&metadata, from(&page.version), "+").await;
-        assert_eq!(told, by_metadata);
+        assert_eq!(received, by_metadata);
     })
     .await;
 }
@@ -168,7 +170,7 @@ async fn refusals_of_the_server_arrive_typed() {
     local(async {
         let wrong = Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap().token("wrong");
         let stranger = made(Client::new(wrong).unwrap().resource::<Pod>());
-        assert_eq!(list(&stranger, latest()).await.unwrap_err().class(), ErrorClass::Denied);
+        assert_eq!(list(&stranger, latest()).await.unwrap_err().class(), ErrorClass::Unauthorized);
         let source = made(client(&server).resource::<ConfigMap>());
         server.faults().deny("list", "configmaps");
         assert_eq!(list(&source, latest()).await.unwrap_err().class(), ErrorClass::Denied);
@@ -205,7 +207,7 @@ fn map(name: &str, value: &str) -> Value {
     })
 }
 
-/// A list of a thousand maps of which three change unseen, listed again, as a watch-list or as a list.
+/// A list of a thousand maps, three of which change unseen, listed again, as a watch-list or as a list.
 async fn relisted(watch_list: bool) {
     const CHANGED: usize = 3;
     let mut server = ApiServer::builder().start().await.unwrap();
@@ -220,7 +222,7 @@ async fn relisted(watch_list: bool) {
     });
     let runtime = Runtime::threads().start().unwrap();
     let source = client(&server).resource::<ConfigMap>().keep_as(counting);
-    let maps = source.informer_with(&runtime, |config| ReflectorConfig { watch_list, ..config });
+    let maps = source.settings(|settings| settings.watch_list = watch_list).informer(&runtime);
     let maps = maps.unwrap().start().unwrap();
     maps.synced_within(Duration::from_secs(30)).await.unwrap();
     let before = maps.snapshot();
@@ -251,19 +253,19 @@ async fn relisted(watch_list: bool) {
         );
     }
     for _ in 0..CHANGED {
-        let told = events.next().await;
-        assert!(matches!(told, Some(Notify::Updated { cause: Cause::Relist, .. })), "{told:?}");
+        let received = events.next().await;
+        assert!(matches!(received, Some(Notify::Updated { cause: Cause::Relist, .. })), "{received:?}");
     }
     let counters = maps.status().sources[0].counters.clone();
     assert_eq!((counters.lists > 0, counters.watch_lists > 1), (!watch_list, watch_list), "{counters:?}");
-    // One publish told them: what it told beside them would be there.
-    assert!(events.next().now_or_never().is_none(), "nothing else is told");
+    // One publish delivered them: anything else that it delivered would be there.
+    assert!(events.next().now_or_never().is_none(), "nothing else is delivered");
     drop(events);
     assert!(maps.shutdown(Duration::from_secs(30)).await.is_clean());
 }
 
 #[tokio::test]
-async fn ref_48_and_wl_23_a_relist_decodes_and_tells_what_changed_and_keeps_every_other_object() {
+async fn ref_48_and_wl_23_a_relist_decodes_and_delivers_what_changed_and_keeps_every_other_object() {
     relisted(true).await;
     relisted(false).await;
 }
@@ -301,7 +303,10 @@ async fn ref_52_after_a_rewind_each_object_is_decoded_anew_although_uid_and_vers
     assert_eq!(decoded.load(Ordering::SeqCst), 25);
     for old in before.iter() {
         let now = maps.lister().get(old.key()).unwrap();
-        assert!(now.version() == old.version() && now.uid() == old.uid() && !now.ptr_eq(old), "{now:?}");
+        assert!(
+            now.version() == old.version() && now.object_uid() == old.object_uid() && !now.ptr_eq(old),
+            "{now:?}"
+        );
     }
     assert!(maps.shutdown(Duration::from_secs(30)).await.is_clean());
 }

@@ -1,7 +1,7 @@
-//! Lists that are none, met by an informer.
+//! Answers that are not lists, received by an informer.
 //!
-//! Answers "is anything of it ever published?" For each: a typed error, counted; the store stays as it was, before the
-//! first list and after it; the next good list is taken.
+//! Answers "is any part of such an answer ever published?" For each there is a typed error, counted; the store stays
+//! as it was, before the first list and after it; the next good list is accepted.
 
 use informer_actors::runtime::Runtime;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
@@ -30,22 +30,30 @@ fn broken() -> Vec<(&'static str, String, &'static str)> {
         ("a truncated document in a whole answer", ok(half), "before its document closes"),
         ("an answer that breaks off", format!("{CHUNKED}{}", chunk(half)), "cut off"),
         ("nothing", ok(""), "ends after 0 bytes"),
-        ("garbage", ok("garbage"), "broken at byte 0"),
-        ("a page of HTML", ok("<html>sign in</html>"), "broken at byte 0"),
-        ("a bare array", ok("[]"), "broken at byte 0"),
-        ("null", ok("null"), "broken at byte 0"),
-        ("two documents", ok(&format!("{list}{list}")), "something behind the document"),
-        ("an item of garbage", ok(&list_of(&["tru".to_owned(), object("two@2")], "9")), "an item is no JSON"),
+        ("garbage", ok("garbage"), "invalid at byte 0"),
+        ("a page of HTML", ok("<html>sign in</html>"), "invalid at byte 0"),
+        ("a bare array", ok("[]"), "invalid at byte 0"),
+        ("null", ok("null"), "invalid at byte 0"),
+        ("two documents", ok(&format!("{list}{list}")), "more data after the end of the document"),
+        (
+            "an item of garbage",
+            ok(&list_of(&["tru".to_owned(), object("two@2")], "9")),
+            "an item is not JSON",
+        ),
         (
             "an item that swallows the next",
             ok(&list_of(&[open.to_owned(), close], "9")),
-            "an item is no JSON",
+            "an item is not JSON",
         ),
-        ("quotes that swallow an item", ok(&list_of(&[quoted.to_owned()], "9")), "an item is no JSON"),
-        ("items that are no list", ok(&list.replace(r#""items":["#, r#""items":nope,"x":["#)), "no list"),
+        ("quotes that swallow an item", ok(&list_of(&[quoted.to_owned()], "9")), "an item is not JSON"),
+        (
+            "items that are no list",
+            ok(&list.replace(r#""items":["#, r#""items":nope,"x":["#)),
+            "items is neither an array nor null",
+        ),
         ("items that are an object", ok(r#"{"kind":"ConfigMapList","items":{}}"#), "unexpected character"),
-        ("a Status", ok(r#"{"kind":"Status","apiVersion":"v1","code":500}"#), "a Status is no list"),
-        ("one object", ok(&items[0]), "a ConfigMap is no list"),
+        ("a Status", ok(r#"{"kind":"Status","apiVersion":"v1","code":500}"#), "a Status is not a list"),
+        ("one object", ok(&items[0]), "a ConfigMap is not a list"),
         (
             "a list of another kind, whose items have none",
             ok(&list_of(&[nameless], "9").replace("ConfigMapList", "SecretList")),
@@ -54,7 +62,7 @@ fn broken() -> Vec<(&'static str, String, &'static str)> {
         ("a Table", ok(&list.replace("ConfigMapList", "Table")), "a Table is not supported"),
         ("a list without a version", ok(&list_of(&items, "")), "has no resource version"),
         ("a version that is no number", ok(&list_of(&items, "abc")), "\"abc\""),
-        ("an answer that is no HTTP", "SSH-2.0-OpenSSH\r\n\r\n".to_owned(), "not HTTP as asked"),
+        ("an answer that is not HTTP", "SSH-2.0-OpenSSH\r\n\r\n".to_owned(), "not valid HTTP"),
     ]
 }
 
@@ -68,7 +76,11 @@ fn refused() -> Vec<(&'static str, String, &'static str)> {
             plain("500 Oops", "", r#"{"kind":"Status","mess"#),
             r#"500: {"kind":"Sta"#,
         ),
-        ("401 in plain text", plain("401 Unauthorized", "", "Unauthorized"), "denied: Unauthorized"),
+        (
+            "401 in plain text",
+            plain("401 Unauthorized", "", "Unauthorized"),
+            "not authenticated: Unauthorized",
+        ),
         ("404 in plain text", plain("404 Not Found", "", "404 page not found"), "no such resource: 404 page"),
         ("410 in plain text", plain("410 Gone", "", "too old"), "expired: too old"),
         ("429 in plain text", plain("429 Too Many Requests", "", "slow down"), "overloaded: slow down"),
@@ -76,7 +88,7 @@ fn refused() -> Vec<(&'static str, String, &'static str)> {
     ]
 }
 
-/// Meets each bad answer twice: as the first list, and as a relist.
+/// Sends each bad answer twice: as the first list, and as a relist.
 async fn is_refused_and_survived(runtime: &Runtime, what: &str, bad: &str, named: &str) {
     let api = Scripted::start(bad).await;
     let maps = follows(config_maps(&api.url()), runtime).start().unwrap();
@@ -94,7 +106,7 @@ async fn is_refused_and_survived(runtime: &Runtime, what: &str, bad: &str, named
     api.list(bad);
     api.bytes(event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired","message":"old"}"#));
     reached(&maps, |status| status.sources[0].counters.failures >= before + 2).await;
-    assert_eq!(held(&maps), ["one@1", "two@2"], "{what}: nothing is taken for deleted");
+    assert_eq!(held(&maps), ["one@1", "two@2"], "{what}: nothing counts as deleted");
     api.list(good_list(&["one@1", "three@12"], 12));
     published(&maps, 12).await;
     assert_eq!(held(&maps), ["one@1", "three@12"], "{what}");
@@ -103,7 +115,8 @@ async fn is_refused_and_survived(runtime: &Runtime, what: &str, bad: &str, named
 }
 
 #[tokio::test]
-async fn ref_21_and_ref_49_nothing_of_a_list_that_is_none_is_published_and_the_store_stays_as_it_was() {
+async fn ref_21_and_ref_49_nothing_of_an_answer_that_is_not_a_list_is_published_and_the_store_stays_as_it_was()
+ {
     let runtime = threads();
     for (what, bad, named) in broken() {
         is_refused_and_survived(&runtime, what, &bad, named).await;
@@ -119,14 +132,14 @@ async fn a_refusal_in_plain_text_is_typed_counted_and_survived() {
 }
 
 #[tokio::test]
-async fn an_absurd_retry_after_is_a_wait_of_a_day_and_no_end_of_the_reflector() {
+async fn an_absurd_retry_after_is_a_wait_of_five_minutes_and_does_not_end_the_reflector() {
     let runtime = threads();
     let absurd = plain("429 Too Many Requests", "retry-after: 18446744073709551615\r\n", "never again");
     let api = Scripted::start(absurd).await;
     let maps = follows(config_maps(&api.url()), &runtime).start().unwrap();
     let status = reached(&maps, |status| status.sources[0].counters.overloaded == 1).await;
-    let day = ErrorClass::RetryAfter(std::time::Duration::from_secs(24 * 60 * 60));
-    assert_eq!(status.last_error().map(ListWatchError::class), Some(day));
+    let longest = ErrorClass::RetryAfter(std::time::Duration::from_secs(5 * 60));
+    assert_eq!(status.last_error().map(ListWatchError::class), Some(longest));
     assert_eq!(status.restarts, 0);
     ends(maps).await;
 }
@@ -179,9 +192,10 @@ async fn rf_23_items_that_cannot_be_read_are_marked_or_counted_and_the_informer_
     published(&maps, 20).await;
     assert_eq!(held(&maps), ["four@14", "one@1"], "the last good version stays, what is not listed goes");
     let snapshot = maps.snapshot();
-    let mut aside: Vec<_> = snapshot.set_aside().map(|aside| aside.key.name().to_owned()).collect();
-    aside.sort();
-    assert_eq!(aside, ["large", "one", "wrong"]);
+    let mut undecodable: Vec<_> =
+        snapshot.undecodable().map(|undecodable| undecodable.key.name().to_owned()).collect();
+    undecodable.sort();
+    assert_eq!(undecodable, ["large", "one", "wrong"]);
     let status = maps.status();
     assert_eq!((status.sources[0].counters.unreadable, status.sources[0].counters.failures), (2, 0));
     ends(maps).await;

@@ -1,15 +1,15 @@
-//! Lines that are no events, met by an informer.
+//! Lines that are not events, received by an informer.
 //!
-//! Answers "what does one bad line cost?" Each stands between two good ones in an open watch: it is set aside under its
-//! key, or counted and answered by one relist, or a failure; the objects around it are there, the one that it was about
-//! is not lost, and the informer goes on following.
+//! Answers "what does one bad line cost?" Each stands between two good lines in an open watch: it is counted as
+//! undecodable under its key, or counted and followed by one relist, or it is a failure; the objects around it are
+//! there, the object it was about is not lost, and the informer still follows.
 
 use actix_informer::client::Client;
 use actix_informer::representation::Typed;
 use futures_util::StreamExt;
 use informer_actors::informer::Informer;
-use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::Notify;
 use informer_core::list_watch_error::ListWatchError;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::discovery::ApiResource;
@@ -17,7 +17,7 @@ use kube_core::discovery::ApiResource;
 use crate::harness::*;
 use crate::scripted::*;
 
-/// A map that has been synced with one and two, and told of three.
+/// A map that has been synced with one and two, and has received three.
 async fn following(runtime: &Runtime) -> (Scripted, Informer<ConfigMap>) {
     let api = Scripted::start(good_list(&["one@1", "two@2"], 9)).await;
     let source = config_maps(&api.url()).frame_limit(4096);
@@ -28,7 +28,7 @@ async fn following(runtime: &Runtime) -> (Scripted, Informer<ConfigMap>) {
     (api, maps)
 }
 
-/// It goes on following.
+/// The informer still follows.
 async fn follows_on(api: &Scripted, maps: Informer<ConfigMap>, what: &str) {
     api.bytes(added("five@50"));
     published(&maps, 50).await;
@@ -37,7 +37,7 @@ async fn follows_on(api: &Scripted, maps: Informer<ConfigMap>, what: &str) {
     ends(maps).await;
 }
 
-/// Says the line between good ones, with the truth in the next list; gives what came of it.
+/// Sends the line between good ones, with the true state in the next list; returns the result.
 async fn met(runtime: &Runtime, line: &[u8]) -> (Scripted, Informer<ConfigMap>) {
     let (api, maps) = following(runtime).await;
     api.list(good_list(&["one@1", "two@2", "three@10", "lost@11", "four@12"], 13));
@@ -62,17 +62,20 @@ async fn ref_17_events_of_every_type_leave_the_expected_set_the_wrong_kind_aside
     published(&maps, 30).await;
     assert_eq!(held(&maps), ["four@11", "one@12", "three@10"]);
     let snapshot = maps.snapshot();
-    let aside: Vec<_> = snapshot.set_aside().map(|aside| aside.key.to_string()).collect();
-    assert_eq!((aside, snapshot.versions()[0].1.to_string()), (vec!["a/wrong".to_owned()], "30".to_owned()));
+    let undecodable: Vec<_> = snapshot.undecodable().map(|undecodable| undecodable.key.to_string()).collect();
+    assert_eq!(
+        (undecodable, snapshot.versions()[0].1.to_string()),
+        (vec!["a/wrong".to_owned()], "30".to_owned())
+    );
     ends(maps).await;
 }
 
 #[tokio::test]
-async fn ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_set_aside_with_its_words() {
+async fn ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_undecodable_with_its_error() {
     let runtime = threads();
     let api = Scripted::start(good_list(&["one@1", "two@2"], 9)).await;
     let choosy = Typed::<ConfigMap>::new().transform(|map| match map.metadata.resource_version.as_deref() {
-        Some("11" | "21") => Err("it is not of my taste".into()),
+        Some("11" | "21") => Err("the transform refuses it".into()),
         _ => Ok(map),
     });
     let maps = follows(config_maps(&api.url()).keep_as(choosy), &runtime).start().unwrap();
@@ -81,13 +84,19 @@ async fn ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_set_a
     published(&maps, 12).await;
     let refused = || {
         let snapshot = maps.snapshot();
-        let told: Vec<_> =
-            snapshot.set_aside().map(|aside| format!("{} {}", aside.key, aside.error)).collect();
-        told.join(", ")
+        let received: Vec<_> = snapshot
+            .undecodable()
+            .map(|undecodable| format!("{} {}", undecodable.key, undecodable.error))
+            .collect();
+        received.join(", ")
     };
     assert_eq!(held(&maps), ["one@1", "three@12", "two@2"]);
-    assert!(refused().starts_with("a/one") && refused().contains("it is not of my taste"), "{}", refused());
-    assert_eq!((maps.status().set_aside, maps.status().relists()), (1, 0));
+    assert!(
+        refused().starts_with("a/one") && refused().contains("the transform refuses it"),
+        "{}",
+        refused()
+    );
+    assert_eq!((maps.status().undecodable, maps.status().relists()), (1, 0));
     api.list(good_list(&["one@11", "two@21", "four@22"], 30));
     api.bytes(event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired","message":"old"}"#));
     published(&maps, 30).await;
@@ -107,10 +116,10 @@ async fn rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_bring
         ("a page of HTML", "<html>bad gateway</html>\n".to_owned()),
         ("no name", lost.replace(r#""name":"lost","#, "")),
         ("an empty name", lost.replace(r#""name":"lost""#, r#""name":"""#)),
-        ("a name that is no text", lost.replace(r#""name":"lost""#, r#""name":7"#)),
+        ("a name that is not a text", lost.replace(r#""name":"lost""#, r#""name":7"#)),
         ("no version", lost.replace(r#","resourceVersion":"11""#, "")),
-        ("a version that is no number", lost.replace(r#""11""#, r#""11a""#)),
-        ("metadata that are none", event("ADDED", r#"{"kind":"ConfigMap","metadata":null}"#)),
+        ("a version that is not a number", lost.replace(r#""11""#, r#""11a""#)),
+        ("metadata that is not an object", event("ADDED", r#"{"kind":"ConfigMap","metadata":null}"#)),
         ("an object that is a number", event("ADDED", "7")),
         ("an event without an object", "{\"type\":\"ADDED\"}\n".to_owned()),
         ("an event without a type", format!("{{\"object\":{}}}\n", object("lost@11"))),
@@ -129,14 +138,14 @@ async fn rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_bring
         let status = reached(&maps, |status| status.objects == ALL.len()).await;
         let counters = &status.sources[0].counters;
         let counted = (counters.unreadable, counters.relists_by.unreadable, counters.relists);
-        assert_eq!((counted, counters.failures, status.set_aside), ((1, 1, 1), 0, 0), "{what}");
+        assert_eq!((counted, counters.failures, status.undecodable), ((1, 1, 1), 0, 0), "{what}");
         assert_eq!(api.asked().iter().filter(|asked| asked.starts_with("LIST")).count(), 2, "{what}");
         follows_on(&api, maps, what).await;
     }
 }
 
 #[tokio::test]
-async fn rest_15_and_ref_32_and_ref_45_a_line_with_a_key_is_set_aside_alone_and_nothing_relists() {
+async fn rest_15_and_ref_32_and_ref_45_a_line_with_a_key_is_undecodable_alone_and_nothing_relists() {
     let runtime = threads();
     let lost = added("lost@11");
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
@@ -150,26 +159,26 @@ async fn rest_15_and_ref_32_and_ref_45_a_line_with_a_key_is_set_aside_alone_and_
         ("an unknown type", lost.replace("ADDED", "RENAMED").into(), "unknown event type \"RENAMED\""),
         ("more than the bound", lost.replace('é', &"x".repeat(5000)).into(), "more than the limit"),
         ("nesting beyond any object", lost.replace(r#""é\n]}""#, &deep).into(), "does not decode"),
-        ("bytes that are no text", no_text, "invalid utf-8"),
+        ("bytes that are not a text", no_text, "invalid utf-8"),
     ] {
         let line: Vec<u8> = line;
         let (api, maps) = met(&runtime, &line).await;
         published(&maps, 12).await;
-        reached(&maps, |status| status.set_aside == 1).await;
+        reached(&maps, |status| status.undecodable == 1).await;
         assert_eq!(held(&maps), ["four@12", "one@1", "three@10", "two@2"], "{what}");
         let snapshot = maps.snapshot();
-        let aside: Vec<_> = snapshot.set_aside().collect();
+        let undecodable: Vec<_> = snapshot.undecodable().collect();
         assert_eq!(
-            (aside.len(), aside[0].key.name(), aside[0].version.to_string()),
+            (undecodable.len(), undecodable[0].key.name(), undecodable[0].version.to_string()),
             (1, "lost", "11".into())
         );
-        assert!(aside[0].error.contains(named), "{what}: {}", aside[0].error);
+        assert!(undecodable[0].error.contains(named), "{what}: {}", undecodable[0].error);
         let status = maps.status();
         let counters = &status.sources[0].counters;
-        assert_eq!((status.data.set_aside, counters.relists, counters.failures), (1, 0, 0), "{what}");
+        assert_eq!((status.data.undecodable, counters.relists, counters.failures), (1, 0, 0), "{what}");
         api.bytes(added("lost@30"));
         published(&maps, 30).await;
-        assert_eq!(maps.snapshot().set_aside().count(), 0, "{what}: a good version ends it");
+        assert_eq!(maps.snapshot().undecodable().count(), 0, "{what}: a good version ends the mark");
         follows_on(&api, maps, what).await;
     }
 }
@@ -210,7 +219,7 @@ async fn an_error_event_or_an_unreadable_bookmark_is_one_failure_of_its_type_and
 }
 
 #[tokio::test]
-async fn ref_43_a_deletion_that_does_not_decode_deletes_what_is_stored_and_says_that_it_is_not_exact() {
+async fn ref_43_a_deletion_that_does_not_decode_deletes_what_is_stored_and_is_reported_as_not_exact() {
     let runtime = threads();
     let (api, maps) = following(&runtime).await;
     let mut events = maps.events().unwrap();
@@ -221,16 +230,16 @@ async fn ref_43_a_deletion_that_does_not_decode_deletes_what_is_stored_and_says_
     api.bytes(event("DELETED", &two));
     published(&maps, 11).await;
     let Some(Notify::Deleted { last, exact: false, .. }) = events.next().await else {
-        panic!("told as deleted, not exactly")
+        panic!("delivered as Deleted, not exact")
     };
     assert_eq!((last.key().name(), last.version().to_string()), ("two", "2".to_owned()));
-    assert_eq!((held(&maps), maps.status().set_aside), (vec!["one@1".to_owned(), "three@10".into()], 0));
+    assert_eq!((held(&maps), maps.status().undecodable), (vec!["one@1".to_owned(), "three@10".into()], 0));
     drop(events);
     follows_on(&api, maps, "a deletion").await;
 }
 
 #[tokio::test]
-async fn ref_16_and_ref_18_a_watch_cut_anywhere_goes_on_behind_its_last_whole_line() {
+async fn ref_16_and_ref_18_a_watch_cut_anywhere_continues_after_its_last_whole_line() {
     let runtime = threads();
     let (api, maps) = following(&runtime).await;
     let mut events = maps.events().unwrap();
@@ -262,12 +271,12 @@ async fn ref_16_and_ref_18_a_watch_cut_anywhere_goes_on_behind_its_last_whole_li
 }
 
 #[tokio::test]
-async fn a_watch_that_answers_with_a_document_that_never_ends_its_line_tells_nothing() {
+async fn a_watch_that_answers_with_a_document_that_never_ends_its_line_delivers_nothing() {
     let runtime = threads();
     let (api, maps) = following(&runtime).await;
     api.bytes(added("lost@11").trim_end());
     api.say(Said::End);
-    // The next watch begins behind what was whole, and brings it again.
+    // The next watch begins after the last whole line, and brings the cut one again.
     api.bytes([added("lost@11"), added("four@12")].concat());
     published(&maps, 12).await;
     assert_eq!(held(&maps), ALL);
@@ -278,7 +287,7 @@ async fn a_watch_that_answers_with_a_document_that_never_ends_its_line_tells_not
 }
 
 #[tokio::test]
-async fn ref_19_another_kind_in_a_list_or_watch_of_a_dynamic_or_metadata_informer_is_set_aside() {
+async fn ref_19_another_kind_in_a_list_or_watch_of_a_dynamic_or_metadata_informer_is_undecodable() {
     let runtime = threads();
     let wrong = |item: &str| object(item).replace("ConfigMap", "Secret");
     let partial = |json: String| {
@@ -316,10 +325,17 @@ async fn check_kinds<S: Send + Sync + 'static>(
     published(&informer, 12).await;
     assert_eq!(held(&informer), ["one@1", "three@12", "two@10"]);
     let snapshot = informer.snapshot();
-    let mut aside: Vec<_> = snapshot.set_aside().collect();
-    aside.sort_by(|a, b| a.key.cmp(&b.key));
-    assert_eq!(aside.iter().map(|aside| aside.key.name()).collect::<Vec<_>>(), ["listed", "watched"]);
-    assert!(aside.iter().all(|aside| aside.error.contains("wrong kind") && aside.error.contains(named)));
+    let mut undecodable: Vec<_> = snapshot.undecodable().collect();
+    undecodable.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!(
+        undecodable.iter().map(|undecodable| undecodable.key.name()).collect::<Vec<_>>(),
+        ["listed", "watched"]
+    );
+    assert!(
+        undecodable
+            .iter()
+            .all(|undecodable| undecodable.error.contains("wrong kind") && undecodable.error.contains(named))
+    );
     let counters = informer.status().sources[0].counters.clone();
     assert_eq!((counters.failures, counters.relists, counters.unreadable), (0, 0, 0));
     ends(informer).await;

@@ -1,19 +1,17 @@
 //! Sources of several clusters, and sources that would cover the same objects.
 //!
-//! Answers "does a source of Kubernetes say which cluster its objects are of, and what of it it covers?"
+//! Answers "does a source of Kubernetes declare which cluster its objects belong to, and which of them it covers?"
 
 use actix_informer::client::{Client, Config, ResourceSource};
-use actix_informer::representation::Typed;
 use informer_actors::informer::StartError;
 use informer_actors::runtime::Runtime;
 use informer_core::meta::SourceId;
-use informer_core::reflector::ReflectorConfig;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::harness::*;
 use crate::raw_server::*;
 
-fn maps() -> ResourceSource<Typed<ConfigMap>> {
+fn maps() -> ResourceSource<ConfigMap> {
     Client::new(Config::new("http://127.0.0.1:1").unwrap()).unwrap().resource::<ConfigMap>()
 }
 
@@ -40,10 +38,10 @@ async fn inf_82_a_source_of_a_cluster_gives_keys_that_name_it() {
 #[test]
 fn inf_83_the_same_namespace_twice_or_all_and_one_of_them_is_refused() {
     let runtime = Runtime::threads().start().unwrap();
-    let spec = |source: ResourceSource<_>, name: &str| {
-        source.source_id(SourceId::new(name)).source(&runtime, ReflectorConfig::new("maps")).unwrap()
+    let spec = |source: ResourceSource<ConfigMap>, name: &str| {
+        source.source_id(SourceId::new(name)).source(&runtime).unwrap()
     };
-    let twice = maps().informer_of_namespaces(&runtime, ["a", "b", "a"]).unwrap().start().map(drop);
+    let twice = maps().namespaces(["a", "b", "a"]).informer(&runtime).unwrap().start().map(drop);
     assert!(matches!(twice, Err(StartError::SourceTwice { .. })), "{twice:?}");
     let pairs = [(None, Some("a")), (Some("a"), Some("a")), (Some("a"), None)];
     for (one, other) in pairs {

@@ -1,6 +1,6 @@
-//! What a process's own environment makes of `Config::from_environment`.
+//! How `Config::from_environment` depends on the environment of the process.
 //!
-//! Variables of a running process cannot be set safely, so each case is a process of its own: this test, again.
+//! Variables of a running process cannot be set safely, so each case runs this test again in a process of its own.
 
 use std::process::Command;
 
@@ -9,10 +9,10 @@ use actix_informer::client::Config;
 /// Set in those processes.
 const INSIDE: &str = "INFORMER_TEST_INSIDE";
 const NAME: &str =
-    "environment::rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_says_something";
+    "environment::rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_decides_otherwise";
 
-/// What a process with this `KUBECONFIG`, in a pod or not, comes to.
-fn told(kubeconfig: &std::path::Path, in_pod: bool) -> String {
+/// The result in a process with this `KUBECONFIG`, in a pod or not.
+fn result(kubeconfig: &std::path::Path, in_pod: bool) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", NAME, "--nocapture"]).env(INSIDE, "yes").env("KUBECONFIG", kubeconfig);
     command.env_remove("KUBERNETES_SERVICE_HOST").env_remove("KUBERNETES_SERVICE_PORT");
@@ -23,7 +23,7 @@ fn told(kubeconfig: &std::path::Path, in_pod: bool) -> String {
 }
 
 #[test]
-fn rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_says_something() {
+fn rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_decides_otherwise() {
     if std::env::var_os(INSIDE).is_some() {
         let config = Config::from_environment(None);
         println!(
@@ -39,11 +39,11 @@ fn rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_says_somethi
                 contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n\
                 current-context: c\n";
     std::fs::write(&real, text).unwrap();
-    // There is no service account where tests run: it is looked for, and that it is missing is told.
-    let in_cluster = told(&empty, true);
+    // There is no service account where tests run: the process looks for it and reports that it is missing.
+    let in_cluster = result(&empty, true);
     assert!(in_cluster.contains("refused: InCluster"), "{in_cluster}");
-    assert!(told(&empty, false).contains("refused: NotConfigured"));
+    assert!(result(&empty, false).contains("refused: NotConfigured"));
     for in_pod in [true, false] {
-        assert!(told(&real, in_pod).contains("https://named:6443/"));
+        assert!(result(&real, in_pod).contains("https://named:6443"));
     }
 }

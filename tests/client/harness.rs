@@ -1,13 +1,14 @@
 //! How the tests ask: a source on a `LocalSet`, and its answer as plain values.
 //!
-//! Answers "what did the source say?" in a form that compares. It checks on the way what must hold for every answer:
-//! a list ends with its end, a watch begins with an empty batch, and nothing comes behind an error.
+//! Answers "what did the source deliver?" in a form that can be compared. It also checks what must hold for every
+//! answer: a list ends with its end, a watch begins with an empty batch, and nothing comes after an error.
 
 use std::future::Future;
 use std::time::Duration;
 
-use actix_informer::client::{Client, Config, KubeListWatch, ResourceSource};
-use actix_informer::representation::{Representation, Typed};
+use actix_informer::client::{Client, Config, ResourceSource};
+use actix_informer::representation::Representation;
+use actix_informer::unstable::{self, KubeListWatch};
 use futures_util::StreamExt;
 use informer_actors::list_watch::{Known, ListWatch};
 use informer_actors::runtime::DecodePool;
@@ -21,12 +22,12 @@ pub(crate) async fn local<T>(scenario: impl Future<Output = T>) -> T {
     LocalSet::new().run_until(scenario).await
 }
 
-pub(crate) fn config_maps(url: &str) -> ResourceSource<Typed<ConfigMap>> {
+pub(crate) fn config_maps(url: &str) -> ResourceSource<ConfigMap> {
     Client::new(Config::new(url).unwrap()).unwrap().resource()
 }
 
-pub(crate) fn made<R: Representation>(source: ResourceSource<R>) -> KubeListWatch<R> {
-    source.list_watches(DecodePool::inline()).unwrap()()
+pub(crate) fn made<K, R: Representation>(source: ResourceSource<K, R>) -> KubeListWatch<R> {
+    unstable::list_watches(source, DecodePool::inline()).unwrap()()
 }
 
 pub(crate) fn latest() -> ListRequest {
@@ -41,7 +42,8 @@ pub(crate) fn from(version: &str) -> WatchRequest {
     }
 }
 
-/// A page as texts: `name@version`, `!name@version: error` for what was set aside, `?error` for what has no name.
+/// A page as texts: `name@version`, `!name@version: error` for what is undecodable, `?error` for an item
+/// without a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) items: Vec<String>,
@@ -49,7 +51,7 @@ pub(crate) struct Page {
     pub(crate) token: Option<String>,
 }
 
-/// Collects a list. What came before an error is checked to be no end.
+/// Collects a list. Checks that what came before an error does not contain an end.
 pub(crate) async fn list<S: 'static>(
     source: &impl ListWatch<S>,
     request: ListRequest,
@@ -65,13 +67,13 @@ pub(crate) async fn list_knowing<S: 'static>(
     let mut parts = source.list(request, known);
     let (mut items, mut end) = (Vec::new(), None);
     while let Some(part) = parts.next().await {
-        assert!(end.is_none(), "something behind the end");
+        assert!(end.is_none(), "something after the end");
         match part? {
             ListPart::Objects(objects) => {
                 items.extend(objects.iter().map(|object| format!("{}@{}", object.key(), object.version())));
             }
-            ListPart::SetAside(aside) => {
-                items.push(format!("!{}@{}: {}", aside.key, aside.version, aside.error))
+            ListPart::Undecodable(undecodable) => {
+                items.push(format!("!{}@{}: {}", undecodable.key, undecodable.version, undecodable.error))
             }
             ListPart::Unreadable(why) => items.push(format!("?{why}")),
             ListPart::End { version, token } => end = Some((version.to_string(), token)),
@@ -82,25 +84,29 @@ pub(crate) async fn list_knowing<S: 'static>(
     Ok(Page { items, version, token })
 }
 
-pub(crate) fn told<S>(part: &WatchPart<S>) -> String {
+pub(crate) fn text<S>(part: &WatchPart<S>) -> String {
     match part {
         WatchPart::Applied(object) => format!("+{}@{}", object.key(), object.version()),
         WatchPart::Deleted(object) => format!("-{}@{}", object.key(), object.version()),
-        WatchPart::DeletedUnread(aside) => format!("-!{}@{}: {}", aside.key, aside.version, aside.error),
-        WatchPart::SetAside(aside) => format!("!{}@{}: {}", aside.key, aside.version, aside.error),
+        WatchPart::DeletedUndecodable(undecodable) => {
+            format!("-!{}@{}: {}", undecodable.key, undecodable.version, undecodable.error)
+        }
+        WatchPart::Undecodable(undecodable) => {
+            format!("!{}@{}: {}", undecodable.key, undecodable.version, undecodable.error)
+        }
         WatchPart::Bookmark { version, initial_events_end: false } => format!("={version}"),
         WatchPart::Bookmark { version, initial_events_end: true } => format!("=={version}"),
         _ => "unexpected".to_owned(),
     }
 }
 
-/// Everything a watch says until it ends, and how it ends. Checks that its first batch is the empty one.
+/// Everything a watch delivers until it ends, and how it ends. Checks that its first batch is the empty one.
 pub(crate) async fn watch<S: 'static>(
     source: &impl ListWatch<S>,
     request: WatchRequest,
 ) -> (Vec<String>, Result<(), ListWatchError>) {
     let mut batches = source.watch(request, Known::nothing());
-    let mut told_so_far = Vec::new();
+    let mut received_so_far = Vec::new();
     let mut accepted = false;
     while let Some(batch) = batches.next().await {
         match batch {
@@ -108,14 +114,14 @@ pub(crate) async fn watch<S: 'static>(
                 assert!(parts.is_empty(), "the first batch says only that the request was accepted");
                 accepted = true;
             }
-            Ok(parts) => told_so_far.extend(parts.iter().map(told)),
+            Ok(parts) => received_so_far.extend(parts.iter().map(text)),
             Err(error) => {
-                assert!(batches.next().await.is_none(), "nothing comes behind an error");
-                return (told_so_far, Err(error));
+                assert!(batches.next().await.is_none(), "nothing comes after an error");
+                return (received_so_far, Err(error));
             }
         }
     }
-    (told_so_far, Ok(()))
+    (received_so_far, Ok(()))
 }
 
 pub(crate) fn config_map(name: &str, version: u64) -> String {

@@ -1,6 +1,6 @@
 //! Informers by the public path, from a client's resource to a running informer, against the in-memory API server.
 //!
-//! Answers "what does a program see that has several informers of one kind, or asks for a watch without an end?".
+//! Answers "what does a program see that runs several informers of one kind, or asks for a watch without an end?".
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use informer_core::reflector::ReflectorConfig;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-/// A limit that no healthy wait comes near.
+/// A limit that a healthy wait never comes near.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn client(server: &ApiServer) -> Client {
@@ -24,7 +24,7 @@ fn map(namespace: &str, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn inf_31_two_informers_of_one_kind_live_on_one_runtime() {
+async fn inf_31_two_informers_of_one_kind_run_on_one_runtime() {
     let (server, other) =
         (ApiServer::builder().start().await.unwrap(), ApiServer::builder().start().await.unwrap());
     for (server, name) in [(&server, "here"), (&other, "there")] {
@@ -36,11 +36,14 @@ async fn inf_31_two_informers_of_one_kind_live_on_one_runtime() {
     let whole = maps(&server).namespace("default").informer(&runtime).unwrap().start().unwrap();
     let system = maps(&server).namespace("kube-system").informer(&runtime).unwrap().start().unwrap();
     let light = maps(&server).keep_as(MetadataOnly::<ConfigMap>::new());
-    let light = light.informer(&runtime).unwrap().name("light").start().unwrap();
+    let light = light.name("light").informer(&runtime).unwrap().start().unwrap();
     let elsewhere = maps(&other).namespace("default").keep_as(Typed::<ConfigMap>::new());
     let elsewhere = elsewhere.informer(&runtime).unwrap().start().unwrap();
     let names = [whole.name(), system.name(), light.name(), elsewhere.name()];
-    assert_eq!(names, ["configmaps", "configmaps-2", "light", "configmaps-3"]);
+    assert_eq!(
+        names,
+        ["configmaps/ns=default", "configmaps/ns=kube-system", "light", "configmaps/ns=default-2"]
+    );
     for informer in [&whole, &system, &elsewhere] {
         informer.synced_within(LIMIT).await.unwrap();
     }
@@ -59,9 +62,11 @@ async fn inf_55_a_watch_that_is_to_last_for_ever_is_followed_over_http() {
     let runtime = Runtime::threads().start().unwrap();
     for longest in [Duration::MAX, Duration::from_secs(u64::MAX)] {
         for watch_list in [true, false] {
-            let for_ever = |config| ReflectorConfig { min_watch_timeout: longest, watch_list, ..config };
+            let for_ever = |settings: &mut ReflectorConfig| {
+                (settings.min_watch_timeout, settings.watch_list) = (longest, watch_list);
+            };
             let source = client(&server).resource::<ConfigMap>();
-            let maps = source.informer_with(&runtime, for_ever).unwrap().start().unwrap();
+            let maps = source.settings(for_ever).informer(&runtime).unwrap().start().unwrap();
             maps.synced_within(LIMIT).await.unwrap();
             let name = format!("made-{watch_list}-{}", longest.as_nanos());
             server.create(map("default", &name)).unwrap();

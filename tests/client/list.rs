@@ -1,15 +1,15 @@
-//! Lists: what a page says, and what is no page.
+//! Lists: what a page contains, and which answers are not a page.
 //!
-//! Answers "which answers count as a list, and what becomes of items that cannot be used?" The server says the bytes
+//! Answers "which answers count as a list, and what happens to items that cannot be used?" The server sends the bytes
 //! of one answer and keeps the connection open.
 
 use std::io::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix_informer::client::transport::{Body, Lane, Transport};
 use actix_informer::client::{Client, Config, TransportError};
 use actix_informer::representation::Typed;
+use actix_informer::unstable::{self, Body, RequestKind, Transport};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 use crate::harness::*;
 use crate::raw_server::*;
 
-/// Asks for a page of config maps from a server that answers like this.
+/// Asks for a page of config maps from a server that answers in this way.
 async fn answered(sent: String) -> Result<Page, ListWatchError> {
     let server = RawServer::start(move |mut connection: Connection| {
         let sent = sent.clone();
@@ -54,7 +54,7 @@ async fn a_page_brings_its_objects_its_version_and_where_the_next_begins() {
 }
 
 #[tokio::test]
-async fn rf_23_items_that_do_not_decode_are_set_aside_and_nameless_ones_are_counted() {
+async fn rf_23_items_that_do_not_decode_are_undecodable_and_items_without_a_name_are_counted() {
     let broken = config_map("broken", 3).replace(r#""data":{"#, r#""data":"text","x":{"#);
     let wrong = config_map("wrong", 4).replace("ConfigMap", "Secret");
     let nameless = r#"{"kind":"ConfigMap","metadata":{"resourceVersion":"5"}}"#.to_owned();
@@ -69,7 +69,7 @@ async fn rf_23_items_that_do_not_decode_are_set_aside_and_nameless_ones_are_coun
 }
 
 #[tokio::test]
-async fn ref_46_of_a_chunk_in_which_one_panics_the_others_arrive_in_order_and_that_one_is_set_aside() {
+async fn ref_46_if_one_object_of_a_chunk_panics_the_others_arrive_in_order_and_that_one_is_undecodable() {
     let items: Vec<_> = (0..64).map(|n| config_map(&format!("n{n}"), n + 1)).collect();
     let body = list_of(&items, "99");
     let server = RawServer::start(move |mut connection: Connection| {
@@ -97,7 +97,7 @@ async fn ref_46_of_a_chunk_in_which_one_panics_the_others_arrive_in_order_and_th
 }
 
 #[tokio::test]
-async fn ref_21_a_table_is_refused_with_words_that_say_so() {
+async fn ref_21_a_table_is_refused_with_an_error_that_names_it() {
     let table =
         r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"rows":[]}"#;
     let error = page(table).await.unwrap_err();
@@ -116,14 +116,14 @@ async fn ref_49_a_list_without_a_live_version_is_refused_naming_the_text() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_list_of_the_kind_is_refused() {
+async fn an_answer_that_is_not_a_list_of_the_kind_is_refused() {
     let nameless = config_map("one", 1).replace(r#""kind":"ConfigMap","apiVersion":"v1","#, "");
     let other = list_of(&[nameless], "9").replace("ConfigMapList", "SecretList");
     for (body, named) in [
-        (config_map("one", 1), "a ConfigMap is no list"),
+        (config_map("one", 1), "a ConfigMap is not a list"),
         (other, "a SecretList, not a ConfigMapList"),
-        ("<html>".to_owned(), "broken at byte 0"),
-        (format!("{} trailing", list_of(&[], "9")), "something behind the document"),
+        ("<html>".to_owned(), "invalid at byte 0"),
+        (format!("{} trailing", list_of(&[], "9")), "more data after the end of the document"),
     ] {
         let error = page(&body).await.unwrap_err();
         assert!(matches!(&error, ListWatchError::Protocol(why) if why.contains(named)), "{error}");
@@ -140,7 +140,7 @@ async fn refusals_are_typed_whether_or_not_they_are_a_status() {
             ErrorClass::RetryAfter(std::time::Duration::from_secs(7)),
         ),
         (answer("429 Too Many Requests", text, "Too many requests"), ErrorClass::Retry),
-        (answer("401 Unauthorized", text, "Unauthorized"), ErrorClass::Denied),
+        (answer("401 Unauthorized", text, "Unauthorized"), ErrorClass::Unauthorized),
         (answer("403 Forbidden", text, ""), ErrorClass::Denied),
         (answer("404 Not Found", text, "404 page not found"), ErrorClass::Gone),
         (answer("307 Temporary Redirect", "location: http://127.0.0.1:1/\r\n", ""), ErrorClass::Retry),
@@ -166,7 +166,7 @@ async fn a_large_list_comes_in_order_through_the_pool_in_chunks() {
     })
     .await;
     let runtime = informer_actors::runtime::Runtime::threads().start().unwrap();
-    let source = config_maps(&server.url()).list_watches(runtime.decode_pool()).unwrap();
+    let source = unstable::list_watches(config_maps(&server.url()), runtime.decode_pool()).unwrap();
     let page = local(async { list(&source(), latest()).await.unwrap() }).await;
     assert_eq!(page.items, (0..500).map(|n| format!("a/n{n}@{}", n + 1)).collect::<Vec<_>>());
 }
@@ -193,7 +193,7 @@ async fn a_body_that_falls_silent_is_given_up() {
             answer = &mut asking => panic!("nothing can be known yet: {answer:?}"),
             () = sent.notified() => {}
         }
-        // All that will ever come has come; from here on the clock jumps to the next deadline.
+        // All bytes that will ever come have come; from here on the clock jumps to the next deadline.
         tokio::time::pause();
         asking.await.unwrap_err()
     })
@@ -238,7 +238,7 @@ async fn a_gzip_list_is_read_and_one_that_is_cut_is_an_error_even_in_whole_chunk
     }
 }
 
-/// One answer to everything, byte by byte.
+/// One answer to every request, byte by byte.
 async fn list_from(sent: Vec<u8>) -> Result<Page, ListWatchError> {
     let server = RawServer::start(move |mut connection: Connection| {
         let sent = sent.clone();
@@ -292,13 +292,13 @@ async fn a_list_shorter_than_its_content_length_is_refused() {
 #[tokio::test]
 async fn white_space_that_trickles_behind_a_list_does_not_keep_it_open() {
     let body = list_of(&[config_map("one", 1)], "9");
-    /// The document, and a byte of white space behind it for as long as anybody reads.
+    /// The document, followed by bytes of white space for as long as the client reads.
     struct Trickling(String);
     impl Transport for Trickling {
         fn send(
             &self,
             _request: Request<Bytes>,
-            _lane: Lane,
+            _kind: RequestKind,
         ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
             let document = futures_util::stream::iter([Ok(Bytes::from(self.0.clone()))]);
             let spaces = futures_util::stream::unfold((), |()| async {
@@ -311,23 +311,23 @@ async fn white_space_that_trickles_behind_a_list_does_not_keep_it_open() {
     }
     tokio::time::pause();
     let source = config_maps("http://nowhere.example");
-    let source =
-        source.list_watches_over(DecodePool::inline(), move || Rc::new(Trickling(body.clone()))).unwrap()();
+    let over = move || -> Rc<dyn Transport> { Rc::new(Trickling(body.clone())) };
+    let source = unstable::list_watches_over(source, DecodePool::inline(), over).unwrap()();
     let asked = tokio::time::timeout(std::time::Duration::from_secs(60), list(&source, latest())).await;
     let error = asked.expect("it is given up within a minute").unwrap_err();
     assert!(matches!(&error, ListWatchError::Timeout(_)), "{error}");
 }
 
-/// Answers everything with the path it was asked for, as the one object of a list.
+/// Answers every request with the path that was asked for, as the one object of a list.
 struct Echo;
 
 impl Transport for Echo {
     fn send(
         &self,
         request: Request<Bytes>,
-        lane: Lane,
+        kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
-        assert_eq!(lane, Lane::Unary);
+        assert_eq!(kind, RequestKind::Unary);
         let body = list_of(&[config_map(&request.uri().path().replace('/', "."), 1)], "9");
         let chunks = futures_util::stream::iter([Ok(Bytes::from(body))]).boxed_local();
         async move { Ok(Response::new(chunks)) }.boxed_local()
@@ -335,9 +335,9 @@ impl Transport for Echo {
 }
 
 #[tokio::test]
-async fn a_transport_of_ones_own_carries_a_source_without_any_network() {
+async fn a_users_own_transport_carries_a_source_without_any_network() {
     let source = config_maps("http://nowhere.example").namespace("b");
-    let source = source.list_watches_over(DecodePool::inline(), || Rc::new(Echo)).unwrap()();
+    let source = unstable::list_watches_over(source, DecodePool::inline(), || Rc::new(Echo)).unwrap()();
     let page = list(&source, latest()).await.unwrap();
     assert_eq!(page.items, ["a/.api.v1.namespaces.b.configmaps@1"]);
 }

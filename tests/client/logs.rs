@@ -1,7 +1,7 @@
 //! Everything that the library logs in this process, at every level.
 //!
-//! Answers "what stands in the logs?" The subscriber is the process's only one: it sees the other tests of this binary
-//! too, so that a test looks for marks of its own.
+//! Answers "what stands in the logs?" The subscriber is the only one of the process: it sees the other tests of this
+//! binary too, so each test looks for marks of its own.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Mutex, Once, PoisonError};
@@ -13,7 +13,7 @@ use tracing::{Event, Metadata, Subscriber};
 static LINES: Mutex<String> = Mutex::new(String::new());
 static INSTALLED: Once = Once::new();
 
-/// Logs from now on into memory.
+/// Logs into memory from now on.
 pub(crate) fn keep() {
     INSTALLED
         .call_once(|| tracing::subscriber::set_global_default(Keeper).expect("there is no other subscriber"));

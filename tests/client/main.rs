@@ -1,27 +1,40 @@
 //! The client against servers: raw ones that misbehave byte by byte, and the in-memory API server.
 //!
-//! Answers "does every way a connection can go wrong end in the typed error it should?" Each module is one subject;
-//! `raw_server.rs` is what they speak to, `harness.rs` how they ask. Loopback only; no test waits for real
-//! seconds, but for the shortest resync, which is one.
+//! Answers "does every way in which a connection can fail end in the expected typed error?" Each module is one
+//! subject; `raw_server.rs` is the server they talk to, `harness.rs` is how they ask. Loopback only; no test waits for
+//! real seconds, except for the shortest resync, which takes one.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod against_apiserver;
+mod api;
+mod api_watch;
 mod bad_lists;
+mod bad_plugins;
 mod bad_watches;
 mod chunks;
 mod clusters;
+mod connections;
+mod descriptions;
 mod environment;
 mod harness;
+#[cfg(feature = "testing")]
+mod in_process;
 mod informers;
+#[cfg(feature = "kube")]
+mod kube_client;
+mod layers;
 mod list;
 mod logs;
 mod paths;
 mod raw_server;
 mod reads;
+mod refusals;
 mod requests;
 mod retry;
+mod rotation;
 mod scripted;
+mod secret_credentials;
 mod secrets;
 mod tls;
 mod transform;

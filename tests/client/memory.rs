@@ -1,12 +1,12 @@
 //! What decoding allocates, counted by the allocator of this test binary.
 //!
-//! Answers "does cut or unreadable input cost memory?" Bytes are counted, never time. The count is the process's, so
-//! the tests of this file take turns; nothing else may be tested here.
+//! Answers "does cut or unreadable input cost memory?" Bytes are counted, never time. The count covers the whole
+//! process, so the tests of this file run one after another; no other subject may be tested here.
 
 use std::sync::{Mutex, PoisonError};
 
-use actix_informer::client::frames::{Frame, LineSplitter};
 use actix_informer::representation::{Prune, Representation, Typed};
+use actix_informer::unstable::{Frame, LineSplitter};
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::Pod;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
@@ -41,7 +41,7 @@ fn a_pod_with_ten_megabytes_of_managed_fields_costs_less_than_a_hundred_kilobyte
 }
 
 #[test]
-fn ref_45_an_endless_line_holds_no_more_than_the_limit_and_leaves_nothing_behind() {
+fn ref_45_an_endless_line_holds_no_more_than_the_limit_and_leaves_nothing_allocated() {
     const LIMIT: usize = 1 << 20;
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let piece = Bytes::from(vec![b'x'; 32 << 10]);

@@ -1,6 +1,6 @@
-//! Where requests go, and to whom credentials are shown.
+//! Where requests go, and to which servers credentials are sent.
 //!
-//! Answers "can a name or a kubeconfig lead a request to another place than it says?"
+//! Answers "can a name or a kubeconfig lead a request to another place than intended?"
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use actix_informer::client::{Client, Config, Error};
 use http::Method;
 use informer_actors::list_watch::ListWatch;
-use informer_actors::runtime::DecodePool;
+use informer_actors::runtime::Runtime;
 use informer_apiserver::ApiServer;
 use informer_core::meta::ObjectKey;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -27,7 +27,7 @@ pub(crate) fn kubeconfig(server: &str, user: &str) -> String {
     )
 }
 
-/// A server that keeps the heads of its requests.
+/// A server that records the heads of its requests.
 async fn keeping() -> (RawServer, Arc<Mutex<Vec<String>>>) {
     let heads = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&heads);
@@ -48,16 +48,17 @@ async fn keeping() -> (RawServer, Arc<Mutex<Vec<String>>>) {
 fn a_description_whose_api_version_is_not_its_group_and_version_is_refused() {
     let client = Client::new(Config::new("http://127.0.0.1:1").unwrap()).unwrap();
     let maps = ApiResource::erase::<ConfigMap>(&());
+    let runtime = Runtime::threads().start().unwrap();
     for api_version in ["v1/namespaces/kube-system/secrets?", "apps/v1", "", "v2"] {
         let elsewhere = ApiResource { api_version: api_version.to_owned(), ..maps.clone() };
-        let refused = client.dynamic(&elsewhere).connect(DecodePool::inline());
+        let refused = client.dynamic(&elsewhere).source(&runtime);
         assert!(matches!(refused, Err(Error::Name { .. })), "{api_version}");
     }
-    assert!(client.dynamic(&maps).connect(DecodePool::inline()).is_ok());
+    assert!(client.dynamic(&maps).source(&runtime).is_ok());
 }
 
 #[tokio::test]
-async fn an_object_whose_name_needs_escapes_is_asked_for_by_its_very_name() {
+async fn an_object_whose_name_needs_escapes_is_asked_for_by_exactly_that_name() {
     let server = ApiServer::builder().start_blocking().unwrap();
     let names = ["system:node proxy", "größe", "a,b=c\\d", "100?#[]\"<>", "a+b&c;d@e"];
     for name in names {
@@ -96,7 +97,7 @@ async fn a_name_that_would_lead_to_another_path_is_refused_before_anything_is_se
     assert_eq!(*heads.lock().unwrap(), Vec::<String>::new());
 }
 
-/// Heads of the requests that a client of this kubeconfig sends; loopback is called by `host`.
+/// Heads of the requests that a client of this kubeconfig sends; it reaches loopback under the name `host`.
 async fn heads_to(host: &str, user: &str) -> (String, Config) {
     let (server, heads) = keeping().await;
     let url = server.url().replace("127.0.0.1", host);
@@ -109,7 +110,7 @@ async fn heads_to(host: &str, user: &str) -> (String, Config) {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_token_of_a_kubeconfig_is_sent_over_plain_http_to_loopback_alone() {
+async fn the_token_of_a_kubeconfig_is_sent_over_plain_http_only_to_loopback() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     std::fs::write(&file, "of-a-file").unwrap();
@@ -125,14 +126,14 @@ async fn the_token_of_a_kubeconfig_is_sent_over_plain_http_to_loopback_alone() {
 }
 
 #[test]
-fn a_client_certificate_for_a_plain_http_endpoint_is_refused_by_hand() {
+fn a_client_certificate_given_by_hand_for_a_plain_http_endpoint_is_refused() {
     let config = Config::new("http://127.0.0.1:1").unwrap().client_certificate("certificate", "key");
     let error = Client::new(config).unwrap_err();
     assert!(matches!(&error, Error::Unusable { .. }) && error.to_string().contains("https"), "{error}");
 }
 
 #[tokio::test]
-async fn a_header_of_the_callers_replaces_ours_and_a_get_has_no_length() {
+async fn a_header_of_the_caller_replaces_ours_and_a_get_has_no_length() {
     let (server, heads) = keeping().await;
     let client = Client::new(Config::new(server.url()).unwrap().token("ours")).unwrap();
     let request = http::Request::get("/x")

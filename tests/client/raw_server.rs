@@ -1,4 +1,4 @@
-//! A TCP server that says exactly what a test tells it, plain or over TLS.
+//! A TCP server that sends exactly the bytes that a test gives it, plain or over TLS.
 //!
 //! Answers "what if a server did this?" Each connection is given to the test's script, with its number; the script
 //! reads requests and writes bytes. Invariants:
@@ -42,13 +42,13 @@ impl Connection {
         String::from_utf8(body).unwrap()
     }
 
-    /// Writes and flushes; a peer that has gone is none of our business.
+    /// Writes and flushes; it does not matter if the peer has gone.
     pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.io.write_all(bytes.as_ref()).await;
         let _ = self.io.flush().await;
     }
 
-    /// Closes in order: over TLS with its farewell.
+    /// Closes in order: over TLS with a close_notify.
     pub(crate) async fn close(mut self) {
         let _ = self.io.shutdown().await;
     }
@@ -114,7 +114,7 @@ impl RawServer {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// How many connections were accepted.
+    /// The number of accepted connections.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }

@@ -1,8 +1,8 @@
-//! What is cached reads as what it is, wherever it is read.
+//! A cached object reads as its own type, wherever it is read.
 
 use actix_informer::client::{Client, Config};
 use futures_util::StreamExt;
-use informer_actors::messages::Notify;
+use informer_actors::subscription::Notify;
 use informer_apiserver::ApiServer;
 use informer_core::meta::Object;
 use k8s_openapi::api::core::v1::Pod;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::scripted::*;
 
-/// Knows pods, and nothing of caches.
+/// A function that knows pods and nothing of caches.
 fn image(pod: &Pod) -> &str {
     let spec = pod.spec.as_ref().expect("a pod as it was created");
     spec.containers[0].image.as_deref().unwrap_or_default()
@@ -36,7 +36,7 @@ async fn lst_06_a_cached_pod_reads_as_a_pod_from_lister_snapshot_index_and_notif
     assert_eq!(image(snapshot.iter().next().unwrap()), "x:1");
     assert_eq!(image(snapshot.by_index("image", "x:1").unwrap().next().unwrap()), "x:1");
     let mut events = pods.events().unwrap();
-    let Some(Notify::Added { object, .. }) = events.next().await else { panic!("not told") };
+    let Some(Notify::Added { object, .. }) = events.next().await else { panic!("not received") };
     assert_eq!(image(&object), "x:1");
     assert_eq!(object.spec.as_ref().unwrap().containers.len(), 1, "and by its fields");
     drop(events);

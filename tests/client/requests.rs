@@ -1,7 +1,8 @@
-//! What an informer asks, read from its request lines.
+//! The requests of an informer, read from their request lines.
 //!
-//! Answers "does each request say what it should?" for the pages of a list, a watch-list, a watch and the next watch.
-//! Requests are answered in turn from a queue; when it is empty, a watch stays open. The rewind question finds nothing.
+//! Answers "does each request contain what it should?" for the pages of a list, a watch-list, a watch and the next
+//! watch. Requests are answered in turn from a queue; when it is empty, a watch stays open. The rewind question finds
+//! nothing.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use crate::harness::*;
 use crate::raw_server::*;
 use crate::scripted::*;
 
-/// A server with its answers, and the paths it was asked for.
+/// A server with its answers, and the paths that were requested.
 struct Asked {
     server: RawServer,
     paths: Arc<Mutex<Vec<String>>>,
@@ -54,7 +55,7 @@ impl Asked {
     }
 }
 
-/// A page that says where the next begins.
+/// A page that names where the next one begins.
 fn page(items: &[&str], token: &str) -> String {
     let items: Vec<_> = items.iter().map(|item| object(item)).collect();
     let body = list_of(&items, "9").replace(r#""9""#, &format!(r#""9","continue":"{token}""#));
@@ -62,17 +63,14 @@ fn page(items: &[&str], token: &str) -> String {
 }
 
 /// Waits of a millisecond; watch-lists first.
-fn quick(config: ReflectorConfig) -> ReflectorConfig {
+fn quick(settings: &mut ReflectorConfig) {
     let moment = Duration::from_millis(1);
-    ReflectorConfig {
-        backoff: BackoffPolicy { base: moment, cap: moment },
-        short_watch: Duration::ZERO,
-        reconnect_interval: moment,
-        ..config
-    }
+    settings.backoff = BackoffPolicy { base: moment, cap: moment };
+    settings.short_watch = Duration::ZERO;
+    settings.reconnect_interval = moment;
 }
 
-/// The members of a query, without the drawn timeout.
+/// The parameters of a query, without the random timeout.
 fn members(path: &str) -> Vec<&str> {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     query.split('&').filter(|member| !member.starts_with("timeoutSeconds=")).collect()
@@ -91,7 +89,7 @@ async fn wl_17_namespace_and_selectors_stand_in_each_page_each_watch_and_each_qu
     let source =
         config_maps(&api.server.url()).namespace("a").labels("app in (x,y)").fields("metadata.name!=z");
     let runtime: Runtime = threads();
-    let maps = source.informer_with(&runtime, quick).unwrap().start().unwrap();
+    let maps = source.settings(quick).informer(&runtime).unwrap().start().unwrap();
     published(&maps, 10).await;
     reached(&maps, |status| status.sources[0].counters.watches >= 4).await;
     ends(maps).await;

@@ -1,7 +1,7 @@
-//! Dead connections: what is sent twice, what is not, and what is given up.
+//! Broken connections: what is sent twice, what is not, and what is given up.
 //!
-//! Answers "when may the transport act on its own?" The servers count their connections, so that a second attempt
-//! shows.
+//! Answers "when may the transport act on its own?" The servers count their connections, so a second attempt is
+//! visible.
 
 use actix_informer::client::{Client, Config, Error, TransportError};
 use http::Method;
@@ -18,7 +18,7 @@ async fn answers_once(mut connection: Connection) {
 }
 
 #[tokio::test]
-async fn a_get_on_a_pooled_connection_that_died_is_sent_again_at_once() {
+async fn a_get_on_a_pooled_connection_that_broke_is_sent_again_at_once() {
     let server = RawServer::start(answers_once).await;
     local(async {
         let source = made(config_maps(&server.url()));
@@ -31,7 +31,7 @@ async fn a_get_on_a_pooled_connection_that_died_is_sent_again_at_once() {
 }
 
 #[tokio::test]
-async fn a_post_on_a_pooled_connection_that_died_is_not_sent_again() {
+async fn a_post_on_a_pooled_connection_that_broke_is_not_sent_again() {
     let server = RawServer::start(answers_once).await;
     let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
     client.request(Method::GET, "/first", None).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_fresh_connection_that_breaks_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn rest_04_a_refused_connection_is_not_tried_again_and_says_where_to() {
+async fn rest_04_a_refused_connection_is_not_tried_again_and_its_error_names_the_address() {
     let server = RawServer::start(|connection: Connection| connection.gone()).await;
     let url = server.url();
     drop(server);
@@ -82,7 +82,7 @@ async fn a_connection_is_used_again_when_the_list_was_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_is_given_up_and_two_in_a_row_empty_the_pool() {
+async fn rest_16_a_head_that_does_not_come_is_given_up_and_two_in_a_row_empty_the_pool() {
     // The first three connections answer once, so that they are pooled, and are silent from then on.
     let server = RawServer::start(|mut connection: Connection| async move {
         let mut answers = if connection.number < 3 { 1 } else { usize::MAX };

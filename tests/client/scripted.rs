@@ -1,8 +1,8 @@
-//! A config map API that says what a test tells it, and an informer that follows it without long waits.
+//! A config map API that sends what a test gives it, and an informer that follows it without long waits.
 //!
-//! Answers "what does an informer make of this answer?" Lists are answered from a queue whose last answer stays; what
-//! is said goes into the watch that is open, or into the next one. Invariants:
-//! 1. A line is said to one watch only: the newest, and never to one from before the newest list.
+//! Answers "how does an informer handle this answer?" Lists are answered from a queue whose last answer stays; events
+//! go into the watch that is open, or into the next one. Invariants:
+//! 1. A line is sent to one watch only: the newest, and never to one from before the newest list.
 //! 2. The rewind question finds nothing, at a version that no test reaches.
 //! 3. Every wait is for a condition on the informer, with one long limit.
 
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use actix_informer::client::ResourceSource;
 use actix_informer::representation::Representation;
-use informer_actors::builder::InformerBuilder;
 use informer_actors::informer::Informer;
+use informer_actors::informer::InformerBuilder;
 use informer_actors::runtime::Runtime;
 use informer_actors::status::InformerStatus;
 use informer_core::backoff::BackoffPolicy;
@@ -23,10 +23,10 @@ use tokio::sync::watch;
 use crate::harness::*;
 use crate::raw_server::*;
 
-/// The limit of every wait; no healthy one comes near.
+/// The limit of every wait; a healthy one never comes near it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// One piece of what a watch says.
+/// One piece of what a watch sends.
 #[derive(Clone)]
 pub(crate) enum Said {
     /// These bytes, as a chunk of their own.
@@ -43,7 +43,7 @@ struct Script {
     asked: Vec<String>,
     /// Whether the first of the lists has been given.
     given: bool,
-    /// Counts lists and watches: a watch is spoken to only while it is the newest request.
+    /// Counts lists and watches: lines go to a watch only while it is the newest request.
     newest: usize,
 }
 
@@ -65,34 +65,35 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// A server whose lists are answered like this, byte by byte.
+    /// A server whose lists are answered with these bytes.
     pub(crate) async fn start(list: impl Into<Vec<u8>>) -> Self {
         let lists = VecDeque::from([list.into()]);
         let script = Script { lists, said: VecDeque::new(), asked: Vec::new(), given: false, newest: 0 };
         let (script, news) = (Arc::new(Mutex::new(script)), watch::Sender::new(()));
-        let (shared, told) = (Arc::clone(&script), news.clone());
+        let (shared, received) = (Arc::clone(&script), news.clone());
         let server =
-            RawServer::start(move |connection| serve(connection, Arc::clone(&shared), told.clone())).await;
+            RawServer::start(move |connection| serve(connection, Arc::clone(&shared), received.clone()))
+                .await;
         Self { server, script, news }
     }
 
-    /// Answers like this when what waits already has been given once.
+    /// Answers in this way after the answers that already wait have been given once.
     pub(crate) fn list(&self, answer: impl Into<Vec<u8>>) {
         self.script.lock().unwrap().lists.push_back(answer.into());
     }
 
-    /// Says this in the watch.
+    /// Sends this in the watch.
     pub(crate) fn say(&self, said: Said) {
         self.script.lock().unwrap().said.push_back(said);
         self.news.send_replace(());
     }
 
-    /// Says these bytes in the watch.
+    /// Sends these bytes in the watch.
     pub(crate) fn bytes(&self, bytes: impl Into<Vec<u8>>) {
         self.say(Said::Bytes(bytes.into()));
     }
 
-    /// Waits until so many watches have been asked for.
+    /// Waits until this many watches have been requested.
     pub(crate) async fn watched(&self, count: usize) {
         let enough = || self.asked().iter().filter(|asked| asked.starts_with("WATCH")).count() >= count;
         let mut news = self.news.subscribe();
@@ -137,7 +138,7 @@ async fn serve(mut connection: Connection, script: Arc<Mutex<Script>>, news: wat
             return speak(connection, script, news.subscribe(), mine).await;
         }
         connection.write(&list).await;
-        // An answer without a sound length ends with its connection.
+        // An answer without a valid length ends with its connection.
         if !list.windows(15).any(|window| window == b"content-length:") {
             return;
         }
@@ -194,36 +195,35 @@ pub(crate) fn added(item: &str) -> String {
     event("ADDED", &object(item))
 }
 
-/// Threads whose informers ask at once.
+/// The number of threads whose informers ask at once.
 pub(crate) fn threads() -> Runtime {
     Runtime::threads().start_jitter(Duration::ZERO).start().unwrap()
 }
 
 /// An informer with waits of a millisecond, by list and watch.
-pub(crate) fn follows<R: Representation + Clone>(
-    source: ResourceSource<R>,
+pub(crate) fn follows<K, R: Representation>(
+    source: ResourceSource<K, R>,
     runtime: &Runtime,
 ) -> InformerBuilder<R::Body> {
     let moment = Duration::from_millis(1);
-    let quick = |config| ReflectorConfig {
-        watch_list: false,
-        backoff: BackoffPolicy { base: moment, cap: moment },
-        short_watch: Duration::ZERO,
-        reconnect_interval: moment,
-        refused_wait: moment,
-        ..config
+    let quick = |settings: &mut ReflectorConfig| {
+        settings.watch_list = false;
+        settings.backoff = BackoffPolicy { base: moment, cap: moment };
+        settings.short_watch = Duration::ZERO;
+        settings.reconnect_interval = moment;
+        settings.refused_wait = moment;
     };
-    source.informer_with(runtime, quick).unwrap()
+    source.settings(quick).informer(runtime).unwrap()
 }
 
-/// Waits until the informer's status is so.
+/// Waits until the informer's status fulfils this condition.
 pub(crate) async fn reached<S: Send + Sync + 'static>(
     informer: &Informer<S>,
     enough: impl Fn(&InformerStatus) -> bool,
 ) -> InformerStatus {
     match tokio::time::timeout(LONG, informer.wait_until(enough)).await {
         Ok(status) => status.unwrap(),
-        Err(_) => panic!("it did not come to that: {:#?}", informer.status()),
+        Err(_) => panic!("the status did not fulfil the condition: {:#?}", informer.status()),
     }
 }
 
@@ -243,7 +243,7 @@ pub(crate) fn held<S: Send + Sync + 'static>(informer: &Informer<S>) -> Vec<Stri
     held
 }
 
-/// Ends it, and says that nothing of it stays behind.
+/// Shuts the informer down, and checks that nothing of it remains.
 pub(crate) async fn ends<S: Send + Sync + 'static>(informer: Informer<S>) {
     assert!(informer.shutdown(LONG).await.is_clean());
 }

@@ -1,8 +1,8 @@
 //! What no error, Debug or log may hold: passwords, tokens and the values of objects.
 //!
-//! Answers "can somebody who reads the errors or the logs read a secret?" Each source of text gets a mark of its own,
-//! every way to an error is driven, and everything that can be read afterwards is searched: Display, Debug, the chain
-//! of causes, the status and what is set aside, and all log lines of the library's own targets at every level.
+//! Answers "does a reader of the errors or the logs find a secret?" Each source of text gets a mark of its own,
+//! every path to an error is taken, and everything that can be read afterwards is searched: Display, Debug, the chain
+//! of causes, the status and what is undecodable, and all log lines of the library's own targets at every level.
 
 use std::error::Error as StdError;
 use std::fmt::Write as _;
@@ -20,12 +20,12 @@ use informer_core::meta::ObjectKey;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
 use crate::harness::*;
+use crate::logs;
 use crate::raw_server::*;
 use crate::scripted::*;
-use crate::{logs, paths::kubeconfig};
 
-/// Everything that an error says to anybody.
-fn told(error: &(dyn StdError + 'static)) -> String {
+/// All texts that an error can show.
+pub(crate) fn shown(error: &(dyn StdError + 'static)) -> String {
     let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -35,7 +35,7 @@ fn told(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-fn is_unmarked(text: &str, where_from: &str) {
+pub(crate) fn is_unmarked(text: &str, where_from: &str) {
     let encoded = STANDARD.encode("MARK-");
     for mark in ["MARK-", encoded.trim_end_matches(['=', 't'])] {
         let line = text.lines().find(|line| line.contains(mark));
@@ -44,7 +44,7 @@ fn is_unmarked(text: &str, where_from: &str) {
 }
 
 #[test]
-fn an_endpoint_that_is_refused_is_told_without_its_user_password_and_query() {
+fn an_endpoint_that_is_refused_is_shown_without_its_user_password_and_query() {
     for url in [
         "https://user:MARK-password@host.example/path",
         "https://host.example/?token=MARK-token",
@@ -59,115 +59,16 @@ fn an_endpoint_that_is_refused_is_told_without_its_user_password_and_query() {
     ] {
         let error = Config::new(url).unwrap_err();
         assert!(matches!(error, Error::Endpoint { .. }), "{url}");
-        is_unmarked(&told(&error), url);
+        is_unmarked(&shown(&error), url);
         if url.contains("host.example") {
-            assert!(error.to_string().contains("host.example"), "it is still told where: {error}");
+            assert!(error.to_string().contains("host.example"), "the error still names the host: {error}");
         }
         let long = Config::new(format!("{url} {}", "x".repeat(1 << 20))).unwrap_err();
         assert!(long.to_string().len() < 1_000, "{} bytes", long.to_string().len());
     }
 }
 
-/// A kubeconfig in which every secret is marked.
-fn marked() -> String {
-    let key = STANDARD.encode("MARK-key");
-    kubeconfig(
-        "https://127.0.0.1:1",
-        &format!(
-            "    token: MARK-token\n    username: u\n    password: MARK-password\n    client-key-data: {key}\n    \
-             exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: aws\n      \
-             interactiveMode: Never\n      env:\n      - name: KEY\n        value: MARK-env\n"
-        ),
-    )
-}
-
-/// The kubeconfig with one mistake of a person each.
-fn mistakes() -> Vec<(&'static str, String)> {
-    let good = marked();
-    let with = |from: &str, to: &str| {
-        assert!(good.contains(from), "{from}");
-        good.replacen(from, to, 1)
-    };
-    vec![
-        ("a wrong indent", with("    username: u", "  username: u")),
-        ("a tab", with("    username: u", "\tusername: u")),
-        ("a list for a text", with("token: MARK-token", "token: [MARK-token]")),
-        ("a map for a text", with("token: MARK-token", "token: {a: MARK-token}")),
-        ("a list for a name", with("username: u", "username: [u]")),
-        ("a key twice", with("    username: u", "    token: MARK-again")),
-        ("an open quote", with("token: MARK-token", "token: \"MARK-token")),
-        ("no name", with("users:\n- name: a", "users:\n- nme: a")),
-        ("a text for a map", with("  user:\n", "  user: MARK-token\n  xuser:\n")),
-        ("a wrong enum", with("interactiveMode: Never", "interactiveMode: MARK-mode")),
-        ("an unknown anchor", with("token: MARK-token", "token: *MARK-token")),
-        ("a tag", with("token: MARK-token", "token: !!int MARK-token")),
-    ]
-}
-
-#[test]
-fn a_kubeconfig_with_a_mistake_is_refused_with_its_file_line_and_column_and_without_a_word_of_it() {
-    let folder = tempfile::tempdir().unwrap();
-    for (what, text) in mistakes() {
-        let file = folder.path().join("the-kubeconfig");
-        std::fs::write(&file, &text).unwrap();
-        for loaded in [
-            Config::from_kubeconfig_file(&file, None),
-            Config::from_kubeconfig_files(std::slice::from_ref(&file), None),
-            Config::from_kubeconfig_text(&text, None),
-        ] {
-            let error = loaded.unwrap_err();
-            is_unmarked(&told(&error), what);
-        }
-        let error = Config::from_kubeconfig_file(&file, None).unwrap_err().to_string();
-        if what != "a wrong indent" {
-            assert!(error.contains("the-kubeconfig"), "{what}: {error}");
-            assert!(error.contains("line ") && error.contains("column "), "{what}: {error}");
-        }
-    }
-}
-
-#[test]
-fn a_kubeconfig_that_asks_for_too_much_is_refused_without_its_secrets() {
-    let good = marked();
-    let without =
-        |from: &str| good.lines().filter(|line| !line.contains(from)).collect::<Vec<_>>().join("\n");
-    let exec_gone: String = good.split("    exec:").next().unwrap().to_owned();
-    for (what, text) in [
-        ("exec", good.clone()),
-        ("basic authentication", exec_gone.clone()),
-        ("an unknown context", good.replace("current-context: a", "current-context: b")),
-        (
-            "a server with a password",
-            good.replace("https://127.0.0.1:1", "https://u:MARK-pw@127.0.0.1:1/?a=MARK-q"),
-        ),
-        ("a server that is no URL", good.replace("https://127.0.0.1:1", "'https://u:MARK-pw@[/?a=MARK-q'")),
-        (
-            "half a certificate",
-            without("password")
-                .replace("username: u", "as-uid: ''")
-                .split("    exec:")
-                .next()
-                .unwrap()
-                .to_owned(),
-        ),
-        ("a key that is no base64", exec_gone.replace(&STANDARD.encode("MARK-key"), "'MARK-%%%'")),
-        (
-            "a token that no header takes",
-            kubeconfig("https://127.0.0.1:1", "    token: \"MARK-a\\u0007b\"\n"),
-        ),
-    ] {
-        let error = match Config::from_kubeconfig_text(&text, None) {
-            Err(error) => error,
-            Ok(config) => {
-                is_unmarked(&format!("{config:?}"), what);
-                Client::new(config).unwrap_err()
-            }
-        };
-        is_unmarked(&told(&error), what);
-    }
-}
-
-async fn set_aside(item: String) -> String {
+async fn undecodable(item: String) -> String {
     let body = list_of(&[item], "9");
     let server = RawServer::start(move |mut connection: Connection| {
         let sent = answer("200 OK", "", &body);
@@ -183,7 +84,7 @@ async fn set_aside(item: String) -> String {
 }
 
 #[tokio::test]
-async fn an_object_that_does_not_decode_is_set_aside_with_the_path_of_the_field_and_without_its_value() {
+async fn an_object_that_does_not_decode_is_undecodable_with_the_path_of_the_field_and_without_its_value() {
     let wrong = |data: &str| config_map("x", 3).replace(r#""data":{"k":"é\n]}"}"#, data);
     for (data, path, form) in [
         (r#""data":"MARK-text""#, "data: ", "string"),
@@ -192,10 +93,10 @@ async fn an_object_that_does_not_decode_is_set_aside_with_the_path_of_the_field_
         (r#""immutable":"MARK-text""#, "immutable: ", "string"),
         (r#""binaryData":{"k":"MARK-text, expected MARK-tail"}"#, "binaryData.k: ", ""),
     ] {
-        let told = set_aside(wrong(data)).await;
-        is_unmarked(&told, data);
-        assert!(told.starts_with("!a/x@3: does not decode: "), "{told}");
-        assert!(told.contains(path) && told.contains(form), "{told}");
+        let received = undecodable(wrong(data)).await;
+        is_unmarked(&received, data);
+        assert!(received.starts_with("!a/x@3: does not decode: "), "{received}");
+        assert!(received.contains(path) && received.contains(form), "{received}");
     }
 }
 
@@ -209,14 +110,14 @@ async fn an_error_does_not_grow_with_what_was_sent() {
         config_map("x", 3).replace("ConfigMap", &large),
         config_map("x", 3).replace(r#""resourceVersion":"3""#, &format!(r#""resourceVersion":"{large}""#)),
     ] {
-        let told = set_aside(item).await;
-        assert!(told.chars().count() < 300, "{} characters", told.chars().count());
+        let received = undecodable(item).await;
+        assert!(received.chars().count() < 300, "{} characters", received.chars().count());
     }
 }
 
-/// A token that a server says back: proxies and webhooks do.
+/// A token that a server repeats: proxies and webhooks do so.
 #[tokio::test]
-async fn a_refusal_that_repeats_our_token_is_told_without_it() {
+async fn a_refusal_that_repeats_our_token_is_shown_without_it() {
     let server = RawServer::start(|mut connection: Connection| async move {
         while let Some(head) = connection.request().await {
             let header =
@@ -238,16 +139,16 @@ async fn a_refusal_that_repeats_our_token_is_told_without_it() {
         is_unmarked(&format!("{client:?}"), "Debug");
         let error = client.request(Method::GET, "/x", None).await.unwrap_err();
         assert!(error.to_string().contains("who is"), "{error}");
-        is_unmarked(&told(&error), "a single request");
+        is_unmarked(&shown(&error), "a single request");
         let source = made(client.resource::<ConfigMap>());
         is_unmarked(&format!("{source:?}"), "Debug");
         let error = local(async { list(&source, latest()).await.unwrap_err() }).await;
         assert!(error.to_string().contains("who is"), "{error}");
-        is_unmarked(&told(&error), "a list");
+        is_unmarked(&shown(&error), "a list");
     }
 }
 
-/// Answers that break in every place, with marks in all that they carry.
+/// Answers that break in every place, with marks in all their texts.
 fn broken_answers() -> Vec<String> {
     let item = |text: &str| {
         format!(
@@ -316,12 +217,12 @@ async fn drive_single_requests(url: &str, token_file: &Path) {
     ] {
         match client.send(request).await {
             Ok(answer) => is_unmarked(&format!("{:?}", answer.headers()), "headers"),
-            Err(error) => is_unmarked(&told(&error), "a single request"),
+            Err(error) => is_unmarked(&shown(&error), "a single request"),
         }
     }
 }
 
-/// Says this line to a watch, and to an informer, and looks at what becomes of it.
+/// Sends this line to a watch, and to an informer, and checks the result.
 async fn drive_a_watch(runtime: &Runtime, line: &str, token: &Path) {
     let good = list_of(&[], "9").replace("ConfigMap", "Secret");
     let api = Scripted::start(answer("200 OK", "", &good)).await;
@@ -331,8 +232,8 @@ async fn drive_a_watch(runtime: &Runtime, line: &str, token: &Path) {
     local(async {
         batches.next().await.unwrap().unwrap();
         match batches.next().await.unwrap() {
-            Ok(parts) => parts.iter().for_each(|part| is_unmarked(&crate::harness::told(part), line)),
-            Err(error) => is_unmarked(&told(&error), line),
+            Ok(parts) => parts.iter().for_each(|part| is_unmarked(&text(part), line)),
+            Err(error) => is_unmarked(&shown(&error), line),
         }
     })
     .await;
@@ -343,10 +244,10 @@ async fn drive_a_watch(runtime: &Runtime, line: &str, token: &Path) {
     let informer = follows(client.resource::<Secret>(), runtime).start().unwrap();
     let seen = reached(&informer, |status| {
         let counters = &status.sources[0].counters;
-        status.data.set_aside > 0 || counters.failures > 0 || counters.relists > 0
+        status.data.undecodable > 0 || counters.failures > 0 || counters.relists > 0
     });
     is_unmarked(&format!("{:?}", seen.await), line);
-    is_unmarked(&format!("{:?}", informer.snapshot().set_aside().collect::<Vec<_>>()), line);
+    is_unmarked(&format!("{:?}", informer.snapshot().undecodable().collect::<Vec<_>>()), line);
     ends(informer).await;
 }
 
@@ -372,19 +273,19 @@ async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
         let seen =
             reached(&informer, |status| status.synced || status.sources[0].counters.failures > 0).await;
         is_unmarked(&format!("{seen:?}\n{informer:?}"), &broken);
-        for aside in informer.snapshot().set_aside() {
-            is_unmarked(&format!("{aside:?}"), &broken);
+        for undecodable in informer.snapshot().undecodable() {
+            is_unmarked(&format!("{undecodable:?}"), &broken);
         }
         ends(informer).await;
         // The question for one object, whose answer breaks in the same ways.
         let key = ObjectKey::namespaced("a", "s");
         local(async {
             if let Err(error) = made(client.resource::<Secret>()).get(key.clone()).await {
-                is_unmarked(&told(&error), &broken);
+                is_unmarked(&shown(&error), &broken);
             }
             let metadata = made(client.resource::<Secret>().keep_as(MetadataOnly::<Secret>::new()));
             if let Err(error) = metadata.get(key).await {
-                is_unmarked(&told(&error), &broken);
+                is_unmarked(&shown(&error), &broken);
             }
         })
         .await;

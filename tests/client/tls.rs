@@ -1,12 +1,11 @@
-//! Certificates: whom the client believes, what it presents, what it says when it does not.
+//! Certificates: which servers the client trusts, what it presents, and its errors when it does not trust.
 //!
-//! Answers "who can be the server, and who are we to it?" with authorities made for each test. [`Authority`] serves the
-//! other modules too.
+//! Answers "who can be the server, and how does the client prove who it is?" with authorities made for each test.
+//! [`Authority`] serves the other modules too.
 
 use std::sync::Arc;
 
 use actix_informer::client::{Client, Config, ResourceSource};
-use actix_informer::representation::Typed;
 use informer_core::list_watch_error::ListWatchError;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -30,12 +29,12 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 
     /// A certificate for this name or address, and its key.
-    fn issue(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+    pub(crate) fn issue(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
         (params.signed_by(&key, &self.0).unwrap(), key)
@@ -45,7 +44,7 @@ impl Authority {
         self.acceptor_asking(name, None)
     }
 
-    fn acceptor_asking(&self, name: &str, clients: Option<&Self>) -> TlsAcceptor {
+    pub(crate) fn acceptor_asking(&self, name: &str, clients: Option<&Self>) -> TlsAcceptor {
         let (certificate, key) = self.issue(name);
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -69,7 +68,7 @@ impl Authority {
         Config::new(url).unwrap().certificate_authority(self.pem())
     }
 
-    pub(crate) fn source(&self, url: &str) -> ResourceSource<Typed<ConfigMap>> {
+    pub(crate) fn source(&self, url: &str) -> ResourceSource<ConfigMap> {
         Client::new(self.config(url)).unwrap().resource()
     }
 }
@@ -86,7 +85,7 @@ async fn version(config: Config) -> Result<String, ListWatchError> {
 }
 
 #[tokio::test]
-async fn only_the_configured_authority_and_the_right_name_are_believed() {
+async fn only_the_configured_authority_and_the_right_name_are_trusted() {
     let (authority, other) = (Authority::new(), Authority::new());
     let server = RawServer::start_tls(authority.acceptor("127.0.0.1"), serve_empty_lists).await;
     assert_eq!(version(authority.config(&server.url())).await.unwrap(), "9");
@@ -102,7 +101,7 @@ async fn only_the_configured_authority_and_the_right_name_are_believed() {
 }
 
 #[tokio::test]
-async fn rest_24_an_empty_authority_trusts_nobody_wherever_it_stands() {
+async fn rest_24_an_empty_authority_trusts_nobody_wherever_it_is_configured() {
     let authority = Authority::new();
     let server = RawServer::start_tls(authority.acceptor("127.0.0.1"), serve_empty_lists).await;
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -124,7 +123,7 @@ async fn rest_24_an_empty_authority_trusts_nobody_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn the_servers_name_may_be_another_than_the_urls_host() {
+async fn the_name_of_the_server_may_differ_from_the_host_of_the_url() {
     let authority = Authority::new();
     let server = RawServer::start_tls(authority.acceptor("api.example"), serve_empty_lists).await;
     assert!(version(authority.config(&server.url())).await.is_err());
@@ -145,11 +144,17 @@ async fn a_client_certificate_is_presented_on_every_connection() {
 }
 
 #[tokio::test]
-async fn https_without_an_authority_is_refused_when_the_client_is_made() {
-    let error = Client::new(Config::new("https://127.0.0.1:1").unwrap()).unwrap_err();
-    assert!(
-        error.to_string().starts_with("not supported: an https endpoint without a certificate authority")
-    );
+async fn without_an_authority_the_systems_are_trusted_and_nobody_elses() {
+    let authority = Authority::new();
+    let server = RawServer::start_tls(authority.acceptor("127.0.0.1"), serve_empty_lists).await;
+    match Client::new(Config::new(server.url()).unwrap()) {
+        Ok(client) => {
+            let error = client.request(http::Method::GET, "/", None).await.unwrap_err();
+            assert!(error.to_string().contains("certificate"), "{error}");
+        }
+        // A machine without any authority.
+        Err(error) => assert!(error.to_string().contains("certificate authority"), "{error}"),
+    }
 }
 
 #[tokio::test]
@@ -164,7 +169,7 @@ async fn a_peer_that_is_silent_in_the_handshake_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_port_that_speaks_no_tls_is_called_that() {
+async fn a_port_that_does_not_speak_tls_is_reported_as_such() {
     let server = RawServer::start(|mut connection: Connection| async move {
         connection.write("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
         connection.gone().await;

@@ -1,4 +1,4 @@
-//! A transform sees each version of an object once, and nobody sees an object without it.
+//! A transform is called once for each version of an object, and no reader sees an object without it.
 //!
 //! Answers "how often is it called, and is there a way around it?" against the in-memory API server: by list, watch,
 //! watch-list, relist, tombstone and resync.
@@ -10,8 +10,8 @@ use std::time::Duration;
 use actix_informer::client::{Client, Config, ResourceSource};
 use actix_informer::representation::Typed;
 use futures_util::StreamExt;
-use informer_actors::event_stream::Events;
-use informer_actors::messages::Notify;
+use informer_actors::subscription::Events;
+use informer_actors::subscription::Notify;
 use informer_actors::subscription::SubscribeOptions;
 use informer_apiserver::ApiServer;
 use informer_core::delta::Cause;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::scripted::*;
 
 /// Marks every map, and counts the calls.
-fn marked(server: &ApiServer) -> (ResourceSource<Typed<ConfigMap>>, Arc<AtomicUsize>) {
+fn marked(server: &ApiServer) -> (ResourceSource<ConfigMap>, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let marks = Typed::<ConfigMap>::new().transform(move |mut map| {
@@ -45,7 +45,7 @@ fn newest(server: &ApiServer) -> u64 {
 }
 
 /// The next event as `Added(Watch) name`, checked to show only transformed objects.
-async fn told(events: &mut Events<ConfigMap>) -> String {
+async fn received(events: &mut Events<ConfigMap>) -> String {
     let next = tokio::time::timeout(LONG, events.next()).await.expect("in time").expect("it runs");
     let (verb, objects, cause) = match &next {
         Notify::Added { object, cause } => ("Added", vec![object], cause),
@@ -70,13 +70,13 @@ async fn inf_12_only_transformed_objects_are_seen_and_each_version_is_transforme
     reached(&maps, |status| status.synced).await;
     let mut events = maps.events().unwrap();
     for name in ["a", "b", "c", "d"] {
-        assert_eq!(told(&mut events).await, format!("Added(InitialList) {name}"));
+        assert_eq!(received(&mut events).await, format!("Added(InitialList) {name}"));
     }
     assert_eq!(calls(), 4, "by list");
 
     server.update(map("a", "new")).unwrap();
     published(&maps, newest(&server)).await;
-    assert_eq!((told(&mut events).await.as_str(), calls()), ("Updated(Watch) a", 5));
+    assert_eq!((received(&mut events).await.as_str(), calls()), ("Updated(Watch) a", 5));
 
     server.stop();
     server.update(map("b", "new")).unwrap();
@@ -84,26 +84,26 @@ async fn inf_12_only_transformed_objects_are_seen_and_each_version_is_transforme
     server.faults().compact();
     server.start_again().unwrap();
     published(&maps, newest(&server)).await;
-    let mut relisted = [told(&mut events).await, told(&mut events).await];
+    let mut relisted = [received(&mut events).await, received(&mut events).await];
     relisted.sort();
     assert_eq!(relisted, ["Tombstone(Relist) c", "Updated(Relist) b"]);
-    assert_eq!(calls(), 6, "by relist: what changed, not what is unchanged or gone");
+    assert_eq!(calls(), 6, "by relist: what changed, not what is unchanged or deleted");
 
     let every_second = SubscribeOptions::new().resync_every(Duration::from_secs(1));
     let mut resynced = maps.events_with(every_second).unwrap();
     for cause in [Cause::InitialList, Cause::Resync] {
         for name in ["a", "b", "d"] {
-            let line = told(&mut resynced).await;
+            let line = received(&mut resynced).await;
             assert!(line.ends_with(&format!("({}) {name}", cause.as_str())), "{line}");
         }
     }
-    assert_eq!(calls(), 6, "a resync tells what is stored");
+    assert_eq!(calls(), 6, "a resync delivers what is stored");
     server.delete("configmaps", "default", "d").unwrap();
     published(&maps, newest(&server)).await;
     assert_eq!(
-        (told(&mut events).await.as_str(), calls()),
+        (received(&mut events).await.as_str(), calls()),
         ("Deleted(Watch) d", 7),
-        "its end is one version more"
+        "its deletion is one version more"
     );
     assert!(maps.snapshot().iter().all(|object| object.body().immutable == Some(true)));
     drop((events, resynced));

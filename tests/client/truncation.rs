@@ -1,6 +1,6 @@
-//! A body that is cut off is never a whole one, wherever and however it is cut.
+//! A body that is cut off never counts as a whole one, wherever and however it is cut.
 //!
-//! Answers "can half an answer be taken for all of it?" for every way of framing, plain and over TLS, closed in order
+//! Answers "can half an answer be taken for all of it?" for every kind of framing, plain and over TLS, closed in order
 //! or not, and for every byte of one answer.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn cuts() -> Vec<(&'static str, String)> {
             "before the end of its length",
             format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{half}", page.len()),
         ),
-        ("right behind the head", format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", page.len())),
+        ("right after the head", format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", page.len())),
         ("without any length", format!("HTTP/1.0 200 OK\r\n\r\n{half}")),
         ("in the head", format!("HTTP/1.1 200 OK\r\ncontent-le{}", &rest[..0])),
         ("without a body", "HTTP/1.1 200 OK\r\n\r\n".to_owned()),
@@ -125,7 +125,7 @@ async fn an_answer_in_two_pieces_is_the_same_wherever_it_is_divided() {
 }
 
 #[tokio::test]
-async fn half_a_line_at_the_end_of_a_watch_is_nothing_and_a_cut_is_an_error_behind_the_whole_lines() {
+async fn half_a_line_at_the_end_of_a_watch_is_discarded_and_a_cut_is_an_error_after_the_whole_lines() {
     let line = event("ADDED", &config_map("one", 1));
     let half = &line[..line.len() - 1];
     for (tail, clean) in [("", false), (LAST_CHUNK, true)] {
@@ -138,8 +138,9 @@ async fn half_a_line_at_the_end_of_a_watch_is_nothing_and_a_cut_is_an_error_behi
             }
         })
         .await;
-        let (told, end) = local(async { watch(&made(config_maps(&server.url())), from("1")).await }).await;
-        assert_eq!(told, ["+a/one@1"]);
+        let (received, end) =
+            local(async { watch(&made(config_maps(&server.url())), from("1")).await }).await;
+        assert_eq!(received, ["+a/one@1"]);
         assert_eq!(end.is_ok(), clean, "{end:?}");
     }
 }

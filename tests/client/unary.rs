@@ -1,7 +1,7 @@
 //! Single requests from any runtime.
 //!
 //! Answers "does `Client::send` need anything of its caller?" It must work where futures move between threads, and
-//! where nobody has a `LocalSet`.
+//! without a `LocalSet`.
 
 use actix_informer::client::{Client, Config, Error};
 use http::Method;

@@ -1,5 +1,5 @@
-//! Subscribed actors: those held weakly, those whose handlers answer with a future, and a shutdown or a panic in a
-//! handler. LIS-22, LIS-23, LIS-30, LIS-31.
+//! Subscribed actors: weak subscriptions, handlers that return a future, and a shutdown or a panic in a handler.
+//! LIS-22, LIS-23, LIS-30, LIS-31.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use actix::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, ResponseFuture, WrapFuture,
 };
 use informer_actors::informer::Informer;
-use informer_actors::messages::Notify;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
+use informer_actors::subscription::Notify;
 use informer_actors::subscription::{ShutdownError, SubscribeOptions, Subscription, WhenFull};
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 use tokio::sync::{oneshot, watch};
@@ -24,16 +24,20 @@ struct Own {
     informer: Informer<String>,
     weak: bool,
     subscription: Option<Subscription<String>>,
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
     dropped: Option<oneshot::Sender<()>>,
 }
 
 impl Own {
     fn new(informer: &Informer<String>, weak: bool) -> (Self, RecorderHandle<String>, oneshot::Receiver<()>) {
-        let told: RecorderHandle<String> = Recorder::new().1;
+        let received: RecorderHandle<String> = Recorder::new().1;
         let (dropped, is_dropped) = oneshot::channel();
-        let (informer, kept) = (informer.clone(), told.clone());
-        (Self { informer, weak, subscription: None, told: kept, dropped: Some(dropped) }, told, is_dropped)
+        let (informer, kept) = (informer.clone(), received.clone());
+        (
+            Self { informer, weak, subscription: None, received: kept, dropped: Some(dropped) },
+            received,
+            is_dropped,
+        )
     }
 }
 
@@ -54,7 +58,7 @@ impl Handler<Notify<String>> for Own {
     type Result = ();
 
     fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) {
-        self.told.record(&notify);
+        self.received.record(&notify);
     }
 }
 
@@ -65,15 +69,15 @@ impl Drop for Own {
 }
 
 #[test]
-fn lis_22_an_actor_that_subscribes_itself_weakly_goes_with_its_last_address_and_the_informer_with_it() {
+fn lis_22_an_actor_that_subscribes_itself_weakly_is_dropped_with_its_last_address_and_the_informer_stops() {
     run(three, |world| async move {
         let World { server, informer, runtime: _runtime } = world;
-        let (actor, told, mut dropped) = Own::new(&informer, true);
+        let (actor, received, mut dropped) = Own::new(&informer, true);
         let address = actor.start();
-        until(|| told.len() == 3).await;
+        until(|| received.len() == 3).await;
         drop(informer);
         server.apply("a/one", "kept by the actor".to_owned());
-        until(|| told.len() == 4).await;
+        until(|| received.len() == 4).await;
         assert!(dropped.try_recv().is_err(), "its address keeps it");
         drop(address);
         tokio::time::timeout(LONG, dropped).await.expect("within the hour").expect("it is dropped");
@@ -87,11 +91,11 @@ fn lis_22_an_actor_that_subscribes_itself_weakly_goes_with_its_last_address_and_
 #[test]
 fn lis_22_an_actor_that_subscribes_itself_strongly_is_kept_by_its_own_subscription() {
     run(three, |world| async move {
-        let (actor, told, mut dropped) = Own::new(&world.informer, false);
+        let (actor, received, mut dropped) = Own::new(&world.informer, false);
         drop(actor.start());
-        until(|| told.len() == 3).await;
-        world.apply("a/one", "still told").await;
-        until(|| told.len() == 4).await;
+        until(|| received.len() == 3).await;
+        world.apply("a/one", "still notified").await;
+        until(|| received.len() == 4).await;
         assert!(dropped.try_recv().is_err());
         world.informer.shutdown(LONG).await;
         dropped.await.expect("the end of its subscription frees it");
@@ -99,31 +103,31 @@ fn lis_22_an_actor_that_subscribes_itself_strongly_is_kept_by_its_own_subscripti
 }
 
 #[test]
-fn lis_22_a_weak_subscription_of_an_actor_that_is_gone_ends_when_the_next_event_is_owed() {
+fn lis_22_a_weak_subscription_of_an_actor_that_is_gone_ends_when_the_next_event_waits_for_it() {
     run(three, |world| async move {
-        let (recorder, told) = Recorder::new();
+        let (recorder, received) = Recorder::new();
         let address = recorder.start();
         let subscription = world.informer.subscribe_weak(address.downgrade()).expect("it runs");
         assert_eq!(&*subscription.status().name, "Recorder-0");
-        subscription.synced_within(LONG).await.expect("it is told as any other");
+        subscription.synced_within(LONG).await.expect("it receives events as any other does");
         let other = world.watched();
         other.synced().await;
         drop(address);
         settle().await;
-        assert_eq!(subscription.ended(), None, "nobody has looked");
+        assert_eq!(subscription.ended(), None, "nothing has checked the address yet");
         world.apply("a/one", "next").await;
         let end = tokio::time::timeout(LONG, subscription.end()).await;
         assert_eq!(end, Ok(EndReason::SubscriberGone));
         other.lines(4).await;
-        assert_eq!(told.len(), 3);
+        assert_eq!(received.len(), 3);
     });
 }
 
-/// Answers with a future that takes the longer the earlier it began.
+/// Returns a future; the earlier it began, the longer it takes.
 struct Later<const OWN: bool>(Arc<Work>);
 
 struct Work {
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
     begun: AtomicUsize,
     running: AtomicUsize,
     most: AtomicUsize,
@@ -132,7 +136,7 @@ struct Work {
 impl Work {
     fn new() -> Arc<Self> {
         let [begun, running, most] = [(); 3].map(|()| AtomicUsize::new(0));
-        Arc::new(Self { told: Recorder::new().1, begun, running, most })
+        Arc::new(Self { received: Recorder::new().1, begun, running, most })
     }
 
     async fn handle(self: Arc<Self>, notify: Notify<String>) {
@@ -141,7 +145,7 @@ impl Work {
         self.most.fetch_max(running, Ordering::Relaxed);
         pass(Duration::from_secs(3_u64.saturating_sub(before).max(1))).await;
         self.running.fetch_sub(1, Ordering::Relaxed);
-        self.told.record(&notify);
+        self.received.record(&notify);
     }
 
     fn most(&self) -> usize {
@@ -180,23 +184,23 @@ fn later(world: &World, own: bool, options: SubscribeOptions) -> (Subscription<S
 }
 
 #[test]
-fn lis_23_told_one_at_a_time_a_handler_that_answers_with_a_future_has_ended_when_synced() {
+fn lis_23_with_one_event_at_a_time_a_handler_that_returns_a_future_has_ended_when_synced() {
     for own in [false, true] {
         run(three, |world| async move {
             world.synced().await;
             let (subscription, work) = later(&world, own, SubscribeOptions::new().one_at_a_time());
             pass(Duration::from_millis(5_500)).await;
             let status = subscription.status();
-            assert_eq!((status.synced, status.delivered, work.told.len()), (false, 2, 2), "{status:?}");
+            assert_eq!((status.synced, status.delivered, work.received.len()), (false, 2, 2), "{status:?}");
             subscription.synced_within(LONG).await.expect("it syncs");
             let expected =
                 ["a/one@2", "a/two@3", "b/one@4"].map(|object| format!("Added(InitialList) {object}"));
-            assert_eq!((work.told.lines(), work.most()), (expected.to_vec(), 1));
+            assert_eq!((work.received.lines(), work.most()), (expected.to_vec(), 1));
             world.server.apply("a/one", "1 s of work".to_owned());
             world.server.apply("a/two", "1 s of work".to_owned());
             world.agrees().await;
             assert_eq!(subscription.shutdown(LONG).await, Ok(()));
-            assert_eq!((work.told.len(), work.most()), (5, 1), "the last one has ended");
+            assert_eq!((work.received.len(), work.most()), (5, 1), "the last one has ended");
         });
     }
 }
@@ -208,15 +212,18 @@ fn lis_23_without_the_option_the_futures_of_a_window_run_at_once_and_only_its_la
             world.synced().await;
             let (subscription, work) = later(&world, own, SubscribeOptions::new());
             subscription.synced_within(LONG).await.expect("it syncs");
-            assert_eq!((work.told.lines(), work.most()), (vec!["Added(InitialList) b/one@4".to_owned()], 3));
+            assert_eq!(
+                (work.received.lines(), work.most()),
+                (vec!["Added(InitialList) b/one@4".to_owned()], 3)
+            );
             assert_eq!(subscription.shutdown(LONG).await, Ok(()));
-            assert_eq!(work.told.len(), 1, "two are still running");
+            assert_eq!(work.received.len(), 1, "two are still running");
         });
     }
 }
 
 #[test]
-fn lis_23_told_one_at_a_time_what_waits_is_owed_by_the_policy() {
+fn lis_23_with_one_event_at_a_time_waiting_events_follow_the_policy() {
     run(three, |world| async move {
         let one = world.watched_with(SubscribeOptions::new().one_at_a_time());
         let every = SubscribeOptions::new().one_at_a_time().every(1 << 20, WhenFull::Disconnect);
@@ -229,21 +236,21 @@ fn lis_23_told_one_at_a_time_what_waits_is_owed_by_the_policy() {
         world.agrees().await;
         one.agrees(&world).await;
         every.agrees(&world).await;
-        assert_eq!(every.told.len(), 3 + 1_000);
-        let (told, coalesced) = (one.told.len(), one.subscription.status().coalesced);
-        assert!(told < 1_003 && coalesced > 0, "told {told}, coalesced {coalesced}");
+        assert_eq!(every.received.len(), 3 + 1_000);
+        let (received, coalesced) = (one.received.len(), one.subscription.status().coalesced);
+        assert!(received < 1_003 && coalesced > 0, "received {received}, coalesced {coalesced}");
         assert!(world.informer.shutdown(LONG).await.is_clean());
     });
 }
 
-/// Shuts its own subscription down in its first handler, waiting for it, or beside its other work.
+/// Shuts down its own subscription in its first handler, either waiting for it or beside its other work.
 struct Ends {
     wait: bool,
     subscription: Option<Subscription<String>>,
     result: watch::Sender<Option<Result<(), ShutdownError>>>,
 }
 
-/// What to keep.
+/// Which handles to keep.
 struct Keep(Subscription<String>);
 
 impl actix::Message for Keep {
@@ -277,16 +284,16 @@ impl Handler<Notify<String>> for Ends {
     }
 }
 
-/// What a shutdown in an actor's own handler gives, and after how long.
+/// The result of a shutdown in an actor's own handler, and how long it took.
 async fn ended_inside(world: &World, wait: bool) -> (Result<(), ShutdownError>, Duration) {
-    let (result, mut told) = watch::channel(None);
+    let (result, mut received) = watch::channel(None);
     let actor = Ends { wait, subscription: None, result }.start();
     let subscription = world.informer.subscribe(actor.clone()).expect("it runs");
-    // Before the arbiter has a turn: its first event comes after this.
+    // This runs before the arbiter has a turn: the first event comes after it.
     actor.try_send(Keep(subscription)).expect("there is room");
     let before = world.runtime.now();
-    told.wait_for(Option::is_some).await.expect("it is told");
-    let result = told.borrow().clone().expect("it is there");
+    received.wait_for(Option::is_some).await.expect("the event arrives");
+    let result = received.borrow().clone().expect("it is there");
     (result, world.runtime.now() - before)
 }
 
@@ -302,7 +309,7 @@ fn lis_30_a_shutdown_awaited_with_ctx_wait_in_the_actors_own_handler_takes_its_l
 }
 
 #[test]
-fn lis_30_one_that_the_actor_spawns_is_clean() {
+fn lis_30_a_shutdown_that_the_actor_spawns_is_clean() {
     run(three, |world| async move {
         world.synced().await;
         let (result, took) = ended_inside(&world, false).await;
@@ -333,13 +340,13 @@ fn lis_31_a_panic_in_a_subscribed_actors_handler_ends_that_actor_and_its_subscri
         three(&server);
         let informer = informer(&runtime, &server);
         let (addresses, started) = oneshot::channel();
-        let (told, heard) = oneshot::channel();
+        let (received, heard) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             actix_rt::System::new().block_on(async move {
                 let panicking = Panicking.start();
                 let (recorder, handle) = Recorder::<String>::new();
                 drop(addresses.send((panicking.recipient(), recorder.start().recipient(), handle)));
-                heard.await.expect("the test says when it is over");
+                heard.await.expect("the test ends the system");
             });
         });
         let (panicking, beside, handle) = started.await.expect("they start");
@@ -350,16 +357,16 @@ fn lis_31_a_panic_in_a_subscribed_actors_handler_ends_that_actor_and_its_subscri
         assert_eq!(end, Ok(EndReason::SubscriberGone));
         let version = server.apply("a/one", "next".to_owned());
         informer.lister().wait_for(&version, LIMIT).await.expect("the informer runs on");
-        let told_next = async {
+        let received_next = async {
             while handle.len() < 4 {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(LIMIT, told_next)
+        tokio::time::timeout(LIMIT, received_next)
             .await
-            .expect("an actor on the same thread is told the next event");
+            .expect("an actor on the same thread receives the next event");
         assert_eq!(beside.ended(), None);
-        told.send(()).expect("the thread lives");
+        received.send(()).expect("the thread runs on");
         thread.join().expect("and its System has not ended before");
     });
 }

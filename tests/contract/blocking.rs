@@ -1,7 +1,8 @@
-//! Closures that block, and what must not wait for them: LIS-01 and LIS-14 on real threads, INF-11, INF-23, INF-25.
+//! Closures that block their thread, and what must not wait for them: LIS-01 and LIS-14 on real threads, INF-11,
+//! INF-23, INF-25.
 //!
-//! Whatever blocks here waits for a gate that the test opens; nothing sleeps, and every wait has a limit that no
-//! healthy run comes near.
+//! Each blocking call waits for a gate that the test opens. Nothing sleeps, and every wait has a limit that a healthy
+//! run never comes near.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -10,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use actix::{Actor, Context, Handler};
 use futures_util::future::poll_immediate;
 use informer_actors::informer::Informer;
-use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::Notify;
 use informer_actors::subscription::{ShutdownError, Subscription};
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 use informer_core::meta::ResourceVersion;
@@ -20,7 +21,7 @@ use tokio::sync::{oneshot, watch};
 use crate::threads::{LIMIT, block_on, informer, start};
 use crate::world::{LONG, nothing, run, three, until};
 
-/// Holds back whoever comes to it until it is dropped.
+/// Blocks each caller until the gate is dropped.
 pub(crate) struct Gate(#[expect(dead_code, reason = "dropping it opens the gate")] mpsc::Sender<()>);
 
 #[derive(Clone)]
@@ -41,7 +42,8 @@ impl Held {
     }
 }
 
-/// The newest version that a subscriber has seen, to be awaited: coalesced events come in no order of versions.
+/// The newest version that a subscriber has seen. A test can wait for it: coalesced events do not come in the
+/// order of their versions.
 fn seen() -> (watch::Sender<Option<ResourceVersion>>, watch::Receiver<Option<ResourceVersion>>) {
     watch::channel(None)
 }
@@ -67,13 +69,13 @@ pub(crate) fn on_threads(scenario: impl Future<Output = ()>) {
     block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), scenario);
 }
 
-/// A blocking subscriber that is stuck in its first event until the gate opens, and says when it is.
+/// A blocking subscriber that blocks in its first event until the gate opens, and reports when it does.
 pub(crate) async fn stuck(informer: &Informer<String>, held: &Held) -> Subscription<String> {
     let (begun, begins) = oneshot::channel();
     let (held, mut begun) = (held.clone(), Some(begun));
     let subscription = informer.for_each_blocking(move |_| {
         if let Some(begun) = begun.take() {
-            let _told = begun.send(());
+            let _received = begun.send(());
         }
         held.wait();
     });
@@ -81,7 +83,7 @@ pub(crate) async fn stuck(informer: &Informer<String>, held: &Held) -> Subscript
     subscription.expect("it runs")
 }
 
-/// An actor that is stuck in its first event until the gate opens.
+/// An actor that blocks in its first event until the gate opens.
 struct StuckActor(Held, Option<oneshot::Sender<()>>);
 
 impl Actor for StuckActor {
@@ -93,14 +95,14 @@ impl Handler<Notify<String>> for StuckActor {
 
     fn handle(&mut self, _notify: Notify<String>, _ctx: &mut Context<Self>) {
         if let Some(begun) = self.1.take() {
-            let _told = begun.send(());
+            let _received = begun.send(());
         }
         self.0.wait();
     }
 }
 
 #[test]
-fn lis_01_who_never_returns_be_it_an_actor_a_blocking_or_an_async_closure_delays_nobody_else() {
+fn lis_01_an_actor_a_blocking_or_an_async_closure_that_never_returns_delays_nobody_else() {
     on_threads(async {
         let (runtime, server) = (start(), Server::new());
         server.apply("a/first", String::new());
@@ -121,10 +123,10 @@ fn lis_01_who_never_returns_be_it_an_actor_a_blocking_or_an_async_closure_delays
         begins.await.expect("the actor is called");
         let blocking = stuck(&informer, &held).await;
         let awaiting = informer.for_each(|_| std::future::pending()).expect("it runs");
-        let (told, mut heard) = seen();
+        let (received, mut heard) = seen();
         let live = informer
             .for_each(move |notify| {
-                note(&told, &notify);
+                note(&received, &notify);
                 std::future::ready(())
             })
             .expect("it runs");
@@ -136,8 +138,7 @@ fn lis_01_who_never_returns_be_it_an_actor_a_blocking_or_an_async_closure_delays
         sees(&mut heard, &newest).await;
         assert_eq!(informer.lister().list().len(), 101);
         for owing in [&actor, &blocking, &awaiting] {
-            // 101 keys, and one event that was ready to be told next before its key changed again.
-            assert!(owing.ended().is_none() && owing.status().depth <= 102, "{:?}", owing.status());
+            assert!(owing.ended().is_none() && owing.status().depth <= 101, "{:?}", owing.status());
         }
         live.shutdown(LIMIT).await.expect("it comes back");
         drop(gate);
@@ -158,9 +159,9 @@ fn lis_14_as_many_blocking_closures_as_there_are_cores_that_never_return_delay_n
         for _ in 0..=cores {
             kept.push(stuck(&informer, &held).await);
         }
-        let told: RecorderHandle<String> = Recorder::new().1;
+        let received: RecorderHandle<String> = Recorder::new().1;
         let (saw, mut seen) = seen();
-        let recorded = told.clone();
+        let recorded = received.clone();
         let further = informer
             .for_each_blocking(move |notify| {
                 recorded.record(&notify);
@@ -175,7 +176,7 @@ fn lis_14_as_many_blocking_closures_as_there_are_cores_that_never_return_delay_n
         sees(&mut seen, &newest).await;
         drop(gate);
         assert!(informer.shutdown(LIMIT).await.is_clean());
-        told.agrees_with(&informer.snapshot()).expect("a true replay, in order");
+        received.agrees_with(&informer.snapshot()).expect("the events replay to the store, in order");
     });
 }
 
@@ -203,34 +204,34 @@ fn lis_14_a_blocking_closure_runs_on_the_callback_pool_and_holds_no_thread_while
 }
 
 #[test]
-fn inf_23_a_blocking_closure_that_panics_in_added_updated_or_deleted_loses_that_event_only() {
+fn inf_23_a_blocking_closure_that_panics_in_added_updated_or_deleted_loses_only_that_event() {
     run(nothing, |world| async move {
         world.synced().await;
-        let told: RecorderHandle<String> = Recorder::new().1;
-        let recorded = told.clone();
+        let received: RecorderHandle<String> = Recorder::new().1;
+        let recorded = received.clone();
         let subscription = world
             .informer
             .for_each_blocking(move |notify| {
-                assert!(!notify.subject().body().contains("lethal"), "lethal");
+                assert!(!notify.subject().body().contains("panics"), "panics on purpose");
                 recorded.record(&notify);
             })
             .expect("it runs");
         let other = world.watched();
-        world.apply("a/one", "lethal when added").await;
+        world.apply("a/one", "panics when added").await;
         world.apply("a/one", "good").await;
-        world.apply("a/one", "lethal when updated").await;
-        world.apply("a/two", "lethal when added").await;
+        world.apply("a/one", "panics when updated").await;
+        world.apply("a/two", "panics when added").await;
         world.delete("a/two").await;
         world.apply("a/three", "the next one").await;
-        until(|| told.lines().iter().any(|line| line.contains("a/three"))).await;
+        until(|| received.lines().iter().any(|line| line.contains("a/three"))).await;
         assert_eq!(subscription.status().panics, 4);
-        assert_eq!(told.len(), 2, "{:?}", told.lines());
+        assert_eq!(received.len(), 2, "{:?}", received.lines());
         subscription.synced().await.expect("panics count as handled");
         other.agrees(&world).await;
     });
 }
 
-/// Says on which thread, and when, it is dropped.
+/// Reports on which thread, and when, it is dropped.
 struct Owned(Option<oneshot::Sender<()>>);
 
 impl Drop for Owned {
@@ -269,7 +270,8 @@ fn inf_25_dropping_a_subscription_whose_callback_is_blocked_returns_at_once_and_
 }
 
 #[test]
-fn inf_11_shutdown_returns_after_a_blocking_callback_has_returned_or_says_at_its_limit_that_it_has_not() {
+fn inf_11_shutdown_returns_after_a_blocking_callback_has_returned_or_reports_at_its_limit_that_it_still_runs()
+{
     on_threads(async {
         let (runtime, server) = (start(), Server::new());
         server.apply("a/one", String::new());
@@ -298,16 +300,16 @@ fn blocking_closures_run_in_place_in_simulation_so_that_a_seed_still_gives_one_t
             three(&server);
             let connected = server.clone();
             let informer = Informer::builder(&runtime, "texts").source(move || connected.clone()).start();
-            let informer = informer.expect("the spec is sound");
-            let told: RecorderHandle<String> = Recorder::new().1;
-            let recorded = told.clone();
+            let informer = informer.expect("the spec is valid");
+            let received: RecorderHandle<String> = Recorder::new().1;
+            let recorded = received.clone();
             let here = std::thread::current().id();
             let subscription = informer.for_each_blocking(move |notify| {
                 assert_eq!(std::thread::current().id(), here);
                 recorded.record(&notify);
             });
             subscription.expect("it runs").shutdown(LONG).await.expect("it comes back");
-            told.lines()
+            received.lines()
         })
     };
     assert_eq!(trace(), trace());

@@ -1,18 +1,18 @@
-//! Objects that come and go at once: who is told of them.
+//! Objects that are created and deleted at once, and which subscribers receive both events. LIS-32.
 
 use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use informer_actors::messages::Notify;
+use informer_actors::subscription::Notify;
 
 use crate::world::{nothing, pass, run, until};
 
 const ROUNDS: usize = 300;
 
 #[test]
-fn lis_32_an_operator_is_told_of_a_child_that_is_made_and_deleted_at_once_300_times_in_a_row() {
+fn lis_32_an_operator_is_notified_300_times_in_a_row_of_a_child_that_is_created_and_deleted_at_once() {
     run(nothing, |world| async move {
         let (rounds, added) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (gone, came, server) = (Arc::clone(&rounds), Arc::clone(&added), world.server.clone());
@@ -21,7 +21,7 @@ fn lis_32_an_operator_is_told_of_a_child_that_is_made_and_deleted_at_once_300_ti
             server.delete("a/child").expect("somebody deletes it at once");
         };
         let make_again = make.clone();
-        // It makes its child whenever it is told that it is gone.
+        // It creates its child whenever it is notified that the child is deleted.
         let _operator = world.informer.for_each(move |notify| {
             match notify {
                 Notify::Added { .. } => drop(came.fetch_add(1, Ordering::Relaxed)),
@@ -39,10 +39,10 @@ fn lis_32_an_operator_is_told_of_a_child_that_is_made_and_deleted_at_once_300_ti
 }
 
 #[test]
-fn lis_32_a_slow_subscriber_is_told_the_last_life_that_came_and_went_while_it_was_behind() {
+fn lis_32_a_slow_subscriber_receives_the_last_life_of_a_key_that_came_and_went_while_it_was_behind() {
     run(nothing, |world| async move {
-        let told = Arc::new(AtomicUsize::new(0));
-        let heard = Arc::clone(&told);
+        let received = Arc::new(AtomicUsize::new(0));
+        let heard = Arc::clone(&received);
         let _slow = world.informer.for_each(move |_| {
             heard.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_secs(60))
@@ -55,6 +55,10 @@ fn lis_32_a_slow_subscriber_is_told_the_last_life_that_came_and_went_while_it_wa
             world.delete("a/child").await;
         }
         pass(Duration::from_secs(600)).await;
-        assert_eq!(told.load(Ordering::Relaxed), 3, "the busy one, and one life of the child");
+        assert_eq!(
+            received.load(Ordering::Relaxed),
+            3,
+            "the busy object, and the child once created and deleted"
+        );
     });
 }

@@ -1,4 +1,4 @@
-//! A watch that never pauses: whatever else its reflector has to do comes all the same.
+//! A watch that never pauses: its reflector still does its other work.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use futures_util::{FutureExt, Stream, StreamExt, stream};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
-use informer_core::delta::{SetAside, WatchPart};
+use informer_core::delta::{Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::request::{ListRequest, WatchRequest};
@@ -17,7 +17,7 @@ use crate::world::pass;
 const FLOOD: Duration = Duration::from_secs(600);
 const STEP: Duration = Duration::from_millis(100);
 
-/// A source with one object that does not decode, and one that changes without a pause for ten minutes.
+/// A source with one object that does not decode, and one that changes for ten minutes without a pause.
 struct Busy;
 
 fn version(number: u64) -> ResourceVersion {
@@ -25,22 +25,16 @@ fn version(number: u64) -> ResourceVersion {
 }
 
 fn object(name: &str, number: u64) -> Object<String> {
-    let meta = Meta {
-        key: ObjectKey::cluster(name),
-        uid: None,
-        version: version(number),
-        source: SourceId::default(),
-        wire_bytes: 1,
-    };
+    let meta = Meta::new(ObjectKey::cluster(name), version(number), SourceId::default()).wire_bytes(1);
     Object::new(meta, String::new())
 }
 
-/// Ready at each poll, and each poll takes a tenth of a second: the paused clock moves only by this.
+/// Is ready at each poll, and each poll takes a tenth of a second: only this moves the paused clock.
 fn flood() -> impl Stream<Item = Result<Vec<WatchPart<String>>, ListWatchError>> {
     let mut polls = 0;
     stream::poll_fn(move |cx| {
         polls += 1;
-        // The first poll of `advance` moves the clock; the rest of it would only yield.
+        // The first poll of `advance` moves the clock; its remaining polls would only yield.
         let _moved = Box::pin(tokio::time::advance(STEP)).poll_unpin(cx);
         std::task::Poll::Ready(Some(Ok(vec![WatchPart::Applied(object("busy", 10 + polls))])))
     })
@@ -53,13 +47,13 @@ impl ListWatch<String> for Busy {
     }
 
     fn watch(&self, _request: WatchRequest, _known: Known<String>) -> WatchStream<String> {
-        let aside = SetAside {
+        let undecodable = Undecodable {
             key: ObjectKey::cluster("broken"),
             version: version(9),
             error: "no such field".into(),
         };
         let end = WatchPart::Bookmark { version: version(10), initial_events_end: true };
-        let head = [Ok(Vec::new()), Ok(vec![WatchPart::SetAside(aside), end])];
+        let head = [Ok(Vec::new()), Ok(vec![WatchPart::Undecodable(undecodable), end])];
         stream::iter(head).chain(flood()).chain(stream::pending()).boxed_local()
     }
 
@@ -76,10 +70,10 @@ impl ListWatch<String> for Busy {
 }
 
 #[test]
-fn ref_58_a_watch_that_never_pauses_does_not_keep_a_set_aside_object_from_being_fetched() {
+fn ref_58_a_watch_that_never_pauses_does_not_keep_an_undecodable_object_from_being_fetched() {
     Runtime::simulated(5).run(|runtime| async move {
         let informer =
-            Informer::builder(&runtime, "busy").source(|| Busy).start().expect("the spec is sound");
+            Informer::builder(&runtime, "busy").source(|| Busy).start().expect("the spec is valid");
         let repaired = informer.wait_until(|status| status.sources[0].repairs.repaired == 1).await;
         let asked = repaired.expect("it runs").sources[0].repairs.asked;
         assert_eq!(asked, 1);

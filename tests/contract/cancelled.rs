@@ -1,4 +1,4 @@
-//! Async closures whose future never ends: when it is dropped, and what is said about it. LIS-27.
+//! Async closures whose future never ends: when that future is dropped, and what is reported about it. LIS-27.
 
 use std::future::pending;
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use crate::world::{LONG, pass, run, settle, three, until};
 
 const TWO: Duration = Duration::from_secs(2);
 
-/// A closure whose first future never ends, and what tells whether its captures and that future live.
+/// A closure whose first future never ends, and a record of whether its captures and that future still exist.
 async fn endless(informer: &Informer<String>) -> (Subscription<String>, Weak<()>, Weak<()>) {
     let (of_closure, of_future) = (Arc::new(()), Arc::new(()));
     let (closure, future) = (Arc::downgrade(&of_closure), Arc::downgrade(&of_future));
@@ -150,7 +150,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn lis_27_a_panic_in_dropping_a_cancelled_future_touches_nobody_else() {
+fn lis_27_a_panic_in_dropping_a_cancelled_future_affects_nothing_else() {
     run(three, |world| async move {
         world.synced().await;
         let owned = Arc::new(());
@@ -175,7 +175,7 @@ fn lis_27_a_panic_in_dropping_a_cancelled_future_touches_nobody_else() {
 }
 
 #[test]
-fn a_panic_whose_payload_panics_when_it_is_dropped_costs_that_event_alone() {
+fn a_panic_whose_payload_panics_when_it_is_dropped_loses_only_that_event() {
     run(three, |world| async move {
         let awaiting = world.informer.for_each(|_| async { std::panic::panic_any(Bomb) });
         let blocking = world.informer.for_each_blocking(|_| std::panic::panic_any(Bomb));

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use actix::Actor;
 use informer_actors::informer::Informer;
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
-use informer_actors::wiring::SourceSpec;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ClusterName, Object, ObjectKey, SourceId};
 use informer_core::reflector::{ReflectorConfig, SourceState};
@@ -20,7 +20,7 @@ fn cluster(name: &str) -> ClusterName {
     name.parse().expect("a name")
 }
 
-/// A server of a cluster, which is its source's name, too.
+/// A server of one cluster; its name is the source's name too.
 fn server(name: &str, keys: &[&str]) -> Server<String> {
     let server = Server::named(SourceId::new(name));
     keys.iter().for_each(|key| drop(server.apply(&format!("{name}|{key}"), name.to_owned())));
@@ -37,7 +37,7 @@ async fn started(runtime: &Runtime, servers: &[(&str, &Server<String>)]) -> Info
         Informer::builder(runtime, "texts").index("body", |object: &Object<String>| [object.body().clone()]);
     let builder =
         servers.iter().fold(builder, |builder, (name, server)| builder.source_with(spec(name, server)));
-    let informer = builder.start().expect("the spec is sound");
+    let informer = builder.start().expect("the spec is valid");
     informer.synced_within(LONG).await.expect("it syncs");
     informer
 }
@@ -47,7 +47,7 @@ fn keys(objects: &[Object<String>]) -> Vec<String> {
 }
 
 #[test]
-fn inf_82_objects_of_one_name_in_two_clusters_are_two_and_each_cluster_is_listed_for_itself() {
+fn inf_82_objects_of_one_name_in_two_clusters_are_two_objects_and_each_cluster_is_listed_for_itself() {
     Runtime::simulated(1).run(|runtime| async move {
         let [eu, us] = ["eu", "us"].map(|name| server(name, &["default/web", "node", "other/web"]));
         let informer = started(&runtime, &[("us", &us), ("eu", &eu)]).await;
@@ -61,20 +61,23 @@ fn inf_82_objects_of_one_name_in_two_clusters_are_two_and_each_cluster_is_listed
         assert!(lister.list_namespace_in(&cluster("eu"), "none").is_empty());
         let web: ObjectKey = "us|default/web".parse().expect("a key");
         assert_eq!(lister.get(&web).expect("it is there").body(), "us");
-        assert!(lister.get(&"default/web".parse().expect("a key")).is_none(), "of no cluster there is none");
+        assert!(
+            lister.get(&"default/web".parse().expect("a key")).is_none(),
+            "there is no object without a cluster"
+        );
         assert_eq!(keys(&lister.by_index("body", "us").expect("the index is there")), all[3..]);
     });
 }
 
 #[test]
-fn inf_82_what_happens_in_one_cluster_leaves_the_objects_of_the_others() {
+fn inf_82_what_happens_in_one_cluster_leaves_the_objects_of_the_other_clusters() {
     Runtime::simulated(1).run(|runtime| async move {
         let [eu, us] = ["eu", "us"].map(|name| server(name, &["default/web", "default/db"]));
         let informer = started(&runtime, &[("eu", &eu), ("us", &us)]).await;
-        let (recorder, told): (_, RecorderHandle<String>) = Recorder::new();
+        let (recorder, received): (_, RecorderHandle<String>) = Recorder::new();
         let subscription = informer.subscribe(recorder.start()).expect("it runs");
         subscription.synced_within(LONG).await.expect("four objects");
-        told.clear_lines();
+        received.clear_lines();
         eu.freeze_watches(true);
         eu.delete("eu|default/web");
         eu.apply("eu|default/db", "changed".to_owned());
@@ -83,15 +86,15 @@ fn inf_82_what_happens_in_one_cluster_leaves_the_objects_of_the_others() {
         eu.end_watches(None);
         let source = SourceId::new("eu");
         informer.lister().wait_for_source(&source, &eu.version(), LONG).await.expect("it lists again");
-        until(|| told.agrees_with(&informer.snapshot()).is_ok()).await;
-        assert_eq!(told.lines(), ["Updated(Relist) eu|default/db@5", "Missed(Relist) eu|default/web@2"]);
+        until(|| received.agrees_with(&informer.snapshot()).is_ok()).await;
+        assert_eq!(received.lines(), ["Updated(Relist) eu|default/db@5", "Missed(Relist) eu|default/web@2"]);
         assert_eq!(
             keys(&informer.lister().list_cluster(&cluster("us"))),
             ["us|default/db", "us|default/web"]
         );
-        told.clear_lines();
+        received.clear_lines();
         informer.remove_source(&source).await.expect("it is there");
-        assert_eq!(told.lines(), ["Missed(Relist) eu|default/db@5"]);
+        assert_eq!(received.lines(), ["Missed(Relist) eu|default/db@5"]);
         assert_eq!(keys(&informer.lister().list()), ["us|default/db", "us|default/web"]);
     });
 }
@@ -114,10 +117,10 @@ fn inf_82_an_answer_with_a_key_of_another_cluster_is_refused_as_a_whole_shown_an
         // A list without it is accepted again; the deletion itself still names the other cluster.
         eu.compact();
         informer.lister().wait_for_source(&SourceId::new("eu"), &recovered, LONG).await.expect("it recovers");
-        assert_eq!(informer.lister().get(&us_one).expect("nobody took it").body(), "us");
-        // And a list is refused like a watch; nothing of it is published.
+        assert_eq!(informer.lister().get(&us_one).expect("it was not applied").body(), "us");
+        // A list is refused in the same way as a watch: nothing of it is published.
         let bad = server("af", &["a/1"]);
-        bad.apply("a/2", "of no cluster".to_owned());
+        bad.apply("a/2", "without a cluster".to_owned());
         informer.add_source(spec("af", &bad)).expect("the name is free");
         until(|| informer.status().source(&SourceId::new("af")).is_some_and(|s| s.counters.failures > 2))
             .await;
@@ -133,7 +136,7 @@ fn inf_82_a_source_that_was_declared_without_a_cluster_may_bring_no_key_that_nam
         let server = server("eu", &["a/1"]);
         let declared = SourceSpec::new(SourceId::new("eu"), server.connect(), ReflectorConfig::new("texts"));
         let informer = Informer::builder(&runtime, "texts").source_with(declared).start();
-        let informer = informer.expect("the spec is sound");
+        let informer = informer.expect("the spec is valid");
         until(|| informer.last_error().is_some()).await;
         let error = informer.last_error().expect("it fails").to_string();
         assert_eq!(error, "foreign cluster: eu|a/1 was brought by a source without a cluster");
@@ -150,11 +153,11 @@ fn inf_82_each_cluster_has_a_list_budget_of_its_own() {
         let builder = Informer::builder(&runtime, "texts");
         let builder =
             names.iter().fold(builder, |builder, (name, server)| builder.source_with(spec(name, server)));
-        let informer = builder.start().expect("the spec is sound");
+        let informer = builder.start().expect("the spec is valid");
         settle().await;
         let source = SourceId::new("quick");
         let listed = tokio::time::timeout(Duration::from_secs(5), informer.source_synced(&source)).await;
-        listed.expect("no list of another cluster is in its way").expect("it lists");
+        listed.expect("no list of another cluster delays it").expect("it lists");
         assert!(!informer.status().synced, "the other one has not listed");
     });
 }

@@ -1,7 +1,7 @@
-//! What is published and what the status says of it: whoever sees the one sees the other.
+//! The published snapshot and the status agree: a caller who sees a change in one sees it in the other.
 //!
-//! INF-60: figures, state and version, in simulation and, since a caller there is on another thread, on
-//! real threads again and again.
+//! INF-60: figures, state and version. Tested in simulation and, because there the caller is on another thread, many
+//! times on real threads.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ fn server_of(watch_list: bool) -> Server<String> {
 
 fn informer_of(runtime: &Runtime, server: &Server<String>, name: String) -> Informer<String> {
     let connected = server.clone();
-    Informer::builder(runtime, name).source(move || connected.clone()).start().expect("the spec is sound")
+    Informer::builder(runtime, name).source(move || connected.clone()).start().expect("the spec is valid")
 }
 
-/// Once synced is Ok, nothing that can be read says otherwise.
+/// Once `synced` is Ok, everything that can be read agrees with it.
 async fn is_consistent_once_synced(runtime: &Runtime, watch_list: bool, round: usize) {
     let server = server_of(watch_list);
     let informer = informer_of(runtime, &server, format!("{watch_list}-{round}"));
@@ -40,7 +40,7 @@ async fn is_consistent_once_synced(runtime: &Runtime, watch_list: bool, round: u
     assert_eq!(status.sources[0].version, Some(server.version()), "{at}");
 }
 
-/// Whoever sees an object sees it in the figures.
+/// A caller who sees an object, sees it in the figures too.
 async fn is_consistent_after_a_wait(runtime: &Runtime, rounds: usize) {
     let server = server_of(true);
     let informer = informer_of(runtime, &server, "writes".to_owned());
@@ -55,7 +55,7 @@ async fn is_consistent_after_a_wait(runtime: &Runtime, rounds: usize) {
     }
 }
 
-/// The same for whoever only looks, and does not wait to be woken.
+/// The same for a caller who only reads, and does not wait to be woken.
 fn is_consistent_for_who_looks(runtime: &Runtime) {
     let server = server_of(true);
     let informer = informer_of(runtime, &server, "looks".to_owned());

@@ -1,4 +1,4 @@
-//! LIS on the running pipeline: slow, panicking and dying subscribers, closures and streams.
+//! LIS on the running pipeline: subscribers that are slow, panic or stop; closures and streams.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use actix::{Actor, ActorContext, AsyncContext, AtomicResponse, Context, Handler, WrapFuture};
 use futures_util::StreamExt;
-use informer_actors::messages::Notify;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
+use informer_actors::subscription::Notify;
 use informer_actors::subscription::SubscribeOptions;
 use informer_actors::testing::{Recorder, RecorderHandle};
 use tokio::sync::Semaphore;
@@ -16,18 +16,18 @@ use crate::world::{LONG, pass, run, settle, three, until};
 
 /// An actor that handles one event for each permit.
 pub(crate) struct Slow {
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
     gate: Arc<Semaphore>,
     entered: Arc<AtomicUsize>,
 }
 
 impl Slow {
     pub(crate) fn new() -> (Self, RecorderHandle<String>, Arc<Semaphore>, Arc<AtomicUsize>) {
-        let told = Recorder::new().1;
+        let received = Recorder::new().1;
         let (gate, entered) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
         (
-            Self { told: told.clone(), gate: Arc::clone(&gate), entered: Arc::clone(&entered) },
-            told,
+            Self { received: received.clone(), gate: Arc::clone(&gate), entered: Arc::clone(&entered) },
+            received,
             gate,
             entered,
         )
@@ -43,10 +43,10 @@ impl Handler<Notify<String>> for Slow {
 
     fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
         self.entered.fetch_add(1, Ordering::Relaxed);
-        let (gate, told) = (Arc::clone(&self.gate), self.told.clone());
+        let (gate, received) = (Arc::clone(&self.gate), self.received.clone());
         let work = async move {
-            gate.acquire().await.expect("the gate stays").forget();
-            told.record(&notify);
+            gate.acquire().await.expect("the gate stays open").forget();
+            received.record(&notify);
         };
         AtomicResponse::new(Box::pin(work.into_actor(self)))
     }
@@ -55,7 +55,7 @@ impl Handler<Notify<String>> for Slow {
 #[test]
 fn lis_01_a_stuck_subscriber_delays_neither_the_store_nor_other_subscribers() {
     run(three, |world| async move {
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let stuck = world.informer.subscribe(slow.start()).expect("it runs");
         let quick = world.watched();
         quick.synced().await;
@@ -64,27 +64,27 @@ fn lis_01_a_stuck_subscriber_delays_neither_the_store_nor_other_subscribers() {
         }
         world.agrees().await;
         quick.agrees(&world).await;
-        assert!(told.is_empty() && !stuck.status().synced);
+        assert!(received.is_empty() && !stuck.status().synced);
         gate.add_permits(1_000_000);
-        until(|| told.agrees_with(&world.informer.snapshot()).is_ok()).await;
-        assert!(told.len() < 500, "what it missed was coalesced: {}", told.len());
+        until(|| received.agrees_with(&world.informer.snapshot()).is_ok()).await;
+        assert!(received.len() < 500, "what it missed was coalesced: {}", received.len());
         assert!(stuck.status().coalesced > 9_000);
     });
 }
 
 #[test]
-fn lis_02_a_subscriber_that_keeps_up_is_told_every_event_in_order() {
+fn lis_02_a_subscriber_that_keeps_up_receives_every_event_in_order() {
     run(three, |world| async move {
         let watched = world.watched();
         watched.synced().await;
-        watched.told.clear_lines();
+        watched.received.clear_lines();
         let mut expected = Vec::new();
         for n in 0..20 {
             let version = world.apply("a/one", &n.to_string()).await;
             watched.lines(n + 1).await;
             expected.push(format!("Updated(Watch) a/one@{version}"));
         }
-        assert_eq!(watched.told.lines(), expected);
+        assert_eq!(watched.received.lines(), expected);
     });
 }
 
@@ -93,27 +93,27 @@ fn lis_11_never_more_than_a_window_of_64_is_unhandled_in_a_subscribers_mailbox()
     run(
         |server| (0..1000).for_each(|n| drop(server.apply(&format!("a/{n:04}"), String::new()))),
         |world| async move {
-            let (slow, told, gate, entered) = Slow::new();
+            let (slow, received, gate, entered) = Slow::new();
             let address = slow.start();
             let subscription = world.informer.subscribe(address.clone()).expect("it runs");
             world.synced().await;
             settle().await;
-            assert_eq!(entered.load(Ordering::Relaxed), 1, "one at a time");
+            assert_eq!(entered.load(Ordering::Relaxed), 1, "one event at a time");
             gate.add_permits(63);
             settle().await;
-            assert_eq!(told.len(), 63);
+            assert_eq!(received.len(), 63);
             settle().await;
             assert_eq!(
                 entered.load(Ordering::Relaxed),
                 64,
-                "the fence is the 64th; nothing is sent behind it"
+                "the fence is the 64th; nothing is sent after it"
             );
             gate.add_permits(1_000_000);
             subscription.synced_within(LONG).await.expect("it syncs");
-            let mut sorted = told.lines();
+            let mut sorted = received.lines();
             sorted.sort();
-            assert_eq!(told.lines(), sorted, "in key order");
-            assert_eq!(told.len(), 1000);
+            assert_eq!(received.lines(), sorted, "in key order");
+            assert_eq!(received.len(), 1000);
         },
     );
 }
@@ -121,7 +121,7 @@ fn lis_11_never_more_than_a_window_of_64_is_unhandled_in_a_subscribers_mailbox()
 #[test]
 fn lis_12_while_a_fence_is_unanswered_the_backlog_coalesces_and_delivery_resumes_with_the_newest() {
     run(three, |world| async move {
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let subscription = world.informer.subscribe(slow.start()).expect("it runs");
         world.synced().await;
         settle().await;
@@ -131,8 +131,8 @@ fn lis_12_while_a_fence_is_unanswered_the_backlog_coalesces_and_delivery_resumes
         let status = subscription.status();
         assert_eq!((status.depth, status.coalesced), (1, 49));
         gate.add_permits(100);
-        until(|| told.len() == 4).await;
-        assert_eq!(told.lines()[3], format!("Updated(Watch) a/one@{}", world.server.version()));
+        until(|| received.len() == 4).await;
+        assert_eq!(received.lines()[3], format!("Updated(Watch) a/one@{}", world.server.version()));
     });
 }
 
@@ -164,32 +164,32 @@ fn lis_13_an_async_closure_is_called_when_the_last_call_has_ended_and_in_order()
 #[test]
 fn inf_23_and_24_a_panic_in_a_closure_skips_that_event_is_counted_and_the_subscription_still_syncs() {
     run(three, |world| async move {
-        let told = Recorder::new().1;
-        let recorded: RecorderHandle<String> = told.clone();
+        let received = Recorder::new().1;
+        let recorded: RecorderHandle<String> = received.clone();
         let subscription = world
             .informer
             .for_each(move |notify| {
                 assert!(notify.key().name() != "two", "before the future");
-                let told = recorded.clone();
+                let received = recorded.clone();
                 async move {
                     tokio::task::yield_now().await;
                     assert!(notify.key().namespace() != Some("b"), "inside the future");
-                    told.record(&notify);
+                    received.record(&notify);
                 }
             })
             .expect("it runs");
         let other = world.watched();
-        subscription.synced_within(LONG).await.expect("it syncs all the same");
+        subscription.synced_within(LONG).await.expect("it still syncs");
         other.synced().await;
         assert_eq!(subscription.status().panics, 2);
         world.apply("a/one", "next").await;
         other.lines(4).await;
-        until(|| told.len() == 2).await;
-        assert_eq!(told.lines(), ["Added(InitialList) a/one@2", "Updated(Watch) a/one@5"]);
+        until(|| received.len() == 2).await;
+        assert_eq!(received.lines(), ["Added(InitialList) a/one@2", "Updated(Watch) a/one@5"]);
     });
 }
 
-/// An actor that dies at its second event.
+/// An actor that stops at its second event.
 struct Mortal(usize);
 
 impl Actor for Mortal {
@@ -209,7 +209,7 @@ impl Handler<Notify<String>> for Mortal {
 }
 
 #[test]
-fn inf_46_a_subscribed_actor_that_dies_ends_its_subscription_with_a_reason_and_nothing_else() {
+fn inf_46_a_subscribed_actor_that_stops_ends_its_subscription_with_a_reason_and_nothing_else() {
     run(three, |world| async move {
         let subscription = world.informer.subscribe(Mortal(0).start()).expect("it runs");
         let other = world.watched();
@@ -226,36 +226,36 @@ fn lis_15_a_stream_gives_the_same_events_and_is_synced_when_asked_beyond_the_las
     run(three, |world| async move {
         world.synced().await;
         let mut events = world.informer.events().expect("it runs");
-        let told: RecorderHandle<String> = Recorder::new().1;
+        let received: RecorderHandle<String> = Recorder::new().1;
         for _ in 0..3 {
-            told.record(&events.next().await.expect("three initial ones"));
+            received.record(&events.next().await.expect("three initial events"));
         }
         settle().await;
         assert!(!events.subscription().status().synced);
         world.apply("a/one", "x").await;
-        told.record(&events.next().await.expect("the update"));
+        received.record(&events.next().await.expect("the update"));
         assert!(events.subscription().status().synced);
-        told.agrees_with(&world.informer.snapshot()).expect("a true replay");
+        received.agrees_with(&world.informer.snapshot()).expect("the events replay to the store");
         world.informer.shutdown(Duration::from_secs(1)).await;
         assert!(events.next().await.is_none(), "it ends with the informer");
     });
 }
 
 #[test]
-fn lis_09_a_shutdown_delivers_what_is_owed_until_its_deadline_and_names_who_did_not_come_back() {
+fn lis_09_a_shutdown_delivers_what_waits_until_its_deadline_and_names_subscribers_that_did_not_finish() {
     run(three, |world| async move {
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let _stuck = world.informer.subscribe(slow.start()).expect("it runs");
         let quick = world.watched();
         quick.synced().await;
-        world.server.apply("a/one", "the last word".to_owned());
+        world.server.apply("a/one", "the last event".to_owned());
         settle().await;
         gate.add_permits(1);
         let report = world.informer.shutdown(Duration::from_secs(10)).await;
         assert_eq!(report.unfinished.len(), 1, "{report:?}");
         assert_eq!(&*report.unfinished[0].name, "Slow-0");
-        assert_eq!(told.len(), 1);
-        assert_eq!(quick.told.len(), 4, "what was queued before the shutdown was delivered");
+        assert_eq!(received.len(), 1);
+        assert_eq!(quick.received.len(), 4, "what was queued before the shutdown was delivered");
     });
 }
 
@@ -288,10 +288,10 @@ fn inf_29_a_subscribed_actor_is_synced_when_the_fence_behind_its_last_initial_ev
     run(
         |server| (0..100).for_each(|n| drop(server.apply(&format!("a/{n:03}"), String::new()))),
         |world| async move {
-            let (slow, told, gate, _) = Slow::new();
+            let (slow, received, gate, _) = Slow::new();
             let subscription = world.informer.subscribe(slow.start()).expect("it runs");
             gate.add_permits(99);
-            until(|| told.len() == 99).await;
+            until(|| received.len() == 99).await;
             settle().await;
             assert!(!subscription.status().synced, "the hundredth is not handled");
             gate.add_permits(1);

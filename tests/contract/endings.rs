@@ -1,7 +1,7 @@
-//! INF-54: every wait ends, whoever ends first: runtime, informer, simulation; on threads and in simulation.
+//! INF-54: every wait ends, whichever ends first: runtime, informer or simulation; on threads and in simulation.
 //!
 //! Each test begins one wait of every kind on an informer that never syncs (its list is held back), ends something,
-//! and looks at how each wait ended. The end of an arbiter's thread is tested in `actors/src/informer/tests.rs`.
+//! and checks how each wait ended. The end of an arbiter's thread is tested in `actors/src/informer/tests.rs`.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -10,13 +10,13 @@ use std::time::Duration;
 use actix::{Actor, ActorContext, Context, Handler};
 use futures_util::future::{BoxFuture, join, join_all};
 use futures_util::{FutureExt, StreamExt};
-use informer_actors::faults::Site;
+use informer_actors::informer::WaitForError;
 use informer_actors::informer::{AddIndexError, Informer, WaitError};
-use informer_actors::lister::WaitForError;
-use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
+use informer_actors::subscription::Notify;
 use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription};
+use informer_actors::testing::Site;
 use informer_actors::testing::{Server, kill_every};
 use informer_core::index::IndexSpec;
 use informer_core::meta::Object;
@@ -26,7 +26,7 @@ use crate::blocking::{Gate, on_threads};
 use crate::threads::{LIMIT, block_on, informer, start};
 use crate::world::{LONG, run, run_with, settle, three};
 
-/// A wait of one kind; an error says how it ended otherwise than it should.
+/// A wait of one kind; an error says in which unexpected way it ended.
 type Wait = (&'static str, BoxFuture<'static, Result<(), String>>);
 
 fn wait<T: Debug>(
@@ -46,7 +46,7 @@ fn index() -> IndexSpec<String> {
     IndexSpec::new("body", |object: &Object<String>| vec![object.body().clone()])
 }
 
-/// One wait of each kind for something that never comes.
+/// One wait of each kind for something that never happens.
 fn waits(informer: &Informer<String>) -> Vec<Wait> {
     let (synced, until, lister) = (informer.clone(), informer.clone(), informer.lister());
     let (syncs, ends) = (silent(informer), silent(informer));
@@ -65,7 +65,7 @@ fn waits(informer: &Informer<String>) -> Vec<Wait> {
     ]
 }
 
-/// What is asked of an informer that has ended.
+/// Calls on an informer that has ended.
 fn asked_afterwards(informer: &Informer<String>, kept: Subscription<String>) -> Vec<Wait> {
     let (adding, stopping) = (informer.clone(), informer.clone());
     let refused = |outcome: Result<(), SubscribeError>| {
@@ -193,10 +193,11 @@ fn inf_54_every_wait_ends_when_the_runtime_is_shut_down_while_something_blocks_i
         };
         let informer =
             Informer::builder(&runtime, "texts").source(move || connected.clone()).index("held", blocks);
-        let informer = informer.start().expect("the spec is sound");
+        let informer = informer.start().expect("the spec is valid");
         drop(inside.await);
         let mut waits = waits(&informer);
-        // A stream's question lies in the mailbox of an actor on the blocked thread, and ends with that.
+        // A stream's question waits in the mailbox of an actor on the blocked thread, and ends with that
+        // thread.
         waits.retain(|(name, _)| *name != "Events::next");
         let end =
             async { drop(runtime.shutdown(Duration::from_millis(20)).await.expect_err("it is blocked")) };
@@ -249,7 +250,7 @@ fn inf_54_an_informer_is_not_started_on_a_runtime_that_has_ended() {
     });
 }
 
-/// Stops at the first event.
+/// An actor that stops at its first event.
 struct Leaves;
 
 impl Actor for Leaves {
@@ -265,11 +266,11 @@ impl Handler<Notify<String>> for Leaves {
 }
 
 #[test]
-fn inf_46_waiting_for_a_subscription_that_has_ended_says_why_while_its_informer_runs_on() {
+fn inf_46_waiting_for_a_subscription_that_has_ended_reports_why_while_its_informer_runs_on() {
     run(three, |world| async move {
         let options = SubscribeOptions::new().name("audit");
         let subscription = world.informer.subscribe_with(options, Leaves.start()).expect("it runs");
-        let why = subscription.synced().await.expect_err("its actor has left");
+        let why = subscription.synced().await.expect_err("its actor has stopped");
         let left = EndReason::SubscriberGone;
         assert!(matches!(&why, WaitError::Ended { reason, .. } if *reason == left), "{why:?}");
         let words = "subscription \"audit\" of informer \"texts\" has ended: the subscribed actor is gone";
@@ -284,7 +285,7 @@ fn inf_45_waiting_for_a_source_that_is_given_up_before_its_first_list_ends_with_
         let subscription = silent(&world.informer);
         let (informer, subscribed) = join(world.informer.synced(), subscription.synced()).await;
         for outcome in [informer, subscribed] {
-            let why = outcome.expect_err("nobody lists any more").to_string();
+            let why = outcome.expect_err("the source is not listed any more").to_string();
             let begins =
                 "informer \"texts\" cannot sync: its source \"default\" is given up: panicked: killed at";
             assert!(why.starts_with(begins), "{why}");

@@ -1,7 +1,7 @@
-//! INF-44 and INF-45 to the end: panics in starts, rebuilds, spawned futures, drops and users' code; crash loops that
-//! exhaust their restarts; and shutdowns while any of it happens.
+//! INF-44 and INF-45: panics in starts, rebuilds, spawned futures, drops and users' code; crash loops that exhaust
+//! their restarts; and shutdowns while any of these happen.
 //!
-//! Sites strike inside our actors; `Careless` is a user's source that panics where it is told to.
+//! Fault sites panic inside our actors; `Faulty` is a user's source that panics where the test says.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use actix::{Actor, AsyncContext, Context, Handler, WrapFuture};
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
-use informer_actors::messages::Notify;
 use informer_actors::runtime::Runtime;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
+use informer_actors::subscription::Notify;
+use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at, kill_every};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
@@ -27,7 +27,7 @@ use informer_core::request::{ListRequest, WatchRequest};
 use crate::supervision::{killed_at_every_visit, live};
 use crate::world::{LONG, World, pass, run, run_with, settle, three};
 
-/// Kills at the `nth` visit of a site.
+/// Panics at the `nth` visit of a site.
 fn at(wanted: Site, nth: u32) -> impl Fn(Site) + Send + Sync {
     let visits = AtomicU32::new(0);
     move |site| {
@@ -36,8 +36,8 @@ fn at(wanted: Site, nth: u32) -> impl Fn(Site) + Send + Sync {
     }
 }
 
-/// Kills at the third batch, and then at the `nth` visit of another site.
-fn dead_and(site: Site, nth: u32) -> Faults {
+/// Panics at the third batch, and then at the `nth` visit of another site.
+fn panics_twice(site: Site, nth: u32) -> Faults {
     let (first, then) = (at(Site::IndexerApply, 3), at(site, nth));
     Faults::new(move |here| {
         first(here);
@@ -66,7 +66,7 @@ fn inf_44_a_listener_killed_in_its_start_ends_its_subscription_and_nothing_else(
 #[test]
 fn inf_44_a_panic_in_the_rebuild_itself_is_one_more_counted_exit_that_waits_out_its_backoff() {
     for nth in 1..=4 {
-        run_with(dead_and(Site::Rebuild, nth), three, |world| async move {
+        run_with(panics_twice(Site::Rebuild, nth), three, |world| async move {
             let before = world.runtime.now();
             live(&world).await;
             let status = world.informer.status();
@@ -94,7 +94,7 @@ fn inf_44_drops_that_panic_at_giving_up_leave_the_other_informers_alone() {
         let armed = Arc::new(AtomicU32::new(0));
         move |site| {
             if site == Site::IndexerApply {
-                // The first one is the other informer's only batch, the rest this one's.
+                // The first batch is the other informer's only one; the rest are this informer's.
                 assert!(armed.fetch_add(1, Ordering::Relaxed) == 0, "killed at {site:?}");
             }
             assert!(site != Site::Dropped, "killed at {site:?}");
@@ -106,7 +106,7 @@ fn inf_44_drops_that_panic_at_giving_up_leave_the_other_informers_alone() {
             three(&server);
             let connected = server.clone();
             let informer = Informer::builder(&runtime, name).source(move || connected.clone()).start();
-            (server, informer.expect("the spec is sound"))
+            (server, informer.expect("the spec is valid"))
         };
         let (_quiet_server, quiet) = start("quiet");
         quiet.synced_within(LONG).await.expect("it syncs");
@@ -116,12 +116,12 @@ fn inf_44_drops_that_panic_at_giving_up_leave_the_other_informers_alone() {
         assert!(failed.failed.is_some_and(|why| why.contains("after 5 restarts")));
         let status = quiet.status();
         assert!(!status.stopped && status.failed.is_none() && status.restarts == 0, "{status:?}");
-        let told = quiet.for_each(|_| std::future::ready(())).expect("it runs");
-        told.synced_within(LONG).await.expect("it is served");
+        let received = quiet.for_each(|_| std::future::ready(())).expect("it runs");
+        received.synced_within(LONG).await.expect("it is served");
     });
 }
 
-/// What a careless source panics at.
+/// Where a faulty source panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
     Connect,
@@ -132,10 +132,10 @@ enum At {
     Drop,
 }
 
-/// A user's source that panics where it is armed to, once each.
-struct Careless(Server<String>, Arc<Mutex<BTreeSet<At>>>);
+/// A user's source that panics once at each place for which it is armed.
+struct Faulty(Server<String>, Arc<Mutex<BTreeSet<At>>>);
 
-impl Careless {
+impl Faulty {
     fn strike(&self, at: At) {
         strike(&self.1, at);
     }
@@ -143,10 +143,10 @@ impl Careless {
 
 fn strike(armed: &Mutex<BTreeSet<At>>, at: At) {
     let now = armed.lock().unwrap_or_else(PoisonError::into_inner).remove(&at);
-    assert!(!now, "careless at {at:?}");
+    assert!(!now, "faulty at {at:?}");
 }
 
-impl Drop for Careless {
+impl Drop for Faulty {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.strike(At::Drop);
@@ -154,7 +154,7 @@ impl Drop for Careless {
     }
 }
 
-impl ListWatch<String> for Careless {
+impl ListWatch<String> for Faulty {
     fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
         self.strike(At::List);
         self.0.list(request, known)
@@ -163,7 +163,7 @@ impl ListWatch<String> for Careless {
     fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
         self.strike(At::Watch);
         let armed = Arc::clone(&self.1);
-        // A transform that is run in the stream, on every batch.
+        // A transform that runs in the stream, on every batch.
         self.0.watch(request, known).inspect(move |_| strike(&armed, At::Stream)).boxed_local()
     }
 
@@ -177,17 +177,17 @@ impl ListWatch<String> for Careless {
     }
 }
 
-/// Runs a scenario over a careless source, which is armed by adding to the set.
-fn careless<F: Future<Output = ()>>(scenario: impl FnOnce(World, Arc<Mutex<BTreeSet<At>>>) -> F) {
+/// Runs a scenario over a faulty source, which is armed by adding to the set.
+fn faulty<F: Future<Output = ()>>(scenario: impl FnOnce(World, Arc<Mutex<BTreeSet<At>>>) -> F) {
     Runtime::simulated(7).run(|runtime| async move {
         let (server, armed) = (Server::new(), Arc::new(Mutex::new(BTreeSet::new())));
         three(&server);
         let (connected, arming) = (server.clone(), Arc::clone(&armed));
         let informer = Informer::builder(&runtime, "texts").source(move || {
             strike(&arming, At::Connect);
-            Careless(connected.clone(), Arc::clone(&arming))
+            Faulty(connected.clone(), Arc::clone(&arming))
         });
-        let informer = informer.start().expect("the spec is sound");
+        let informer = informer.start().expect("the spec is valid");
         scenario(World { server, informer, runtime: runtime.clone() }, armed).await;
     });
 }
@@ -199,7 +199,7 @@ fn arm(armed: &Mutex<BTreeSet<At>>, at: At) {
 #[test]
 fn inf_44_a_users_source_that_panics_anywhere_costs_a_restart_of_its_reflector_and_no_event() {
     for place in [At::Watch, At::Stream, At::List, At::Connect, At::Drop, At::Get] {
-        careless(|world, armed| async move {
+        faulty(|world, armed| async move {
             world.synced().await;
             let watched = world.watched();
             watched.synced().await;
@@ -210,7 +210,7 @@ fn inf_44_a_users_source_that_panics_anywhere_costs_a_restart_of_its_reflector_a
                 world.server.serve_watch_list(false);
             }
             if matches!(place, At::Connect | At::Drop) {
-                // These come with another death.
+                // These two happen together with another panic.
                 arm(&armed, At::Stream);
             }
             if place == At::Get {
@@ -242,8 +242,8 @@ impl Handler<Notify<String>> for Spawns {
     type Result = ();
 
     fn handle(&mut self, notify: Notify<String>, ctx: &mut Context<Self>) {
-        let careless = async move { panic!("careless with {}", notify.key()) };
-        ctx.spawn(careless.into_actor(self));
+        let faulty = async move { panic!("faulty with {}", notify.key()) };
+        ctx.spawn(faulty.into_actor(self));
     }
 }
 
@@ -253,24 +253,24 @@ fn inf_46_a_panic_in_a_future_that_a_users_actor_spawned_ends_its_subscription_a
         let other = world.watched();
         let subscription = world.informer.subscribe(Spawns.start()).expect("it runs");
         settle().await;
-        world.apply("a/one", "goes on, and finds it dead").await;
+        world.apply("a/one", "goes on, and finds that its actor has stopped").await;
         assert_eq!(subscription.end().await, EndReason::SubscriberGone);
         other.agrees(&world).await;
         assert_eq!(world.informer.status().restarts, 0);
     });
 }
 
-/// Panics when it is dropped, unless something panics already.
+/// Panics when it is dropped, unless the thread is already panicking.
 struct PanicsAtDrop;
 
 impl Drop for PanicsAtDrop {
     fn drop(&mut self) {
-        assert!(std::thread::panicking(), "careless in drop");
+        assert!(std::thread::panicking(), "faulty in drop");
     }
 }
 
 #[test]
-fn inf_44_a_closure_whose_drop_panics_ends_its_own_subscription_only_and_its_shutdown_returns() {
+fn inf_44_a_closure_whose_drop_panics_ends_only_its_own_subscription_and_its_shutdown_returns() {
     run(three, |world| async move {
         let other = world.watched();
         let (a, b) = (PanicsAtDrop, PanicsAtDrop);
@@ -294,8 +294,8 @@ fn inf_44_a_closure_whose_drop_panics_ends_its_own_subscription_only_and_its_shu
 }
 
 #[test]
-fn inf_45_a_reflector_that_keeps_dying_is_given_up_which_its_state_shows_while_the_store_is_served() {
-    run_with(dies_when_armed(Site::ReflectorStarted), three, |world| async move {
+fn inf_45_a_reflector_that_panics_again_and_again_is_given_up_its_state_shows_it_and_the_store_is_served() {
+    run_with(panics_when_armed(Site::ReflectorStarted), three, |world| async move {
         world.synced().await;
         let watched = world.watched();
         watched.synced().await;
@@ -314,11 +314,11 @@ fn inf_45_a_reflector_that_keeps_dying_is_given_up_which_its_state_shows_while_t
     });
 }
 
-/// Lets the first life of the reflector read its first list; then kills it, and each start after it.
-fn dies_when_armed(start: Site) -> Faults {
-    let (starts, received) = (AtomicU32::new(0), kill_after(Site::ReflectorReceived, 4));
+/// Lets the first run of the reflector read its first list; then panics in it, and in each start after it.
+fn panics_when_armed(start: Site) -> Faults {
+    let (starts, kill) = (AtomicU32::new(0), kill_after(Site::ReflectorReceived, 4));
     Faults::new(move |site| {
-        received(site);
+        kill(site);
         let again = site == start && starts.fetch_add(1, Ordering::Relaxed) > 0;
         assert!(!again, "killed at {site:?}");
     })
@@ -332,7 +332,7 @@ fn kill_after(wanted: Site, visits: u32) -> impl Fn(Site) + Send + Sync {
     }
 }
 
-/// Where an actor can die, and the message loops on the way to a shutdown.
+/// The places where an actor can panic, and the message loops on the way to a shutdown.
 const SITES: [Site; 10] = [
     Site::ReflectorReceived,
     Site::DeltaFifoPush,
@@ -342,13 +342,13 @@ const SITES: [Site; 10] = [
     Site::IndexerPublished,
     Site::ProcessorChanges,
     Site::ProcessorFannedOut,
-    Site::ListenerOwed,
+    Site::ListenerChanges,
     Site::SupervisorExited,
 ];
 
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// Shuts down, and says whether that was clean; it never takes longer than its limit and an actor's last turn.
+/// Shuts down in at most its limit and an actor's last turn; returns whether that was clean.
 async fn shut_down(world: &World) -> bool {
     let before = world.runtime.now();
     let report = world.informer.shutdown(LIMIT).await;
@@ -360,7 +360,7 @@ async fn shut_down(world: &World) -> bool {
 }
 
 #[test]
-fn inf_44_a_shutdown_in_the_middle_of_any_death_keeps_its_deadline_and_is_clean_only_if_all_was_told() {
+fn inf_44_a_shutdown_during_any_panic_keeps_its_deadline_and_is_clean_only_if_everything_was_delivered() {
     for site in SITES {
         for nth in 1..=8 {
             run_with(kill_at(site, nth), three, |world| async move {
@@ -376,7 +376,7 @@ fn inf_44_a_shutdown_in_the_middle_of_any_death_keeps_its_deadline_and_is_clean_
                 let clean = shut_down(&world).await;
                 let lost = matches!(watched.subscription.ended(), Some(EndReason::ListenerFailed(_)));
                 if clean && !lost {
-                    let agrees = watched.told.agrees_with(&world.informer.snapshot());
+                    let agrees = watched.received.agrees_with(&world.informer.snapshot());
                     assert_eq!(agrees, Ok(()), "{site:?} at visit {nth}");
                 }
             });
@@ -385,7 +385,7 @@ fn inf_44_a_shutdown_in_the_middle_of_any_death_keeps_its_deadline_and_is_clean_
 }
 
 #[test]
-fn inf_45_a_shutdown_in_the_middle_of_a_crash_loop_keeps_its_deadline_and_is_clean_only_if_all_was_told() {
+fn inf_45_a_shutdown_during_a_crash_loop_keeps_its_deadline_and_is_clean_only_if_everything_was_delivered() {
     for site in SITES {
         run_with(kill_every(site, 1, u32::MAX), three, |world| async move {
             let watched = world.watched();
@@ -393,7 +393,7 @@ fn inf_45_a_shutdown_in_the_middle_of_a_crash_loop_keeps_its_deadline_and_is_cle
             let clean = shut_down(&world).await;
             let lost = matches!(watched.subscription.ended(), Some(EndReason::ListenerFailed(_)));
             if clean && !lost {
-                assert_eq!(watched.told.agrees_with(&world.informer.snapshot()), Ok(()), "{site:?}");
+                assert_eq!(watched.received.agrees_with(&world.informer.snapshot()), Ok(()), "{site:?}");
             }
         });
     }

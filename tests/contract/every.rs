@@ -1,16 +1,17 @@
-//! LIS-19 to LIS-21 on the running pipeline: who wants every event, and what happens to who does not take them.
+//! LIS-19 to LIS-21 on the running pipeline: subscribers to every event, and what happens to one that does not take
+//! them.
 
 use actix::Actor;
 use futures_util::StreamExt;
-use informer_actors::faults::Site;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
+use informer_actors::testing::Site;
 use informer_actors::testing::kill_at;
 
 use crate::delivery::Slow;
 use crate::world::{run, run_with, settle, three, until};
 
-/// What an event of the scripted server weighs: its object, and the event itself.
+/// The weight of an event of the scripted server: its object, and the event itself.
 const EVENT: usize = 100 + 64;
 
 fn every(events: usize, when_full: WhenFull) -> SubscribeOptions {
@@ -18,9 +19,9 @@ fn every(events: usize, when_full: WhenFull) -> SubscribeOptions {
 }
 
 #[test]
-fn lis_19_a_slow_subscriber_to_every_event_is_told_each_one_in_order() {
+fn lis_19_a_slow_subscriber_to_every_event_receives_each_one_in_order() {
     run(three, |world| async move {
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let options = every(100, WhenFull::Disconnect);
         let subscription = world.informer.subscribe_with(options, slow.start()).expect("it runs");
         world.synced().await;
@@ -31,9 +32,9 @@ fn lis_19_a_slow_subscriber_to_every_event_is_told_each_one_in_order() {
         let status = subscription.status();
         assert_eq!((status.depth, status.coalesced, status.dropped), (100, 0, 0));
         gate.add_permits(1_000);
-        until(|| told.len() == 103).await;
+        until(|| received.len() == 103).await;
         let expected: Vec<_> = (5..105).map(|version| format!("Updated(Watch) a/one@{version}")).collect();
-        assert_eq!(told.lines()[3..], expected);
+        assert_eq!(received.lines()[3..], expected);
         assert!(subscription.status().synced && subscription.ended().is_none());
     });
 }
@@ -43,14 +44,14 @@ fn lis_19_a_late_joiner_to_every_event_starts_from_the_snapshot() {
     run(three, |world| async move {
         world.synced().await;
         world.apply("a/one", "before").await;
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let options = every(10, WhenFull::Disconnect);
         let subscription = world.informer.subscribe_with(options, slow.start()).expect("it runs");
         settle().await;
         world.delete("a/two").await;
-        world.apply("a/two", "another life").await;
+        world.apply("a/two", "deleted and created again").await;
         gate.add_permits(1_000);
-        until(|| told.len() == 5).await;
+        until(|| received.len() == 5).await;
         let expected = [
             "Added(InitialList) a/one@5",
             "Added(InitialList) a/two@3",
@@ -58,15 +59,16 @@ fn lis_19_a_late_joiner_to_every_event_starts_from_the_snapshot() {
             "Deleted(Watch) a/two@6",
             "Added(Watch) a/two@7",
         ];
-        assert_eq!(told.lines(), expected);
+        assert_eq!(received.lines(), expected);
         assert!(subscription.status().synced);
     });
 }
 
 #[test]
-fn lis_20_beyond_its_bound_a_subscription_that_disconnects_ends_with_the_count_and_nobody_else_does() {
+fn lis_20_beyond_its_bound_a_subscription_that_disconnects_ends_with_the_count_and_no_other_subscription_ends()
+ {
     run(three, |world| async move {
-        let (slow, told, _gate, _) = Slow::new();
+        let (slow, received, _gate, _) = Slow::new();
         let options = every(10, WhenFull::Disconnect);
         let stuck = world.informer.subscribe_with(options, slow.start()).expect("it runs");
         let quick = world.watched_with(every(10, WhenFull::Disconnect));
@@ -83,12 +85,12 @@ fn lis_20_beyond_its_bound_a_subscription_that_disconnects_ends_with_the_count_a
             world.apply("a/one", &n.to_string()).await;
         }
         quick.agrees(&world).await;
-        assert_eq!((quick.subscription.ended(), quick.told.len(), told.len()), (None, 34, 0));
+        assert_eq!((quick.subscription.ended(), quick.received.len(), received.len()), (None, 34, 0));
     });
 }
 
 #[test]
-fn lis_20_a_stream_ends_behind_what_it_had_taken() {
+fn lis_20_a_stream_ends_after_the_events_that_it_had_taken() {
     run(three, |world| async move {
         let mut events = world.informer.events_with(every(2, WhenFull::Disconnect)).expect("it runs");
         world.synced().await;
@@ -97,15 +99,15 @@ fn lis_20_a_stream_ends_behind_what_it_had_taken() {
             world.apply("a/one", &n.to_string()).await;
         }
         let rest: Vec<_> = events.by_ref().collect().await;
-        assert_eq!(rest.len(), 2, "the rest of its window of three");
+        assert_eq!(rest.len(), 2, "the other events of its window of three");
         assert_eq!(events.subscription().ended(), Some(EndReason::Overflow { dropped: 3 }));
     });
 }
 
 #[test]
-fn lis_21_beyond_its_bound_a_subscription_that_restates_is_told_the_difference() {
+fn lis_21_beyond_its_bound_a_subscription_that_restates_receives_the_difference() {
     run(three, |world| async move {
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let options = every(10, WhenFull::Restate);
         let subscription = world.informer.subscribe_with(options, slow.start()).expect("it runs");
         world.synced().await;
@@ -116,23 +118,27 @@ fn lis_21_beyond_its_bound_a_subscription_that_restates_is_told_the_difference()
         }
         assert!(subscription.status().dropped > 30);
         gate.add_permits(1_000);
-        until(|| told.agrees_with(&world.informer.snapshot()).is_ok()).await;
-        assert!(told.lines().iter().any(|line| line == "Missed(Relist) a/two@3"), "{:?}", told.lines());
+        until(|| received.agrees_with(&world.informer.snapshot()).is_ok()).await;
+        assert!(
+            received.lines().iter().any(|line| line == "Missed(Relist) a/two@3"),
+            "{:?}",
+            received.lines()
+        );
         assert!(subscription.status().synced && subscription.ended().is_none());
-        let newest = world.apply("a/one", "and on it goes").await;
-        until(|| told.agrees_with(&world.informer.snapshot()).is_ok()).await;
-        assert_eq!(told.lines().last(), Some(&format!("Updated(Watch) a/one@{newest}")));
+        let newest = world.apply("a/one", "and it goes on").await;
+        until(|| received.agrees_with(&world.informer.snapshot()).is_ok()).await;
+        assert_eq!(received.lines().last(), Some(&format!("Updated(Watch) a/one@{newest}")));
     });
 }
 
 #[test]
-fn lis_19_lists_larger_than_the_bound_are_told_to_whoever_joins_before_them() {
+fn lis_19_lists_larger_than_the_bound_are_delivered_to_subscribers_that_join_before_them() {
     run(
         |server| (0..2_000).for_each(|n| drop(server.apply(&format!("a/{n:04}"), "old".to_owned()))),
         |world| async move {
             let watched = world.watched_with(every(3, WhenFull::Disconnect));
             watched.synced().await;
-            assert_eq!(watched.told.len(), 2_000);
+            assert_eq!(watched.received.len(), 2_000);
             world.streaming().await;
             world.server.freeze_watches(true);
             (0..2_000).step_by(3).for_each(|n| drop(world.server.delete(&format!("a/{n:04}"))));
@@ -144,19 +150,19 @@ fn lis_19_lists_larger_than_the_bound_are_told_to_whoever_joins_before_them() {
             world.server.freeze_watches(false);
             world.agrees().await;
             watched.agrees(&world).await;
-            assert_eq!((watched.told.len(), watched.subscription.ended()), (2_000 + 667 + 667, None));
+            assert_eq!((watched.received.len(), watched.subscription.ended()), (2_000 + 667 + 667, None));
         },
     );
 }
 
 #[test]
-fn inf_43_a_subscriber_to_every_event_is_told_what_a_group_restart_left_out() {
+fn inf_43_a_subscriber_to_every_event_receives_what_a_group_restart_left_out() {
     for when_full in [WhenFull::Disconnect, WhenFull::Restate] {
         for site in [Site::IndexerPublished, Site::ProcessorChanges, Site::ProcessorFannedOut] {
             for nth in [1, 3, 6] {
                 run_with(kill_at(site, nth), three, |world| async move {
                     let watched = world.watched_with(every(100, when_full));
-                    let (slow, told, gate, _) = Slow::new();
+                    let (slow, received, gate, _) = Slow::new();
                     let lagging = world.informer.subscribe_with(every(4, WhenFull::Restate), slow.start());
                     let _lagging = lagging.expect("it runs");
                     watched.synced().await;
@@ -166,7 +172,7 @@ fn inf_43_a_subscriber_to_every_event_is_told_what_a_group_restart_left_out() {
                     world.delete("a/one").await;
                     watched.agrees(&world).await;
                     gate.add_permits(1_000);
-                    until(|| told.agrees_with(&world.informer.snapshot()).is_ok()).await;
+                    until(|| received.agrees_with(&world.informer.snapshot()).is_ok()).await;
                     assert_eq!(world.informer.status().restarts, 1, "{site:?} {nth}");
                     assert_eq!(watched.subscription.ended(), None);
                 });

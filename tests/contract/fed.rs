@@ -1,8 +1,8 @@
-//! A source that a test speaks through, and that keeps none of its objects.
+//! A source whose events a test sends, and that keeps none of its objects.
 //!
-//! Answers "who still holds this object?" and "is a request still open?": each list makes its objects anew, a watch
-//! brings what the test says, and both are counted while they live. Invariants:
-//! 1. What is said goes to the newest watch; it is an object or a bookmark of the version that the test names.
+//! Answers "who still holds this object?" and "is a request still open?": each list creates its objects anew, a watch
+//! brings the events that the test sends, and objects and requests are counted while they exist. Invariants:
+//! 1. An event goes to the newest watch; it is an object or a bookmark of the version that the test names.
 //! 2. Each connected source and each of its streams holds one token, which [`Fed::open`] counts.
 //!
 //! The scripted `Server` of `informer_actors::testing` keeps its objects, so it cannot answer either question.
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{self, LocalBoxStream};
 use futures_util::{FutureExt, Stream, StreamExt};
+use informer_actors::informer::Body;
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
-use informer_actors::messages::Body;
 use informer_actors::runtime::Runtime;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 
 type Parts<S> = Vec<WatchPart<S>>;
 
-/// The source; clones are the same one.
+/// The source; clones share it.
 pub(crate) struct Fed<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
@@ -42,7 +42,7 @@ pub(crate) fn version(number: u64) -> ResourceVersion {
 }
 
 impl<S: Body> Fed<S> {
-    /// Lists `count` objects at the version `count`, whose bodies `make` makes.
+    /// Lists `count` objects at the version `count`; `make` creates their bodies.
     pub(crate) fn new(count: u64, make: impl Fn() -> S + Send + Sync + 'static) -> Self {
         let (make, newest) = (Box::new(make), watch::Sender::new(None));
         Self(Arc::new(Shared { count, make, newest, token: Arc::default() }))
@@ -52,17 +52,17 @@ impl<S: Body> Fed<S> {
     pub(crate) fn informer(&self, runtime: &Runtime, name: &str) -> Informer<S> {
         let shared = Arc::clone(&self.0);
         let connect = move || Source(Arc::clone(&shared), Arc::clone(&shared.token));
-        Informer::builder(runtime, name).source(connect).start().expect("the spec is sound")
+        Informer::builder(runtime, name).source(connect).start().expect("the spec is valid")
     }
 
-    /// Every object again, at the next versions after `after`; gives the last of them.
+    /// Sends every object again, at the next versions after `after`; returns the last of them.
     pub(crate) fn update_all(&self, after: u64) -> ResourceVersion {
         let parts = (0..self.0.count).map(|n| WatchPart::Applied(self.0.object(n, after + n + 1)));
         self.say(parts.collect());
         version(after + self.0.count)
     }
 
-    /// A bookmark.
+    /// Sends a bookmark.
     pub(crate) fn bookmark(&self, number: u64) {
         self.say(vec![WatchPart::Bookmark { version: version(number), initial_events_end: false }]);
     }
@@ -78,7 +78,7 @@ impl<S: Body> Fed<S> {
         newest.as_ref().expect("a watch is open").send(parts).expect("the newest watch is read");
     }
 
-    /// Connected sources and open streams.
+    /// The number of connected sources and open streams.
     pub(crate) fn open(&self) -> usize {
         Arc::strong_count(&self.0.token) - 1
     }
@@ -88,12 +88,12 @@ impl<S> Shared<S> {
     fn object(&self, n: u64, number: u64) -> Object<S> {
         let key = ObjectKey::namespaced("a", format!("{n:05}"));
         let source = SourceId::default();
-        let meta = Meta { key, uid: None, version: version(number), source, wire_bytes: 100 };
+        let meta = Meta::new(key, version(number), source).wire_bytes(100);
         Object::new(meta, (self.make)())
     }
 }
 
-/// A stream that holds a token as long as it lives.
+/// A stream that holds a token until it is dropped.
 fn held<T: 'static>(stream: impl Stream<Item = T> + 'static, token: Arc<()>) -> LocalBoxStream<'static, T> {
     stream
         .inspect(move |_| {

@@ -1,17 +1,17 @@
-//! The figures that a dashboard shows, and that a runtime gives them all. INF-67, INF-68.
+//! The figures that a dashboard shows, and the report of a runtime with all of them. INF-67, INF-68.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
-use informer_actors::report::{InformerReport, RuntimeReport};
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::status::QueueStatus;
+use informer_actors::status::{InformerReport, RuntimeReport};
 use informer_actors::subscription::{SubscribeOptions, Subscription};
 use informer_actors::testing::Server;
-use informer_actors::wiring::SourceSpec;
+use informer_actors::testing::{Faults, Site};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::{ReflectorConfig, SourceState};
@@ -20,7 +20,7 @@ use crate::world::{LONG, World, pass, run, run_with, settle, three, until, until
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Subscribes a closure that takes so long over each event.
+/// Subscribes a closure that takes this long for each event.
 fn slow(world: &World, took: Duration) -> Subscription<String> {
     let options = SubscribeOptions::new().name("slow");
     let subscription = world.informer.for_each_with(options, move |_| tokio::time::sleep(took));
@@ -37,15 +37,15 @@ fn inf_67_a_runtime_lists_its_threads_informers_sources_queues_and_subscriptions
             SourceSpec::new(SourceId::new(name), server.connect(), ReflectorConfig::new("pods"))
         };
         let pods = Informer::builder(&runtime, "pods").source_with(source("east", &east));
-        let pods = pods.source_with(source("west", &west)).start().expect("the spec is sound");
+        let pods = pods.source_with(source("west", &west)).start().expect("the spec is valid");
         let numbers = Server::<u32>::new();
         let numbers = Informer::builder(&runtime, "numbers").source(move || numbers.clone()).start();
-        let numbers = numbers.expect("the spec is sound");
+        let numbers = numbers.expect("the spec is valid");
         let of = |name: &str| SubscribeOptions::new().name(name.to_owned());
         let first = pods.for_each_with(of("first"), |_| std::future::ready(())).expect("it runs");
         let second = pods.for_each_with(of("second"), |_| std::future::ready(())).expect("it runs");
-        first.synced_within(LONG).await.expect("it is told all");
-        second.synced_within(LONG).await.expect("it is told all");
+        first.synced_within(LONG).await.expect("it has received everything");
+        second.synced_within(LONG).await.expect("it has received everything");
         numbers.synced_within(LONG).await.expect("it lists");
         let report = runtime.report();
         assert_eq!(report.at, runtime.now());
@@ -83,7 +83,7 @@ fn inf_68_how_long_lists_and_syncs_took_is_known() {
         assert_eq!((status.sync_took, status.sources[0].last_list_took), (None, None));
         world.server.hold_lists(false);
         world.synced().await;
-        slow.synced_within(LONG).await.expect("it is told all");
+        slow.synced_within(LONG).await.expect("it has received everything");
         let status = world.informer.status();
         assert_eq!(status.sync_took, Some(5 * SECOND));
         assert_eq!(status.sources[0].last_list_took, Some(5 * SECOND));
@@ -110,11 +110,11 @@ fn inf_68_delivery_latency_counts_from_the_reading_to_the_end_of_the_handling() 
     run(three, |world| async move {
         world.synced().await;
         let (slow, quick) = (slow(&world, SECOND), world.watched());
-        slow.synced_within(LONG).await.expect("it is told all");
+        slow.synced_within(LONG).await.expect("it has received everything");
         quick.synced().await;
         let (none, calls) = (slow.status().latency, slow.status().calls);
-        assert_eq!((none.count, calls.count), (0, 0), "what it was told before does not count");
-        // The second event waits for the first one's handling, and then takes as long itself.
+        assert_eq!((none.count, calls.count), (0, 0), "events delivered before do not count");
+        // The second event waits until the first one is handled, and then takes as long itself.
         world.apply("a/one", "first").await;
         settle().await;
         world.apply("a/two", "second").await;
@@ -126,7 +126,7 @@ fn inf_68_delivery_latency_counts_from_the_reading_to_the_end_of_the_handling() 
         assert_eq!((latency.last, latency.buckets), (latency.max, [0, 0, 0, 1, 1, 0]));
         assert!(about(3 * SECOND - SECOND / 100).contains(&latency.total), "{latency:?}");
         let latency = quick.subscription.status().latency;
-        assert_eq!((latency.count, latency.max), (2, Duration::ZERO), "no time passes on its way");
+        assert_eq!((latency.count, latency.max), (2, Duration::ZERO), "no time passes in the pipeline");
     });
 }
 
@@ -139,7 +139,7 @@ fn inf_68_what_waits_in_the_queue_is_shown_and_counts_into_the_latency() {
         watched.synced().await;
         let queue = || world.informer.status().queue;
         assert_eq!(queue(), QueueStatus::default());
-        // The Indexer gets a list, and does not get on with it.
+        // The Indexer gets a list and stops making progress.
         world.server.hold_lists(true);
         world.server.compact();
         world.server.end_watches(Some(ListWatchError::Expired("compacted".into())));
@@ -150,7 +150,7 @@ fn inf_68_what_waits_in_the_queue_is_shown_and_counts_into_the_latency() {
         let streaming = || matches!(world.informer.state(), SourceState::Streaming);
         until_now(|| lists() == 1 && streaming()).await;
         let began = world.runtime.now();
-        let version = world.server.apply("a/one", "behind the list".to_owned());
+        let version = world.server.apply("a/one", "after the list".to_owned());
         until_now(|| queue().parts == 1).await;
         assert_eq!((queue().bytes, queue().oldest_since), (100, Some(began)));
         tokio::time::advance(5 * SECOND).await;
@@ -198,7 +198,7 @@ fn inf_68_bytes_from_the_wire_and_ends_of_watches_are_counted_by_reason() {
 }
 
 #[test]
-fn inf_68_figures_that_change_with_each_event_wake_nobody_who_waits_for_the_status() {
+fn inf_68_figures_that_change_with_each_event_do_not_wake_a_wait_for_the_status() {
     run(three, |world| async move {
         let watched = world.watched();
         world.synced().await;

@@ -1,6 +1,6 @@
-//! What is freed, when and where; and what remains of an informer that has ended: nothing.
+//! What is freed, when and on which thread; and that an informer that has ended leaves nothing behind.
 //!
-//! Answers "does the machinery let go of what it no longer needs?" with `Fed`, a source that keeps nothing itself.
+//! Answers "does the machinery release what it no longer needs?" with `Fed`, a source that keeps no objects itself.
 
 use std::any::Any;
 use std::future::ready;
@@ -10,31 +10,32 @@ use std::time::Duration;
 
 use actix::Actor;
 use futures_util::StreamExt;
-use informer_actors::faults::{Faults, Site};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Recorder;
+use informer_actors::testing::{Faults, Site};
 
 use crate::blocking::on_threads;
 use crate::fed::{Fed, version};
 use crate::threads::{LIMIT, start};
 use crate::world::{LONG, pass, run, settle, three};
 
-/// A body that says on which thread it was dropped.
+/// A body that reports on which thread it was dropped.
 struct Dropped(mpsc::Sender<String>);
 
 impl Drop for Dropped {
     fn drop(&mut self) {
         let name = std::thread::current().name().unwrap_or_default().to_owned();
-        // At the end of a test nobody listens any more.
+        // At the end of a test the receiver is gone.
         let _heard = self.0.send(name);
     }
 }
 
-/// Waits until 4,000 of 5,000 replaced objects have been dropped, and says where. A subscriber may hold the others.
+/// Waits until 4,000 of 5,000 replaced objects have been dropped, and returns the threads. A subscriber may
+/// hold the others.
 async fn where_replaced_objects_are_dropped(has_subscribers: bool) -> Vec<String> {
     let runtime = start();
-    let (told, drops) = mpsc::channel();
-    let fed = Fed::new(250, move || Dropped(told.clone()));
+    let (received, drops) = mpsc::channel();
+    let fed = Fed::new(250, move || Dropped(received.clone()));
     let informer = fed.informer(&runtime, "freed");
     let subscribers = has_subscribers.then(|| {
         [informer.for_each(|_| ready(())), informer.for_each_blocking(|_| std::thread::yield_now())]
@@ -60,7 +61,7 @@ fn idx_22_replaced_objects_are_dropped_on_a_thread_of_their_own_and_never_on_the
 }
 
 #[test]
-fn inf_39_with_the_last_handle_whichever_it_is_the_informer_ends_and_its_store_is_freed() {
+fn inf_39_when_the_last_handle_is_dropped_whichever_it_is_the_informer_ends_and_its_store_is_freed() {
     for last in ["informer", "lister", "subscription"] {
         Runtime::simulated(7).run(|runtime| async move {
             let alive = Arc::new(());
@@ -153,7 +154,7 @@ fn lst_08_a_wait_that_is_dropped_keeps_nothing_running() {
 }
 
 #[test]
-fn lis_15_a_stream_that_is_dropped_is_owed_nothing_any_more() {
+fn lis_15_for_a_stream_that_is_dropped_no_events_wait_any_more() {
     for is_dropped in [false, true] {
         run(three, |world| async move {
             let mut events = world.informer.events().expect("it runs");

@@ -1,11 +1,11 @@
-//! Handles that keep nothing running, and handles without a type (INF-64, INF-65).
+//! Handles that do not keep the informer running, and handles without a type (INF-64, INF-65).
 //!
-//! What all handles together do at the end of an informer is in `endings.rs`.
+//! What all handles together do at the end of an informer is tested in `endings.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_actors::any_informer::AnyInformer;
+use informer_actors::informer::AnyInformer;
 use informer_actors::informer::{Informer, WaitError};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
@@ -28,7 +28,11 @@ fn inf_64_a_weak_handle_gives_the_informer_while_another_handle_keeps_it_running
         drop(lister);
         pass(TENTH).await;
         let version = world.server.apply("a/one", "still followed".to_owned());
-        again.lister().wait_for(&version, LONG).await.expect("what it gave keeps the informer running");
+        again
+            .lister()
+            .wait_for(&version, LONG)
+            .await
+            .expect("the handle that it gave keeps the informer running");
         assert!(weak.clone().upgrade().is_some());
         assert_eq!((weak.name(), again.name()), ("texts", "texts"));
     });
@@ -45,7 +49,7 @@ fn inf_64_a_weak_handle_keeps_neither_the_informer_running_nor_its_objects_in_me
             let server = server.clone();
             move || server.clone()
         });
-        let informer = informer.start().expect("the spec is sound");
+        let informer = informer.start().expect("the spec is valid");
         informer.synced_within(LONG).await.expect("it syncs");
         let weak = informer.downgrade();
         drop(server);
@@ -92,8 +96,9 @@ fn inf_65_a_wait_without_a_type_ends_as_the_informers_own_does() {
     };
     run(denied, |world| async move {
         let any = AnyInformer::from(&world.informer);
-        let own = world.informer.synced_within(LONG).await.map_err(|error| error.to_string());
-        assert_eq!(any.synced_within(LONG).await.map_err(|error| error.to_string()), own);
+        let (own, erased) = tokio::join!(world.informer.synced_within(LONG), any.synced_within(LONG));
+        let own = own.map_err(|error| error.to_string());
+        assert_eq!(erased.map_err(|error| error.to_string()), own);
         assert!(own.is_err_and(|error| error.contains("no")));
         assert!(matches!(any.last_error(), Some(ListWatchError::Denied(_))));
         world.informer.shutdown(LONG).await;

@@ -1,7 +1,7 @@
-//! IDX-27 and IDX-28. Indices added while the informer works: at every place where its actors can be, nothing stalls.
+//! IDX-27 and IDX-28. Indices added while the informer works: whatever its actors are doing, nothing stalls.
 //!
-//! Simulated time stands while anything spins, so these tests wait for a number of turns of the thread, during which
-//! they move the time on themselves: what is not there after them never comes.
+//! Simulated time stands still while anything spins, so these tests wait for a number of turns of the thread and move
+//! the time themselves meanwhile: what has not come after those turns never comes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::{AddIndexError, Informer};
 use informer_actors::testing::Server;
+use informer_actors::testing::{Faults, Site};
 use informer_core::index::IndexSpec;
 use informer_core::meta::{Object, ResourceVersion};
 
 use crate::world::{World, run_with, three};
 
-/// More turns than anything here needs, and how much time passes in a hundred of them.
+/// More turns than any test here needs, and how much time passes in a hundred of them.
 const TURNS: usize = 5_000;
 const STEP: Duration = Duration::from_millis(100);
 
@@ -50,7 +50,7 @@ impl Planned {
         })
     }
 
-    /// From now on: at the `nth` visit of `site`, the first being 1.
+    /// Plans it from now on at the `nth` visit of `site`, the first being 1.
     fn at(&self, site: Site, nth: usize, act: impl FnOnce() + Send + 'static) {
         *self.lock() = Some((site, nth, Box::new(act)));
     }
@@ -77,7 +77,8 @@ impl Planned {
     }
 }
 
-/// Calls of `add_index` that were begun inside a hook: a call that is dropped is taken back.
+/// Calls of `add_index` that were begun inside a hook. They are kept, because a call that is dropped is
+/// withdrawn.
 #[derive(Clone, Default)]
 struct Calls(Arc<Mutex<Vec<Call>>>);
 
@@ -105,7 +106,7 @@ fn by_name(index: &str) -> IndexSpec<String> {
     IndexSpec::new(index, |object: &Object<String>| vec![object.key().name().to_owned()])
 }
 
-/// Gives a future many turns of the thread.
+/// Polls a future for many turns of the thread.
 async fn in_turns<T>(future: impl Future<Output = T>) -> Option<T> {
     let turns = async {
         for turn in 1..=TURNS {
@@ -142,7 +143,7 @@ async fn held(world: &World, index: &str) {
 /// One more object arrives, and each index holds all objects.
 async fn goes_on_with(world: &World, indices: &[&str], at: &str) {
     let version = world.server.apply("z/last", "last".to_owned());
-    assert!(arrives(world, &version).await, "{at}: an object that came later never arrived");
+    assert!(arrives(world, &version).await, "{at}: a later object never arrived");
     let all = world.informer.lister().list().len();
     for index in indices {
         assert!(in_turns(held(world, index)).await.is_some(), "{at}: index {index} never came");
@@ -194,7 +195,7 @@ fn idx_27_a_list_that_is_popped_while_an_index_is_handed_on_stalls_nothing() {
     });
 }
 
-/// Changes much behind the back of the watch, so that the source is listed again.
+/// Changes much while the watch is down, so that the source is listed again.
 fn relist(world: &World, count: usize) {
     world.server.freeze_watches(true);
     (0..count).for_each(|n| drop(world.server.apply(&format!("a/{n}"), "second".to_owned())));
@@ -242,7 +243,7 @@ fn idx_27_indices_added_one_after_another_stall_nothing_wherever_the_actors_are(
     });
 }
 
-/// Lives a busy life for each visit of each site and lets `add` plan there; every life must go on.
+/// Runs a busy scenario for each visit of each site and lets `add` plan there; every run must go on.
 fn at_every_visit(add: impl Fn(&World, &Planned, Site, usize) -> Calls) {
     for site in SITES {
         let mut visited = 0;
@@ -269,16 +270,16 @@ fn at_every_visit(add: impl Fn(&World, &Planned, Site, usize) -> Calls) {
 }
 
 #[test]
-fn idx_28_an_index_whose_indexer_died_over_it_is_added_and_a_second_one_of_its_name_is_refused() {
+fn idx_28_an_index_whose_indexer_crashed_over_it_is_added_and_a_second_one_of_its_name_is_refused() {
     let planned = Planned::default();
     run_with(planned.faults(), three, |world| async move {
         world.synced().await;
-        // It has taken the index for this and all later lives, and dies before it can say so.
+        // It has taken the index for this and all later runs, and panics before it can answer.
         planned.at(Site::IndexerReplace, 1, || panic!("killed over the new index"));
         let spec = by_name("name");
         assert_eq!(world.informer.add_index(spec.clone()).await, Ok(()));
-        assert_eq!(world.informer.status().restarts, 1, "the Indexer died over it");
-        goes_on_with(&world, &["name"], "the death over an index").await;
+        assert_eq!(world.informer.status().restarts, 1, "the Indexer crashed over it");
+        goes_on_with(&world, &["name"], "the crash over an index").await;
         for again in [spec, by_name("name")] {
             let refused = Err(AddIndexError::Exists("name".to_owned()));
             assert_eq!(world.informer.add_index(again).await, refused);

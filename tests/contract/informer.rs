@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::Actor;
-use informer_actors::faults::Faults;
+use informer_actors::informer::WaitForError;
 use informer_actors::informer::{Informer, StartError, WaitError};
-use informer_actors::lister::WaitForError;
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
 use informer_actors::subscription::{SubscribeError, SubscribeOptions};
+use informer_actors::testing::Faults;
 use informer_actors::testing::{Recorder, Server};
-use informer_actors::wiring::SourceSpec;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::{ReflectorConfig, SourceState};
@@ -19,13 +19,13 @@ use informer_core::reflector::{ReflectorConfig, SourceState};
 use crate::world::{LONG, nothing, pass, run, settle, three, until};
 
 #[test]
-fn inf_01_subscriptions_made_before_the_first_list_are_each_told_every_object_once() {
+fn inf_01_subscriptions_made_before_the_first_list_each_receive_every_object_once() {
     run(three, |world| async move {
         let (first, second) = (world.watched(), world.watched());
         first.synced().await;
         second.synced().await;
         for watched in [first, second] {
-            let mut lines = watched.told.lines();
+            let mut lines = watched.received.lines();
             lines.sort();
             let expected =
                 ["Added(InitialList) a/one@2", "Added(InitialList) a/two@3", "Added(InitialList) b/one@4"];
@@ -35,13 +35,13 @@ fn inf_01_subscriptions_made_before_the_first_list_are_each_told_every_object_on
 }
 
 #[test]
-fn inf_02_a_late_subscriber_is_told_the_snapshot_and_then_what_follows() {
+fn inf_02_a_late_subscriber_receives_the_snapshot_and_then_what_follows() {
     run(three, |world| async move {
         world.synced().await;
         let late = world.watched();
         late.synced().await;
-        assert_eq!(late.told.len(), 3);
-        late.told.clear_lines();
+        assert_eq!(late.received.len(), 3);
+        late.received.clear_lines();
         world.apply("a/one", "x").await;
         world.delete("a/two").await;
         assert_eq!(late.lines(2).await, ["Updated(Watch) a/one@5", "Deleted(Watch) a/two@6"]);
@@ -70,7 +70,7 @@ fn inf_04_a_subscription_of_a_stopped_informer_is_shut_down_at_once_without_erro
 }
 
 #[test]
-fn inf_05_a_dropped_subscription_is_told_nothing_more_and_the_others_notice_nothing() {
+fn inf_05_a_dropped_subscription_receives_nothing_more_and_the_others_are_unaffected() {
     run(three, |world| async move {
         let (leaving, staying) = (world.watched(), world.watched());
         leaving.synced().await;
@@ -79,7 +79,7 @@ fn inf_05_a_dropped_subscription_is_told_nothing_more_and_the_others_notice_noth
         settle().await;
         world.apply("a/one", "x").await;
         assert_eq!(staying.lines(4).await.len(), 4);
-        assert_eq!(leaving.told.len(), 3);
+        assert_eq!(leaving.received.len(), 3);
     });
 }
 
@@ -110,12 +110,12 @@ fn inf_09_states_are_seen_in_order_and_after_the_stop_every_wait_ends() {
 }
 
 #[test]
-fn inf_15_a_delete_missed_while_disconnected_is_told_as_a_tombstone() {
+fn inf_15_a_delete_missed_while_disconnected_is_delivered_as_a_tombstone() {
     run(three, |world| async move {
         let watched = world.watched();
         watched.synced().await;
         world.streaming().await;
-        watched.told.clear_lines();
+        watched.received.clear_lines();
         world.server.freeze_watches(true);
         world.server.delete("a/two");
         world.server.compact();
@@ -128,7 +128,7 @@ fn inf_15_a_delete_missed_while_disconnected_is_told_as_a_tombstone() {
 }
 
 #[test]
-fn inf_19_a_relist_of_unchanged_objects_tells_nobody_anything() {
+fn inf_19_a_relist_of_unchanged_objects_notifies_nobody() {
     run(three, |world| async move {
         let watched = world.watched();
         watched.synced().await;
@@ -160,7 +160,7 @@ fn inf_20_each_subscription_is_resynced_in_its_own_period() {
         }
         pass(Duration::from_secs(121)).await;
         let resyncs = all.each_ref().map(|watched| {
-            watched.told.lines().iter().filter(|line| line.starts_with("Updated(Resync)")).count() / 3
+            watched.received.lines().iter().filter(|line| line.starts_with("Updated(Resync)")).count() / 3
         });
         assert_eq!(resyncs, [0, 2, 2, 24]);
     });
@@ -172,9 +172,9 @@ fn inf_31_a_taken_name_gets_a_number_and_a_name_is_free_again_when_its_informer_
         let start = |name: &str| Informer::<String>::builder(&runtime, name).source(Server::new).start();
         assert_eq!(start("").err(), Some(StartError::NoName));
         let all =
-            ["pods", "pods", "pods", "pods-2"].map(|name| start(name).expect("a taken name is no error"));
+            ["pods", "pods", "pods", "pods-2"].map(|name| start(name).expect("a taken name is not an error"));
         assert_eq!(all.each_ref().map(Informer::name), ["pods", "pods-2", "pods-3", "pods-2-2"]);
-        assert_eq!(&*all[1].status().name, "pods-2", "its status says so, too");
+        assert_eq!(&*all[1].status().name, "pods-2", "its status shows it too");
         let [first, second, third, _other] = all;
         let (kept, events) = (first.lister(), second.events().expect("it runs"));
         assert!(first.shutdown(LONG).await.is_clean());
@@ -186,22 +186,22 @@ fn inf_31_a_taken_name_gets_a_number_and_a_name_is_free_again_when_its_informer_
         assert_eq!(
             start("pods").expect("it starts").name(),
             "pods-2",
-            "whoever stopped first frees nothing more"
+            "the informer that stopped first frees nothing more"
         );
         drop(third);
     });
 }
 
 #[test]
-fn inf_31_an_informer_is_called_as_its_builder_says() {
+fn inf_31_an_informer_has_the_name_that_its_builder_gives() {
     Runtime::simulated(1).run(|runtime| async move {
-        let web = Informer::<String>::builder(&runtime, "pods").name("pods-web").source(Server::new).start();
+        let web = Informer::<String>::builder(&runtime, "pods-web").source(Server::new).start();
         assert_eq!(web.expect("it starts").name(), "pods-web");
     });
 }
 
 #[test]
-fn inf_33_a_refused_informer_says_denied_asks_again_and_recovers_by_itself() {
+fn inf_33_a_refused_informer_reports_denied_asks_again_and_recovers_by_itself() {
     run(
         |server| {
             three(server);
@@ -237,7 +237,7 @@ fn inf_35_every_event_carries_its_cause() {
         let late = world.watched();
         late.synced().await;
         let causes: Vec<_> =
-            watched.told.lines().iter().map(|line| line[..line.find(')').unwrap()].to_owned()).collect();
+            watched.received.lines().iter().map(|line| line[..line.find(')').unwrap()].to_owned()).collect();
         let mut expected = vec!["Added(InitialList"; 3];
         expected.extend([
             "Updated(Watch",
@@ -247,7 +247,7 @@ fn inf_35_every_event_carries_its_cause() {
             "Updated(Resync",
         ]);
         assert_eq!(causes, expected);
-        assert!(late.told.lines().iter().all(|line| line.starts_with("Added(InitialList)")));
+        assert!(late.received.lines().iter().all(|line| line.starts_with("Added(InitialList)")));
     });
 }
 
@@ -265,15 +265,15 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
             .source_with(spec(&sources[0], "a"))
             .source_with(spec(&sources[1], "b"))
             .start()
-            .expect("the spec is sound");
-        let (recorder, told) = Recorder::new();
+            .expect("the spec is valid");
+        let (recorder, received) = Recorder::new();
         let subscription = informer.subscribe(recorder.start()).expect("it runs");
         assert!(informer.synced_within(Duration::from_secs(5)).await.is_err(), "b has not listed");
-        assert_eq!(told.lines(), ["Added(InitialList) a/x@2"], "a's objects are served meanwhile");
+        assert_eq!(received.lines(), ["Added(InitialList) a/x@2"], "a's objects are served meanwhile");
         assert!(!subscription.status().synced);
         sources[1].hold_lists(false);
         informer.synced_within(LONG).await.expect("both have listed");
-        subscription.synced_within(LONG).await.expect("both are told");
+        subscription.synced_within(LONG).await.expect("both are delivered");
         let version = sources[1].apply("b/y", "3".to_owned());
         let lister = informer.lister();
         let which = lister.wait_for(&version, LONG).await.expect_err("which source?");
@@ -283,17 +283,17 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
         let unknown = lister.wait_for_source(&SourceId::new("c"), &version, LONG).await.expect_err("no such");
         assert_eq!(unknown.to_string(), "informer \"both\" has no source named \"c\"");
         lister.wait_for_source(&SourceId::new("b"), &version, LONG).await.expect("it arrives");
-        assert_eq!(told.len(), 3);
-        // A relist of a that lacks a/x removes it, and leaves b's objects alone.
+        assert_eq!(received.len(), 3);
+        // A relist of source a that lacks a/x removes it, and leaves b's objects alone.
         sources[0].freeze_watches(true);
         sources[0].delete("a/x");
         sources[0].compact();
         sources[0].freeze_watches(false);
         sources[0].end_watches(None);
-        until(|| told.len() == 4).await;
-        assert_eq!(told.lines()[3], "Missed(Relist) a/x@2");
+        until(|| received.len() == 4).await;
+        assert_eq!(received.lines()[3], "Missed(Relist) a/x@2");
         assert_eq!(informer.snapshot().len(), 2);
-        told.agrees_with(&informer.snapshot()).expect("a true replay");
+        received.agrees_with(&informer.snapshot()).expect("the events replay to the store");
     });
 }
 
@@ -311,7 +311,7 @@ fn inf_39_the_last_handle_dropped_stops_the_informer_and_a_kept_snapshot_still_r
         assert!(lister.wait_for(&version, LONG).await.is_ok(), "the lister is a handle too");
         drop(lister);
         pass(Duration::from_secs(3600)).await;
-        assert_eq!(world.server.requests().len(), requests, "nobody asks any more");
+        assert_eq!(world.server.requests().len(), requests, "no further request");
         assert_eq!(snapshot.len(), 3);
         assert_eq!(probe.body(), "1");
     });
@@ -326,7 +326,7 @@ fn inf_40_synced_stays_pending_through_an_hour_of_refusal_and_is_latched_afterwa
         },
         |world| async move {
             let start = world.runtime.now();
-            world.informer.synced().await.expect("in the end");
+            world.informer.synced().await.expect("it syncs at last");
             assert!(world.runtime.now() - start > Duration::from_secs(3600));
             world.server.refuse((0..9).map(|_| ListWatchError::Denied("no".into())));
             world.server.end_watches(None);
@@ -343,7 +343,7 @@ fn inf_49_one_seed_and_one_script_give_one_trace() {
     let trace = |seed: u64| {
         let sites = Arc::new(Mutex::new(Vec::new()));
         let visited = Arc::clone(&sites);
-        // What the pipeline's actors hand each other passes a site.
+        // Each message between the pipeline's actors passes a site.
         let noted = Faults::new(move |site| visited.lock().expect("no panic").push(site));
         Runtime::simulation(seed).faults(noted).build().run(|runtime| async move {
             let server = Server::new();
@@ -353,15 +353,15 @@ fn inf_49_one_seed_and_one_script_give_one_trace() {
             let informer = Informer::builder(&runtime, "texts")
                 .source(move || connected.clone())
                 .start()
-                .expect("the spec is sound");
-            let (recorder, told) = Recorder::new();
+                .expect("the spec is valid");
+            let (recorder, received) = Recorder::new();
             let _subscription = informer.subscribe(recorder.start()).expect("it runs");
             informer.synced().await.expect("it syncs");
             server.apply("c/x", "5".to_owned());
             pass(Duration::from_secs(600)).await;
             let messages = std::mem::take(&mut *sites.lock().expect("no panic"));
             let last = informer.status().sources[0].last_frame_at;
-            (server.requests(), messages, told.lines(), runtime.now(), last)
+            (server.requests(), messages, received.lines(), runtime.now(), last)
         })
     };
     let traced = trace(5);

@@ -1,7 +1,7 @@
 //! The list budget of a runtime: how many lists and watch-lists may be open at once, and what gives a permit back.
 //!
-//! Every source here is counted from outside: a list is open from its request to its end, a watch-list to its end
-//! bookmark, both until their stream is dropped.
+//! Every source here is counted from outside: a list is open from its request to its end, a watch-list until its end
+//! bookmark, and both until their stream is dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at};
-use informer_actors::wiring::SourceSpec;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
@@ -23,7 +23,7 @@ use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::world::{LONG, pass, three};
 
-/// How many lists are open, and how many were at most.
+/// How many lists are open, and the most that were open at once.
 #[derive(Clone, Default)]
 struct Gauge(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -87,7 +87,7 @@ fn counted(id: SourceId, server: &Server<String>, gauge: &Gauge) -> SourceSpec<S
 
 fn informer(runtime: &Runtime, name: &str, server: &Server<String>, gauge: &Gauge) -> Informer<String> {
     let builder = Informer::builder(runtime, name).source_with(counted(SourceId::default(), server, gauge));
-    builder.start().expect("the spec is sound")
+    builder.start().expect("the spec is valid")
 }
 
 /// Ten informers on a budget of one, whose first ten requests are refused; lists take 10 s each.
@@ -120,7 +120,7 @@ fn ref_55_refused_watch_lists_wait_for_the_budget_again_whatever_the_refusal_is(
     refused_ten_times(|| ListWatchError::source("connection refused"));
 }
 
-/// A source of three pages of one object each, which writes down each page that it is asked for.
+/// A source of three pages of one object each, which records each page that it is asked for.
 struct Paged {
     name: &'static str,
     asked: Arc<Mutex<Vec<String>>>,
@@ -131,17 +131,19 @@ struct Paged {
 impl ListWatch<String> for Paged {
     fn list(&self, request: ListRequest, _known: Known<String>) -> ListStream<String> {
         let page: usize = request.token.map_or(0, |token| token.parse().expect("a token of ours"));
-        self.asked.lock().expect("no test panics in here").push(format!("{}{page}", self.name));
+        self.asked
+            .lock()
+            .expect("no test panics while it holds the lock")
+            .push(format!("{}{page}", self.name));
         if page == 1 && self.expires.swap(0, Ordering::SeqCst) == 1 {
             return after_a_second(vec![Err(ListWatchError::Expired("too old".into()))]);
         }
-        let meta = Meta {
-            key: ObjectKey::cluster(format!("page-{page}")),
-            uid: None,
-            version: ResourceVersion::from_number(10).expect("not zero"),
-            source: SourceId::default(),
-            wire_bytes: 1,
-        };
+        let meta = Meta::new(
+            ObjectKey::cluster(format!("page-{page}")),
+            ResourceVersion::from_number(10).expect("not zero"),
+            SourceId::default(),
+        )
+        .wire_bytes(1);
         let version = meta.version.clone();
         let object = Object::new(meta, String::new());
         let token = (page < 2).then(|| (page + 1).to_string());
@@ -182,13 +184,13 @@ fn pages_asked(expires: usize) -> Vec<String> {
                 });
                 let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new(name) };
                 let source = SourceSpec::new(SourceId::default(), connect, config);
-                Informer::builder(&runtime, name).source_with(source).start().expect("the spec is sound")
+                Informer::builder(&runtime, name).source_with(source).start().expect("the spec is valid")
             })
             .collect();
         for informer in &informers {
             informer.synced_within(LONG).await.expect("each syncs");
         }
-        let asked = asked.lock().expect("no test panics in here");
+        let asked = asked.lock().expect("no test panics while it holds the lock");
         asked.clone()
     })
 }
@@ -204,7 +206,7 @@ fn ref_55_a_list_that_starts_over_at_once_keeps_its_permit() {
 }
 
 #[test]
-fn ref_55_waiting_for_the_budget_is_no_failure_and_no_deadline_runs_meanwhile() {
+fn ref_55_waiting_for_the_budget_is_not_a_failure_and_no_deadline_runs_meanwhile() {
     Runtime::simulation(3).lists_at_once(1).build().run(|runtime| async move {
         let (slow, quick, gauge) = (Server::new(), Server::new(), Gauge::default());
         (0..20).for_each(|n| drop(slow.apply(&format!("a/{n}"), String::new())));
@@ -239,7 +241,7 @@ where
         let builder = [(SourceId::default(), &live), (SourceId::new("held"), &held)]
             .into_iter()
             .fold(builder, |builder, (id, server)| builder.source_with(counted(id, server, &gauge)));
-        let first = builder.start().expect("the spec is sound");
+        let first = builder.start().expect("the spec is valid");
         pass(Duration::from_secs(1)).await;
         let second = informer(&runtime, "second", &free, &gauge);
         pass(Duration::from_secs(1)).await;
@@ -269,7 +271,7 @@ fn ref_55_a_group_that_is_restarted_in_mid_list_gives_the_permit_back() {
 }
 
 #[test]
-fn ref_55_a_reflector_that_dies_in_mid_list_gives_the_permit_back() {
+fn ref_55_a_reflector_that_panics_in_mid_list_gives_the_permit_back() {
     let armed = Arc::new(AtomicBool::new(false));
     let hook = Arc::clone(&armed);
     let faults = Faults::new(move |site| {
@@ -283,7 +285,7 @@ fn ref_55_a_reflector_that_dies_in_mid_list_gives_the_permit_back() {
 }
 
 #[test]
-fn ref_56_a_list_that_brings_no_new_object_for_90_s_has_failed_and_gives_its_permit_back() {
+fn ref_56_a_list_that_brings_no_new_object_for_90_s_fails_and_gives_its_permit_back() {
     Runtime::simulation(3).lists_at_once(1).build().run(|runtime| async move {
         let (endless, free, gauge) = (Server::new(), Server::new(), Gauge::default());
         three(&endless);

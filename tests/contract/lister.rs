@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informer_actors::lister::WaitForError;
+use informer_actors::informer::WaitForError;
 
 use crate::world::{LONG, nothing, run, settle, three};
 

@@ -1,17 +1,17 @@
 //! The log of a scenario: every line that is written on this thread while it runs.
 //!
 //! Answers "what does an operator read in the log, and which fields does a line carry?" for simulated scenarios, which
-//! run on one thread, and, errors only, for those on real threads. A test picks its lines by message or level.
+//! run on one thread, and, for errors only, for scenarios on real threads. A test picks its lines by message or level.
 //! Invariants:
-//! 1. Lines are in the order in which they were written; simulated tests that run at the same time do not see each
-//!    other's. Those on threads do: they look for a name of their own.
+//! 1. Lines are in the order in which they were written. Simulated tests that run at the same time do not see each
+//!    other's lines. Tests on threads do: they look for a name of their own.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// One line of the log.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The value of a field, as it is written.
+    /// The value of a field, as it is written in the log.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value.as_str())
     }
@@ -48,7 +48,7 @@ impl Log {
         self.from(level).iter().map(|line| format!("{} {}", line.level, line.message)).collect()
     }
 
-    /// Forgets the lines so far.
+    /// Removes the lines so far.
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -61,11 +61,18 @@ impl Log {
 
 /// Runs a scenario and records what is logged on this thread meanwhile.
 pub(crate) fn recorded<T>(scenario: impl FnOnce(Log) -> T) -> T {
+    // tracing remembers for each line of code whether anybody records it. A line that another test reaches first, while
+    // this recorder is being registered, would be remembered as recorded by nobody: one recorder stays registered.
+    static REGISTERED: OnceLock<Dispatch> = OnceLock::new();
+    REGISTERED.get_or_init(|| Dispatch::new(Recorder(Log::default(), Level::TRACE)));
     let log = Log::default();
-    tracing::subscriber::with_default(Recorder(log.clone(), Level::TRACE), || scenario(log))
+    tracing::subscriber::with_default(Recorder(log.clone(), Level::TRACE), || {
+        tracing::callsite::rebuild_interest_cache();
+        scenario(log)
+    })
 }
 
-/// The errors of all threads that record no log of their own, from the first call on.
+/// The errors of all threads that do not record a log of their own, from the first call on.
 pub(crate) fn everywhere() -> Log {
     static LOG: OnceLock<Log> = OnceLock::new();
     let log = LOG.get_or_init(|| {
@@ -77,7 +84,7 @@ pub(crate) fn everywhere() -> Log {
     log.clone()
 }
 
-/// Records lines of this level and worse ones.
+/// Records lines of this level and more severe ones.
 struct Recorder(Log, Level);
 
 impl Subscriber for Recorder {

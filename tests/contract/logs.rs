@@ -1,12 +1,12 @@
-//! What somebody who reads the log is told: failures, recoveries, relists, ends and restarts, with the informer's name.
+//! What an operator reads in the log: failures, recoveries, relists, ends and restarts, with the informer's name.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
+use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at, kill_every};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
@@ -21,7 +21,8 @@ fn field<'a>(line: &'a Line, name: &str) -> &'a str {
     line.field(name).unwrap_or_default()
 }
 
-/// Every line names the informer, is one line of bounded length, and shows no value in Rust's own words.
+/// Every line names the informer, is a single line of bounded length, and shows no value in Rust's Debug
+/// form.
 fn are_plain(lines: &[Line]) {
     for line in lines {
         assert_eq!(field(line, "informer"), "texts", "{line:?}");
@@ -46,7 +47,7 @@ fn logged<F: Future<Output = ()>>(faults: Faults, scenario: impl FnOnce(World, L
 }
 
 #[test]
-fn ref_59_a_source_that_is_denied_gone_or_lost_says_so_on_entering_and_when_it_has_recovered() {
+fn ref_59_a_source_that_is_denied_gone_or_lost_is_logged_on_entering_and_when_it_has_recovered() {
     type Case = (fn() -> ListWatchError, &'static str, &'static str);
     let cases: [Case; 3] = [
         (denied, "denied", "denied: texts is forbidden: no access"),
@@ -104,7 +105,7 @@ fn inf_33_and_ref_35_a_source_that_is_refused_for_hours_is_logged_on_entering_an
 }
 
 #[test]
-fn ref_59_quick_changes_of_what_fails_are_each_said_once_in_ten_minutes() {
+fn ref_59_quick_changes_of_what_fails_are_each_logged_once_in_ten_minutes() {
     logged(Faults::default(), |world, log| async move {
         world.synced().await;
         world.streaming().await;
@@ -131,13 +132,13 @@ fn ref_59_each_source_of_an_informer_is_named() {
             servers[1].1.refuse([denied()]);
             let builder =
                 servers.iter().fold(Informer::builder(&runtime, "texts"), |builder, (name, server)| {
-                    builder.source_with(informer_actors::wiring::SourceSpec::new(
+                    builder.source_with(informer_actors::list_watch::SourceSpec::new(
                         informer_core::meta::SourceId::new(*name),
                         server.connect(),
                         informer_core::reflector::ReflectorConfig::new("texts"),
                     ))
                 });
-            let informer = builder.start().expect("the spec is sound");
+            let informer = builder.start().expect("the spec is valid");
             informer.synced_within(LONG).await.expect("it syncs in the end");
             let lines = log.from(Level::INFO);
             assert!(lines.iter().all(|line| field(line, "source") == "staging"), "{lines:#?}");
@@ -223,14 +224,14 @@ fn inf_63_a_subscription_that_ends_is_logged_with_its_name_and_reason() {
 }
 
 #[test]
-fn inf_63_a_listener_that_dies_ends_its_subscription_with_a_warning_that_has_the_panics_text() {
-    logged(kill_at(Site::ListenerOwed, 1), |world, log| async move {
+fn inf_63_a_listener_that_panics_ends_its_subscription_with_a_warning_that_has_the_panics_text() {
+    logged(kill_at(Site::ListenerChanges, 1), |world, log| async move {
         let watched = world.watched_with(SubscribeOptions::new().name("unlucky"));
         watched.subscription.end().await;
         let lines = log.from(Level::WARN);
         let [ended] = lines.as_slice() else { panic!("{lines:#?}") };
         let expected =
-            "the subscription unlucky has ended: the listener failed: panicked: killed at ListenerOwed";
+            "the subscription unlucky has ended: the listener failed: panicked: killed at ListenerChanges";
         assert_eq!((ended.level, ended.message.as_str()), (Level::WARN, expected));
     });
 }

@@ -1,8 +1,9 @@
-//! The informer contract on the running pipeline: one test per scenario of the contract, named by its number.
+//! The informer contract on the running pipeline: one test per scenario; its number stands at the front of the test's
+//! name.
 //!
 //! Every test runs the real wiring on a simulated runtime (paused clock, one thread) against the scripted server of
 //! `informer_actors::testing`. What a core decides alone is tested beside that core. Nothing here sleeps or opens a
-//! socket. Read `world.rs` first: it knows the API, the tests read as sentences.
+//! socket. Read `world.rs` first: it wraps the API, so that the tests read as sentences.
 
 mod actors;
 mod blocking;
@@ -12,7 +13,6 @@ mod cancelled;
 mod clusters;
 mod consistency;
 mod delivery;
-mod disciplines;
 mod durations;
 mod endings;
 mod endurance;
@@ -24,16 +24,17 @@ mod handles;
 mod history;
 mod indices;
 mod informer;
+mod keys;
 mod list_budget;
 mod lister;
 mod log;
 mod logs;
-mod odd_data;
 mod off_arbiter;
 mod own_callback;
 mod predicates;
 mod progress;
 mod queue;
+mod queue_orders;
 mod reflector;
 mod repair;
 mod reports;
@@ -49,6 +50,7 @@ mod streams;
 mod subscribers;
 mod supervision;
 mod threads;
+mod unexpected_data;
 mod waits;
 mod watchdog;
 mod world;

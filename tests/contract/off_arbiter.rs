@@ -1,7 +1,7 @@
-//! Large values that somebody lets go of: none of them is freed on the arbiter that the informers share.
+//! Large values that are dropped: none of them is freed on the arbiter that the informers share.
 //!
-//! Answers "what does it cost the neighbours when a list fails, a store ends, or a group is restarted?" with bodies that
-//! say on which thread they are dropped, and a source whose answers a test writes down.
+//! Answers "what does it cost other informers when a list fails, a store ends, or a group is restarted?" with bodies
+//! that report on which thread they are dropped, and a source whose answers the test sets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
-use informer_core::delta::{ListPart, SetAside, WatchPart};
+use informer_actors::testing::{Faults, Site};
+use informer_core::delta::{ListPart, Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
 use informer_core::reflector::SourceState;
@@ -24,10 +24,9 @@ use crate::blocking::{Gate, Held, on_threads};
 use crate::fed::{Fed, version};
 use crate::threads::{LIMIT, start};
 
-/// Objects of a list.
+/// The number of objects of a list.
 const COUNT: usize = 2_000;
-
-/// A body that says on which thread it is dropped; some wait for a gate before.
+/// A body that reports on which thread it is dropped; some wait for a gate first.
 struct Noted(mpsc::Sender<String>, Option<Held>);
 
 impl Drop for Noted {
@@ -36,18 +35,17 @@ impl Drop for Noted {
             gate.wait();
         }
         let name = std::thread::current().name().unwrap_or_default().to_owned();
-        // At the end of a test nobody listens any more.
-        let _heard = self.0.send(name);
+        let _heard = self.0.send(name); // at the end of a test the receiver is gone
     }
 }
 
-/// How the source answers a request. When there is no answer left, it lists nothing, and its watches are silent.
+/// How the source answers a request. When no answer is left, it lists nothing, and its watches are silent.
 enum Answer {
     /// A list of all objects, then its end.
     List,
-    /// The same in pieces of 50, each made when it is asked for.
+    /// The same in pieces of 50; each piece is created when it is requested.
     Parts,
-    /// A list that fails behind its last object.
+    /// A list that fails after its last object.
     Fails,
     /// A list whose end never comes.
     NeverEnds,
@@ -57,17 +55,17 @@ enum Answer {
     Cut,
 }
 
-/// The source; clones are the same one.
+/// The source; clones share it.
 #[derive(Clone)]
 struct Written(Arc<Shared>);
 
 struct Shared {
     answers: Mutex<VecDeque<Answer>>,
     lists: AtomicUsize,
-    /// Objects that have been made.
+    /// The number of objects that have been created.
     made: AtomicUsize,
-    told: mpsc::Sender<String>,
-    /// What the last object weighs, and what its drop waits for: a vector is freed from its end.
+    received: mpsc::Sender<String>,
+    /// The weight of the last object, and the gate that its drop waits for: a vector is freed from its end.
     last: (u32, Option<Held>),
 }
 
@@ -80,14 +78,14 @@ impl Written {
         answers: impl IntoIterator<Item = Answer>,
         last: (u32, Option<Held>),
     ) -> (Self, mpsc::Receiver<String>) {
-        let (told, drops) = mpsc::channel();
+        let (received, drops) = mpsc::channel();
         let answers = Mutex::new(answers.into_iter().collect());
         (
             Self(Arc::new(Shared {
                 answers,
                 lists: AtomicUsize::new(0),
                 made: AtomicUsize::new(0),
-                told,
+                received,
                 last,
             })),
             drops,
@@ -96,10 +94,10 @@ impl Written {
 
     fn informer(&self, runtime: &Runtime, name: &str) -> Informer<Noted> {
         let source = self.clone();
-        Informer::builder(runtime, name).source(move || source.clone()).start().expect("the spec is sound")
+        Informer::builder(runtime, name).source(move || source.clone()).start().expect("the spec is valid")
     }
 
-    /// The next answer, if it is one to this kind of request.
+    /// The next answer, if it answers this kind of request.
     fn next(&self, watch_list: bool) -> Option<Answer> {
         let mut answers = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.pop_front_if(|answer| matches!(answer, Answer::Cut) == watch_list)
@@ -112,14 +110,13 @@ impl Written {
             let key = ObjectKey::namespaced("a", format!("{n:05}"));
             shared.made.fetch_add(1, Ordering::Relaxed);
             let number = u64::try_from(n).expect("small") + 1;
-            let meta =
-                Meta { key, uid: None, version: version(number), source: SourceId::default(), wire_bytes };
-            Object::new(meta, Noted(shared.told.clone(), gate))
+            let meta = Meta::new(key, version(number), SourceId::default());
+            Object::new(meta.wire_bytes(wire_bytes), Noted(shared.received.clone(), gate))
         })
     }
 }
 
-/// Every object of the source has come, and nothing has been made of them.
+/// Every object of the source has been received, and none of them has been stored yet.
 async fn listed(informer: &Informer<Noted>) {
     let all = |received: u64| received >= COUNT as u64;
     let limit = tokio::time::timeout(
@@ -131,7 +128,7 @@ async fn listed(informer: &Informer<Noted>) {
     limit.await.expect("the list comes").expect("it runs");
 }
 
-/// Waits until so many objects are dropped, and counts them by the thread that did it.
+/// Waits until this many objects are dropped, and counts them by thread.
 fn threads_of(drops: &mpsc::Receiver<String>, count: usize) -> BTreeMap<String, usize> {
     let mut threads = BTreeMap::new();
     for _ in 0..count {
@@ -151,12 +148,10 @@ impl ListWatch<Noted> for Written {
         let end = || Ok(ListPart::End { version: version(COUNT as u64), token: None });
         let Some(answer) = self.next(false) else { return stream::iter([end()]).boxed_local() };
         if matches!(answer, Answer::Unreadable) {
-            let aside = |object: Object<Noted>| SetAside {
-                key: object.key().clone(),
-                version: object.version().clone(),
-                error: "unreadable".into(),
-            };
-            let parts = self.objects().map(move |object| Ok(ListPart::SetAside(aside(object))));
+            let parts = self.objects().map(|object| {
+                let (key, version) = (object.key().clone(), object.version().clone());
+                Ok(ListPart::Undecodable(Undecodable { key, version, error: "unreadable".into() }))
+            });
             return stream::iter(parts.chain([end()])).boxed_local();
         }
         if matches!(answer, Answer::Parts) {
@@ -230,19 +225,19 @@ fn inf_70_a_list_that_a_restart_of_the_group_ends_in_the_middle_of_its_replace_i
         let slices = Arc::new(AtomicUsize::new(0));
         let faults = Faults::new(move |site| {
             let dies = site == Site::IndexerReplace && slices.fetch_add(1, Ordering::Relaxed) == 3;
-            assert!(!dies, "dies on purpose");
+            assert!(!dies, "panics on purpose");
         });
         let runtime = Runtime::threads().faults(faults).start().expect("threads can be started");
         let (source, drops) = Written::new([Answer::List]);
         let informer = source.informer(&runtime, "restarted");
         freed_elsewhere(&drops);
-        informer.synced_within(LIMIT).await.expect("the list of the next life ends well");
+        informer.synced_within(LIMIT).await.expect("the list after the restart ends well");
         assert_eq!(source.0.lists.load(Ordering::Relaxed), 2);
     });
 }
 
 #[test]
-fn inf_70_with_its_last_handle_the_store_of_an_informer_is_freed_but_not_on_the_arbiter() {
+fn inf_70_the_store_of_an_informer_is_freed_with_its_last_handle_but_not_on_the_arbiter() {
     on_threads(async {
         let (runtime, (source, drops)) = (start(), Written::new([Answer::List]));
         let informer = source.informer(&runtime, "large");
@@ -258,7 +253,7 @@ fn inf_70_no_object_is_freed_on_the_arbiter_when_its_last_subscriber_and_its_inf
         let (runtime, (source, drops)) = (start(), Written::new([Answer::List]));
         let informer = source.informer(&runtime, "subscribed");
         let subscription = informer.for_each_blocking(|_| {}).expect("it runs");
-        subscription.synced_within(LIMIT).await.expect("it is told all");
+        subscription.synced_within(LIMIT).await.expect("it has received everything");
         drop((subscription, informer));
         let threads = threads_of(&drops, COUNT);
         assert!(!threads.contains_key("informer-0"), "{threads:?}");
@@ -266,39 +261,93 @@ fn inf_70_no_object_is_freed_on_the_arbiter_when_its_last_subscriber_and_its_inf
 }
 
 #[test]
-fn a_list_of_which_nothing_can_be_read_is_taken_over_by_slices() {
+fn a_list_in_which_no_object_can_be_read_is_taken_over_by_slices() {
     on_threads(async {
         let (runtime, (source, _drops)) = (start(), Written::new([Answer::Unreadable]));
         let informer = source.informer(&runtime, "unreadable");
         informer.synced_within(LIMIT).await.expect("it syncs");
-        assert_eq!(informer.snapshot().set_aside_len(), COUNT);
+        assert_eq!(informer.snapshot().undecodable_len(), COUNT);
     });
 }
 
 #[test]
-fn inf_70_while_objects_are_freed_everything_else_goes_on_and_only_the_next_list_waits_from_256_mib_on() {
+fn inf_70_while_objects_are_freed_all_other_work_goes_on_and_only_the_next_list_waits_from_256_mib_on() {
     on_threads(async {
         let runtime = Runtime::threads().decoders(1).start().expect("threads can be started");
         let (gate, held) = Gate::new();
         let (source, drops) = Written::heavy([Answer::Fails], (300 << 20, Some(held)));
         let informer = source.informer(&runtime, "heavy");
-        let waits = informer.wait_until(|status| status.sources[0].awaits_memory);
+        let waits = informer.wait_until(|status| status.sources[0].waits_for_memory);
         tokio::time::timeout(LIMIT, waits).await.expect("its next list waits").expect("it runs");
         assert!(runtime.bytes_to_free() >= 256 << 20, "{}", runtime.bytes_to_free());
         assert_eq!(source.0.lists.load(Ordering::Relaxed), 1);
         assert_eq!(runtime.decode_pool().run(|| 7).await, Ok(7), "the one decoder is free");
         drop(gate);
         informer.synced_within(LIMIT).await.expect("then it lists");
-        assert!(!informer.status().sources[0].awaits_memory);
+        assert!(!informer.status().sources[0].waits_for_memory);
         freed_elsewhere(&drops);
     });
 }
 
-/// Tells a subscriber that never returns of every object ten times, and drops it; gives who has freed what it was owed.
+/// Waits until this is true.
+async fn comes_true(what: &str, condition: impl Fn() -> bool) {
+    let comes_true = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, comes_true).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+#[test]
+fn inf_70_the_objects_of_an_informer_that_ends_count_as_bytes_to_free_until_they_are_free() {
+    on_threads(async {
+        let (runtime, (gate, held)) = (start(), Gate::new());
+        let (source, drops) = Written::heavy([Answer::List], (100, Some(held)));
+        let informer = source.informer(&runtime, "weighed");
+        informer.synced_within(LIMIT).await.expect("it syncs");
+        assert_eq!(informer.snapshot().wire_bytes(), COUNT * 100);
+        comes_true("its list is free", || runtime.bytes_to_free() == 0).await;
+        drop(informer);
+        comes_true("its objects are to be freed", || runtime.bytes_to_free() == COUNT * 100).await;
+        drop(gate);
+        comes_true("all is free", || runtime.bytes_to_free() == 0).await;
+        freed_elsewhere(&drops);
+    });
+}
+
+#[test]
+fn inf_70_replaced_objects_and_the_events_that_waited_for_a_subscriber_count_as_bytes_to_free() {
+    const OBJECTS: u64 = 250;
+    const REPLACED: usize = 250 * 100;
+    on_threads(async {
+        let (runtime, (gate, held), (told, _drops)) = (start(), Gate::new(), mpsc::channel());
+        let fed = Fed::new(OBJECTS, move || Noted(told.clone(), Some(held.clone())));
+        let informer = fed.informer(&runtime, "replaced");
+        fed.watched().await;
+        comes_true("its list is free", || runtime.bytes_to_free() == 0).await;
+        informer.lister().wait_for(&fed.update_all(OBJECTS), LIMIT).await.expect("it arrives");
+        comes_true("what is replaced is to be freed", || runtime.bytes_to_free() == REPLACED).await;
+        let options = SubscribeOptions::new().every(1 << 30, WhenFull::Disconnect);
+        let stalled = informer.for_each_with(options, |_| std::future::pending()).expect("it runs");
+        comes_true("it is called", || stalled.status().in_flight).await;
+        informer.lister().wait_for(&fed.update_all(2 * OBJECTS), LIMIT).await.expect("it arrives");
+        comes_true("it is replaced again", || runtime.bytes_to_free() == 2 * REPLACED).await;
+        comes_true("its events have reached it", || stalled.status().depth == 250 - 64 + 250).await;
+        drop(stalled);
+        let owed = 250 * (100 + 64);
+        comes_true("so are its events", || runtime.bytes_to_free() == 2 * REPLACED + owed).await;
+        drop(gate);
+        comes_true("all is free", || runtime.bytes_to_free() == 0).await;
+    });
+}
+
+/// Sends every object ten times to a subscriber that never returns, and drops it; returns the threads that
+/// freed what waited for it.
 async fn after_a_stalled_subscriber(bytes: usize, when_full: WhenFull) -> BTreeMap<String, usize> {
     const OBJECTS: u64 = 250;
-    let (runtime, (told, drops)) = (start(), mpsc::channel());
-    let fed = Fed::new(OBJECTS, move || Noted(told.clone(), None));
+    let (runtime, (received, drops)) = (start(), mpsc::channel());
+    let fed = Fed::new(OBJECTS, move || Noted(received.clone(), None));
     let informer = fed.informer(&runtime, "stalled");
     let options = SubscribeOptions::new().every(bytes, when_full);
     let stalled = informer.for_each_with(options, |_| std::future::pending()).expect("it runs");
@@ -307,19 +356,20 @@ async fn after_a_stalled_subscriber(bytes: usize, when_full: WhenFull) -> BTreeM
         let newest = fed.update_all(round * OBJECTS);
         informer.lister().wait_for(&newest, LIMIT).await.expect("it arrives");
     }
-    // Until the older frames are free they hold the objects, too. Values are freed in the order in which they come.
+    // Until the older frames are freed they hold the objects too. Values are freed in the order in which they
+    // arrive.
     let (marker, freed) = Written::new([Answer::List]);
     let other = marker.informer(&runtime, "marker");
     other.synced_within(LIMIT).await.expect("it syncs");
     drop(other);
     threads_of(&freed, COUNT);
     drop(stalled);
-    // The last states stay; those of the window that it had are dropped where its closure runs.
+    // The last states stay; the objects of its window are dropped where its closure runs.
     threads_of(&drops, 9 * 250)
 }
 
 #[test]
-fn inf_70_what_a_stalled_subscriber_was_owed_is_not_freed_on_the_arbiter() {
+fn inf_70_what_waited_for_a_stalled_subscriber_is_not_freed_on_the_arbiter() {
     on_threads(async {
         for (bytes, when_full) in
             [(1 << 30, WhenFull::Disconnect), (30_000, WhenFull::Restate), (30_000, WhenFull::Disconnect)]

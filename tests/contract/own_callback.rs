@@ -1,8 +1,9 @@
-//! INF-11: a subscription shut down from inside its own callback would wait for itself, and is told so at once.
+//! INF-11: a subscription that is shut down inside its own callback would wait for itself; it gets an error at once
+//! instead.
 
 use std::sync::{Arc, Mutex};
 
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
 use informer_actors::subscription::{ShutdownError, Subscription};
 use informer_actors::testing::Server;
 use tokio::sync::watch;
@@ -11,7 +12,7 @@ use crate::blocking::on_threads;
 use crate::threads::{LIMIT, block_on, informer, start};
 use crate::world::{LONG, run, settle, three};
 
-/// A place for a subscription that its own callback takes.
+/// A slot with a subscription that its own callback takes out.
 type Shelf = Arc<Mutex<Option<Subscription<String>>>>;
 
 fn take(shelf: &Shelf) -> Option<Subscription<String>> {
@@ -23,7 +24,7 @@ fn inf_11_a_shutdown_inside_its_own_async_callback_is_an_error_at_once() {
     run(three, |world| async move {
         world.synced().await;
         let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
-        let (own, mut told) = (Arc::clone(&shelf), result.subscribe());
+        let (own, mut received) = (Arc::clone(&shelf), result.subscribe());
         let subscription = world.informer.for_each(move |_| {
             let (own, result) = (Arc::clone(&own), result.clone());
             async move {
@@ -35,8 +36,8 @@ fn inf_11_a_shutdown_inside_its_own_async_callback_is_an_error_at_once() {
         });
         *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
         let before = world.runtime.now();
-        told.wait_for(Option::is_some).await.expect("it is told");
-        assert_eq!(*told.borrow(), Some(Err(ShutdownError::OwnCallback)));
+        received.wait_for(Option::is_some).await.expect("the callback runs");
+        assert_eq!(*received.borrow(), Some(Err(ShutdownError::OwnCallback)));
         assert!(world.runtime.now() - before < std::time::Duration::from_secs(1), "at once");
     });
 }
@@ -47,7 +48,7 @@ fn inf_11_a_shutdown_inside_its_own_blocking_callback_is_an_error_at_once() {
         let (runtime, server) = (start(), Server::new());
         let informer = informer(&runtime, &server);
         let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
-        let (own, mut told, ends) = (Arc::clone(&shelf), result.subscribe(), watch::Sender::new(None));
+        let (own, mut received, ends) = (Arc::clone(&shelf), result.subscribe(), watch::Sender::new(None));
         let mut ended = ends.subscribe();
         let subscription = informer.for_each_blocking(move |_| {
             let Some(own) = take(&own) else { return };
@@ -57,20 +58,20 @@ fn inf_11_a_shutdown_inside_its_own_blocking_callback_is_an_error_at_once() {
         });
         *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
         server.apply("a/one", String::new());
-        let error = told.wait_for(Option::is_some);
-        tokio::time::timeout(LIMIT, error).await.expect("in time").expect("it is told");
-        assert_eq!(*told.borrow(), Some(Err(ShutdownError::OwnCallback)));
+        let error = received.wait_for(Option::is_some);
+        tokio::time::timeout(LIMIT, error).await.expect("in time").expect("the callback runs");
+        assert_eq!(*received.borrow(), Some(Err(ShutdownError::OwnCallback)));
         ended.wait_for(Option::is_some).await.expect("the callback returns");
         assert!(informer.shutdown(LIMIT).await.is_clean());
     });
 }
 
 #[test]
-fn a_shutdown_inside_anothers_callback_waits_for_that_one_as_anywhere() {
+fn a_shutdown_inside_another_subscriptions_callback_waits_as_usual() {
     run(three, |world| async move {
         let other = Arc::new(Mutex::new(Some(world.watched().subscription)));
         let result = watch::Sender::new(None);
-        let mut told = result.subscribe();
+        let mut received = result.subscribe();
         let caller = world.informer.for_each(move |_| {
             let (other, result) = (Arc::clone(&other), result.clone());
             async move {
@@ -79,8 +80,8 @@ fn a_shutdown_inside_anothers_callback_waits_for_that_one_as_anywhere() {
                 }
             }
         });
-        told.wait_for(Option::is_some).await.expect("it is told");
-        assert_eq!(*told.borrow(), Some(Ok(())));
+        received.wait_for(Option::is_some).await.expect("the callback runs");
+        assert_eq!(*received.borrow(), Some(Ok(())));
         assert_ne!(caller.expect("it runs").ended(), Some(EndReason::SubscriberGone));
     });
 }

@@ -1,7 +1,7 @@
-//! INF-56: what a caller's predicate does while it waits for a status is the caller's business alone.
+//! INF-56: what a caller's predicate does while it waits for a status affects only that caller.
 //!
-//! On real threads. A predicate that deadlocks with an actor would hold up this test for ever, so each scenario runs
-//! on a thread of its own, and the test waits for that with a limit.
+//! On real threads. A predicate that deadlocks with an actor would block this test for ever, so each scenario runs on
+//! its own thread, and the test waits for that thread with a limit.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -13,7 +13,7 @@ use informer_actors::testing::Server;
 use crate::blocking::{Gate, on_threads};
 use crate::threads::{LIMIT, informer, start};
 
-/// Runs a scenario on a thread of its own and fails if it does not end.
+/// Runs a scenario on its own thread and fails if it does not end.
 fn ends(scenario: impl Future<Output = ()> + Send + 'static) {
     let (done, ended) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -21,13 +21,13 @@ fn ends(scenario: impl Future<Output = ()> + Send + 'static) {
         let _heard = done.send(());
     });
     match ended.recv_timeout(LIMIT) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("somebody waits for ever"),
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("something waits for ever"),
         _ => thread.join().expect("no panic"),
     }
 }
 
 #[test]
-fn inf_56_a_predicate_that_asks_the_informer_for_its_status_stops_nobody() {
+fn inf_56_a_predicate_that_asks_the_informer_for_its_status_blocks_nobody() {
     ends(async {
         let (runtime, server) = (start(), Server::new());
         let informer = informer(&runtime, &server);
@@ -35,7 +35,8 @@ fn inf_56_a_predicate_that_asks_the_informer_for_its_status_stops_nobody() {
         let asked = informer.clone();
         let waiting = tokio::spawn(async move {
             let seen = asked.wait_until(|status| {
-                // Asks until an actor has something to report: it must be able to, while this is being asked.
+                // Polls until an actor has something to report: the actor must be able to, while the
+                // predicate runs.
                 let before = asked.snapshot().len();
                 while before < 500 && asked.snapshot().len() == before {
                     assert!(format!("{asked:?}").contains("texts"));
@@ -75,7 +76,7 @@ fn inf_56_a_predicate_that_takes_its_time_delays_no_actor() {
             });
         });
         drop(inside.await);
-        // Both informers live on one arbiter: each change of theirs is reported while the predicate sleeps.
+        // Both informers run on one arbiter: each change of theirs is reported while the predicate sleeps.
         for (informer, server) in [(&slow, &server), (&quick, &other)] {
             let version = server.apply("a/one", String::new());
             let reached = informer.lister().wait_for(&version, LIMIT / 2).await;

@@ -1,16 +1,16 @@
-//! INF-61: an informer that has work and does not get on shows it, and one that is well never does.
+//! INF-61: an informer that has work and makes no progress shows it, and a healthy one never does.
 //!
-//! The faults are left undone on purpose by a hook; the watchdog looks on the simulated clock, but for an actor that
-//! spins, beside which simulated time stands still: that one is on real threads.
+//! A hook leaves the faults in place on purpose. The watchdog checks on the simulated clock; only the test of an actor
+//! that spins uses real threads, because simulated time stands still beside it.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::{Runtime, Stuck, StuckKind};
+use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at};
 use informer_core::backoff::BackoffPolicy;
 use informer_core::reflector::SourceState;
@@ -21,12 +21,12 @@ use crate::log::recorded;
 use crate::threads::LIMIT;
 use crate::world::{LONG, pass};
 
-/// Longer than any stall needs to be seen.
+/// Longer than any stall needs to be noticed.
 const SEEN_WITHIN: Duration = Duration::from_secs(15);
 
 fn informer(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
     let connected = server.clone();
-    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is sound")
+    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is valid")
 }
 
 fn filled(count: usize) -> Server<String> {
@@ -98,7 +98,7 @@ fn inf_61_an_indexer_that_takes_turns_without_effect_shows_in_the_status_until_i
 }
 
 #[test]
-fn inf_61_a_silent_source_slow_subscribers_and_a_failing_source_are_no_stall() {
+fn inf_61_a_silent_source_slow_subscribers_and_a_failing_source_are_not_a_stall() {
     Runtime::simulation(7).watched().build().run(|runtime| async move {
         let server = filled(1_000);
         let informer = informer(&runtime, &server);
@@ -120,12 +120,12 @@ fn inf_61_a_silent_source_slow_subscribers_and_a_failing_source_are_no_stall() {
 }
 
 #[test]
-fn inf_61_a_long_list_that_advances_in_slices_is_no_stall() {
+fn inf_61_a_long_list_that_advances_in_slices_is_not_a_stall() {
     const OBJECTS: usize = 100_000;
     on_threads(async {
         let runtime = Runtime::threads().start().expect("threads can be started");
         let informer = informer(&runtime, &filled(OBJECTS));
-        let _told = informer.for_each(|_| std::future::ready(())).expect("it runs");
+        let _received = informer.for_each(|_| std::future::ready(())).expect("it runs");
         let listed = async {
             while !informer.status().synced {
                 let kind = informer.status().stuck.map(|stuck| stuck.kind);
@@ -139,7 +139,7 @@ fn inf_61_a_long_list_that_advances_in_slices_is_no_stall() {
 }
 
 #[test]
-fn inf_61_a_group_that_waits_to_be_restarted_with_work_in_its_queue_is_no_stall() {
+fn inf_61_a_group_that_waits_to_be_restarted_with_work_in_its_queue_is_not_a_stall() {
     let faults = kill_at(Site::IndexerApply, 2);
     Runtime::simulation(7).faults(faults).watched().build().run(|runtime| async move {
         let server = filled(3);
@@ -150,7 +150,7 @@ fn inf_61_a_group_that_waits_to_be_restarted_with_work_in_its_queue_is_no_stall(
             .source(move || connected.clone())
             .restarts(restarts)
             .start()
-            .expect("the spec is sound");
+            .expect("the spec is valid");
         informer.synced_within(LONG).await.expect("it syncs");
         let version = server.apply("a/kills", String::new());
         stays_well(&informer, Duration::from_secs(50)).await;

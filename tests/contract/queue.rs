@@ -1,7 +1,7 @@
 //! RF-16, RF-17, RF-29 and REF-51: the queue between a Reflector and a busy Indexer.
 //!
-//! Answers "who waits for whom, and for how long?" The Indexer is busy while it applies a long list in slices; the
-//! source hands out one event at a time and counts how many were taken from it.
+//! Answers "which actor waits for which, and for how long?" The Indexer is busy while it applies a long list in
+//! slices; the source brings one event at a time and counts how many were taken from it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
+use informer_actors::informer::Lister;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
-use informer_actors::lister::Lister;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
+use informer_actors::testing::{Faults, Site};
 use informer_core::backoff::BackoffPolicy;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::delta_fifo::Bounds;
@@ -27,12 +27,12 @@ use crate::world::{LONG, pass, run_built, run_with, three, until_now};
 
 /// Objects of the list: 80 slices.
 const LISTED: u64 = 20_000;
-/// Events that are there at once behind it.
+/// Events that are ready at once after it.
 const EVENTS: u64 = 50;
-/// What each event weighs.
+/// The weight of each event.
 const WIRE_BYTES: u32 = 100;
 
-/// A long list, and many events behind it, one in each item of the stream.
+/// A long list, and many events after it, one in each item of the stream.
 #[derive(Clone, Default)]
 struct Long {
     /// How many events were taken from the stream.
@@ -46,7 +46,7 @@ fn version(number: u64) -> ResourceVersion {
 fn object(name: u64, number: u64) -> Object<String> {
     let key = ObjectKey::namespaced("a", format!("o{name:05}"));
     let source = SourceId::default();
-    let meta = Meta { key, uid: None, version: version(number), source, wire_bytes: WIRE_BYTES };
+    let meta = Meta::new(key, version(number), source).wire_bytes(WIRE_BYTES);
     Object::new(meta, String::new())
 }
 
@@ -87,7 +87,7 @@ struct Seen {
     pushes: usize,
 }
 
-/// What had happened at each publish: the first is that of the list.
+/// The record of each publish: the first is that of the list.
 fn publishes(bounds: Bounds) -> Vec<Seen> {
     let (source, pushes) = (Long::default(), AtomicUsize::new(0));
     let publishes = Arc::new(Mutex::new(Vec::new()));
@@ -102,7 +102,7 @@ fn publishes(bounds: Bounds) -> Vec<Seen> {
     });
     Runtime::simulation(17).faults(faults).build().run(|runtime| async move {
         let informer = Informer::builder(&runtime, "long").source(move || source.clone()).bounds(bounds);
-        let informer = informer.start().expect("the spec is sound");
+        let informer = informer.start().expect("the spec is valid");
         let waited = informer.lister().wait_for(&version(LISTED + EVENTS), LONG).await;
         waited.expect("when the Indexer takes a batch it goes on");
         assert_eq!(runtime.now(), Duration::ZERO, "nobody waited for a timer");
@@ -160,14 +160,14 @@ fn rf_29_with_nothing_queued_the_indexer_asks_once_and_nothing_polls() {
     });
 }
 
-/// What the hook of REF-51 sees, and does.
+/// What the hook of REF-51 sees and does.
 #[derive(Default)]
 struct Watched {
     lister: Option<Lister<String>>,
     replaces: usize,
     pushes: usize,
     kill: bool,
-    /// The published version at the death.
+    /// The published version when the reflector was killed.
     at_death: Option<ResourceVersion>,
     published: Vec<ResourceVersion>,
 }
@@ -206,7 +206,7 @@ fn ref_51_a_reflector_killed_while_parts_are_queued_asks_for_the_newest_of_them_
         |world| async move {
             world.synced().await;
             world.streaming().await;
-            // A relist begins a second after the list before, at the soonest.
+            // A relist begins a second after the previous list, at the soonest.
             pass(Duration::from_secs(2)).await;
             world.server.answer_after(Duration::ZERO);
             watched.lock().expect("no panic").lister = Some(world.informer.lister());
@@ -217,7 +217,7 @@ fn ref_51_a_reflector_killed_while_parts_are_queued_asks_for_the_newest_of_them_
             world.server.freeze_watches(false);
             until_now(|| look(|seen| seen.replaces) > 0).await;
             let pushes = look(|seen| seen.pushes);
-            let queued = world.server.apply("b/queued", "behind the list".to_owned());
+            let queued = world.server.apply("b/queued", "after the list".to_owned());
             until_now(|| look(|seen| seen.pushes) > pushes).await;
             let asked = world.server.requests().len();
             watched.lock().expect("no panic").kill = true;
@@ -226,7 +226,7 @@ fn ref_51_a_reflector_killed_while_parts_are_queued_asks_for_the_newest_of_them_
             let seen = std::mem::take(&mut *watched.lock().unwrap_or_else(PoisonError::into_inner));
             assert!(
                 seen.at_death.is_some_and(|published| published < queued),
-                "parts were queued at the death"
+                "parts were queued when it was killed"
             );
             assert_eq!(world.server.requests()[asked], format!("WATCH-LIST version=\"{queued}\""));
             assert!(seen.published.is_sorted(), "{:?}", seen.published);

@@ -1,13 +1,13 @@
-//! REF and WL on the running pipeline: requests in their order, backoff, recovery, back-pressure.
+//! REF and WL on the running pipeline: the order of requests, backoff, recovery, back-pressure.
 //!
-//! What the machine decides alone is tested, scenario by scenario, beside it in informer-core; here the actor, its
-//! session, the queue and the store do it together.
+//! The machine's own decisions are tested, scenario by scenario, beside it in informer-core; here the actor, its
+//! session, the queue and the store work together.
 
 use std::time::Duration;
 
-use informer_actors::faults::Site;
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
+use informer_actors::testing::Site;
 use informer_actors::testing::{Server, kill_at};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
@@ -23,10 +23,10 @@ fn wl_01_and_wl_02_a_fresh_informer_syncs_by_one_watch_with_initial_events_and_n
             (world.informer.snapshot().len(), world.server.version()),
             (3, world.informer.snapshot().versions()[0].1.clone())
         );
-        let mut told = watched.lines(3).await;
-        told.sort();
+        let mut received = watched.lines(3).await;
+        received.sort();
         let expected = ["a/one@2", "a/two@3", "b/one@4"].map(|object| format!("Added(InitialList) {object}"));
-        assert_eq!(told, expected);
+        assert_eq!(received, expected);
         world.streaming().await;
         world.apply("a/one", "on the same stream").await;
         assert_eq!(world.server.requests(), ["WATCH-LIST version=\"\""]);
@@ -81,14 +81,14 @@ fn ref_38_the_store_is_served_while_it_relists() {
         world.state(|state| matches!(state, SourceState::Listing { received: 3 })).await;
         let late = world.watched();
         late.synced().await;
-        assert_eq!((world.informer.lister().list().len(), late.told.len()), (3, 3));
+        assert_eq!((world.informer.lister().list().len(), late.received.len()), (3, 3));
         world.server.hold_lists(false);
         world.streaming().await;
     });
 }
 
 #[test]
-fn ref_29_whoever_awaits_the_state_sees_each_failed_list_with_its_typed_error() {
+fn ref_29_a_wait_for_the_state_sees_each_failed_list_with_its_typed_error() {
     let overloaded = || ListWatchError::Overloaded { message: "slow down".into(), retry_after: None };
     run(
         |server| {
@@ -143,7 +143,7 @@ fn wl_06_after_a_restart_of_its_reflector_a_source_is_asked_for_a_watch_list_aga
             requests.iter().filter(|line| line.starts_with("WATCH-LIST")).count()
         };
         while world.informer.status().restarts == 0 {
-            assert_eq!(watch_lists(), 1, "once in each life");
+            assert_eq!(watch_lists(), 1, "once after each start");
             world.server.end_watches(Some(ListWatchError::Expired("too old".into())));
             pass(Duration::from_secs(2)).await;
         }
@@ -154,7 +154,7 @@ fn wl_06_after_a_restart_of_its_reflector_a_source_is_asked_for_a_watch_list_aga
 }
 
 #[test]
-fn wl_03_without_the_end_bookmark_nothing_is_published_or_told_and_synced_is_pending() {
+fn wl_03_without_the_end_bookmark_nothing_is_published_or_delivered_and_synced_is_pending() {
     run(
         |server| {
             three(server);
@@ -165,14 +165,14 @@ fn wl_03_without_the_end_bookmark_nothing_is_published_or_told_and_synced_is_pen
             world.state(|state| matches!(state, SourceState::Listing { received: 3 })).await;
             assert!(world.informer.synced_within(Duration::from_secs(60)).await.is_err());
             assert!(world.informer.snapshot().is_empty() && world.informer.snapshot().versions().is_empty());
-            assert!(watched.told.is_empty());
+            assert!(watched.received.is_empty());
             assert!(matches!(world.informer.state(), SourceState::Listing { received: 3 }));
         },
     );
 }
 
 #[test]
-fn ref_10_refused_connects_wait_ever_longer_and_the_list_count_stays() {
+fn ref_10_refused_connects_wait_longer_and_longer_and_the_list_count_stays() {
     run(three, |world| async move {
         world.synced().await;
         world.streaming().await;
@@ -216,13 +216,13 @@ fn ref_35_a_missing_kind_is_gone_the_store_is_served_and_it_recovers_by_itself()
         world.server.end_watches(None);
         world.state(|state| matches!(state, SourceState::Gone { .. })).await;
         assert_eq!(world.informer.lister().list().len(), 3);
-        let added = world.server.apply("c/new", "born meanwhile".to_owned());
+        let added = world.server.apply("c/new", "created meanwhile".to_owned());
         assert!(matches!(world.informer.state(), SourceState::Gone { .. }));
         world.agrees().await;
         watched.agrees(&world).await;
-        let mut told = watched.told.lines().split_off(3);
-        told.sort();
-        assert_eq!(told, [format!("Added(Relist) c/new@{added}"), "Missed(Relist) a/two@3".to_owned()]);
+        let mut received = watched.received.lines().split_off(3);
+        received.sort();
+        assert_eq!(received, [format!("Added(Relist) c/new@{added}"), "Missed(Relist) a/two@3".to_owned()]);
     });
 }
 
@@ -243,7 +243,7 @@ fn ref_39_a_silent_watch_is_renewed_after_30_60_and_then_each_90_seconds_and_not
         pass(Duration::from_secs(35)).await;
         assert_eq!(renewals(), 4, "an event sets it back to 30 s");
         watched.agrees(&world).await;
-        assert_eq!(watched.told.len(), 4);
+        assert_eq!(watched.received.len(), 4);
     });
 }
 
@@ -260,11 +260,11 @@ fn ref_47_a_hundred_informers_list_under_the_budget_of_their_runtime_and_all_syn
                     Informer::builder(&runtime, format!("texts-{n}"))
                         .source(move || connected.clone())
                         .start()
-                        .expect("the spec is sound")
+                        .expect("the spec is valid")
                 })
                 .collect();
             pass(Duration::from_secs(1)).await;
-            assert_eq!(server.requests().len(), 4, "the rest wait for their turn");
+            assert_eq!(server.requests().len(), 4, "the others wait for a permit");
             server.hold_lists(false);
             for informer in &informers {
                 informer.synced_within(LONG).await.expect("each syncs");
@@ -285,7 +285,7 @@ fn ref_50_in_backoff_for_an_hour_everything_is_served_and_the_staleness_is_visib
         assert_eq!(world.informer.lister().list().len(), 3);
         let late = world.watched();
         late.synced().await;
-        assert_eq!(late.told.len(), 3);
+        assert_eq!(late.received.len(), 3);
         let stale =
             world.runtime.now() - world.informer.status().sources[0].last_frame_at.expect("a frame came");
         assert!(stale >= Duration::from_secs(3600) && world.runtime.now() - last >= stale);

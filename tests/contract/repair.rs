@@ -1,4 +1,4 @@
-//! REF-32 and REF-41 to REF-43 on the running pipeline: objects that cannot be read, and how they come back.
+//! REF-32 and REF-41 to REF-43 on the running pipeline: objects that cannot be read, and how they are repaired.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn gets(world: &World) -> usize {
     world.server.requests().iter().filter(|line| line.starts_with("GET ")).count()
 }
 
-/// Waits for the next GET and says how long that took.
+/// Waits for the next GET and returns how long that took.
 async fn next_get(world: &World) -> Duration {
     let (before, asked) = (world.runtime.now(), gets(world));
     while gets(world) == asked {
@@ -23,41 +23,41 @@ async fn next_get(world: &World) -> Duration {
     world.runtime.now() - before
 }
 
-/// A subscriber that knows the three objects, and `a/one` set aside since now.
+/// A subscriber that has received the three objects, whose `a/one` has become undecodable since.
 async fn broken(world: &World) -> Watched {
     world.synced().await;
     let watched = world.watched();
     watched.synced().await;
-    watched.told.clear_lines();
+    watched.received.clear_lines();
     world.server.poison("a/one");
     world.apply("a/one", "unreadable").await;
-    assert_eq!(world.informer.status().set_aside, 1);
+    assert_eq!(world.informer.status().undecodable, 1);
     watched
 }
 
 #[test]
-fn ref_32_a_frame_that_cannot_be_read_is_set_aside_and_nothing_relists() {
+fn ref_32_a_frame_that_cannot_be_read_is_undecodable_and_nothing_relists() {
     run(three, |world| async move {
         let watched = broken(&world).await;
         let snapshot = world.informer.snapshot();
-        let aside = snapshot.set_aside().next().expect("one is set aside");
+        let undecodable = snapshot.undecodable().next().expect("one is undecodable");
         assert_eq!(
-            (aside.key.to_string(), aside.version.clone()),
+            (undecodable.key.to_string(), undecodable.version.clone()),
             ("a/one".to_owned(), world.server.version())
         );
         assert_eq!(
-            snapshot.get(&aside.key).map(|object| object.body().as_str()),
+            snapshot.get(&undecodable.key).map(|object| object.body().as_str()),
             Some("1"),
-            "the last good one"
+            "the last good version"
         );
         let status = world.informer.status();
-        assert_eq!((status.data.set_aside, status.relists(), status.restarts), (1, 0, 0));
-        assert_eq!((watched.told.len(), gets(&world)), (0, 0));
+        assert_eq!((status.data.undecodable, status.relists(), status.restarts), (1, 0, 0));
+        assert_eq!((watched.received.len(), gets(&world)), (0, 0));
     });
 }
 
 #[test]
-fn ref_41_a_set_aside_object_is_asked_for_after_1_min_and_then_at_gaps_of_1_to_10_min_for_hours() {
+fn ref_41_an_undecodable_object_is_asked_for_after_1_min_and_then_at_gaps_of_1_to_10_min_for_hours() {
     run(three, |world| async move {
         broken(&world).await;
         let mut gaps = Vec::new();
@@ -73,18 +73,18 @@ fn ref_41_a_set_aside_object_is_asked_for_after_1_min_and_then_at_gaps_of_1_to_1
 }
 
 #[test]
-fn ref_41_a_good_answer_is_told_with_cause_watch_and_ends_the_mark() {
+fn ref_41_a_good_answer_is_delivered_with_cause_watch_and_ends_the_mark() {
     run(three, |world| async move {
         let watched = broken(&world).await;
         world.server.poison("c/new");
-        let newest = world.apply("c/new", "unreadable from birth").await;
+        let newest = world.apply("c/new", "unreadable from the start").await;
         world.server.heal("a/one");
         world.server.heal("c/new");
-        until_after(&world, 3 * MINUTE, || watched.told.len() == 2).await;
-        let mut lines = watched.told.lines();
+        until_after(&world, 3 * MINUTE, || watched.received.len() == 2).await;
+        let mut lines = watched.received.lines();
         lines.sort();
         assert_eq!(lines, ["Added(Watch) c/new@6".to_owned(), "Updated(Watch) a/one@5".to_owned()]);
-        assert_eq!(world.informer.status().set_aside, 0);
+        assert_eq!(world.informer.status().undecodable, 0);
         assert_eq!(world.informer.snapshot().versions()[0].1, newest, "a GET moves no version on");
         world.agrees().await;
         watched.agrees(&world).await;
@@ -95,7 +95,7 @@ fn ref_41_a_good_answer_is_told_with_cause_watch_and_ends_the_mark() {
 }
 
 #[test]
-fn ref_41_many_set_aside_objects_are_asked_for_one_a_second_and_counted() {
+fn ref_41_many_undecodable_objects_are_asked_for_one_a_second_and_counted() {
     run(three, |world| async move {
         world.synced().await;
         let names: Vec<String> = (0..200).map(|n| format!("c/{n}")).collect();
@@ -112,11 +112,11 @@ fn ref_41_many_set_aside_objects_are_asked_for_one_a_second_and_counted() {
         }
         assert_eq!(busiest, 1, "in one second");
         let counted = repairs();
-        assert_eq!((counted.asked, counted.repaired, counted.in_vain), (asked as u64, 0, asked as u64));
+        assert_eq!((counted.asked, counted.repaired, counted.not_repaired), (asked as u64, 0, asked as u64));
         assert!(asked >= 400, "each is asked for more than once: {asked}");
         names.iter().for_each(|name| world.server.heal(name));
-        until_after(&world, 20 * MINUTE, || world.informer.status().set_aside == 0).await;
-        assert_eq!((repairs().repaired, repairs().in_vain), (200, asked as u64));
+        until_after(&world, 20 * MINUTE, || world.informer.status().undecodable == 0).await;
+        assert_eq!((repairs().repaired, repairs().not_repaired), (200, asked as u64));
         world.agrees().await;
     });
 }
@@ -136,36 +136,40 @@ fn ref_41_frames_older_than_a_fetched_object_change_nothing_and_a_restart_asks_a
         let watched = broken(&world).await;
         let reached = world.server.version();
         world.server.freeze_watches(true);
-        world.server.apply("b/one", "told late".to_owned());
+        world.server.apply("b/one", "delivered late".to_owned());
         world.server.apply("a/one", "between".to_owned());
         world.server.heal("a/one");
         let newest = world.server.apply("a/one", "ahead of the watch".to_owned());
-        until_after(&world, 3 * MINUTE, || watched.told.len() == 1).await;
-        assert_eq!(watched.told.lines(), [format!("Updated(Watch) a/one@{newest}")]);
-        assert_eq!(world.informer.snapshot().versions()[0].1, reached, "the watch has not told so much");
+        until_after(&world, 3 * MINUTE, || watched.received.len() == 1).await;
+        assert_eq!(watched.received.lines(), [format!("Updated(Watch) a/one@{newest}")]);
+        assert_eq!(world.informer.snapshot().versions()[0].1, reached, "the watch has not delivered so much");
         world.server.end_watches(None);
         world.server.freeze_watches(false);
         world.agrees().await;
         watched.agrees(&world).await;
         let last = world.server.requests().into_iter().rfind(|line| line.starts_with("WATCH"));
         assert_eq!(last, Some(format!("WATCH version=\"{reached}\"")));
-        assert_eq!(watched.told.lines()[1..], ["Updated(Watch) b/one@6".to_owned()], "only the other object");
+        assert_eq!(
+            watched.received.lines()[1..],
+            ["Updated(Watch) b/one@6".to_owned()],
+            "only the other object"
+        );
     });
 }
 
 #[test]
-fn ref_41_an_answer_that_the_watch_has_overtaken_is_dropped() {
+fn ref_41_an_answer_that_is_older_than_the_watch_is_dropped() {
     run(three, |world| async move {
         let watched = broken(&world).await;
         world.server.heal("a/one");
         world.server.hold_gets(true);
         next_get(&world).await;
-        let newest = world.apply("a/one", "told by the watch").await;
+        let newest = world.apply("a/one", "delivered by the watch").await;
         world.server.hold_gets(false);
         settle().await;
         assert_eq!(watched.lines(1).await, [format!("Updated(Watch) a/one@{newest}")]);
         pass(30 * MINUTE).await;
-        assert_eq!((watched.told.len(), gets(&world)), (1, 1));
+        assert_eq!((watched.received.len(), gets(&world)), (1, 1));
         world.agrees().await;
     });
 }
@@ -185,7 +189,7 @@ fn ref_41_at_most_one_get_is_open_and_one_that_is_never_answered_ends_at_its_dea
 }
 
 #[test]
-fn ref_42_a_get_that_finds_nothing_tells_nothing_and_the_watch_tells_the_deletion() {
+fn ref_42_a_get_that_finds_nothing_delivers_nothing_and_the_watch_delivers_the_deletion() {
     run(three, |world| async move {
         let watched = broken(&world).await;
         world.server.freeze_watches(true);
@@ -194,27 +198,27 @@ fn ref_42_a_get_that_finds_nothing_tells_nothing_and_the_watch_tells_the_deletio
         next_get(&world).await;
         settle().await;
         let status = world.informer.status();
-        assert_eq!((watched.told.len(), status.set_aside, status.objects), (0, 1, 3));
+        assert_eq!((watched.received.len(), status.undecodable, status.objects), (0, 1, 3));
         world.server.freeze_watches(false);
         world.reaches(&gone).await;
         assert_eq!(watched.lines(1).await, [format!("Deleted(Watch) a/one@{gone}")]);
-        assert_eq!(world.informer.status().set_aside, 0);
+        assert_eq!(world.informer.status().undecodable, 0);
     });
 }
 
 #[test]
-fn ref_42_an_object_never_read_is_never_told_and_its_entry_ends_with_the_watchs_deletion() {
+fn ref_42_an_object_that_was_never_readable_is_never_delivered_and_its_entry_ends_with_the_watchs_deletion() {
     run(three, |world| async move {
         world.synced().await;
         let watched = world.watched();
         watched.synced().await;
         world.server.poison("c/new");
-        world.apply("c/new", "unreadable from birth").await;
+        world.apply("c/new", "unreadable from the start").await;
         next_get(&world).await;
-        assert_eq!(world.informer.status().set_aside, 1);
+        assert_eq!(world.informer.status().undecodable, 1);
         world.delete("c/new").await;
         settle().await;
-        assert_eq!((watched.told.len(), world.informer.status().set_aside), (3, 0));
+        assert_eq!((watched.received.len(), world.informer.status().undecodable), (3, 0));
         let asked = gets(&world);
         pass(60 * MINUTE).await;
         assert_eq!(gets(&world), asked);
@@ -222,21 +226,21 @@ fn ref_42_an_object_never_read_is_never_told_and_its_entry_ends_with_the_watchs_
 }
 
 #[test]
-fn ref_43_a_deletion_that_cannot_be_read_is_told_inexactly_and_sets_nothing_aside() {
+fn ref_43_a_deletion_that_cannot_be_read_is_delivered_as_inexact_and_nothing_counts_as_undecodable() {
     run(three, |world| async move {
         world.synced().await;
         let watched = world.watched();
         watched.synced().await;
-        watched.told.clear_lines();
+        watched.received.clear_lines();
         world.server.poison("a/one");
         world.delete("a/one").await;
         assert_eq!(watched.lines(1).await, ["Missed(Watch) a/one@2".to_owned()]);
-        assert_eq!(world.informer.status().set_aside, 0);
+        assert_eq!(world.informer.status().undecodable, 0);
     });
 }
 
 #[test]
-fn rf_23_and_ref_41_what_a_list_sets_aside_is_repaired_too_after_restarts_and_relists() {
+fn rf_23_and_ref_41_what_is_undecodable_in_a_list_is_repaired_too_after_restarts_and_relists() {
     run(
         |server| {
             three(server);
@@ -247,15 +251,15 @@ fn rf_23_and_ref_41_what_a_list_sets_aside_is_repaired_too_after_restarts_and_re
             world.synced().await;
             let watched = world.watched();
             watched.synced().await;
-            assert_eq!((watched.told.len(), world.informer.status().set_aside), (2, 1));
+            assert_eq!((watched.received.len(), world.informer.status().undecodable), (2, 1));
             pass(MINUTE / 2).await;
             world.server.end_watches(Some(ListWatchError::Expired("too old resource version".into())));
             world.informer.wait_until(|status| status.relists() == 1).await.expect("it relists");
             world.streaming().await;
             settle().await;
             world.server.heal("a/one");
-            until_after(&world, 2 * MINUTE, || world.informer.status().set_aside == 0).await;
-            assert_eq!(watched.told.lines().last().map(String::as_str), Some("Added(Watch) a/one@2"));
+            until_after(&world, 2 * MINUTE, || world.informer.status().undecodable == 0).await;
+            assert_eq!(watched.received.lines().last().map(String::as_str), Some("Added(Watch) a/one@2"));
             watched.agrees(&world).await;
         },
     );

@@ -1,4 +1,4 @@
-//! What a shutdown's report and a subscription's status say: LIS-24, LIS-25, LIS-28.
+//! What a shutdown's report and a subscription's status contain: LIS-24, LIS-25, LIS-28.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ pub(crate) fn unfinished(report: &ShutdownReport) -> Vec<(&str, usize, usize)> {
 }
 
 #[test]
-fn lis_24_a_report_names_who_has_not_handled_its_first_window_and_is_not_clean() {
+fn lis_24_a_report_names_each_subscriber_that_has_not_handled_its_first_window_and_is_not_clean() {
     run(three, |world| async move {
         let closure = world.informer.for_each(|_| pending()).expect("it runs");
         let actor = world.informer.subscribe(Slow::new().0.start()).expect("it runs");
@@ -43,7 +43,7 @@ fn lis_24_a_report_names_who_has_not_handled_its_first_window_and_is_not_clean()
 }
 
 #[test]
-fn lis_24_a_report_names_who_has_not_handled_its_first_window_on_threads_too() {
+fn lis_24_a_report_names_each_subscriber_that_has_not_handled_its_first_window_on_threads_too() {
     on_threads(async {
         let (runtime, server) = (start(), Server::new());
         three(&server);
@@ -77,7 +77,7 @@ fn lis_24_a_report_names_who_has_not_handled_its_first_window_on_threads_too() {
 }
 
 #[test]
-fn lis_24_a_report_is_clean_when_everybody_has_handled_everything() {
+fn lis_24_a_report_is_clean_when_every_subscriber_has_handled_everything() {
     run(three, |world| async move {
         world.synced().await;
         let watched = world.watched();
@@ -93,7 +93,7 @@ fn lis_24_a_report_is_clean_when_everybody_has_handled_everything() {
 }
 
 #[test]
-fn lis_25_whoever_sees_synced_sees_that_the_initial_events_are_delivered() {
+fn lis_25_a_status_that_is_synced_shows_the_initial_events_as_delivered() {
     on_threads(async {
         let (runtime, server) = (start(), Server::new());
         three(&server);
@@ -117,10 +117,10 @@ fn lis_25_whoever_sees_synced_sees_that_the_initial_events_are_delivered() {
     });
 }
 
-/// What a shutdown inside a callback has reported.
+/// The report of a shutdown inside a callback.
 type Reported = watch::Receiver<Option<ShutdownReport>>;
 
-/// An async closure that shuts its own informer down at its first event, and says what is reported.
+/// An async closure that shuts its own informer down at its first event, and records the report.
 fn shuts_down(informer: &Informer<String>, limit: Duration) -> Reported {
     let (result, reported) = watch::channel(None);
     let own = Arc::new(Mutex::new(Some(informer.clone())));
@@ -142,17 +142,17 @@ fn shuts_down(informer: &Informer<String>, limit: Duration) -> Reported {
 fn lis_28_an_informers_shutdown_inside_its_own_async_closure_waits_for_the_others_and_not_for_that_one() {
     run(three, |world| async move {
         world.synced().await;
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let _other = world.informer.subscribe(slow.start()).expect("it runs");
         let before = world.runtime.now();
         let mut reported = shuts_down(&world.informer, LONG);
         settle().await;
         assert!(reported.borrow().is_none(), "the other one has not come back");
         gate.add_permits(3);
-        reported.wait_for(Option::is_some).await.expect("it is told");
+        reported.wait_for(Option::is_some).await.expect("it has the report");
         assert!(world.runtime.now() - before < Duration::from_secs(1), "it did not wait for itself");
         let report = reported.borrow().clone().expect("it is there");
-        assert_eq!(told.len(), 3, "what the others were owed was delivered");
+        assert_eq!(received.len(), 3, "what the others were owed was delivered");
         assert_eq!(unfinished(&report), [("closure-1", 0, 3)]);
         assert!(report.own_callback && report.still_running && !report.is_clean(), "{report:?}");
         until(|| world.informer.status().stopped).await;
@@ -178,7 +178,7 @@ fn lis_28_an_informers_shutdown_inside_its_own_blocking_closure_does_not_wait_fo
             result.send_replace(Some(report));
         });
         let in_time = tokio::time::timeout(LIMIT / 2, reported.wait_for(Option::is_some)).await;
-        in_time.expect("long before the limit").expect("it is told");
+        in_time.expect("long before the limit").expect("it has the report");
         let report = reported.borrow().clone().expect("it is there");
         assert!(report.own_callback && !report.is_clean(), "{report:?}");
         assert!(informer.shutdown(LIMIT).await.is_clean());
@@ -186,13 +186,13 @@ fn lis_28_an_informers_shutdown_inside_its_own_blocking_closure_does_not_wait_fo
 }
 
 #[test]
-fn lis_28_an_informers_shutdown_inside_anothers_callback_is_as_anywhere() {
+fn lis_28_an_informers_shutdown_inside_another_informers_callback_waits_as_usual() {
     run(three, |world| async move {
         world.synced().await;
         let server: Server<String> = Server::new();
         let connected = server.clone();
         let other = Informer::builder(&world.runtime, "others").source(move || connected.clone()).start();
-        let other = other.expect("the spec is sound");
+        let other = other.expect("the spec is valid");
         let (result, mut reported) = watch::channel(None);
         let _caller = world.informer.for_each(move |_| {
             let (other, result) = (other.clone(), result.clone());
@@ -200,15 +200,15 @@ fn lis_28_an_informers_shutdown_inside_anothers_callback_is_as_anywhere() {
                 result.send_replace(Some(other.shutdown(LONG).await));
             }
         });
-        reported.wait_for(Option::is_some).await.expect("it is told");
+        reported.wait_for(Option::is_some).await.expect("it has the report");
         assert_eq!(*reported.borrow(), Some(ShutdownReport::default()));
     });
 }
 
 #[test]
-fn lis_24_a_subscriber_that_is_shut_down_is_told_no_further_resync_so_that_the_shutdown_ends() {
+fn lis_24_a_subscriber_that_is_shut_down_receives_no_further_resync_so_that_the_shutdown_ends() {
     run(three, |world| async move {
-        // A round of three events takes three seconds, and a resync is due each two.
+        // A round of three events takes three seconds, and a resync is due every two seconds.
         let options = SubscribeOptions::new().resync_every(Duration::from_secs(2));
         let slow = |_| tokio::time::sleep(Duration::from_secs(1));
         let subscription = world.informer.for_each_with(options, slow).expect("it runs");

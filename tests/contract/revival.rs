@@ -1,17 +1,18 @@
-//! Sources that supervision has given up, and that are revived. INF-66.
+//! Sources that supervision has given up, and how they are revived. INF-66.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use informer_actors::faults::{Faults, Site};
-use informer_actors::informer::{ReviveError, WaitError};
+use informer_actors::informer::{AnyInformer, ReviveError, WaitError};
+use informer_actors::subscription::SubscribeOptions;
+use informer_actors::testing::{Faults, Site};
 use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
 
-use crate::world::{LONG, run_with, three};
+use crate::world::{LONG, run_with, settle, three};
 
-/// Kills every life of the reflector while the switch is on.
-fn deadly() -> (Arc<AtomicBool>, Faults) {
+/// Panics in every run of the reflector while the switch is on.
+fn panics_while_on() -> (Arc<AtomicBool>, Faults) {
     let switch = Arc::new(AtomicBool::new(false));
     let is_on = Arc::clone(&switch);
     let faults = Faults::new(move |site| {
@@ -22,8 +23,8 @@ fn deadly() -> (Arc<AtomicBool>, Faults) {
 }
 
 #[test]
-fn inf_66_a_source_that_was_given_up_is_revived_goes_on_where_it_was_and_tells_only_true_differences() {
-    let (deadly, faults) = deadly();
+fn inf_66_a_source_that_was_given_up_is_revived_goes_on_where_it_was_and_delivers_only_true_differences() {
+    let (panics_while_on, faults) = panics_while_on();
     run_with(faults, three, |world| async move {
         world.synced().await;
         let watched = world.watched();
@@ -32,14 +33,14 @@ fn inf_66_a_source_that_was_given_up_is_revived_goes_on_where_it_was_and_tells_o
         let refused = world.informer.revive(&source).expect_err("it is followed");
         assert!(matches!(refused, ReviveError::NotGivenUp { .. }), "{refused}");
         for round in 0..2 {
-            deadly.store(true, Ordering::Relaxed);
+            panics_while_on.store(true, Ordering::Relaxed);
             world.server.apply("a/one", format!("lethal {round}"));
             let failed =
                 world.informer.wait_until(|status| status.failed.is_some()).await.expect("it runs on");
             assert!(matches!(failed.state(), SourceState::GivenUp { .. }), "{:?}", failed.state());
             world.server.delete("a/two");
-            world.server.apply("c/new", format!("born while nobody looked {round}"));
-            deadly.store(false, Ordering::Relaxed);
+            world.server.apply("c/new", format!("created while the source was given up {round}"));
+            panics_while_on.store(false, Ordering::Relaxed);
             let before = world.server.requests().len();
             world.informer.revive(&source).expect("it is given up");
             let status = world.informer.status();
@@ -62,14 +63,41 @@ fn inf_66_a_source_that_was_given_up_is_revived_goes_on_where_it_was_and_tells_o
 }
 
 #[test]
-fn inf_66_an_informer_syncs_after_a_source_was_revived_that_was_given_up_before_its_first_list() {
-    let (deadly, faults) = deadly();
-    deadly.store(true, Ordering::Relaxed);
+fn inf_66_an_informer_without_its_type_revives_a_source_and_shows_its_subscriptions() {
+    let (panics_while_on, faults) = panics_while_on();
+    panics_while_on.store(true, Ordering::Relaxed);
+    run_with(faults, three, |world| async move {
+        let (any, source) = (AnyInformer::from(&world.informer), SourceId::default());
+        let watched = world.watched_with(SubscribeOptions::new().name("auditor"));
+        let seen = || {
+            let all = any.subscriptions();
+            all.into_iter()
+                .map(|seen| (seen.name.to_string(), seen.synced, seen.delivered))
+                .collect::<Vec<_>>()
+        };
+        assert!(matches!(any.synced().await, Err(WaitError::SourceGivenUp { .. })));
+        assert_eq!(seen(), [("auditor".to_owned(), false, 0)]);
+        panics_while_on.store(false, Ordering::Relaxed);
+        any.revive(&source).expect("it is given up");
+        any.synced().await.expect("it lists");
+        watched.synced().await;
+        assert_eq!(seen(), [("auditor".to_owned(), true, 3)]);
+        assert!(matches!(any.revive(&source), Err(ReviveError::NotGivenUp { .. })));
+        drop(watched);
+        settle().await;
+        assert_eq!(seen(), [], "it has left");
+    });
+}
+
+#[test]
+fn inf_66_an_informer_syncs_after_a_source_that_was_given_up_before_its_first_list_is_revived() {
+    let (panics_while_on, faults) = panics_while_on();
+    panics_while_on.store(true, Ordering::Relaxed);
     run_with(faults, three, |world| async move {
         let watched = world.watched();
-        let given_up = world.informer.synced().await.expect_err("nobody lists");
+        let given_up = world.informer.synced().await.expect_err("nothing lists");
         assert!(matches!(given_up, WaitError::SourceGivenUp { .. }), "{given_up}");
-        deadly.store(false, Ordering::Relaxed);
+        panics_while_on.store(false, Ordering::Relaxed);
         world.informer.revive(&SourceId::default()).expect("it is given up");
         world.synced().await;
         watched.synced().await;

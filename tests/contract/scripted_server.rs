@@ -18,8 +18,8 @@ type Answer = LocalBoxStream<'static, ()>;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Runs `ask` against a server of three objects, each in a part of its own, and gives the milliseconds after the
-/// question at which the parts of the answer came within a minute.
+/// Runs `ask` against a server of three objects, each in a part of its own, and returns after how many
+/// milliseconds the parts of the answer came, within a minute.
 fn arrivals(prepare: impl FnOnce(&Server<String>), ask: impl FnOnce(&Server<String>) -> Answer) -> Vec<u128> {
     Runtime::simulated(1).run(|runtime| async move {
         let server = Server::new();
@@ -59,7 +59,7 @@ fn no_answer_of_the_scripted_server_comes_in_the_poll_of_its_request() {
 }
 
 #[test]
-fn a_test_says_how_long_the_scripted_server_takes_until_its_head_and_between_parts() {
+fn a_test_sets_how_long_the_scripted_server_takes_until_its_head_and_between_parts() {
     let slow = |server: &Server<String>| {
         server.answer_after(Duration::from_millis(100));
         server.pause_between_parts(Duration::from_millis(30));
@@ -71,7 +71,7 @@ fn a_test_says_how_long_the_scripted_server_takes_until_its_head_and_between_par
 }
 
 #[test]
-fn an_event_is_under_way_for_the_pause_between_parts() {
+fn an_event_takes_the_pause_between_parts_to_arrive() {
     let come = |server: &Server<String>| {
         server.pause_between_parts(Duration::from_millis(30));
         let later = server.clone();

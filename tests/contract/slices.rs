@@ -1,13 +1,14 @@
-//! A Replace under way: what else happens between its slices, who joins meanwhile, and a stop in the middle of it.
+//! A Replace in progress: what else runs between its slices, subscribers that join meanwhile, and a stop in the middle
+//! of it.
 //!
-//! Answers "does a large relist hold anybody up?" by counting slices at the fault hook and acting between two of them.
+//! Answers "does a large relist delay anything?" by counting slices at the fault hook and acting between two of them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
 use informer_actors::testing::Server;
+use informer_actors::testing::{Faults, Site};
 use informer_core::index::IndexSpec;
 use tokio::sync::watch;
 
@@ -30,14 +31,14 @@ impl Visits {
         *self.0.borrow()
     }
 
-    /// Waits for so many; whoever waits comes on before the next one.
+    /// Waits for this many visits; the waiting task runs before the next visit.
     async fn reach(&self, count: usize) {
         self.0.subscribe().wait_for(|now| *now >= count).await.expect("the sender is ours");
-        assert_eq!(self.now(), count, "one a turn");
+        assert_eq!(self.now(), count, "one in each turn");
     }
 }
 
-/// Slices of Replaces, and actors that have ended.
+/// Counts the slices of Replaces, and the actors that have ended.
 fn counting() -> (Faults, Visits, Visits) {
     let (slices, ends) = (Visits::new(), Visits::new());
     let (slice, end) = (slices.clone(), ends.clone());
@@ -53,7 +54,8 @@ fn old_ones(server: &Server<String>) {
     (0..2_000).for_each(|n| drop(server.apply(&format!("a/{n:04}"), "old".to_owned())));
 }
 
-/// Changes half of the objects, adds as many, deletes some, all in a gap; gives when the relist has done `slices`.
+/// Changes half of the objects, adds as many, deletes some, all while the watch is down; returns when the
+/// relist has done `slices`.
 async fn in_the_middle_of_a_relist(world: &World, visits: &Visits, slices: usize) {
     world.synced().await;
     world.streaming().await;
@@ -67,9 +69,9 @@ async fn in_the_middle_of_a_relist(world: &World, visits: &Visits, slices: usize
 }
 
 /// Waits for a subscriber's first event, for some turns.
-async fn told_something(joiner: &Watched) {
+async fn received_something(joiner: &Watched) {
     for _ in 0..20 {
-        if !joiner.told.is_empty() {
+        if !joiner.received.is_empty() {
             return;
         }
         tokio::task::yield_now().await;
@@ -86,14 +88,14 @@ fn idx_21_other_messages_are_handled_between_the_slices_of_a_replace() {
         let asked = slices.now();
         let index = IndexSpec::<String>::new("asked-between", |object| vec![object.body().clone()]);
         world.informer.add_index(index).await.expect("the name is free");
+        assert!(slices.now() <= asked + 2, "the Indexer answers after {} slices", slices.now() - asked);
+        let joiner = world.watched();
+        received_something(&joiner).await;
         assert!(
-            slices.now() <= asked + 2,
-            "the Indexer itself answers after {} slices",
+            !joiner.received.is_empty(),
+            "the other actors answer too: {} slices later",
             slices.now() - asked
         );
-        let joiner = world.watched();
-        told_something(&joiner).await;
-        assert!(!joiner.told.is_empty(), "so do its neighbours: {} slices later", slices.now() - asked);
         assert!(world.informer.snapshot().ptr_eq(&old), "and readers see the old state meanwhile");
         world.agrees().await;
         joiner.agrees(&world).await;
@@ -129,7 +131,8 @@ fn idx_21_a_stop_in_the_middle_of_a_replace_ends_at_once_and_publishes_nothing()
 }
 
 #[test]
-fn inf_37_whoever_joins_in_mid_replace_starts_from_the_snapshot_before_it_and_is_told_the_differences() {
+fn inf_37_a_subscriber_that_joins_in_mid_replace_starts_from_the_snapshot_before_it_and_receives_the_differences()
+ {
     let (faults, slices, _) = counting();
     run_with(faults, old_ones, |world| async move {
         world.synced().await;
@@ -137,11 +140,11 @@ fn inf_37_whoever_joins_in_mid_replace_starts_from_the_snapshot_before_it_and_is
         in_the_middle_of_a_relist(&world, &slices, 3).await;
         let everything = SubscribeOptions::new().every(usize::MAX, WhenFull::Disconnect);
         let joiner = world.watched_with(everything);
-        told_something(&joiner).await;
+        received_something(&joiner).await;
         assert!(world.informer.snapshot().ptr_eq(&old), "it has joined before the publish");
         world.agrees().await;
         joiner.agrees(&world).await;
-        let lines = joiner.told.lines();
+        let lines = joiner.received.lines();
         let (first, rest) = lines.split_at(2_000);
         let before: Vec<_> = old
             .iter()
@@ -149,7 +152,8 @@ fn inf_37_whoever_joins_in_mid_replace_starts_from_the_snapshot_before_it_and_is
             .collect();
         assert_eq!(first, before, "the snapshot before the Replace");
         let count = |kind: &str| rest.iter().filter(|line| line.starts_with(kind)).count();
-        let told = [count("Missed(Relist)"), count("Updated(Relist)"), count("Added(Relist)"), rest.len()];
-        assert_eq!(told, [100, 1_000, 1_000, 2_100], "and its differences after it");
+        let received =
+            [count("Missed(Relist)"), count("Updated(Relist)"), count("Added(Relist)"), rest.len()];
+        assert_eq!(received, [100, 1_000, 1_000, 2_100], "and its differences after it");
     });
 }

@@ -1,7 +1,7 @@
-//! Sources that come and go while an informer runs, and sources that take over from others (INF-80, INF-81).
+//! Sources that are added and removed while an informer runs, and sources that take over from others (INF-80, INF-81).
 //!
-//! Two scripted servers that are written to alike have the same objects in the same versions: they are two sources of
-//! one cluster whose scopes overlap.
+//! Two scripted servers that receive the same writes have the same objects in the same versions: they are two sources
+//! of one cluster whose scopes overlap.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -9,14 +9,14 @@ use std::pin::pin;
 use std::task::Poll;
 
 use actix::Actor;
-use informer_actors::builder::InformerBuilder;
-use informer_actors::faults::{Faults, Site};
+use informer_actors::informer::InformerBuilder;
+use informer_actors::informer::WaitForError;
 use informer_actors::informer::{AddSourceError, HandOverError, Informer, RemoveSourceError, WaitError};
-use informer_actors::lister::WaitForError;
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Recorder, RecorderHandle, Server, kill_at};
-use informer_actors::wiring::SourceSpec;
-use informer_core::delta_fifo::Discipline;
+use informer_core::delta_fifo::QueueOrder;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
 use informer_core::reflector::{ReflectorConfig, SourceState};
@@ -46,28 +46,28 @@ fn builder(runtime: &Runtime, sources: &[(&str, &Server<String>)]) -> InformerBu
 }
 
 async fn started(runtime: &Runtime, sources: &[(&str, &Server<String>)]) -> Informer<String> {
-    let informer = builder(runtime, sources).start().expect("the spec is sound");
+    let informer = builder(runtime, sources).start().expect("the spec is valid");
     informer.synced_within(LONG).await.expect("it syncs");
     informer
 }
 
-struct Told {
+struct Received {
     subscription: informer_actors::subscription::Subscription<String>,
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
 }
 
-fn subscribed(informer: &Informer<String>) -> Told {
-    let (recorder, told) = Recorder::new();
-    Told { subscription: informer.subscribe(recorder.start()).expect("it runs"), told }
+fn subscribed(informer: &Informer<String>) -> Received {
+    let (recorder, received) = Recorder::new();
+    Received { subscription: informer.subscribe(recorder.start()).expect("it runs"), received }
 }
 
-impl Told {
-    /// What was told since the last call, once all of it is there.
+impl Received {
+    /// The events delivered since the last call, once all of them have come.
     async fn lines(&self, informer: &Informer<String>) -> Vec<String> {
-        until(|| self.told.agrees_with(&informer.snapshot()).is_ok()).await;
+        until(|| self.received.agrees_with(&informer.snapshot()).is_ok()).await;
         settle().await;
-        let lines = self.told.lines();
-        self.told.clear_lines();
+        let lines = self.received.lines();
+        self.received.clear_lines();
         lines
     }
 }
@@ -82,13 +82,13 @@ fn listed(informer: &Informer<String>) -> Vec<String> {
 }
 
 #[test]
-fn inf_80_a_source_that_is_added_is_listed_told_and_followed_and_synced_stays_true() {
+fn inf_80_a_source_that_is_added_is_listed_delivered_and_followed_and_synced_stays_true() {
     Runtime::simulated(1).run(|runtime| async move {
         let [a, b] = [servers(["a"], &["x/1"]), servers(["b"], &["y/1"])].map(|[server]| server);
         let informer = started(&runtime, &[("a", &a)]).await;
-        let told = subscribed(&informer);
-        told.subscription.synced_within(LONG).await.expect("one object");
-        told.lines(&informer).await;
+        let received = subscribed(&informer);
+        received.subscription.synced_within(LONG).await.expect("one object");
+        received.lines(&informer).await;
         b.hold_lists(true);
         informer.add_source(spec("b", &b)).expect("the name is free");
         settle().await;
@@ -98,10 +98,10 @@ fn inf_80_a_source_that_is_added_is_listed_told_and_followed_and_synced_stays_tr
         b.hold_lists(false);
         informer.source_synced(&id("b")).await.expect("it lists");
         assert_eq!(informer.snapshot().len(), 2);
-        assert_eq!(told.lines(&informer).await, ["Added(InitialList) y/1@2"]);
+        assert_eq!(received.lines(&informer).await, ["Added(InitialList) y/1@2"]);
         let version = b.apply("y/2", String::new());
         informer.lister().wait_for_source(&id("b"), &version, LONG).await.expect("it is followed");
-        assert_eq!(told.lines(&informer).await, ["Added(Watch) y/2@3"]);
+        assert_eq!(received.lines(&informer).await, ["Added(Watch) y/2@3"]);
         let empty = Server::named(id("empty"));
         informer.add_source(spec("empty", &empty)).expect("the name is free");
         informer.source_synced(&id("empty")).await.expect("an empty list is a list");
@@ -109,29 +109,29 @@ fn inf_80_a_source_that_is_added_is_listed_told_and_followed_and_synced_stays_tr
 }
 
 #[test]
-fn inf_80_a_source_that_is_removed_is_asked_no_more_and_what_it_alone_held_is_told_as_deleted() {
-    for discipline in [Discipline::InOrder, Discipline::PerKey] {
+fn inf_80_a_source_that_is_removed_is_asked_no_more_and_the_objects_that_only_it_held_are_deleted() {
+    for queue_order in [QueueOrder::InOrder, QueueOrder::PerKey] {
         Runtime::simulated(1).run(|runtime| async move {
             let [a, b] = servers(["a", "b"], &["x/both", "x/other"]);
             b.apply("y/own", String::new());
-            let informer = builder(&runtime, &[("a", &a), ("b", &b)]).discipline(discipline).start();
-            let informer = informer.expect("the spec is sound");
+            let informer = builder(&runtime, &[("a", &a), ("b", &b)]).queue_order(queue_order).start();
+            let informer = informer.expect("the spec is valid");
             informer.synced_within(LONG).await.expect("it syncs");
-            let told = subscribed(&informer);
-            told.subscription.synced_within(LONG).await.expect("three objects");
-            told.lines(&informer).await;
+            let received = subscribed(&informer);
+            received.subscription.synced_within(LONG).await.expect("three objects");
+            received.lines(&informer).await;
             b.apply("y/late", String::new());
             informer.remove_source(&id("b")).await.expect("it is there");
             assert_eq!(listed(&informer), ["a"]);
             assert_eq!(content(&informer), a.content());
-            let mut lines = told.lines(&informer).await;
+            let mut lines = received.lines(&informer).await;
             lines.retain(|line| !line.contains("y/late"));
             assert_eq!(lines, ["Missed(Relist) y/own@4"]);
             let asked = b.requests().len();
             b.apply("y/own", "unseen".to_owned());
             a.apply("x/both", "seen".to_owned());
             pass(LONG).await;
-            assert_eq!(b.requests().len(), asked, "nobody asks it any more");
+            assert_eq!(b.requests().len(), asked, "it receives no further request");
             assert_eq!(content(&informer), a.content());
             assert!(informer.shutdown(LONG).await.is_clean());
         });
@@ -155,7 +155,7 @@ fn inf_80_a_name_that_comes_back_with_other_keys_begins_anew() {
         assert_eq!(content(&informer), expected);
         assert!(other.requests()[0].contains("version=\"\""), "no version is left: {:?}", other.requests());
         let counters = informer.status().source(&id("b")).expect("it is there").counters.clone();
-        assert_eq!((counters.relists, counters.failures), (0, 0), "nor a count");
+        assert_eq!((counters.relists, counters.failures), (0, 0), "no count is left");
         assert_eq!(informer.status().data.older_replaces, 0);
     });
 }
@@ -194,8 +194,8 @@ fn inf_80_before_the_first_sync_an_added_source_counts_and_a_removed_one_does_no
     Runtime::simulated(1).run(|runtime| async move {
         let [a, b, c] = servers(["a", "b", "c"], &["x/1"]);
         [&b, &c].iter().for_each(|server| server.hold_lists(true));
-        let informer = builder(&runtime, &[("a", &a), ("b", &b)]).start().expect("the spec is sound");
-        let told = subscribed(&informer);
+        let informer = builder(&runtime, &[("a", &a), ("b", &b)]).start().expect("the spec is valid");
+        let received = subscribed(&informer);
         informer.add_source(spec("c", &c)).expect("the name is free");
         b.hold_lists(false);
         informer.source_synced(&id("b")).await.expect("it lists");
@@ -205,10 +205,37 @@ fn inf_80_before_the_first_sync_an_added_source_counts_and_a_removed_one_does_no
         let waiting = actix::spawn(async move { asked_for.source_synced(&id("c")).await });
         settle().await;
         informer.remove_source(&id("c")).await.expect("it is there");
-        informer.synced_within(LONG).await.expect("those that stay have listed");
-        told.subscription.synced_within(LONG).await.expect("and all of it is told");
+        informer.synced_within(LONG).await.expect("the remaining sources have listed");
+        received.subscription.synced_within(LONG).await.expect("and all of it is delivered");
         let waited = waiting.await.expect("no panic");
         assert!(matches!(waited, Err(WaitError::UnknownSource { .. })), "{waited:?}");
+    });
+}
+
+#[test]
+fn inf_80_a_subscription_waits_for_a_source_that_is_added_before_it_is_synced_and_not_for_a_later_one() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let [a, b, c, d] = servers(["a", "b", "c", "d"], &["x/1"]);
+        [&b, &c, &d].iter().for_each(|server| server.hold_lists(true));
+        let informer = builder(&runtime, &[("a", &a), ("b", &b)]).start().expect("the spec is sound");
+        let received = subscribed(&informer);
+        informer.source_synced(&id("a")).await.expect("it lists");
+        informer.add_source(spec("c", &c)).expect("the name is free");
+        b.hold_lists(false);
+        informer.source_synced(&id("b")).await.expect("it lists");
+        settle().await;
+        let is_synced =
+            |received: &Received| (informer.status().synced, received.subscription.status().synced);
+        assert_eq!(is_synced(&received), (false, false), "never before its informer");
+        c.hold_lists(false);
+        received.subscription.synced_within(LONG).await.expect("all have listed, and all of it is delivered");
+        informer.add_source(spec("d", &d)).expect("the name is free");
+        let late = subscribed(&informer);
+        settle().await;
+        assert_eq!(is_synced(&received), (true, true), "latched");
+        assert_eq!(is_synced(&late), (true, false), "it waits for those that there are");
+        d.hold_lists(false);
+        late.subscription.synced_within(LONG).await.expect("the last has listed");
     });
 }
 
@@ -229,7 +256,7 @@ fn inf_80_waiting_for_a_version_ends_when_the_source_is_removed() {
 }
 
 #[test]
-fn inf_80_a_removal_goes_on_when_nobody_waits_for_it_and_a_second_call_joins_it() {
+fn inf_80_a_removal_goes_on_when_nothing_waits_for_it_and_a_second_call_joins_it() {
     Runtime::simulated(1).run(|runtime| async move {
         let [a, b] = servers(["a", "b"], &["x/1"]);
         b.apply("y/1", String::new());
@@ -240,7 +267,7 @@ fn inf_80_a_removal_goes_on_when_nobody_waits_for_it_and_a_second_call_joins_it(
             let first = poll_fn(|cx| Poll::Ready(removal.as_mut().poll(cx))).await;
             assert!(first.is_pending());
         }
-        let taken = informer.add_source(spec("b", &b)).expect_err("it is not yet forgotten");
+        let taken = informer.add_source(spec("b", &b)).expect_err("it is not yet removed");
         assert!(matches!(taken, AddSourceError::NameTaken { .. }), "{taken}");
         informer.remove_source(&id("b")).await.expect("it is the same removal");
         assert_eq!(content(&informer), a.content());
@@ -262,7 +289,7 @@ fn inf_80_a_given_up_or_refused_source_can_be_removed() {
         let informer = started(&runtime, &[("a", &a)]).await;
         DEADLY.set(true);
         informer.add_source(spec("b", &b)).expect("the name is free");
-        let given_up = informer.source_synced(&id("b")).await.expect_err("it cannot live");
+        let given_up = informer.source_synced(&id("b")).await.expect_err("it cannot start");
         assert!(matches!(given_up, WaitError::SourceGivenUp { .. }), "{given_up}");
         DEADLY.set(false);
         informer.add_source(spec("c", &c)).expect("the name is free");
@@ -274,13 +301,13 @@ fn inf_80_a_given_up_or_refused_source_can_be_removed() {
         informer.remove_source(&id("c")).await.expect("it is there");
         assert_eq!((listed(&informer), informer.status().failed), (vec!["a".to_owned()], None));
         informer.add_source(spec("b", &b)).expect("the name is free");
-        informer.source_synced(&id("b")).await.expect("nothing is left of its first life");
+        informer.source_synced(&id("b")).await.expect("nothing is left of its first run");
         assert_eq!(content(&informer), a.content());
     });
 }
 
 #[test]
-fn inf_81_while_one_source_takes_over_from_another_nobody_is_told_of_what_both_hold() {
+fn inf_81_while_one_source_takes_over_from_another_nobody_is_notified_of_what_both_hold() {
     Runtime::simulated(1).run(|runtime| async move {
         let [a, b, c] = servers(["a", "b", "c"], &["x/1", "x/2", "y/1"]);
         a.delete("x/2");
@@ -289,18 +316,18 @@ fn inf_81_while_one_source_takes_over_from_another_nobody_is_told_of_what_both_h
         c.delete("x/2");
         b.apply("z/new", String::new());
         let informer = started(&runtime, &[("a", &a)]).await;
-        let told = subscribed(&informer);
-        told.subscription.synced_within(LONG).await.expect("two objects");
-        told.lines(&informer).await;
+        let received = subscribed(&informer);
+        received.subscription.synced_within(LONG).await.expect("two objects");
+        received.lines(&informer).await;
         informer.hand_over(&[id("a")], vec![spec("b", &b)]).await.expect("it lists");
         assert_eq!((content(&informer), listed(&informer)), (b.content(), vec!["b".to_owned()]));
-        assert_eq!(told.lines(&informer).await, ["Added(InitialList) z/new@6"]);
+        assert_eq!(received.lines(&informer).await, ["Added(InitialList) z/new@6"]);
         informer.hand_over(&[id("b")], vec![spec("c", &c)]).await.expect("it lists");
-        assert_eq!(told.lines(&informer).await, ["Missed(Relist) z/new@6"]);
+        assert_eq!(received.lines(&informer).await, ["Missed(Relist) z/new@6"]);
         assert_eq!(content(&informer), gone);
         let version = c.apply("x/1", "followed".to_owned());
         informer.lister().wait_for(&version, LONG).await.expect("the new one is followed");
-        assert_eq!(told.lines(&informer).await, ["Updated(Watch) x/1@6"]);
+        assert_eq!(received.lines(&informer).await, ["Updated(Watch) x/1@6"]);
     });
 }
 
@@ -317,12 +344,12 @@ fn inf_81_a_new_source_that_cannot_list_takes_nothing_over() {
     });
 }
 
-/// A life in which sources come, go and take over.
+/// A scenario in which sources are added, removed and take over.
 async fn exchange(runtime: &Runtime) -> u64 {
     let [a, b, c] = servers(["a", "b", "c"], &["x/1", "x/2", "y/1"]);
     b.apply("b/own", String::new());
     let informer = started(runtime, &[("a", &a)]).await;
-    let told = subscribed(&informer);
+    let received = subscribed(&informer);
     informer.add_source(spec("b", &b)).expect("the name is free");
     informer.source_synced(&id("b")).await.expect("it lists");
     b.apply("b/late", String::new());
@@ -333,8 +360,8 @@ async fn exchange(runtime: &Runtime) -> u64 {
     informer.add_source(spec("b", &a)).expect("the name is free again");
     informer.remove_source(&id("b")).await.expect("it is there");
     assert_eq!(content(&informer), c.content());
-    until(|| told.told.agrees_with(&informer.snapshot()).is_ok()).await;
-    let lines = told.told.lines();
+    until(|| received.received.agrees_with(&informer.snapshot()).is_ok()).await;
+    let lines = received.received.lines();
     let of_both = |line: &String| line.contains(" x/") || line.contains(" y/");
     assert!(lines.iter().filter(|line| of_both(line)).all(|line| line.starts_with("Added")), "{lines:?}");
     let status = informer.status();
@@ -344,7 +371,7 @@ async fn exchange(runtime: &Runtime) -> u64 {
 }
 
 #[test]
-fn inf_80_whatever_dies_in_the_middle_of_a_removal_or_a_hand_over_delays_it_and_loses_nothing() {
+fn inf_80_a_crash_in_the_middle_of_a_removal_or_a_hand_over_delays_it_and_loses_nothing() {
     let sites = [
         Site::ReflectorStarted,
         Site::ReflectorReceived,

@@ -1,7 +1,7 @@
-//! REF-23 and REF-47: what is open at a source, seen from the source.
+//! REF-23 and REF-47: the streams that are open at a source, counted by the source.
 //!
-//! Answers "is a stream that nobody wants any more closed, and is there ever one too many?" The source counts its
-//! streams itself: each carries a guard that counts when it is dropped. Lists take a while, so that they overlap.
+//! Answers "is a stream that is no longer needed closed, and are there ever too many?" The source counts its streams
+//! itself: each carries a guard that counts when it is dropped. Lists take some time, so that they overlap.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
+use informer_actors::testing::{Faults, Site};
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
@@ -22,16 +22,16 @@ use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::world::{LONG, World, pass, three};
 
-/// How long a list takes, and how long the head of a watch.
+/// How long a list takes, and how long the head of a watch takes.
 const ANSWER: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
 struct Counts {
     opened: usize,
     dropped: usize,
-    /// How many streams were open right after each was opened.
+    /// How many streams were open right after each one was opened.
     beside: Vec<usize>,
-    /// Lists, and watch-lists before their end bookmark, that are open.
+    /// Open lists, and watch-lists before their end bookmark.
     listing: usize,
     most_listing: usize,
 }
@@ -80,7 +80,7 @@ impl Drop for Open {
     }
 }
 
-/// A server that counts.
+/// A server that counts its streams.
 #[derive(Clone)]
 struct Counted {
     server: Server<String>,
@@ -132,7 +132,7 @@ fn counted(runtime: Runtime) -> (World, Streams) {
     server.serve_watch_list(false);
     let source = Counted { server: server.clone(), streams: streams.clone() };
     let informer = Informer::builder(&runtime, "texts").source(move || source.clone());
-    let informer = informer.start().expect("the spec is sound");
+    let informer = informer.start().expect("the spec is valid");
     (World { server, informer, runtime }, streams)
 }
 
@@ -203,7 +203,7 @@ fn ref_23_a_stop_and_a_restart_of_the_reflector_drop_what_is_open() {
             lethal.store(true, Ordering::Relaxed);
             world.server.apply("a/one", "lethal".to_owned());
             world.informer.wait_until(|status| status.restarts == restarts).await.expect("it runs");
-            assert_eq!(streams.are_open(), 0, "dead, and waiting out its backoff");
+            assert_eq!(streams.are_open(), 0, "stopped, and waiting out its backoff");
             if restarts == 1 {
                 watching(&world).await;
             } else {
@@ -215,7 +215,7 @@ fn ref_23_a_stop_and_a_restart_of_the_reflector_drop_what_is_open() {
         }
         assert!(world.informer.shutdown(LONG).await.is_clean());
         let (opened, dropped) = streams.with(|counts| (counts.opened, counts.dropped));
-        assert_eq!(opened, dropped, "each exactly once");
+        assert_eq!(opened, dropped, "each is dropped exactly once");
         assert_eq!(streams.with(|counts| counts.beside.iter().copied().max()), Some(1));
     });
 }
@@ -242,7 +242,7 @@ fn ref_47_never_more_lists_than_the_budget_are_in_flight_whether_all_start_or_al
                 .map(|n| {
                     let source = Counted { server: server.clone(), streams: streams.clone() };
                     let informer = Informer::builder(&runtime, format!("texts-{n}"));
-                    informer.source(move || source.clone()).start().expect("the spec is sound")
+                    informer.source(move || source.clone()).start().expect("the spec is valid")
                 })
                 .collect();
             for informer in &informers {
@@ -259,13 +259,13 @@ fn ref_47_never_more_lists_than_the_budget_are_in_flight_whether_all_start_or_al
             }
             assert_eq!(streams.with(|counts| counts.most_listing), 4, "{serve_watch_list}");
             let failures = informers.iter().map(|informer| informer.status().sources[0].counters.failures);
-            assert_eq!(failures.sum::<u64>(), 0, "waiting for the budget is no failure");
+            assert_eq!(failures.sum::<u64>(), 0, "waiting for the budget is not a failure");
         });
     }
 }
 
 #[test]
-fn ref_47_a_hundred_informers_that_start_at_one_moment_ask_spread_over_the_start_jitter() {
+fn ref_47_a_hundred_informers_that_start_at_one_moment_begin_spread_over_the_start_jitter() {
     let simulation = Runtime::simulation(47).start_jitter(Duration::from_secs(10));
     simulation.build().run(|runtime| async move {
         let server = Server::new();
@@ -274,7 +274,7 @@ fn ref_47_a_hundred_informers_that_start_at_one_moment_ask_spread_over_the_start
             .map(|n| {
                 let connected = server.clone();
                 let informer = Informer::builder(&runtime, format!("texts-{n}"));
-                informer.source(move || connected.clone()).start().expect("the spec is sound")
+                informer.source(move || connected.clone()).start().expect("the spec is valid")
             })
             .collect();
         let (mut asked, mut each_second) = (0, Vec::new());

@@ -1,22 +1,22 @@
 //! Informers of several sources, some of them empty (INF-36 for subscriptions), and bounds and scopes that are refused
 //! (INF-62, INF-83).
 //!
-//! Nothing is held back here: the sources list when they list, as in a program.
+//! No list is held back here: the sources list at any time, as in a real program.
 
 use std::time::Duration;
 
 use actix::Actor;
 use informer_actors::informer::{AddSourceError, Informer, StartError};
+use informer_actors::list_watch::{Coverage, SourceSpec};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, Server};
-use informer_actors::wiring::{Coverage, SourceSpec};
 use informer_core::delta_fifo::Bounds;
 use informer_core::meta::SourceId;
 use informer_core::reflector::ReflectorConfig;
 
 use crate::world::{LONG, settle};
 
-/// Sources with so many objects each, in this order.
+/// Sources with these numbers of objects, in this order.
 fn informer_of(runtime: &Runtime, counts: &[usize]) -> (Informer<String>, Vec<Server<String>>) {
     let mut builder = Informer::builder(runtime, "several");
     let mut servers = Vec::new();
@@ -28,7 +28,7 @@ fn informer_of(runtime: &Runtime, counts: &[usize]) -> (Informer<String>, Vec<Se
         builder = builder.source_with(SourceSpec::new(name, server.connect(), config));
         servers.push(server);
     }
-    (builder.start().expect("the spec is sound"), servers)
+    (builder.start().expect("the spec is valid"), servers)
 }
 
 #[test]
@@ -36,11 +36,11 @@ fn inf_36_a_subscription_of_several_sources_syncs_whichever_of_them_is_empty() {
     for counts in [[10, 0], [0, 10], [0, 0]] {
         Runtime::simulated(1).run(|runtime| async move {
             let (informer, _servers) = informer_of(&runtime, &counts);
-            let (recorder, told) = Recorder::new();
+            let (recorder, received) = Recorder::new();
             let early = informer.subscribe(recorder.start()).expect("it runs");
             informer.synced_within(LONG).await.expect("both have listed");
             early.synced_within(LONG).await.unwrap_or_else(|error| panic!("{counts:?}: {error}"));
-            assert_eq!(told.len(), counts.iter().sum::<usize>());
+            assert_eq!(received.len(), counts.iter().sum::<usize>());
             let late = informer.subscribe(Recorder::new().0.start()).expect("it runs");
             late.synced_within(LONG).await.unwrap_or_else(|error| panic!("{counts:?}, late: {error}"));
         });
@@ -59,7 +59,7 @@ fn inf_36_a_subscription_syncs_when_an_empty_source_lists_long_after_the_others(
         assert!(subscription.synced_within(Duration::from_secs(5)).await.is_err(), "one has not listed");
         servers[1].hold_lists(false);
         informer.synced_within(LONG).await.expect("all have listed");
-        subscription.synced_within(LONG).await.expect("all is told");
+        subscription.synced_within(LONG).await.expect("everything is delivered");
     });
 }
 

@@ -1,7 +1,7 @@
 //! REF-22 and REF-34: an informer that is stopped, whatever it is doing.
 //!
-//! Answers "does a stop wait for anything?" Each stage of a source's life is one row of a table; the same rows run on
-//! simulated time, where a timer that is waited for shows at once, and on threads, where work shows that is not ended.
+//! Answers "does a stop wait for anything?" Each stage of a source's life is one row of a table. The same rows run on
+//! simulated time, where a wait for a timer shows at once, and on threads, where work that does not end shows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
+use informer_actors::testing::{Faults, Site};
 use informer_core::delta::ListPart;
 use informer_core::delta_fifo::Bounds;
 use informer_core::list_watch_error::ListWatchError;
@@ -40,7 +40,7 @@ enum Stage {
     Denied,
     Gone,
     FullQueue,
-    SetAsideGet,
+    UndecodableGet,
 }
 
 use Stage::*;
@@ -67,7 +67,8 @@ impl Stage {
     }
 }
 
-/// The server behind a source whose lists have a second page that never comes, or whose watches are never accepted.
+/// The server of a source whose lists have a second page that never comes, or whose watches are never
+/// accepted.
 #[derive(Clone)]
 struct Source {
     server: Server<String>,
@@ -107,7 +108,7 @@ impl ListWatch<String> for Source {
     }
 }
 
-/// How often the actors have come to the sites that say how full the queue is.
+/// How often the actors have visited the sites that show how full the queue is.
 #[derive(Clone, Default)]
 struct Visits(Arc<[AtomicUsize; 3]>);
 
@@ -158,7 +159,7 @@ fn start(runtime: &Runtime, server: &Server<String>, stage: Stage) -> Informer<S
     let source = Source { server: server.clone(), stage };
     let bounds = Bounds { parts: if stage == FullQueue { 1 } else { 4096 }, ..Bounds::default() };
     let informer = Informer::builder(runtime, "stopped").source(move || source.clone()).bounds(bounds);
-    informer.start().expect("the spec is sound")
+    informer.start().expect("the spec is valid")
 }
 
 /// Waits until the informer is in this stage and goes no further.
@@ -192,29 +193,29 @@ async fn reaches(stage: Stage, world: &World, visits: &Visits) {
         Denied => drop(world.state(|state| matches!(state, SourceState::Denied { .. })).await),
         Gone => drop(world.state(|state| matches!(state, SourceState::Gone { .. })).await),
         FullQueue => fills_the_queue(world, visits).await,
-        SetAsideGet => {
+        UndecodableGet => {
             world.streaming().await;
             world.server.hold_gets(true);
             world.server.poison("a/one");
             world.apply("a/one", "unreadable").await;
             until_asked(world, "GET", 1).await;
-            assert_eq!((asked("GET"), world.informer.status().sources[0].repairs.in_vain), (1, 0));
+            assert_eq!((asked("GET"), world.informer.status().sources[0].repairs.not_repaired), (1, 0));
         }
     }
 }
 
-/// Waits for requests, also of threads.
+/// Waits for requests, also on real threads.
 async fn until_asked(world: &World, start: &str, count: usize) {
     while world.server.requests().iter().filter(|line| line.starts_with(start)).count() < count {
         pass(Duration::from_millis(1)).await;
     }
 }
 
-/// Has a part wait in a queue of one behind a list that is being applied in slices: the Reflector's next ask is not
-/// answered.
+/// Makes a part wait in a queue of one behind a list that is being applied in slices: the Reflector's next
+/// ask is not answered.
 async fn fills_the_queue(world: &World, visits: &Visits) {
     world.streaming().await;
-    // A relist begins a second after the list before, at the soonest.
+    // A relist begins a second after the previous list, at the soonest.
     pass(Duration::from_secs(2)).await;
     world.server.answer_after(Duration::ZERO);
     world.server.freeze_watches(true);
@@ -224,12 +225,12 @@ async fn fills_the_queue(world: &World, visits: &Visits) {
     world.server.freeze_watches(false);
     until_now(|| visits.pushes_replaces_publishes()[1] > replaces).await;
     let [pushes, ..] = visits.pushes_replaces_publishes();
-    world.server.apply("b/one", "behind the list".to_owned());
+    world.server.apply("b/one", "after the list".to_owned());
     until_now(|| visits.pushes_replaces_publishes()[0] > pushes).await;
     assert_eq!(visits.pushes_replaces_publishes()[2], publishes, "the list is still being applied");
 }
 
-/// Stops it, checks what may be seen then, and says how long it took.
+/// Stops it, checks what may be seen then, and returns how long it took.
 async fn stop(stage: Stage, world: &World) -> Duration {
     let has_not_asked = matches!(stage, WaitsForItsStart | WaitsForTheListBudget);
     assert_eq!(world.server.requests().is_empty(), has_not_asked, "{stage:?}");
@@ -246,7 +247,7 @@ async fn stop(stage: Stage, world: &World) -> Duration {
         assert!(new == 0 || new == 5_000, "{new} of 5,000: half a list is published");
     } else {
         assert!(snapshot.ptr_eq(&before), "{stage:?}: something was published");
-        let has_listed = matches!(stage, BeforeTheHeadOfTheWatch | Streaming | SetAsideGet);
+        let has_listed = matches!(stage, BeforeTheHeadOfTheWatch | Streaming | UndecodableGet);
         assert_eq!((snapshot.len(), snapshot.versions().len()), if has_listed { (3, 1) } else { (0, 0) });
     }
     assert_eq!(world.informer.status().sources[0].counters.failures, failures, "{stage:?}");
@@ -254,7 +255,7 @@ async fn stop(stage: Stage, world: &World) -> Duration {
     took
 }
 
-/// An informer in this stage, and another one that holds the only permit to list if that is the stage.
+/// An informer in this stage, and another one that holds the only list permit if the stage needs that.
 async fn arrives(stage: Stage, runtime: Runtime, visits: &Visits) -> (World, Option<Informer<String>>) {
     let other = Server::new();
     other.hold_lists(true);
@@ -275,7 +276,7 @@ async fn arrives(stage: Stage, runtime: Runtime, visits: &Visits) -> (World, Opt
 
 #[test]
 fn ref_22_and_ref_34_in_every_state_a_stop_ends_the_informer_at_once_asks_no_more_and_publishes_no_half() {
-    for stage in AT_ONCE.into_iter().chain([FullQueue, SetAsideGet]) {
+    for stage in AT_ONCE.into_iter().chain([FullQueue, UndecodableGet]) {
         let visits = Visits::default();
         let simulation = Runtime::simulation(34).faults(visits.faults()).lists_at_once(1);
         let simulation = simulation.start_jitter(stage.start_jitter());
@@ -290,7 +291,7 @@ fn ref_22_and_ref_34_in_every_state_a_stop_ends_the_informer_at_once_asks_no_mor
     }
 }
 
-/// The least of some tries: other tests run at the same time.
+/// Takes the shortest of several tries: other tests run at the same time.
 #[test]
 fn ref_34_on_threads_too_a_stop_ends_the_informer_within_100_ms_of_real_time() {
     block_on(&mut tokio::runtime::Builder::new_current_thread(), async {

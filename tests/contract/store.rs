@@ -1,12 +1,12 @@
-//! RF and IDX on the running pipeline: what is published, when, and what the indices say.
+//! RF and IDX on the running pipeline: what is published, when, and what the indices contain.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
 use informer_actors::informer::AddIndexError;
-use informer_actors::lister::Lister;
+use informer_actors::informer::Lister;
 use informer_actors::testing::Server;
+use informer_actors::testing::{Faults, Site};
 use informer_core::index::IndexSpec;
 
 use crate::world::{nothing, run, run_with, settle, three};
@@ -93,7 +93,7 @@ fn idx_18_an_index_function_that_panics_loses_only_that_entry() {
     run(three, |world| async move {
         world.synced().await;
         let picky = IndexSpec::<String>::new("picky", |object| {
-            assert!(object.body() != "2", "twos are not for me");
+            assert!(object.body() != "2", "this index refuses objects of version two");
             vec![object.body().clone()]
         });
         world.informer.add_index(picky).await.expect("the name is free");
@@ -108,7 +108,8 @@ fn idx_18_an_index_function_that_panics_loses_only_that_entry() {
     });
 }
 
-/// What a reader sees at each slice of a Replace and right after the publish: how many objects, and how many new ones.
+/// What a reader sees at each slice of a Replace and right after the publish: how many objects, and how many
+/// new ones.
 type Sights = Arc<Mutex<(Option<Lister<String>>, Vec<(Site, usize, usize)>)>>;
 
 fn looks(sights: &Sights) -> Faults {

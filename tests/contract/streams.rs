@@ -1,10 +1,10 @@
-//! Streams at a shutdown: which are waited for, and which are given up. LIS-26.
+//! Streams at a shutdown: which the shutdown waits for, and which it gives up. LIS-26.
 
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::poll_immediate;
-use informer_actors::event_stream::Events;
+use informer_actors::subscription::Events;
 use informer_actors::testing::{Recorder, RecorderHandle};
 
 use crate::reports::unfinished;
@@ -13,15 +13,15 @@ use crate::world::{LONG, World, nothing, run, settle, three};
 const TEN: Duration = Duration::from_secs(10);
 const AT_ONCE: Duration = Duration::from_millis(500);
 
-/// Reads a stream to its end, with a while of work for each event.
-async fn read(mut events: Events<String>, told: RecorderHandle<String>) {
+/// Reads a stream to its end and works for some time on each event.
+async fn read(mut events: Events<String>, received: RecorderHandle<String>) {
     while let Some(notify) = events.next().await {
         tokio::time::sleep(Duration::from_millis(900)).await;
-        told.record(&notify);
+        received.record(&notify);
     }
 }
 
-/// Shuts down and says how long it took and who was unfinished.
+/// Shuts down and returns how long it took and which subscriptions were unfinished.
 async fn shut_down(world: &World, limit: Duration) -> (Duration, Vec<(String, usize, usize)>) {
     let before = world.runtime.now();
     let report = world.informer.shutdown(limit).await;
@@ -32,7 +32,7 @@ async fn shut_down(world: &World, limit: Duration) -> (Duration, Vec<(String, us
 }
 
 #[test]
-fn lis_26_a_stream_that_was_never_polled_is_given_up_at_once_with_what_it_is_owed() {
+fn lis_26_a_stream_that_was_never_polled_is_given_up_at_once_with_what_waits_for_it() {
     run(three, |world| async move {
         world.synced().await;
         let mut events = world.informer.events().expect("it runs");
@@ -45,7 +45,7 @@ fn lis_26_a_stream_that_was_never_polled_is_given_up_at_once_with_what_it_is_owe
 }
 
 #[test]
-fn lis_26_so_it_is_when_the_shutdown_comes_before_the_streams_start() {
+fn lis_26_a_stream_that_was_never_polled_is_given_up_also_when_the_shutdown_comes_before_its_start() {
     run(three, |world| async move {
         world.synced().await;
         let _events = world.informer.events().expect("it runs");
@@ -56,10 +56,10 @@ fn lis_26_so_it_is_when_the_shutdown_comes_before_the_streams_start() {
 }
 
 #[test]
-fn lis_26_a_stream_that_is_polled_is_told_all_that_it_is_owed() {
+fn lis_26_a_stream_that_is_polled_receives_all_that_waits_for_it() {
     run(three, |world| async move {
-        let told: RecorderHandle<String> = Recorder::new().1;
-        let reader = actix_rt::spawn(read(world.informer.events().expect("it runs"), told.clone()));
+        let received: RecorderHandle<String> = Recorder::new().1;
+        let reader = actix_rt::spawn(read(world.informer.events().expect("it runs"), received.clone()));
         world.synced().await;
         settle().await;
         for n in 0..5 {
@@ -67,34 +67,34 @@ fn lis_26_a_stream_that_is_polled_is_told_all_that_it_is_owed() {
         }
         let (took, unfinished) = shut_down(&world, LONG).await;
         assert_eq!(unfinished, []);
-        assert_eq!(told.len(), 4, "three, and one coalesced change: {:?}", told.lines());
+        assert_eq!(received.len(), 4, "three, and one coalesced change: {:?}", received.lines());
         assert!(took < Duration::from_secs(4), "{took:?}");
-        told.agrees_with(&world.informer.snapshot()).expect("a true replay");
+        received.agrees_with(&world.informer.snapshot()).expect("the events replay to the store");
         reader.await.expect("the stream ends");
     });
 }
 
 #[test]
-fn lis_26_so_it_is_when_the_shutdown_comes_before_the_start_of_a_polled_stream() {
+fn lis_26_a_polled_stream_receives_all_also_when_the_shutdown_comes_before_its_start() {
     run(three, |world| async move {
         world.synced().await;
-        let told: RecorderHandle<String> = Recorder::new().1;
+        let received: RecorderHandle<String> = Recorder::new().1;
         let mut events = world.informer.events().expect("it runs");
         assert!(poll_immediate(events.next()).await.is_none(), "it waits");
-        let reader = actix_rt::spawn(read(events, told.clone()));
+        let reader = actix_rt::spawn(read(events, received.clone()));
         let (_, unfinished) = shut_down(&world, LONG).await;
-        assert_eq!((unfinished, told.len()), (vec![], 3));
+        assert_eq!((unfinished, received.len()), (vec![], 3));
         reader.await.expect("the stream ends");
     });
 }
 
 #[test]
-fn lis_26_a_stream_that_is_owed_nothing_delays_nothing() {
+fn lis_26_a_stream_without_waiting_events_delays_nothing() {
     run(nothing, |world| async move {
         world.synced().await;
         let _unpolled = world.informer.events().expect("it runs");
-        let told: RecorderHandle<String> = Recorder::new().1;
-        let reader = actix_rt::spawn(read(world.informer.events().expect("it runs"), told));
+        let received: RecorderHandle<String> = Recorder::new().1;
+        let reader = actix_rt::spawn(read(world.informer.events().expect("it runs"), received));
         settle().await;
         let (took, unfinished) = shut_down(&world, TEN).await;
         assert_eq!(unfinished, []);

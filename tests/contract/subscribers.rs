@@ -1,4 +1,4 @@
-//! Subscribers at work: what each kind of them is told, how many events at once, and when they leave or panic.
+//! Subscribers at work: what each kind of them receives, how many events at once, and when they leave or panic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::StreamExt;
 use futures_util::future::poll_immediate;
-use informer_actors::faults::Site;
-use informer_actors::messages::Notify;
+use informer_actors::subscription::Notify;
 use informer_actors::subscription::SubscribeOptions;
+use informer_actors::testing::Site;
 use informer_actors::testing::{Recorder, RecorderHandle, Server, kill_at};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -31,7 +31,7 @@ fn inf_05_no_further_call_of_an_async_closure_starts_after_its_subscription_is_d
         let subscription = world.informer.for_each(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             let held = Arc::clone(&held);
-            async move { held.acquire().await.expect("the gate stays").forget() }
+            async move { held.acquire().await.expect("the gate stays open").forget() }
         });
         until(|| calls.load(Ordering::Relaxed) == 1).await;
         drop(subscription);
@@ -43,37 +43,42 @@ fn inf_05_no_further_call_of_an_async_closure_starts_after_its_subscription_is_d
 }
 
 #[test]
-fn inf_05_an_actor_is_sent_nothing_behind_the_window_in_its_mailbox_after_its_subscription_is_dropped() {
+fn inf_05_a_subscribed_actor_receives_nothing_after_the_window_in_its_mailbox_once_its_subscription_is_dropped()
+ {
     run(thousand, |world| async move {
-        let (slow, told, gate, _) = Slow::new();
+        let (slow, received, gate, _) = Slow::new();
         let subscription = world.informer.subscribe(slow.start()).expect("it runs");
         world.synced().await;
         gate.add_permits(10);
-        until(|| told.len() == 10).await;
+        until(|| received.len() == 10).await;
         drop(subscription);
         settle().await;
         gate.add_permits(1_000_000);
         world.apply("a/0000", "after").await;
         pass(Duration::from_secs(60)).await;
-        assert!((11..=64).contains(&told.len()), "{} of its window, and nothing behind it", told.len());
+        assert!(
+            (11..=64).contains(&received.len()),
+            "{} of its window, and nothing after it",
+            received.len()
+        );
     });
 }
 
 #[test]
-fn inf_23_an_async_closure_that_panics_in_added_updated_or_deleted_loses_that_event_only() {
+fn inf_23_an_async_closure_that_panics_in_added_updated_or_deleted_loses_only_that_event() {
     for awaits_first in [false, true] {
         run(nothing, |world| async move {
             world.synced().await;
-            let told: RecorderHandle<String> = Recorder::new().1;
-            let recorded = told.clone();
+            let received: RecorderHandle<String> = Recorder::new().1;
+            let recorded = received.clone();
             let subscription = world.informer.for_each(move |notify| {
                 let is_lethal = notify.subject().body().contains("lethal");
                 assert!(awaits_first || !is_lethal, "before its first await");
-                let told = recorded.clone();
+                let received = recorded.clone();
                 async move {
                     tokio::task::yield_now().await;
                     assert!(!is_lethal, "after its first await");
-                    told.record(&notify);
+                    received.record(&notify);
                 }
             });
             let subscription = subscription.expect("it runs");
@@ -87,11 +92,11 @@ fn inf_23_an_async_closure_that_panics_in_added_updated_or_deleted_loses_that_ev
             world.delete("a/two").await;
             settle().await;
             world.apply("a/three", "the next one").await;
-            until(|| told.len() == 2).await;
-            assert_eq!(told.lines(), ["Updated(Watch) a/one@3", "Added(Watch) a/three@7"]);
+            until(|| received.len() == 2).await;
+            assert_eq!(received.lines(), ["Updated(Watch) a/one@3", "Added(Watch) a/three@7"]);
             assert_eq!(subscription.status().panics, 4, "awaits first: {awaits_first}");
             other.agrees(&world).await;
-            assert_eq!(other.told.len(), 6);
+            assert_eq!(other.received.len(), 6);
         });
     }
 }
@@ -107,7 +112,7 @@ fn inf_27_an_async_closure_is_synced_when_its_last_initial_call_has_ended_early_
             let held = Arc::clone(&gate);
             let subscription = world.informer.for_each(move |_| {
                 let held = Arc::clone(&held);
-                async move { held.acquire().await.expect("the gate stays").forget() }
+                async move { held.acquire().await.expect("the gate stays open").forget() }
             });
             let subscription = subscription.expect("it runs");
             world.synced().await;
@@ -169,7 +174,7 @@ fn lis_07_names_stay_the_same_over_restarts() {
 #[test]
 fn lis_08_depth_oldest_age_and_coalesced_count_of_a_stalled_subscriber_are_visible() {
     run(three, |world| async move {
-        let (slow, _told, _gate, _) = Slow::new();
+        let (slow, _received, _gate, _) = Slow::new();
         let subscription = world.informer.subscribe(slow.start()).expect("it runs");
         world.synced().await;
         pass(Duration::from_secs(10)).await;
@@ -186,7 +191,7 @@ fn lis_08_depth_oldest_age_and_coalesced_count_of_a_stalled_subscriber_are_visib
 }
 
 #[test]
-fn lis_09_until_the_deadline_what_is_owed_is_delivered_and_then_the_rest_is_dropped_and_reported() {
+fn lis_09_until_the_deadline_what_waits_is_delivered_and_then_the_rest_is_dropped_and_reported() {
     run(
         |server| (0..200).for_each(|n| drop(server.apply(&format!("a/{n:03}"), String::new()))),
         |world| async move {
@@ -214,7 +219,7 @@ fn lis_09_until_the_deadline_what_is_owed_is_delivered_and_then_the_rest_is_drop
             assert_eq!(
                 unfinished,
                 [("stuck", 136), ("stuck, too", 136)],
-                "all behind their windows: {report:?}"
+                "all of it after their windows: {report:?}"
             );
             drop((takes_its_time, stuck));
         },
@@ -242,7 +247,7 @@ impl Handler<Notify<String>> for Crowd {
     fn handle(&mut self, _notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
         self.entered.fetch_add(1, Ordering::Relaxed);
         let gate = Arc::clone(&self.gate);
-        Box::pin(async move { gate.acquire().await.expect("the gate stays").forget() })
+        Box::pin(async move { gate.acquire().await.expect("the gate stays open").forget() })
     }
 }
 
@@ -278,8 +283,8 @@ fn lis_14_a_blocking_closure_is_called_for_one_event_at_a_time_and_in_order() {
         (0..300).for_each(|n| drop(server.apply(&format!("a/{n:03}"), String::new())));
         let informer = informer(&runtime, &server);
         informer.synced_within(LIMIT).await.expect("it syncs");
-        let (running, told) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
-        let (inside, keys) = (Arc::clone(&running), Arc::clone(&told));
+        let (running, received) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let (inside, keys) = (Arc::clone(&running), Arc::clone(&received));
         let subscription = informer.for_each_blocking(move |notify| {
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
             keys.lock().expect("no panic").push(notify.key().name().to_owned());
@@ -289,21 +294,21 @@ fn lis_14_a_blocking_closure_is_called_for_one_event_at_a_time_and_in_order() {
         let subscription = subscription.expect("it runs");
         subscription.synced_within(LIMIT).await.expect("it syncs");
         let expected: Vec<_> = (0..300).map(|n| format!("{n:03}")).collect();
-        assert_eq!(*told.lock().expect("no panic"), expected);
+        assert_eq!(*received.lock().expect("no panic"), expected);
         assert_eq!(subscription.status().panics, 0);
     });
 }
 
 #[test]
-fn lis_15_a_stream_gives_what_an_actor_is_told_in_the_same_order_and_coalesces_while_it_is_not_polled() {
+fn lis_15_a_stream_gives_what_an_actor_receives_in_the_same_order_and_coalesces_while_it_is_not_polled() {
     run(three, |world| async move {
         world.synced().await;
         let watched = world.watched();
         let mut events = world.informer.events().expect("it runs");
-        let told: RecorderHandle<String> = Recorder::new().1;
+        let received: RecorderHandle<String> = Recorder::new().1;
         watched.synced().await;
         for _ in 0..3 {
-            told.record(&events.next().await.expect("the initial ones"));
+            received.record(&events.next().await.expect("the initial ones"));
         }
         for n in 0..20 {
             match n % 5 {
@@ -312,31 +317,31 @@ fn lis_15_a_stream_gives_what_an_actor_is_told_in_the_same_order_and_coalesces_w
                 _ => world.apply(&format!("a/{}", n % 3), &n.to_string()).await,
             };
             watched.lines(4 + n).await;
-            told.record(&events.next().await.expect("the same one"));
+            received.record(&events.next().await.expect("the same one"));
         }
-        assert_eq!(told.lines(), watched.told.lines());
+        assert_eq!(received.lines(), watched.received.lines());
         for n in 0..50 {
             world.apply("b/one", &n.to_string()).await;
         }
         let status = events.subscription().status();
         assert_eq!((status.depth, status.coalesced), (1, 49));
-        told.record(&events.next().await.expect("one for all of them"));
-        told.agrees_with(&world.informer.snapshot()).expect("a true replay");
+        received.record(&events.next().await.expect("one for all of them"));
+        received.agrees_with(&world.informer.snapshot()).expect("the events replay to the store");
         assert!(poll_immediate(events.next()).await.is_none(), "and nothing more");
     });
 }
 
 #[test]
-fn lis_02_a_closure_that_lags_is_told_each_keys_events_in_order_and_one_at_a_time() {
+fn lis_02_a_closure_that_lags_receives_each_keys_events_in_order_and_one_at_a_time() {
     run(nothing, |world| async move {
-        let told: RecorderHandle<String> = Recorder::new().1;
-        let (recorded, running) = (told.clone(), Arc::new(AtomicUsize::new(0)));
+        let received: RecorderHandle<String> = Recorder::new().1;
+        let (recorded, running) = (received.clone(), Arc::new(AtomicUsize::new(0)));
         let subscription = world.informer.for_each(move |notify| {
-            let (told, running) = (recorded.clone(), Arc::clone(&running));
+            let (received, running) = (recorded.clone(), Arc::clone(&running));
             async move {
                 assert_eq!(running.fetch_add(1, Ordering::Relaxed), 0, "one at a time");
                 pass(Duration::from_millis(3)).await;
-                told.record(&notify);
+                received.record(&notify);
                 running.fetch_sub(1, Ordering::Relaxed);
             }
         });
@@ -349,7 +354,7 @@ fn lis_02_a_closure_that_lags_is_told_each_keys_events_in_order_and_one_at_a_tim
             settle().await;
         }
         world.agrees().await;
-        until(|| told.agrees_with(&world.informer.snapshot()).is_ok()).await;
+        until(|| received.agrees_with(&world.informer.snapshot()).is_ok()).await;
         let status = subscription.status();
         assert!(status.coalesced > 50 && status.panics == 0, "{status:?}");
     });

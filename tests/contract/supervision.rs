@@ -1,36 +1,24 @@
-//! Supervision on the running pipeline: each actor is killed in mid-message, and what the design promises holds.
+//! Supervision on the running pipeline: each actor is killed in mid-message, and the promises of the design hold.
 //!
-//! The fault hook panics inside the actor at a named site. After each death the store must equal the server's
-//! content, and a subscriber that was there all along must have been told exactly the truth.
+//! The fault hook panics inside the actor at a named site. After each panic the store must equal the server's content,
+//! and a subscriber that was there all the time must have received exactly the true events.
 
 use std::time::Duration;
 
-use informer_actors::faults::Site;
 use informer_actors::informer::WaitError;
-use informer_actors::seat::EndReason;
+use informer_actors::subscription::EndReason;
+use informer_actors::testing::Site;
 use informer_actors::testing::{kill_at, kill_every};
 use informer_core::reflector::SourceState;
 
 use crate::world::{LONG, World, pass, run, run_with, settle, three};
 
-/// A life with everything in it: a first list, live changes, a gap with a missed delete, a relist, a late joiner.
+/// A scenario with everything in it: a first list, live changes, a gap with a missed delete, a relist, a late
+/// joiner.
 pub(crate) async fn live(world: &World) {
     let watched = world.watched();
-    world.synced().await;
-    for n in 0..5 {
-        world.apply("a/one", &format!("live {n}")).await;
-        world.apply(&format!("c/{n}"), "new").await;
-    }
-    world.delete("a/two").await;
-    world.streaming().await;
-    world.server.freeze_watches(true);
-    world.server.delete("c/1");
-    world.server.apply("c/2", "changed in the gap".to_owned());
-    world.server.apply("d/1", "born in the gap".to_owned());
-    world.server.compact();
-    world.server.freeze_watches(false);
-    world.server.end_watches(None);
-    world.agrees().await;
+    world.changes().await;
+    world.gap().await;
     let late = world.watched();
     world.apply("e/1", "after").await;
     for subscriber in [&watched, &late] {
@@ -39,7 +27,7 @@ pub(crate) async fn live(world: &World) {
     }
 }
 
-/// Kills at the first, second, ... visit of `site`, as often as a life visits it, one life each.
+/// Kills at the first, second, ... visit of `site`, as often as a run visits it, in one run each.
 pub(crate) fn killed_at_every_visit(site: Site, restarts: u64) {
     for nth in 1..40 {
         let mut visited = true;
@@ -94,7 +82,7 @@ fn inf_43_a_processor_killed_at_any_message_costs_nobody_an_event() {
 }
 
 #[test]
-fn inf_42_a_restarted_reflector_asks_at_the_version_it_had_reached_and_tells_only_true_differences() {
+fn inf_42_a_restarted_reflector_asks_at_the_version_it_had_reached_and_delivers_only_true_differences() {
     run_with(kill_at(Site::ReflectorReceived, 8), three, |world| async move {
         let watched = world.watched();
         world.synced().await;
@@ -119,7 +107,7 @@ fn inf_42_a_restarted_reflector_asks_at_the_version_it_had_reached_and_tells_onl
 
 #[test]
 fn inf_53_a_listener_killed_in_mid_message_ends_its_subscription_with_a_reason_and_nothing_else() {
-    run_with(kill_at(Site::ListenerOwed, 3), three, |world| async move {
+    run_with(kill_at(Site::ListenerChanges, 3), three, |world| async move {
         world.synced().await;
         let (first, second) = (world.watched(), world.watched());
         first.synced().await;
@@ -142,7 +130,7 @@ fn inf_53_a_listener_killed_in_mid_message_ends_its_subscription_with_a_reason_a
 
 #[test]
 fn a_supervisor_killed_over_a_question_is_asked_again() {
-    let faults = informer_actors::faults::Faults::new({
+    let faults = informer_actors::testing::Faults::new({
         let (reflector, supervisor) = (kill_once(Site::ReflectorReceived), kill_once(Site::SupervisorExited));
         move |site| {
             reflector(site);
@@ -164,7 +152,7 @@ fn kill_once(site: Site) -> impl Fn(Site) + Send + Sync {
 }
 
 #[test]
-fn inf_45_a_group_that_keeps_dying_is_given_up_which_state_and_waits_show_while_readers_are_served() {
+fn inf_45_a_group_that_panics_again_and_again_is_given_up_state_and_waits_show_it_and_readers_are_served() {
     run_with(kill_every(Site::IndexerApply, 2, u32::MAX), three, |world| async move {
         world.synced().await;
         let watched = world.watched();
@@ -189,13 +177,13 @@ fn inf_45_a_group_that_keeps_dying_is_given_up_which_state_and_waits_show_while_
 }
 
 #[test]
-fn idx_23_readers_are_answered_from_the_last_published_frame_while_the_indexer_is_dead() {
+fn idx_23_readers_are_answered_from_the_last_published_frame_while_the_indexer_is_down() {
     run_with(kill_at(Site::IndexerApply, 2), three, |world| async move {
         world.synced().await;
         let lister = world.informer.lister();
         world.server.apply("a/one", "lethal".to_owned());
         settle().await;
-        assert_eq!(world.informer.status().restarts, 1, "dead, and waiting out its backoff");
+        assert_eq!(world.informer.status().restarts, 1, "stopped, and waiting out its backoff");
         assert_eq!(lister.list().len(), 3);
         assert_eq!(lister.by_index("body", "2").expect("the index exists").len(), 1);
         assert_eq!(
@@ -219,7 +207,7 @@ fn inf_44_a_restarted_group_waits_out_its_backoff() {
 }
 
 #[test]
-fn inf_10_after_a_shutdown_nothing_of_the_informer_asks_or_tells_any_more() {
+fn inf_10_after_a_shutdown_no_part_of_the_informer_asks_or_delivers_any_more() {
     run(three, |world| async move {
         let watched = world.watched();
         watched.synced().await;
@@ -228,17 +216,17 @@ fn inf_10_after_a_shutdown_nothing_of_the_informer_asks_or_tells_any_more() {
         world.server.apply("a/one", "unheard".to_owned());
         pass(Duration::from_secs(3600)).await;
         assert_eq!(world.server.requests().len(), requests);
-        assert_eq!(watched.told.len(), 3);
+        assert_eq!(watched.received.len(), 3);
     });
 }
 
 #[test]
-fn ref_29_a_sources_counters_go_on_where_a_dead_reflector_left_them() {
+fn ref_29_a_sources_counters_go_on_where_a_crashed_reflector_left_them() {
     run_with(kill_at(Site::ReflectorReceived, 4), three, |world| async move {
         live(&world).await;
         world.streaming().await;
         let source = world.informer.status().sources[0].clone();
-        assert_eq!(source.restarts, 1, "it died once");
+        assert_eq!(source.restarts, 1, "it crashed once");
         let requests = world.server.requests();
         let watches = requests.iter().filter(|request| request.starts_with("WATCH")).count();
         assert_eq!(source.counters.watches, watches as u64, "{requests:?}");

@@ -1,6 +1,6 @@
-//! What only real threads can show: embedding, several runtimes, storms of subscribers.
+//! What only real threads can show: embedding, several runtimes, and many subscribers that come and go.
 //!
-//! Real time, and no sleep: every wait is for a condition, with a limit that no healthy run comes near.
+//! Real time without sleeps: every wait is for a condition, with a limit that a healthy run never comes near.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 
-/// A limit that no healthy wait comes near.
+/// A limit that a healthy wait never comes near.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn informer(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
     let connected = server.clone();
-    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is sound")
+    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is valid")
 }
 
-/// An informer that lists, follows and ends, whatever async main it lives in.
-async fn lives() {
+/// An informer that lists, follows and ends, in any async main.
+async fn follows_and_ends() {
     let server = Server::new();
     server.apply("a/one", "1".to_owned());
     let (first, second) = (start(), start());
@@ -45,10 +45,10 @@ pub(crate) fn block_on<T>(builder: &mut tokio::runtime::Builder, future: impl Fu
 }
 
 #[test]
-fn inf_48_informers_live_in_any_async_main_and_two_runtimes_know_nothing_of_each_other() {
-    block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), lives());
-    block_on(&mut tokio::runtime::Builder::new_current_thread(), lives());
-    actix_rt::System::new().block_on(lives());
+fn inf_48_informers_run_in_any_async_main_and_two_runtimes_do_not_affect_each_other() {
+    block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), follows_and_ends());
+    block_on(&mut tokio::runtime::Builder::new_current_thread(), follows_and_ends());
+    actix_rt::System::new().block_on(follows_and_ends());
 }
 
 #[test]
@@ -67,10 +67,10 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
         let informer = informer(&runtime, &server);
         informer.synced_within(LIMIT).await.expect("it syncs");
         server.apply("a/one", String::new());
-        let (told, hears) = tokio::sync::oneshot::channel();
-        let mut told = Some(told);
+        let (received, hears) = tokio::sync::oneshot::channel();
+        let mut received = Some(received);
         let blocking = informer.for_each_blocking(move |_| {
-            told.take().map(|told| told.send(()));
+            received.take().map(|received| received.send(()));
         });
         hears.await.expect("a thread of the callback pool runs");
         // Threads of other tests come and go, and a listing may then leave some out.
@@ -79,7 +79,13 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
         informer.shutdown(LIMIT).await;
         drop((blocking, informer));
         runtime.shutdown(LIMIT).await.expect("nothing blocks it");
-        assert!(threads().map_or(true, |count| count == 0), "they are gone");
+        // The system lists a thread for a moment after it was joined.
+        let gone = async {
+            while threads().is_ok_and(|count| count > 0) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, gone).await.expect("they are gone");
     });
 }
 
@@ -88,8 +94,8 @@ fn inf_08_storms_of_subscribers_that_come_and_go_while_events_flow_lose_nobody_a
     block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), async {
         let (runtime, server) = (start(), Server::new());
         let informer = informer(&runtime, &server);
-        let told: RecorderHandle<String> = Recorder::new().1;
-        let recorded = told.clone();
+        let received: RecorderHandle<String> = Recorder::new().1;
+        let recorded = received.clone();
         let survivor = informer
             .for_each(move |notify| {
                 recorded.record(&notify);
@@ -118,7 +124,7 @@ fn inf_08_storms_of_subscribers_that_come_and_go_while_events_flow_lose_nobody_a
         informer.lister().wait_for(&server.version(), LIMIT).await.expect("everything arrives");
         survivor.synced_within(LIMIT).await.expect("it syncs");
         assert!(informer.shutdown(LIMIT).await.is_clean());
-        told.agrees_with(&informer.snapshot()).expect("a true replay");
+        received.agrees_with(&informer.snapshot()).expect("the events replay to the store");
         assert!(informer.status().failed.is_none() && informer.status().restarts == 0);
     });
 }
@@ -147,12 +153,12 @@ fn inf_52_a_build_with_panic_abort_is_refused_with_the_reason() {
     assert!(words.contains("supervision restarts actors after panics"), "{words}");
 }
 
-/// The signals for which this process has a handler, but for those of the libraries below: a bit each.
+/// The signals for which this process has a handler, except those of the libraries below: one bit each.
 #[cfg(target_os = "linux")]
 fn caught_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a process");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("its signals");
-    // By SIGBUS (7) and SIGSEGV (11) std tells of an overflown stack; 32 and 33 are the C library's own.
+    // std reports an overflown stack by SIGBUS (7) and SIGSEGV (11); 32 and 33 belong to the C library.
     let own = [7, 11, 32, 33].iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
     u64::from_str_radix(caught.trim(), 16).expect("a mask") & !own
 }

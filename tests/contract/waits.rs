@@ -1,13 +1,14 @@
-//! Waits and reads at the edges: at once, at the limit, while an arbiter is blocked, with one of two sources refused.
+//! Waits and reads in special cases: at once, at the limit, while an arbiter is blocked, with one of two sources
+//! refused.
 
 use std::time::Duration;
 
 use actix::Actor;
+use informer_actors::informer::Lister;
 use informer_actors::informer::{Informer, WaitError};
-use informer_actors::lister::Lister;
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, Server};
-use informer_actors::wiring::SourceSpec;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, SourceId};
 use informer_core::reflector::{ReflectorConfig, SourceState};
@@ -44,11 +45,12 @@ fn inf_36_while_one_source_is_denied_the_others_objects_are_served_and_the_error
         };
         let builder = Informer::builder(&runtime, "one-is-denied");
         let builder = builder.source_with(spec(&sources[0], "a")).source_with(spec(&sources[1], "b"));
-        let informer = builder.start().expect("the spec is sound");
-        let (recorder, told) = Recorder::new();
+        let informer = builder.start().expect("the spec is valid");
+        let (recorder, received) = Recorder::new();
         let _subscription = informer.subscribe(recorder.start()).expect("it runs");
         let why = informer.synced_within(Duration::from_secs(5)).await.expect_err("b is denied");
-        assert!(why.to_string().ends_with("source \"b\": denied: pods is forbidden"), "{why}");
+        let wanted = "source \"b\": denied: pods is forbidden; it is asked again in ";
+        assert!(why.to_string().contains(wanted), "{why}");
         let WaitError::Deadline(why) = why else { panic!("not a deadline") };
         assert_eq!(why.source, SourceId::new("b"));
         assert!(matches!(why.state, SourceState::Denied { .. }), "{:?}", why.state);
@@ -57,7 +59,7 @@ fn inf_36_while_one_source_is_denied_the_others_objects_are_served_and_the_error
         lister.wait_for_source(&SourceId::new("a"), &newest, LONG).await.expect("a is followed");
         assert_eq!(lister.list().len(), 2, "a's objects are served");
         settle().await;
-        assert_eq!(told.lines(), ["Added(InitialList) a/x@2", "Added(Watch) a/y@3"]);
+        assert_eq!(received.lines(), ["Added(InitialList) a/x@2", "Added(Watch) a/y@3"]);
         assert!(!informer.status().synced);
         informer.synced_within(LONG).await.expect("once allowed, b syncs by itself");
         assert_eq!(lister.list().len(), 3);
@@ -126,7 +128,7 @@ fn lst_09_while_the_arbiter_is_blocked_a_lister_answers_inside_and_outside_of_a_
         };
         let connected = server.clone();
         let builder = Informer::builder(&runtime, "busy").source(move || connected.clone());
-        let informer = builder.index("body", blocks).start().expect("the spec is sound");
+        let informer = builder.index("body", blocks).start().expect("the spec is valid");
         informer.synced_within(LIMIT).await.expect("it syncs");
         let newest = server.apply("a/one", "blocks".to_owned());
         begins.await.expect("the arbiter is blocked from now on");
@@ -164,7 +166,7 @@ fn idx_19_nothing_that_readers_hold_makes_the_writer_wait() {
         }
         assert_eq!(world.runtime.now(), before, "nobody waited");
         for all in &mut reading {
-            assert_eq!(all.count(), 3 * 200 - 1, "and each reader goes on where it was");
+            assert_eq!(all.count(), 3 * 200 - 1, "and each reader continues where it was");
         }
     });
 }

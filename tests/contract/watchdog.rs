@@ -1,4 +1,5 @@
-//! INF-47: what blocks a thread of ours is named, in the status, while it does. On real threads, without a sleep.
+//! INF-47: an actor or closure that blocks a thread of ours is named in the status while it blocks. On real threads,
+//! without a sleep.
 
 use std::time::Duration;
 
@@ -11,10 +12,12 @@ use crate::blocking::{Gate, on_threads};
 use crate::log::everywhere;
 use crate::threads::{LIMIT, informer, start};
 
-/// How long a shutdown is given that cannot succeed: enough for every thread that is not blocked, on a loaded machine.
+/// The limit of a shutdown that cannot succeed: enough for every thread that is not blocked, on a loaded
+/// machine.
 const SHORT: Duration = Duration::from_secs(3);
 
-/// Waits until this actor blocks a thread of the informer, and gives the arbiter. On a loaded machine others may be late.
+/// Waits until this actor blocks a thread of the informer, and returns the arbiter. On a loaded machine
+/// others may be late.
 async fn stuck_by(informer: &Informer<String>, actor: &str) -> String {
     let named = |status: &InformerStatus| {
         status.stuck.as_ref().filter(|stuck| stuck.actor.as_deref() == Some(actor)).cloned()
@@ -45,7 +48,7 @@ fn inf_47_an_arbiter_blocked_by_an_index_function_shows_with_its_actor_in_the_st
         };
         let informer =
             Informer::builder(&runtime, "texts").source(move || connected.clone()).index("body", blocks);
-        let informer = informer.start().expect("the spec is sound");
+        let informer = informer.start().expect("the spec is valid");
         informer.synced_within(LIMIT).await.expect("it syncs");
         turns_again(&informer).await;
         let newest = server.apply("a/one", "blocks".to_owned());
@@ -124,7 +127,7 @@ fn inf_47_a_stuck_arbiter_and_its_actor_are_named_in_the_log() {
 }
 
 #[test]
-fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_who_blocks_which_thread() {
+fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_what_blocks_which_thread() {
     on_threads(async {
         let (runtime, server) = (start(), Server::new());
         server.apply("a/one", String::new());

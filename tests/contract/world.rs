@@ -1,22 +1,22 @@
-//! One informer of texts over the scripted server, and the few verbs that tests need.
+//! One informer of texts over the scripted server, and the few operations that tests need.
 //!
-//! Answers "how does a scenario drive the pipeline?". Every wait is a condition on the informer's status or on what a
-//! subscriber has recorded; the paused clock makes them free.
+//! Answers "how does a scenario drive the pipeline?". Every wait is for a condition on the informer's status or on
+//! what a subscriber has recorded; with the paused clock such waits take no real time.
 
 use std::future::Future;
 use std::time::Duration;
 
 use actix::Actor;
-use informer_actors::builder::InformerBuilder;
-use informer_actors::faults::Faults;
 use informer_actors::informer::Informer;
+use informer_actors::informer::InformerBuilder;
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, Subscription};
+use informer_actors::testing::Faults;
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 use informer_core::meta::{ObjectKey, ResourceVersion};
 use informer_core::reflector::SourceState;
 
-/// A limit that no healthy wait comes near.
+/// A limit that a healthy wait never comes near.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
 /// A server, an informer over it, and the runtime of both.
@@ -29,7 +29,7 @@ pub(crate) struct World {
 /// A subscription whose events are recorded.
 pub(crate) struct Watched {
     pub(crate) subscription: Subscription<String>,
-    pub(crate) told: RecorderHandle<String>,
+    pub(crate) received: RecorderHandle<String>,
 }
 
 /// Runs a scenario over a server that `prepare` has filled.
@@ -51,7 +51,7 @@ pub(crate) fn run_with<F>(
     run_built(faults, |builder| builder, prepare, scenario);
 }
 
-/// The same with an informer that `build` says more about.
+/// The same with an informer that `build` configures further.
 pub(crate) fn run_built<F>(
     faults: Faults,
     build: impl FnOnce(InformerBuilder<String>) -> InformerBuilder<String>,
@@ -67,7 +67,7 @@ pub(crate) fn run_built<F>(
         let builder = Informer::builder(&runtime, "texts")
             .source(move || connected.clone())
             .index("body", |object| [object.body().clone()]);
-        let informer = build(builder).start().expect("the spec is sound");
+        let informer = build(builder).start().expect("the spec is valid");
         scenario(World { server, informer, runtime }).await;
     });
 }
@@ -79,13 +79,36 @@ pub(crate) fn three(server: &Server<String>) {
     }
 }
 
-/// Nothing.
+/// No objects.
 pub(crate) fn nothing(_server: &Server<String>) {}
 
 impl World {
     /// Waits for the first list.
     pub(crate) async fn synced(&self) {
         self.informer.synced_within(LONG).await.expect("the informer syncs");
+    }
+
+    /// A first list and live changes, after which the watch is open.
+    pub(crate) async fn changes(&self) {
+        self.synced().await;
+        for n in 0..5 {
+            self.apply("a/one", &format!("live {n}")).await;
+            self.apply(&format!("c/{n}"), "new").await;
+        }
+        self.delete("a/two").await;
+        self.streaming().await;
+    }
+
+    /// A deletion, a change and a creation that no watch shows, and the relist that finds them.
+    pub(crate) async fn gap(&self) {
+        self.server.freeze_watches(true);
+        self.server.delete("c/1");
+        self.server.apply("c/2", "changed in the gap".to_owned());
+        self.server.apply("d/1", "created in the gap".to_owned());
+        self.server.compact();
+        self.server.freeze_watches(false);
+        self.server.end_watches(None);
+        self.agrees().await;
     }
 
     /// Creates or updates, and waits until it is published.
@@ -107,7 +130,7 @@ impl World {
         self.informer.lister().wait_for(version, LONG).await.expect("the version arrives");
     }
 
-    /// Waits until the store is what the server has.
+    /// Waits until the store equals the server's content.
     pub(crate) async fn agrees(&self) {
         self.reaches(&self.server.version()).await;
         assert_eq!(self.content(), self.server.content());
@@ -124,7 +147,7 @@ impl World {
         self.state(|state| matches!(state, SourceState::Streaming)).await;
     }
 
-    /// What is published, as key and version.
+    /// The published objects, as key and version.
     pub(crate) fn content(&self) -> Vec<(ObjectKey, ResourceVersion)> {
         let snapshot = self.informer.snapshot();
         snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect()
@@ -137,10 +160,10 @@ impl World {
 
     /// The same with options.
     pub(crate) fn watched_with(&self, options: SubscribeOptions) -> Watched {
-        let (recorder, told) = Recorder::new();
+        let (recorder, received) = Recorder::new();
         let subscription =
             self.informer.subscribe_with(options, recorder.start()).expect("the informer runs");
-        Watched { subscription, told }
+        Watched { subscription, received }
     }
 }
 
@@ -150,15 +173,15 @@ impl Watched {
         self.subscription.synced_within(LONG).await.expect("the subscription syncs");
     }
 
-    /// Waits until `count` events have been handled, and gives their lines.
+    /// Waits until `count` events have been handled, and returns their lines.
     pub(crate) async fn lines(&self, count: usize) -> Vec<String> {
-        until(|| self.told.len() >= count).await;
-        self.told.lines()
+        until(|| self.received.len() >= count).await;
+        self.received.lines()
     }
 
-    /// Waits until what it was told is what the informer has, and checks every event on the way.
+    /// Waits until the events it received give what the informer has, and checks every event on the way.
     pub(crate) async fn agrees(&self, world: &World) {
-        let agrees = || self.told.agrees_with(&world.informer.snapshot());
+        let agrees = || self.received.agrees_with(&world.informer.snapshot());
         for _ in 0..10_000 {
             if agrees().is_ok() {
                 return;
@@ -169,7 +192,7 @@ impl Watched {
     }
 }
 
-/// Lets everything that can run now run: time moves only when nothing else can.
+/// Runs everything that can run now: time moves only when nothing else can.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -190,7 +213,7 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     assert!(condition(), "the condition did not come true within a simulated minute");
 }
 
-/// Waits for a condition that comes true without any time passing.
+/// Waits for a condition that becomes true without any time passing.
 pub(crate) async fn until_now(condition: impl Fn() -> bool) {
     for _ in 0..100_000 {
         if condition() {

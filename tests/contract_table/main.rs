@@ -1,10 +1,11 @@
-//! Which clause of which scenario is proved by which test: makes `tests/CONTRACT.md` and fails when it is stale.
+//! Which clause of which scenario is proved by which test: writes `tests/CONTRACT.md` and fails when it is stale.
 //!
 //! Answers "is each half of sentence REF-38 kept, and where is that shown?" from `tests/contract/scenarios.md`, whose
 //! head explains how clauses are written, and from the names of all tests. Invariants:
 //! 1. A clause is proved only by a test that it names and that runs: the function exists, is a test, is not ignored.
 //! 2. A scenario is proved only if each of its clauses is; benchmarks measure, they do not prove.
-//! 3. A test whose name bears a scenario's number and that no clause names is shown as "also" and proves nothing.
+//! 3. A test whose name begins with a scenario's number, and that no clause names, is shown as "also" and proves
+//!    nothing.
 //!
 //! `scenarios.rs` reads the sentences, `proofs.rs` finds the tests.
 //! `INFORMER_WRITE_CONTRACT=1 cargo test --test contract_table` writes the table anew.
@@ -58,7 +59,7 @@ impl Scenario {
     }
 }
 
-/// The tests that bear a scenario's number and that none of its clauses names.
+/// The tests that carry a scenario's number and that none of its clauses names.
 fn also<'a>(scenario: &Scenario, proofs: &'a Proofs) -> Vec<&'a Proof> {
     let named: BTreeSet<_> = scenario.clauses.iter().flat_map(|clause| &clause.proofs).collect();
     let unnamed =
@@ -66,7 +67,7 @@ fn also<'a>(scenario: &Scenario, proofs: &'a Proofs) -> Vec<&'a Proof> {
     unnamed.flat_map(|(_, proofs)| proofs).collect()
 }
 
-/// What keeps the table from being true.
+/// The reasons why the table is not true.
 fn faults(scenarios: &[Scenario], proofs: &Proofs) -> Vec<String> {
     let mut faults = Vec::new();
     for scenario in scenarios {
@@ -208,7 +209,7 @@ fn a_scenario_is_proved_only_if_each_of_its_clauses_is() {
 }
 
 #[test]
-fn a_test_that_bears_the_number_alone_proves_nothing_and_is_shown() {
+fn a_test_that_only_carries_the_number_proves_nothing_and_is_shown() {
     let (table, _) = table_of("- REF-01 x\n");
     assert!(table.contains("| **REF-01** | x |  | **not looked through** |\n"), "{table}");
     assert!(table.contains("| REF-01 | also | `ref_01_x` (ref_01_x.rs) |  |\n"), "{table}");

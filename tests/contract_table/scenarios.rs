@@ -1,8 +1,8 @@
 //! The scenarios and their clauses, as `tests/contract/scenarios.md` writes them.
 //!
-//! Answers "which tests does this clause name?" and says what is wrong with the text. It knows no test: whether a named
-//! one exists is asked elsewhere (`main.rs`). A scenario is a line `- REF-35 given ...`; its clauses stand under it,
-//! indented, lettered from `a`: ``- a what holds: `test`, `test` `` or `- b open: what should hold`.
+//! Answers "which tests does this clause name?" and reports what is wrong with the text. It knows no tests: whether a
+//! named one exists is checked elsewhere (`main.rs`). A scenario is a line `- REF-35 given ...`; its clauses stand
+//! under it, indented, lettered from `a`: ``- a what holds: `test`, `test` `` or `- b open: what should hold`.
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Scenario {

@@ -1,8 +1,8 @@
 //! What scenarios ask of a server over HTTP: pods written one by one or by the thousand, and the server's own list.
 //!
-//! Answers "how does the world change, and what does the server itself say is there?" It goes through
-//! `Client::request`, so the same bytes reach both servers. Every verb but `try_...` panics when the server refuses: a
-//! scenario that cannot write proves nothing.
+//! Answers "how does a scenario change the cluster, and what does the server itself list?" It goes through
+//! `Client::request`, so the same bytes reach both servers. Every function but `try_...` panics when the server
+//! refuses: a scenario that cannot write proves nothing.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// How many requests of a bulk are under way at once, each on a connection.
+/// How many requests of a bulk are open at once, each on a connection.
 const AT_ONCE: usize = 16;
 
 /// What a server holds: by key, the uid and version.
@@ -65,12 +65,12 @@ impl Api {
         self.post("/api/v1/namespaces", &namespace).await;
     }
 
-    /// Creates a pod, and gives its version.
+    /// Creates a pod, and returns its version.
     pub(crate) async fn create(&self, namespace: &str, name: &str) -> ResourceVersion {
         version(&self.post(&pods(namespace), &pod(name)).await)
     }
 
-    /// Creates a pod whose name the server makes up.
+    /// Creates a pod whose name the server generates.
     pub(crate) async fn create_some(&self, namespace: &str) {
         let mut pod = pod("");
         pod["metadata"] = json!({"generateName": "some-"});
@@ -84,7 +84,7 @@ impl Api {
         stream::iter(created).buffer_unordered(AT_ONCE).count().await;
     }
 
-    /// Sets the label `app`, and gives the version.
+    /// Sets the label `app`, and returns the version.
     pub(crate) async fn label(&self, namespace: &str, name: &str, app: &str) -> ResourceVersion {
         let patch = json!({"metadata": {"labels": {"app": app}}}).to_string().into_bytes();
         let path = format!("{}/{name}", pods(namespace));
@@ -96,18 +96,19 @@ impl Api {
         self.ask(Method::DELETE, &format!("{}/{name}", pods(namespace)), None).await;
     }
 
-    /// Creates any object, and gives the answer's body.
+    /// Creates any object, and returns the answer's body.
     pub(crate) async fn post(&self, path: &str, object: &Value) -> Bytes {
         let body = Some(("application/json", object.to_string().into_bytes()));
         self.ask(Method::POST, path, body).await
     }
 
-    /// The same, `None` if the server does not serve the path yet.
+    /// The same, `None` if the server does not take the object yet: it does not serve the path, or still deletes what
+    /// had this name.
     pub(crate) async fn try_post(&self, path: &str, object: &Value) -> Option<Bytes> {
         let body = Some(("application/json", object.to_string().into_bytes()));
         match self.client.request(Method::POST, path, body).await {
             Ok(answer) => Some(answer.into_body()),
-            Err(Error::Refused(status)) if matches!(status.code, 404 | 429 | 503) => None,
+            Err(Error::Refused(status)) if matches!(status.code, 404 | 405 | 409 | 429 | 503) => None,
             Err(error) => panic!("POST {path}: {error}"),
         }
     }
@@ -135,7 +136,7 @@ impl Api {
         listed.metadata.resource_version.parse().expect("a version")
     }
 
-    /// Any request, whatever comes of it.
+    /// Any request, whatever its result.
     pub(crate) async fn try_ask(
         &self,
         method: Method,

@@ -1,11 +1,11 @@
-//! Chaos: the in-memory server breaks one thing after another, as a seed says, while pods are written.
+//! Chaos: the in-memory server breaks one thing after another, drawn from a seed, while pods are written.
 //!
-//! Answers "what if everything goes wrong at once, in an order that nobody thought of?" The other files play one
-//! misfortune each, on purpose; here `ApiServer::chaos` draws them. Invariants:
-//! 1. The seed of the stage draws the faults and the writes, and is told at the end and with every failure.
-//! 2. Informers wait for at most 2 s here, and the world goes on for a moment between two faults, so that most of them
-//!    meet an informer in the middle of recovering from the one before.
-//! 3. At the end nothing is broken any more; the verdict is the same as after any disaster (`trial.rs`).
+//! Answers "what if several faults happen at once, in an order that no test lists?" The other files cause one
+//! fault each, on purpose; here `ApiServer::chaos` draws them. Invariants:
+//! 1. The seed of the stage draws the faults and the writes; it is printed at the end and with every failure.
+//! 2. Informers wait for at most 2 s here, and the scenario goes on for a moment between two faults, so that most
+//!    faults meet an informer that is still recovering from the one before.
+//! 3. At the end nothing is broken any more; the final check is the same as after any disaster (`trial.rs`).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::stage::Stage;
 use crate::trial::Trial;
 
 const FAULTS: u32 = 60;
-/// From one fault to the next: some are survived by then, others are not yet noticed.
+/// The time from one fault to the next: some have been recovered from by then, others are not yet noticed.
 const BETWEEN: Duration = Duration::from_millis(200);
 
 pub(crate) async fn one_fault_after_another(stage: Stage) {

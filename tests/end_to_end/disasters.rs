@@ -1,11 +1,11 @@
-//! Disasters of the server: restarted, killed, frozen, set back, and forgetful.
+//! Disasters of the server: restarted, killed, frozen, restored from a backup, and compacted.
 //!
-//! Answers "what does a server's misfortune do to an informer, while everything changes?" These are felt by everybody
-//! on the server, so each is played on it alone.
+//! Answers "what does a disaster of the server do to an informer, while everything changes?" A disaster affects every
+//! client of the server, so each runs on a server of its own.
 
 use std::time::Duration;
 
-use actix_informer::core::reflector::{SourceCounters, SourceState};
+use informer_core::reflector::{SourceCounters, SourceState};
 use tokio::time::Instant;
 
 use crate::relay::Relay;
@@ -13,7 +13,7 @@ use crate::server::Server;
 use crate::stage::{Stage, until};
 use crate::trial::{Observer, Trial};
 
-/// Longest time from the reconnect to a restored server until the store is of its history.
+/// The longest time from the reconnect to a restored server until the store shows its history.
 const REWIND: Duration = Duration::from_secs(10);
 
 pub(crate) async fn a_restarted_server(stage: Stage) {
@@ -22,7 +22,7 @@ pub(crate) async fn a_restarted_server(stage: Stage) {
     trial.ends().await;
 }
 
-pub(crate) async fn a_server_that_is_dead_for_five_seconds(stage: Stage) {
+pub(crate) async fn a_server_that_is_down_for_five_seconds(stage: Stage) {
     let trial = Trial::begin(stage).await;
     trial.stage.server.kill().await;
     trial.lasts(Duration::from_secs(5)).await;
@@ -30,8 +30,8 @@ pub(crate) async fn a_server_that_is_dead_for_five_seconds(stage: Stage) {
     trial.ends().await;
 }
 
-/// The in-memory server is a thread of this process, and no thread can be frozen from outside; seen from an informer, a
-/// wire that holds every byte is the same, and here the world even goes on changing behind it.
+/// The in-memory server is a thread of this process, and no thread can be frozen from outside. Seen from an
+/// informer, a relay that holds every byte is the same; here the cluster even goes on changing behind it.
 pub(crate) async fn a_server_that_is_frozen_for_twenty_seconds(stage: Stage) {
     let trial = Trial::begin(stage).await;
     match &*trial.stage.server {
@@ -49,7 +49,7 @@ pub(crate) async fn a_server_that_is_frozen_for_twenty_seconds(stage: Stage) {
 pub(crate) async fn ref_36_an_older_copy_of_etcd(stage: Stage) {
     let trial = Trial::begin(stage).await;
     let backup = trial.stage.server.backup().await;
-    // A starting kube-apiserver writes some objects of its own: the lost future must be longer than that.
+    // A starting kube-apiserver writes some objects of its own: the lost history must be longer than that.
     let lost = trial.mark().await;
     trial.workload.goes_on(600).await;
     trial.arrives(&lost).await;
@@ -73,10 +73,10 @@ pub(crate) async fn ref_36_an_older_copy_of_etcd(stage: Stage) {
     trial.ends().await;
 }
 
-/// 410 inside the stream: a watch from a version that is forgotten.
-pub(crate) async fn a_past_that_is_forgotten_in_a_gap(stage: Stage) {
+/// 410 inside the stream: a watch from a version that is compacted.
+pub(crate) async fn versions_that_are_compacted_in_a_gap(stage: Stage) {
     let trial = Trial::begin(stage).await;
-    // Whoever follows the present needs no past, but etcd may end a watch that is just catching up.
+    // A watch that is up to date needs no old versions, but etcd may end one that is just catching up.
     trial.stage.server.compact(&trial.stage.api).await;
     let mark = trial.mark().await;
     trial.arrives(&mark).await;
@@ -92,15 +92,16 @@ pub(crate) async fn a_past_that_is_forgotten_in_a_gap(stage: Stage) {
     trial.ends().await;
 }
 
-/// 410 in place of an answer: the next page of a list whose version is forgotten meanwhile.
-pub(crate) async fn a_past_that_is_forgotten_between_two_pages(stage: Stage) {
+/// 410 in place of an answer: the next page of a list whose version is compacted meanwhile.
+pub(crate) async fn versions_that_are_compacted_between_two_pages(stage: Stage) {
     let trial = Trial::begin(stage).await;
     let paged = trial.observers.iter().find(|observer| observer.name == "listed").expect("it is there");
     paged.wire.cut();
     trial.workload.goes_on(60).await;
     trial.stage.server.compact(&trial.stage.api).await;
     paged.wire.slow(20_000);
-    // The watch is expired, and the list that follows is slow enough to be met between its pages.
+    // The watch is expired, and the list that follows is slow enough that the compaction comes between its
+    // pages.
     paged.pods.state(|state| matches!(state, SourceState::Listing { received } if *received > 0)).await;
     let before = expired(paged);
     trial.stage.server.compact(&trial.stage.api).await;

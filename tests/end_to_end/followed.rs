@@ -1,12 +1,12 @@
 //! An informer with its recording subscribers, and the one check that every scenario ends with.
 //!
-//! Answers "does everybody say the same as the server?" Invariants:
-//! 1. A recorder is subscribed before anything is listed, so every scenario checks the whole story.
+//! Answers "do all of them hold the same as the server?" Invariants:
+//! 1. A recorder is subscribed before anything is listed, so every scenario checks all events from the first on.
 
 use actix::Actor;
-use actix_informer::core::reflector::SourceCounters;
 use actix_informer::prelude::*;
 use actix_informer::testing::{Recorder, RecorderHandle};
+use informer_core::reflector::SourceCounters;
 
 use crate::api::{Api, Listing};
 use crate::stage::{LONG, eventually, until};
@@ -21,13 +21,13 @@ pub(crate) struct Followed<S: Send + Sync + 'static> {
 /// A subscription whose events are recorded and checked.
 pub(crate) struct Watched<S: Send + Sync + 'static> {
     pub(crate) subscription: Subscription<S>,
-    pub(crate) told: RecorderHandle<S>,
+    pub(crate) received: RecorderHandle<S>,
 }
 
 impl<S: Send + Sync + 'static> Followed<S> {
     /// Starts it; together its sources hold the pods of `namespaces`.
     pub(crate) fn start(builder: InformerBuilder<S>, namespaces: &[&str]) -> Self {
-        let informer = builder.start().expect("the description is sound");
+        let informer = builder.start().expect("the description is valid");
         let first = Watched::of(&informer, SubscribeOptions::new().name("first"));
         let namespaces = namespaces.iter().map(|&namespace| namespace.to_owned()).collect();
         Self { informer, first, namespaces }
@@ -57,7 +57,7 @@ impl<S: Send + Sync + 'static> Followed<S> {
         self.first.agrees(&self.informer).await;
     }
 
-    /// Whether the store is this now; the error says what differs.
+    /// Whether the store equals this now; the error says what differs.
     pub(crate) fn differs(&self, expected: &Listing) -> Result<(), String> {
         differences(expected, &content(&self.informer.snapshot()))
     }
@@ -76,8 +76,8 @@ impl<S: Send + Sync + 'static> Followed<S> {
         self.state(|state| matches!(state, SourceState::Streaming)).await;
     }
 
-    /// Waits until it follows live and its watch has brought something: only then the watch is open for certain.
-    /// Somebody has to write meanwhile.
+    /// Waits until it follows live and its watch has brought something: only then is the watch certainly
+    /// open. The scenario must write meanwhile.
     pub(crate) async fn follows(&self) {
         self.streams().await;
         let frame = || self.informer.status().sources[0].last_frame_at;
@@ -93,21 +93,23 @@ impl<S: Send + Sync + 'static> Followed<S> {
 
 impl<S: Send + Sync + 'static> Watched<S> {
     pub(crate) fn of(informer: &Informer<S>, options: SubscribeOptions) -> Self {
-        let (recorder, told) = Recorder::new();
+        let (recorder, received) = Recorder::new();
         let subscription = informer.subscribe_with(options, recorder.start()).expect("the informer runs");
-        Self { subscription, told }
+        Self { subscription, received }
     }
 
-    /// Waits until its events, replayed, give what the informer has, none of them contradicting another.
+    /// Waits until its events, replayed, give what the informer has, and no event contradicts another.
     pub(crate) async fn agrees(&self, informer: &Informer<S>) {
-        eventually("the subscriber's replay is the store", || self.told.agrees_with(&informer.snapshot()))
-            .await;
+        eventually("the subscriber's replay is the store", || {
+            self.received.agrees_with(&informer.snapshot())
+        })
+        .await;
     }
 
-    /// Waits until the newest line begins so, forgets the lines, and gives them.
-    pub(crate) async fn told_at_last(&self, beginning: &str) -> Vec<String> {
+    /// Waits until the newest line begins with this, removes the lines, and returns them.
+    pub(crate) async fn received_at_last(&self, beginning: &str) -> Vec<String> {
         eventually("the event comes", || {
-            let lines = self.told.lines();
+            let lines = self.received.lines();
             let come = lines.last().is_some_and(|line| line.starts_with(beginning));
             if come { Ok(()) } else { Err(format!("no {beginning:?} at the end of {lines:?}")) }
         })
@@ -115,28 +117,32 @@ impl<S: Send + Sync + 'static> Watched<S> {
         self.next(0).await
     }
 
-    /// Waits for the next lines, forgets them, and gives them.
+    /// Waits for the next lines, removes them, and returns them.
     pub(crate) async fn next(&self, count: usize) -> Vec<String> {
         eventually("the next events come", || {
-            let come = self.told.len();
-            if come >= count { Ok(()) } else { Err(format!("{come} of {count}: {:?}", self.told.lines())) }
+            let come = self.received.len();
+            if come >= count {
+                Ok(())
+            } else {
+                Err(format!("{come} of {count}: {:?}", self.received.lines()))
+            }
         })
         .await;
-        let lines = self.told.lines();
-        self.told.clear_lines();
+        let lines = self.received.lines();
+        self.received.clear_lines();
         lines
     }
 }
 
 fn content<S>(snapshot: &Snapshot<S>) -> Listing {
     let entry = |object: &Object<S>| {
-        let uid = object.uid().expect("objects of a server have uids").clone();
+        let uid = object.object_uid().expect("objects of a server have uids").clone();
         (object.key().clone(), (uid, object.version().clone()))
     };
     snapshot.iter().map(entry).collect()
 }
 
-/// What differs, in a sentence.
+/// The difference, as a sentence.
 fn differences(server: &Listing, store: &Listing) -> Result<(), String> {
     if server == store {
         return Ok(());

@@ -1,10 +1,10 @@
-//! Live changes: what a subscriber is told while the watch is open.
+//! Live changes: what a subscriber receives while the watch is open.
 //!
-//! Answers "is every change told, once, in order, with its cause?" and "can I read my own write?"
+//! Answers "is every change delivered, once, in order, with its cause?" and "can I read my own write?"
 
 use crate::stage::{LONG, Stage};
 
-pub(crate) async fn what_happens_is_told_one_by_one(stage: Stage) {
+pub(crate) async fn every_change_is_delivered_one_by_one(stage: Stage) {
     let (api, namespace) = (&stage.api, &*stage.namespace);
     let pods = stage.pods().await;
     let created = api.create(namespace, "one").await;
@@ -16,11 +16,11 @@ pub(crate) async fn what_happens_is_told_one_by_one(stage: Stage) {
     api.create(namespace, "two").await;
     pods.first.next(1).await;
     api.delete(namespace, "one").await;
-    pods.first.told_at_last(&format!("Deleted(Watch) {namespace}/one@")).await;
+    pods.first.received_at_last(&format!("Deleted(Watch) {namespace}/one@")).await;
     pods.agrees(api).await;
 }
 
-pub(crate) async fn another_life_of_a_name_is_a_deletion_and_an_addition(stage: Stage) {
+pub(crate) async fn another_object_of_the_same_name_is_a_deletion_and_an_addition(stage: Stage) {
     let (api, namespace) = (&stage.api, &*stage.namespace);
     api.create(namespace, "phoenix").await;
     let pods = stage.pods().await;
@@ -28,17 +28,18 @@ pub(crate) async fn another_life_of_a_name_is_a_deletion_and_an_addition(stage: 
     pods.first.next(1).await;
     api.delete(namespace, "phoenix").await;
     let reborn = api.create(namespace, "phoenix").await;
-    let mut told = pods.first.told_at_last(&format!("Added(Watch) {namespace}/phoenix@{reborn}")).await;
-    // A pod is marked before it goes; that update may have been merged into the deletion.
-    told.retain(|line| !line.starts_with("Updated"));
-    assert!(told[0].starts_with(&format!("Deleted(Watch) {namespace}/phoenix@")), "{told:?}");
-    assert_eq!(told.len(), 2, "{told:?}");
-    let second_life = pods.informer.lister().get(&stage.key("phoenix")).expect("it lives again");
+    let mut received =
+        pods.first.received_at_last(&format!("Added(Watch) {namespace}/phoenix@{reborn}")).await;
+    // A pod is marked before it is deleted; that update may have been merged into the deletion.
+    received.retain(|line| !line.starts_with("Updated"));
+    assert!(received[0].starts_with(&format!("Deleted(Watch) {namespace}/phoenix@")), "{received:?}");
+    assert_eq!(received.len(), 2, "{received:?}");
+    let second_life = pods.informer.lister().get(&stage.key("phoenix")).expect("it is created again");
     assert!(!second_life.is_same_life_as(&first_life));
     pods.agrees(api).await;
 }
 
-pub(crate) async fn ones_own_write_is_there_after_waiting_for_its_version(stage: Stage) {
+pub(crate) async fn an_own_write_is_there_after_waiting_for_its_version(stage: Stage) {
     let (api, namespace) = (&stage.api, &*stage.namespace);
     let pods = stage.pods().await;
     let lister = pods.informer.lister();

@@ -1,18 +1,20 @@
 //! Whole informers against whole servers: the same scenarios on the in-memory API server and on a real control plane.
 //!
-//! Answers "does an informer tell the truth about a cluster, whatever happens to it?" A scenario is one async function
-//! that knows no server by name; this file is the list of them. Invariants:
+//! Answers "does an informer show the true state of a cluster, whatever happens to it?" A scenario is one async
+//! function that does not know which server it runs on; this file is the list of them. Invariants:
 //! 1. A scenario ends with the store equal to the server's own list (key, uid, version), and with every subscriber's
-//!    events replayed to the same; the recorder objects to any event that contradicts the ones before.
+//!    events replayed to the same; the recorder rejects any event that contradicts the ones before.
 //! 2. Every write goes over HTTP, the same bytes to both servers.
 //! 3. Disasters happen while a seeded random workload goes on; a failure names the seed.
-//! 4. Without binaries the real half says so and passes, unless `INFORMER_REQUIRE_CONTROL_PLANE=1`.
+//! 4. Without binaries the tests of the real control plane print that and pass, unless
+//!    `INFORMER_REQUIRE_CONTROL_PLANE=1`.
 //!
 //! Read next: `stage.rs` (how a scenario is run), `server.rs` (two servers as one), `trial.rs` (what a disaster meets).
 
 mod api;
 mod followed;
 mod relay;
+mod selectors;
 mod server;
 mod stage;
 mod trial;
@@ -24,17 +26,21 @@ mod disasters;
 mod live;
 mod network;
 mod outages;
+mod over_kube;
 mod rewind;
 mod scale;
 mod scope;
 mod server_faults;
 mod shedding;
 mod streaming;
+mod subresources;
 mod subscribers;
 mod sync;
+mod verbs;
+mod waiting;
 
-/// One test for each scenario on an in-memory server of its own, and one for all of them on one control plane, in turn
-/// or `at once`.
+/// One test for each scenario on an in-memory server of its own, and one for all of them on one control
+/// plane, one after another or `at once`.
 macro_rules! group {
     ($group:ident: $($file:ident::$scenario:ident),+ $(,)?) => {
         group! { $group on real: $($file::$scenario),+ }
@@ -57,7 +63,7 @@ macro_rules! group {
     };
 }
 
-/// The same for scenarios that mostly wait and leave their server alone: one test in memory too.
+/// The same for scenarios that mostly wait and do not disturb their server: one test in memory too.
 macro_rules! group_at_once {
     ($group:ident: $($file:ident::$scenario:ident),+ $(,)?) => {
         mod $group {
@@ -75,22 +81,49 @@ macro_rules! group_at_once {
     };
 }
 
+group_at_once! { every_verb:
+    verbs::objects_are_created_read_listed_and_deleted_by_type_by_resource_and_as_metadata,
+    verbs::each_sort_of_patch_is_taken_by_type_by_resource_and_as_metadata,
+    verbs::parameters_of_writes_do_what_they_say,
+    verbs::a_refusal_says_which_field_is_wrong_and_which_kind_is_not_served,
+    subresources::a_status_is_read_patched_and_replaced_without_the_rest_of_the_object,
+    subresources::a_scale_is_read_patched_and_replaced_by_type_and_by_resource,
+    subresources::pods_are_bound_debugged_and_evicted,
+    subresources::a_token_is_issued_for_a_service_account,
+    subresources::a_signing_request_is_approved,
+    waiting::pages_follow_each_other_and_list_all_joins_them,
+    waiting::a_watch_brings_each_change_by_type_by_resource_and_as_metadata,
+    waiting::an_entry_creates_changes_and_refuses_to_overwrite,
+    waiting::writers_of_one_object_lose_nothing_when_conflicts_are_retried,
+    waiting::until_waits_for_pods_deletions_definitions_and_conditions,
+}
+
+group_at_once! { refused:
+    selectors::inf_84_selectors_are_refused_before_any_request_exactly_if_the_server_cannot_parse_them,
+    selectors::ref_63_a_field_that_the_server_does_not_know_is_a_state_that_quotes_the_selector,
+    selectors::inf_84_of_every_kind_of_kubernetes_it_is_known_whether_it_is_in_namespaces,
+}
+
 group! { calm:
     sync::the_first_list_is_a_watch_list,
     sync::without_watch_lists_it_is_a_list_and_a_watch,
-    live::what_happens_is_told_one_by_one,
-    live::another_life_of_a_name_is_a_deletion_and_an_addition,
-    live::ones_own_write_is_there_after_waiting_for_its_version,
+    live::every_change_is_delivered_one_by_one,
+    live::another_object_of_the_same_name_is_a_deletion_and_an_addition,
+    live::an_own_write_is_there_after_waiting_for_its_version,
     scope::two_namespaces_are_one_informer,
     scope::a_pod_that_leaves_the_selector_is_deleted,
     scope::metadata_and_dynamic_informers_see_the_same_pods,
-    subscribers::a_late_subscriber_is_told_the_present_first,
-    subscribers::a_slow_subscriber_is_told_the_newest_and_delays_nobody,
-    subscribers::a_panicking_subscriber_misses_only_what_it_panicked_on,
-    subscribers::a_resync_tells_everything_again_and_changes_nothing,
-    access::a_denied_informer_says_so_and_recovers,
-    access::a_missing_kind_is_gone_until_it_is_defined,
+    subscribers::a_late_subscriber_receives_the_present_state_first,
+    subscribers::a_slow_subscriber_receives_the_newest_and_delays_nobody,
+    subscribers::a_panicking_subscriber_misses_only_the_event_it_panicked_on,
+    subscribers::a_resync_delivers_everything_again_and_changes_nothing,
+    access::a_denied_informer_reports_it_and_recovers,
+    access::ref_35_a_missing_kind_is_gone_until_it_is_defined,
     access::https_with_a_token_and_with_a_client_certificate,
+}
+
+group! { over_kube_client:
+    over_kube::an_informer_over_a_kube_client_follows_through_a_restart_of_the_server,
 }
 
 group! { large:
@@ -98,7 +131,7 @@ group! { large:
 }
 
 group! { disturbed:
-    outages::an_expired_watch_is_listed_again_and_nothing_is_told_twice,
+    outages::an_expired_watch_is_listed_again_and_nothing_is_delivered_twice,
     outages::a_killed_server_is_found_again,
     outages::a_missed_deletion_is_found_by_the_relist,
 }
@@ -107,16 +140,16 @@ group! { rewound:
     rewind::a_restored_backup_takes_the_store_back,
 }
 
-group! { struck:
+group! { server_failures:
     disasters::a_restarted_server,
-    disasters::a_server_that_is_dead_for_five_seconds,
+    disasters::a_server_that_is_down_for_five_seconds,
     disasters::a_server_that_is_frozen_for_twenty_seconds,
     disasters::ref_36_an_older_copy_of_etcd,
 }
 
 group! { forgetful on real_without_watch_cache:
-    disasters::a_past_that_is_forgotten_in_a_gap,
-    disasters::a_past_that_is_forgotten_between_two_pages,
+    disasters::versions_that_are_compacted_in_a_gap,
+    disasters::versions_that_are_compacted_between_two_pages,
 }
 
 group_at_once! { cut_off:
@@ -124,14 +157,14 @@ group_at_once! { cut_off:
     network::ref_53_open_connections_that_fall_silent,
     network::a_wire_that_breaks_every_few_kilobytes,
     network::a_wire_of_twenty_kilobytes_a_second,
-    network::lives_that_end_and_begin_inside_a_gap,
+    network::objects_deleted_and_created_again_inside_a_gap,
     network::a_load_balancer_that_finds_no_server,
     network::an_overloaded_server_that_names_a_wait,
     network::wl_14_a_watch_list_that_stops_in_its_middle,
-    network::one_misfortune_after_another,
+    network::one_network_fault_after_another,
 }
 
-/// What only the in-memory server can be made to do.
+/// What only the in-memory server can do.
 mod memory {
     #[test]
     fn a_list_is_decoded_before_its_last_byte_and_published_after_it() {
@@ -153,17 +186,17 @@ mod memory {
     fn its_faults() {
         crate::stage::at_once_on_memory(&[
             crate::stage::scenario!(server_faults::wl_14_a_watch_list_that_never_ends),
-            crate::stage::scenario!(server_faults::a_version_that_is_gone_as_an_answer),
-            crate::stage::scenario!(server_faults::windows_of_refusals_that_the_workload_meets_too),
+            crate::stage::scenario!(server_faults::a_410_as_an_http_answer),
+            crate::stage::scenario!(server_faults::windows_of_refusals_that_also_hit_the_workload),
         ]);
     }
 }
 
-/// What only a kube-apiserver can be made to do.
+/// What only a kube-apiserver can do.
 mod real {
     #[test]
     fn it_sheds_load() {
         let server = crate::server::Server::real_of_one_request();
-        crate::stage::on_real(server, &[crate::stage::scenario!(shedding::a_server_that_is_crowded)]);
+        crate::stage::on_real(server, &[crate::stage::scenario!(shedding::a_server_that_is_overloaded)]);
     }
 }

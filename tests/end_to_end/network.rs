@@ -1,20 +1,20 @@
-//! Disasters of the network: the server is well, and the way to it is not.
+//! Disasters of the network: the server is well, and the connection to it is not.
 //!
-//! Answers "what does a bad wire do to an informer?" These do nothing to their server, so all of them may be played on
-//! one at once, each with wires of its own.
+//! Answers "what does a bad network do to an informer?" These scenarios do nothing to their server, so all of them may
+//! run on one server at once, each with relays of its own.
 
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use actix_informer::core::reflector::ReflectorConfig;
 use fastrand::Rng;
+use informer_core::reflector::ReflectorConfig;
 use tokio::net::TcpStream;
 
 use crate::relay::Relay;
 use crate::stage::{Stage, until};
 use crate::trial::{Observer, Trial};
 
-/// Longest time from the silence of all open connections to the next event.
+/// The longest time from the silence of all open connections to the next event.
 const SILENCE: Duration = Duration::from_secs(40);
 
 pub(crate) async fn connections_refused_for_fifteen_seconds(stage: Stage) {
@@ -65,11 +65,11 @@ pub(crate) async fn a_wire_of_twenty_kilobytes_a_second(stage: Stage) {
         let mark = trial.mark().await;
         trial.arrives(&mark).await;
     }
-    // The wire stays as it is: what it carries is enough.
+    // The relay stays slow: what it carries is enough.
     trial.ends().await;
 }
 
-pub(crate) async fn lives_that_end_and_begin_inside_a_gap(stage: Stage) {
+pub(crate) async fn objects_deleted_and_created_again_inside_a_gap(stage: Stage) {
     const LIVES: usize = 5;
     let trial = Trial::begin(stage).await;
     let name = |n: usize| format!("phoenix-{n}");
@@ -134,8 +134,8 @@ pub(crate) async fn an_overloaded_server_that_names_a_wait(stage: Stage) {
     trial.ends().await;
 }
 
-/// The initial events stop in the middle, and the connection stays. A server that goes on sending changes and never
-/// says that the initial events are over is in `server_faults.rs`: a wire cannot play that.
+/// The initial events stop in the middle, and the connection stays open. A server that goes on sending
+/// changes and never ends the initial events is in `server_faults.rs`: a relay cannot do that.
 pub(crate) async fn wl_14_a_watch_list_that_stops_in_its_middle(stage: Stage) {
     /// More than a TLS handshake, less than thirty pods.
     const STALL: u64 = 8_000;
@@ -150,8 +150,8 @@ pub(crate) async fn wl_14_a_watch_list_that_stops_in_its_middle(stage: Stage) {
     trial.ends().await;
 }
 
-/// Each of the two wires suffers something else, every second or two, and may be mended in between.
-pub(crate) async fn one_misfortune_after_another(stage: Stage) {
+/// Each of the two relays has another fault every second or two, and may be repaired in between.
+pub(crate) async fn one_network_fault_after_another(stage: Stage) {
     let mut random = Rng::with_seed(stage.seed);
     let trial = Trial::begin(stage).await;
     for _ in 0..12 {
@@ -164,7 +164,7 @@ pub(crate) async fn one_misfortune_after_another(stage: Stage) {
     trial.ends().await;
 }
 
-/// Any but silence, which takes its half minute to be noticed.
+/// Any fault but silence, which takes half a minute to be noticed.
 fn misfortune(wire: &Relay, random: &mut Rng) {
     match random.u8(..9) {
         0 => wire.refuse(),
@@ -182,7 +182,7 @@ fn misfortune(wire: &Relay, random: &mut Rng) {
     }
 }
 
-/// The words of a kube-apiserver with too many requests in flight.
+/// The message of a kube-apiserver with too many requests in flight.
 fn overloaded() -> String {
     let body = "Too many requests, please try again later.\n";
     answer("429 Too Many Requests\r\nRetry-After: 1\r\nContent-Type: text/plain", body)

@@ -1,9 +1,9 @@
-//! Servers that forget, die, or cannot be reached: what was missed is found by listing again.
+//! Servers that compact, crash, or cannot be reached: what was missed is found by listing again.
 //!
-//! Answers "is the store the truth again after an outage, and is told what happened, no more?"
+//! Answers "is the store true again after an outage, and is exactly what happened delivered?"
 
-use actix_informer::core::reflector::ReflectorConfig;
 use actix_informer::prelude::*;
+use informer_core::reflector::ReflectorConfig;
 
 use crate::followed::Followed;
 use crate::relay::Relay;
@@ -17,18 +17,18 @@ async fn each_way(stage: &Stage, client: &Client) -> [Followed<Pod>; 3] {
     let paged = ReflectorConfig { page_size: Some(4), ..listed.clone() };
     let follow = |name: &'static str, config| async move {
         let source = client.resource::<Pod>().namespace(&*stage.namespace);
-        let source = source.source(&stage.runtime, config).expect("a sound namespace");
-        let builder = Informer::builder(&stage.runtime, name).source_with(source);
+        let source = source.settings(|settings| *settings = config).name(name);
+        let builder = source.informer(&stage.runtime).expect("a valid namespace");
         let pods = stage.follow(builder, &[&stage.namespace]).await;
         pods.streams().await;
         pods.agrees(&stage.api).await;
-        pods.first.told.clear_lines();
+        pods.first.received.clear_lines();
         pods
     };
     [follow("streamed", config).await, follow("listed", listed).await, follow("paged", paged).await]
 }
 
-pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_told_twice(stage: Stage) {
+pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_delivered_twice(stage: Stage) {
     let (api, namespace) = (&stage.api, &*stage.namespace);
     api.create_many(namespace, 10).await;
     let all = each_way(&stage, &stage.server.client()).await;
@@ -37,12 +37,12 @@ pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_told_twice(s
         until("the expired watch is noticed", || pods.counters().relists_by.expired >= 1).await;
         pods.streams().await;
         pods.agrees(api).await;
-        assert!(pods.first.told.is_empty(), "nothing has changed: {:?}", pods.first.told.lines());
+        assert!(pods.first.received.is_empty(), "nothing has changed: {:?}", pods.first.received.lines());
     }
     let reached = all[2].informer.snapshot().version(&SourceId::default()).cloned().expect("it has listed");
     let page = format!("limit=4&resourceVersion={reached}&resourceVersionMatch=NotOlderThan");
     let page = api.list(&format!("/api/v1/namespaces/{namespace}/pods?{page}")).await;
-    assert_eq!(page.len(), 4, "what the paged one asked for comes in pages");
+    assert_eq!(page.len(), 4, "the paged informer's list comes in pages");
     if let Server::Memory(_) = &*stage.server {
         let requests = stage.server.in_memory().requests();
         let pages = requests.iter().filter(|request| request.parameter("continue").is_some()).count();
@@ -50,8 +50,8 @@ pub(crate) async fn an_expired_watch_is_listed_again_and_nothing_is_told_twice(s
     }
     let changed = api.label(namespace, "pod-00003", "second").await;
     for pods in &all {
-        let told = pods.first.next(1).await;
-        assert_eq!(told, [format!("Updated(Watch) {namespace}/pod-00003@{changed}")]);
+        let received = pods.first.next(1).await;
+        assert_eq!(received, [format!("Updated(Watch) {namespace}/pod-00003@{changed}")]);
     }
 }
 
@@ -73,15 +73,15 @@ pub(crate) async fn a_missed_deletion_is_found_by_the_relist(stage: Stage) {
     for pods in &all {
         pods.agrees(api).await;
         assert!(pods.counters().relists_by.expired >= 1, "{:?}", pods.counters());
-        let told = pods.first.next(5).await;
-        let mut told: Vec<&str> = told.iter().map(String::as_str).collect();
-        told.sort_unstable();
-        assert_eq!(told.len(), 5, "{told:?}");
-        assert_eq!(told[0], format!("Added(Relist) {namespace}/pod-00002@{reborn}"));
-        assert_eq!(told[1], format!("Added(Relist) {namespace}/pod-99999@{created}"));
-        assert!(told[2].starts_with(&format!("Missed(Relist) {namespace}/pod-00001@")), "{told:?}");
-        assert!(told[3].starts_with(&format!("Missed(Relist) {namespace}/pod-00002@")), "{told:?}");
-        assert_eq!(told[4], format!("Updated(Relist) {namespace}/pod-00003@{changed}"));
+        let received = pods.first.next(5).await;
+        let mut received: Vec<&str> = received.iter().map(String::as_str).collect();
+        received.sort_unstable();
+        assert_eq!(received.len(), 5, "{received:?}");
+        assert_eq!(received[0], format!("Added(Relist) {namespace}/pod-00002@{reborn}"));
+        assert_eq!(received[1], format!("Added(Relist) {namespace}/pod-99999@{created}"));
+        assert!(received[2].starts_with(&format!("Missed(Relist) {namespace}/pod-00001@")), "{received:?}");
+        assert!(received[3].starts_with(&format!("Missed(Relist) {namespace}/pod-00002@")), "{received:?}");
+        assert_eq!(received[4], format!("Updated(Relist) {namespace}/pod-00003@{changed}"));
     }
 }
 
@@ -93,9 +93,9 @@ pub(crate) async fn a_killed_server_is_found_again(stage: Stage) {
     stage.server.kill().await;
     pods.state(|state| matches!(state, SourceState::Backoff { .. })).await;
     let lister = pods.informer.lister();
-    assert_eq!(lister.list().len(), 10, "readers go on with what there was");
+    assert_eq!(lister.list().len(), 10, "readers still read the last state");
     let late = pods.watched().await;
-    assert_eq!(late.told.len(), 10, "so do late subscribers");
+    assert_eq!(late.received.len(), 10, "so do late subscribers");
     stage.server.start().await;
     pods.streams().await;
     api.label(namespace, "pod-00003", "second").await;

@@ -1,11 +1,11 @@
-//! A wire between an informer and its server, and what can happen to a wire: nothing of it is the server's fault.
+//! A relay between an informer and its server, and the faults that a network can have, none of which is the server's.
 //!
-//! Answers "what does an informer make of a bad network?" It passes bytes on and reads none, so TLS goes through it;
-//! only while it answers in the server's place (`answer.rs`) does it speak HTTP. Invariants:
+//! Answers "how does an informer handle a bad network?" The relay passes bytes on and reads none, so TLS goes through
+//! it; only while it answers in the server's place (`answer.rs`) does it speak HTTP. Invariants:
 //! 1. It never invents, drops or reorders bytes within a connection; a connection's bytes stop, slow down or end.
 //! 2. What it holds is one buffer for each direction of a connection; the rest waits in the senders' sockets.
-//! 3. A change holds for open connections too, unless it says otherwise, but for at most one buffer under way.
-//! 4. It keeps its port while it refuses: nobody else is given it, and no dialling client is connected to itself.
+//! 3. A change also applies to open connections, unless it says otherwise, except for at most one buffer in transit.
+//! 4. It keeps its port while it refuses: no other process gets the port, and no dialling client connects to itself.
 //! 5. Dropping it ends all of its connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,7 +22,7 @@ use answer::Answerer;
 
 mod answer;
 
-/// The most bytes of one direction that are under way here.
+/// The most bytes of one direction that are in transit here.
 const BUFFER: usize = 16 * 1024;
 const BACKLOG: u32 = 128;
 
@@ -34,18 +34,18 @@ pub(crate) struct Relay {
     certificate: Option<String>,
 }
 
-/// What has gone through.
+/// How much has passed through.
 #[derive(Default)]
 struct Traffic {
     connections: AtomicU64,
     down: AtomicU64,
 }
 
-/// How the wire is just now.
+/// The present condition of the relay.
 #[derive(Clone)]
 struct Line {
     wire: Wire,
-    /// Connections with a lower number are broken, however soon the wire was mended.
+    /// Connections with a lower number are broken, however soon the relay was repaired.
     broken_below: u64,
     /// Connections with a lower number have fallen silent.
     silent_below: u64,
@@ -64,7 +64,7 @@ enum Wire {
 }
 
 impl Relay {
-    /// One that leads to this server, whole.
+    /// A relay to this server, without faults.
     pub(crate) async fn to(server: &Server) -> Self {
         let listener = listener(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let address = listener.local_addr().expect("it is bound");
@@ -78,7 +78,7 @@ impl Relay {
         Self { address, line, traffic, certificate }
     }
 
-    /// Where it is reached.
+    /// The address at which it is reached.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -108,38 +108,40 @@ impl Relay {
         self.set(Wire::Refusing);
     }
 
-    /// Breaks every connection, and gives each new one this HTTP answer in the server's place.
+    /// Breaks every connection, and answers each new one with this HTTP answer in the server's place.
     pub(crate) fn answer(&self, text: impl Into<Arc<str>>) {
         self.set(Wire::Answering(text.into()));
     }
 
-    /// Lets no byte through, old connections and new ones alike, and breaks none: they go on when it is mended.
+    /// Lets no byte through, on old and new connections, and breaks none: they continue when it is repaired.
     pub(crate) fn hold(&self) {
         self.set(Wire::Held);
     }
 
-    /// Lets none of the open connections carry a byte ever again, without breaking one; new ones are whole.
+    /// Lets none of the open connections carry a byte ever again, without breaking one; new ones have no
+    /// fault.
     pub(crate) fn silence(&self) {
         let next = self.connections();
         self.line.send_modify(|line| line.silent_below = next);
     }
 
-    /// Lets each direction of each connection carry so much.
+    /// Lets each direction of each connection carry this many bytes a second.
     pub(crate) fn slow(&self, bytes_per_second: u64) {
         self.set(Wire::Slow { bytes_per_second });
     }
 
-    /// Breaks each connection when so many bytes have come from the server.
+    /// Breaks each connection after this many bytes from the server.
     pub(crate) fn fray(&self, after: u64) {
         self.set(Wire::Frayed { after });
     }
 
-    /// Connections from now on carry so many bytes from the server and then none, mended or not; old ones are whole.
+    /// Connections from now on carry this many bytes from the server and then none, also after a repair; old
+    /// ones have no fault.
     pub(crate) fn stall(&self, after: u64) {
         self.set(Wire::Stalling { after });
     }
 
-    /// Is whole again: for what is held, slow or frayed, and for new connections.
+    /// Removes all faults: for connections that are held, slow or breaking, and for new ones.
     pub(crate) fn mend(&self) {
         self.set(Wire::Whole);
     }
@@ -163,14 +165,14 @@ impl Wire {
     /// How many bytes may be read at once, and how many may pass in a second.
     fn room(&self) -> (u64, Option<u64>) {
         match self {
-            // A twentieth of a second's worth, so that it trickles.
+            // A twentieth of a second's worth, so that the bytes come slowly.
             Self::Slow { bytes_per_second } => ((bytes_per_second / 20).max(1), Some(*bytes_per_second)),
             _ => (BUFFER as u64, None),
         }
     }
 }
 
-/// Where connections lead, and what becomes of them.
+/// Where connections lead, and how they behave.
 struct Way {
     server: SocketAddr,
     answerer: Answerer,
@@ -183,7 +185,7 @@ fn listener(address: SocketAddr) -> TcpListener {
     listening.expect("a bound socket listens")
 }
 
-/// Two may be bound to one port, of which one listens: the other keeps the port.
+/// Two sockets may be bound to one port while only one listens: the other keeps the port.
 fn bound(address: SocketAddr) -> TcpSocket {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_reuseport(true).expect("ports can be shared");
@@ -232,7 +234,7 @@ impl Way {
         let connection = Connection { number, stalls_after, way: self };
         tokio::select! {
             biased;
-            // An error says that the relay is gone.
+            // An error means that the relay has been dropped.
             _ = line.wait_for(|line| number < line.broken_below) => {}
             () = connection.pass(near) => {}
         }
@@ -254,7 +256,7 @@ enum Direction {
 
 impl Connection<'_> {
     async fn pass(&self, near: TcpStream) {
-        // A server that is not there is nothing but a connection that ends.
+        // If the server cannot be reached, the connection just ends.
         let Ok(far) = TcpStream::connect(self.way.server).await else { return };
         let _slower = (near.set_nodelay(true), far.set_nodelay(true));
         let ((near_in, near_out), (far_in, far_out)) = (split(near), split(far));
@@ -299,6 +301,7 @@ impl Connection<'_> {
             if direction == Direction::Down {
                 self.way.traffic.down.fetch_add(read as u64, Ordering::Relaxed);
             }
+            // A slow wire takes real time: the processes at its ends know no other.
             if let Some(rate) = rate {
                 tokio::time::sleep(Duration::from_secs_f64(read as f64 / rate as f64)).await;
             }

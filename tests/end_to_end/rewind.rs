@@ -1,6 +1,6 @@
-//! A server that is restored from a backup: its versions run backwards, and it says nothing about it.
+//! A server that is restored from a backup: its versions go backwards, and it does not announce that.
 //!
-//! Answers "does an informer notice that its world is of another history, and go back with it?"
+//! Answers "does an informer notice that the server's history has changed, and go back with it?"
 
 use crate::stage::{Stage, until};
 
@@ -16,23 +16,26 @@ pub(crate) async fn a_restored_backup_takes_the_store_back(stage: Stage) {
 
     api.label(namespace, "changed", "second").await;
     api.delete(namespace, "deleted").await;
-    // A starting kube-apiserver writes some objects of its own: the lost future must be longer than that.
+    // A starting kube-apiserver writes some objects of its own: the lost history must be longer than that.
     api.create_many(namespace, 1_000).await;
     pods.agrees(api).await;
-    pods.first.told.clear_lines();
+    pods.first.received.clear_lines();
     stage.server.restore(backup).await;
 
     pods.holds(&before).await;
     until("the rewind is counted", || pods.counters().relists_by.rewind == 1).await;
-    let told = pods.first.told.lines();
-    assert!(told.iter().all(|line| line.contains("(Rewind) ")), "{told:?}");
+    let received = pods.first.received.lines();
+    assert!(received.iter().all(|line| line.contains("(Rewind) ")), "{received:?}");
     let has = |kind: &str, name: &str| {
         let beginning = format!("{kind}(Rewind) {namespace}/{name}@");
-        told.iter().any(|line| line.starts_with(&beginning))
+        received.iter().any(|line| line.starts_with(&beginning))
     };
-    assert!(has("Updated", "changed") && has("Added", "deleted") && has("Missed", "pod-00000"), "{told:?}");
-    assert!(has("Updated", "same"), "equal versions prove nothing after a rewind: {told:?}");
-    assert_eq!(told.len(), 1_003);
+    assert!(
+        has("Updated", "changed") && has("Added", "deleted") && has("Missed", "pod-00000"),
+        "{received:?}"
+    );
+    assert!(has("Updated", "same"), "equal versions prove nothing after a rewind: {received:?}");
+    assert_eq!(received.len(), 1_003);
 
     api.create(namespace, "in-the-new-history").await;
     pods.agrees(api).await;

@@ -1,8 +1,8 @@
-//! Ten thousand pods, seen from the first and listed from the last.
+//! Ten thousand pods: all writes seen from the first on, and a list of all at the end.
 //!
-//! Answers "does the truth survive size?" The times of it are for the benches.
+//! Answers "does the informer stay correct at this size?" Times are measured by the benches.
 
-use actix_informer::core::reflector::ReflectorConfig;
+use informer_core::reflector::ReflectorConfig;
 
 use crate::stage::Stage;
 
@@ -29,6 +29,6 @@ pub(crate) async fn ten_thousand_pods(stage: Stage) {
         assert_eq!(pods.counters().failures, 0);
     }
     let late = live.watched().await;
-    assert_eq!(late.told.len(), there.len());
+    assert_eq!(late.received.len(), there.len());
     late.agrees(&live.informer).await;
 }

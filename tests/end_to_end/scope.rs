@@ -14,7 +14,7 @@ pub(crate) async fn two_namespaces_are_one_informer(stage: Stage) {
     api.create_many(here, 3).await;
     api.create_many(there, 5).await;
     let both = stage.server.client().resource::<Pod>();
-    let builder = both.informer_of_namespaces(&stage.runtime, [here, there]).expect("sound namespaces");
+    let builder = both.namespaces([here, there]).informer(&stage.runtime).expect("valid namespaces");
     let pods = stage.follow(builder, &[here, there]).await;
     let lister = pods.informer.lister();
     assert_eq!((lister.list_namespace(here).len(), lister.list_namespace(there).len()), (3, 5));

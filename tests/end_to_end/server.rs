@@ -1,4 +1,4 @@
-//! The two servers as one: a kube-apiserver with its etcd, or our in-memory one.
+//! The two servers behind one type: a kube-apiserver with its etcd, or our in-memory one.
 //!
 //! Answers "how does a scenario disturb a server without knowing which one it is?" What is asked over HTTP is in
 //! `api.rs`. Invariants:
@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use actix_informer::client::{Client, Config};
 use informer_apiserver::{ApiServer, Backup as MemoryBackup};
 use informer_control_plane::{Binaries, ControlPlane, EtcdBackup};
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 
 use crate::api::Api;
 use crate::relay::Relay;
 
-/// The context of somebody who may not do anything yet.
+/// The context of a user who has no permissions yet.
 pub(crate) const POWERLESS: &str = "powerless";
 
 /// A server that scenarios run against.
@@ -42,22 +43,23 @@ impl Server {
         Self::holding(ApiServer::builder().tls().token("s3cret"))
     }
 
-    /// A real control plane, or `None` after a line that says why not.
+    /// A real control plane, or `None` after a printed line that says why not.
     pub(crate) fn real() -> Option<Self> {
         let binaries = Binaries::find_or_skip()?;
         let plane = ControlPlane::builder(binaries).with_client_ca().start();
         Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
     }
 
-    /// A real control plane whose kube-apiserver asks etcd for everything, so that what etcd forgets is forgotten.
+    /// A real control plane whose kube-apiserver asks etcd for everything, so that what etcd has compacted is
+    /// gone for clients too.
     pub(crate) fn real_without_watch_cache() -> Option<Self> {
         let binaries = Binaries::find_or_skip()?;
         let plane = ControlPlane::builder(binaries).apiserver_flag("--watch-cache=false").start();
         Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
     }
 
-    /// A real control plane whose kube-apiserver answers one request at a time, and the others with 429: watches and
-    /// administrators excepted.
+    /// A real control plane whose kube-apiserver answers one request at a time, and the others with 429,
+    /// except watches and administrators.
     pub(crate) fn real_of_one_request() -> Option<Self> {
         let binaries = Binaries::find_or_skip()?;
         let plane = ControlPlane::builder(binaries)
@@ -69,25 +71,34 @@ impl Server {
 
     /// A client that may do everything.
     pub(crate) fn client(&self) -> Client {
-        Client::new(self.config(None)).expect("the server's own kubeconfig is sound")
+        Client::new(self.config(None)).expect("the server's own kubeconfig is valid")
     }
 
-    /// The configuration of that client, or of another context of the kubeconfig.
+    /// A client of kube-rs that may do everything.
+    pub(crate) async fn kube_client(&self) -> kube_client::Client {
+        let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig()).expect("a kubeconfig");
+        let options = KubeConfigOptions::default();
+        let config = kube_client::Config::from_custom_kubeconfig(kubeconfig, &options);
+        kube_client::Client::try_from(config.await.expect("the server's own kubeconfig is valid"))
+            .expect("a client")
+    }
+
+    /// The configuration of the client that may do everything, or of another context of the kubeconfig.
     pub(crate) fn config(&self, context: Option<&str>) -> Config {
         configured(&self.kubeconfig(), context)
     }
 
-    /// A client of that context through a relay, also when that answers itself.
+    /// A client of that context through a relay; it also works when the relay answers itself.
     pub(crate) fn client_through(&self, relay: &Relay, context: Option<&str>) -> Client {
         let text = self.kubeconfig().replace(&self.address().to_string(), &relay.address().to_string());
         let mut config = configured(&text, context);
         if let (Some(own), Some(relays)) = (self.ca_pem(), relay.certificate()) {
             config = config.certificate_authority(format!("{own}\n{relays}"));
         }
-        Client::new(config).expect("the server's own kubeconfig is sound")
+        Client::new(config).expect("the server's own kubeconfig is valid")
     }
 
-    /// The in-memory server, where there is no real one that could play this.
+    /// The in-memory server, for scenarios that no real one can run.
     pub(crate) fn in_memory(&self) -> MutexGuard<'_, ApiServer> {
         match self {
             Self::Memory(server) => server.lock().unwrap_or_else(PoisonError::into_inner),
@@ -95,7 +106,7 @@ impl Server {
         }
     }
 
-    /// A client of somebody who may not read pods until [`Self::empower`].
+    /// A client of a user who may not read pods until [`Self::empower`].
     pub(crate) fn powerless_client(&self) -> Client {
         match self {
             Self::Memory(_) => {
@@ -104,11 +115,11 @@ impl Server {
                 faults.deny("watch", "pods");
                 self.client()
             }
-            Self::Real(_) => Client::new(self.config(Some(POWERLESS))).expect("a sound context"),
+            Self::Real(_) => Client::new(self.config(Some(POWERLESS))).expect("a valid context"),
         }
     }
 
-    /// Gives the powerless the right to read pods.
+    /// Gives the user without permissions the right to read pods.
     pub(crate) async fn empower(&self, api: &Api) {
         if let Self::Memory(_) = self {
             let faults = self.in_memory().faults();
@@ -150,9 +161,9 @@ impl Server {
         .await;
     }
 
-    /// Ends all watches and forgets the past: a watch from before is told 410.
+    /// Ends all watches and compacts all versions: a watch from before gets 410.
     pub(crate) async fn expire_watches(self: &Arc<Self>, api: &Api) {
-        // The past must have something in it that the watches do not know.
+        // There must be old versions that the watches do not know.
         api.create_some("default").await;
         self.blocking(|server| match server {
             Self::Memory(_) => {
@@ -165,11 +176,11 @@ impl Server {
         .await;
     }
 
-    /// Makes the server forget the past, and leaves its open watches as they are.
+    /// Compacts the server's old versions, and leaves its open watches as they are.
     ///
-    /// A kube-apiserver with a watch cache hides from its clients what etcd has forgotten.
+    /// A kube-apiserver with a watch cache hides from its clients what etcd has compacted.
     pub(crate) async fn compact(self: &Arc<Self>, api: &Api) {
-        // The present must not be the first version that is kept already.
+        // The present version must not be the oldest one that is kept already.
         api.create_some("default").await;
         let version = api.version().await.to_string();
         self.blocking(move |server| match server {
@@ -206,7 +217,7 @@ impl Server {
         .await
     }
 
-    /// Puts it back: versions run backwards.
+    /// Restores it: versions go backwards.
     pub(crate) async fn restore(self: &Arc<Self>, backup: Backup) {
         self.blocking(move |server| match (server, &backup) {
             (Self::Memory(_), Backup::Memory(backup)) => server.in_memory().restore(backup),
@@ -233,7 +244,7 @@ impl Server {
         address.expect("its URL is a loopback address")
     }
 
-    /// What it is, for a line of output.
+    /// The name of the server, for a line of output.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Memory(_) => "memory",
@@ -277,10 +288,10 @@ impl Server {
         act: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> T {
         let server = Arc::clone(self);
-        tokio::task::spawn_blocking(move || act(&server)).await.expect("the server did as told")
+        tokio::task::spawn_blocking(move || act(&server)).await.expect("the server did what was asked")
     }
 }
 
 fn configured(kubeconfig: &str, context: Option<&str>) -> Config {
-    Config::from_kubeconfig_text(kubeconfig, context).expect("the server's own kubeconfig is sound")
+    Config::from_kubeconfig_text(kubeconfig, context).expect("the server's own kubeconfig is valid")
 }

@@ -1,14 +1,14 @@
-//! Disasters that only the in-memory server can be told to play: its fault switches.
+//! Disasters that only the in-memory server can cause: its fault switches.
 //!
-//! Answers "what if a server does what servers should not?" A kube-apiserver ends the initial events of each watch-list
-//! when its watch cache is up to date, and there is no way to keep only that bookmark back. It answers a watch from the
-//! past inside the stream, never as HTTP 410, but proxies and older servers do. It sheds load only when there is load,
-//! which is in `shedding.rs`; a wire answers in its place in `network.rs`.
+//! Answers "what if a server does what servers should not?" A kube-apiserver ends the initial events of each
+//! watch-list when its watch cache is up to date, and only that bookmark cannot be held back. It answers a watch from
+//! an old version inside the stream, never as HTTP 410, but proxies and older servers do. It sheds load only when
+//! there is load: that is in `shedding.rs`; a relay answers in its place in `network.rs`.
 
 use std::time::Duration;
 
-use actix_informer::core::reflector::ReflectorConfig;
 use informer_apiserver::ErrorBody;
+use informer_core::reflector::ReflectorConfig;
 
 use crate::stage::{Stage, until};
 use crate::trial::Trial;
@@ -28,7 +28,7 @@ pub(crate) async fn wl_14_a_watch_list_that_never_ends(stage: Stage) {
     trial.ends().await;
 }
 
-pub(crate) async fn a_version_that_is_gone_as_an_answer(stage: Stage) {
+pub(crate) async fn a_410_as_an_http_answer(stage: Stage) {
     let trial = Trial::begin(stage).await;
     let faults = trial.stage.server.in_memory().faults();
     for observer in &trial.observers {
@@ -42,7 +42,7 @@ pub(crate) async fn a_version_that_is_gone_as_an_answer(stage: Stage) {
     trial.ends().await;
 }
 
-pub(crate) async fn windows_of_refusals_that_the_workload_meets_too(stage: Stage) {
+pub(crate) async fn windows_of_refusals_that_also_hit_the_workload(stage: Stage) {
     let trial = Trial::begin(stage).await;
     let faults = trial.stage.server.in_memory().faults();
     for refuse in [

@@ -1,7 +1,8 @@
-//! A kube-apiserver that sheds load: 429 as the real one says it. For the control plane only, whose flags make it poor.
+//! A kube-apiserver that sheds load, with the 429 of the real one. Only for the control plane, whose flags set its
+//! limits low.
 //!
-//! Answers "does an informer get through when others crowd the server?" Watches are not counted by the server, lists
-//! and the question for the server's version are.
+//! Answers "does an informer get through when other clients overload the server?" The server does not count watches;
+//! it counts lists and the question for its version.
 
 use actix_informer::client::Client;
 use actix_rt::task::JoinHandle;
@@ -13,12 +14,13 @@ use crate::server::POWERLESS;
 use crate::stage::{LOOK, Stage, eventually};
 use crate::trial::Trial;
 
-/// Who ask beside the informers, again and again.
+/// The number of clients that ask beside the informers, again and again.
 const CROWD: usize = 3;
-/// A list of the far future: the server waits three seconds for it, and then says that it is too large a version.
+/// A list of a version far in the future: the server waits three seconds for it, and then answers that the
+/// version is too large.
 const FUTURE: &str = "/api/v1/pods?resourceVersion=999999999&resourceVersionMatch=NotOlderThan";
 
-pub(crate) async fn a_server_that_is_crowded(stage: Stage) {
+pub(crate) async fn a_server_that_is_overloaded(stage: Stage) {
     stage.server.empower(&stage.api).await;
     let client = stage.server.powerless_client();
     let trial = Trial::begin(Stage { context: Some(POWERLESS), ..stage }).await;
@@ -44,8 +46,9 @@ pub(crate) async fn a_server_that_is_crowded(stage: Stage) {
 
 async fn ask_for_ever(client: Client) {
     loop {
-        // Too large or too many: the crowd asks again.
+        // The version is too large or the requests are too many: these clients ask again.
         let _refused = client.request(Method::GET, FUTURE, None).await;
+        // The pace of the crowd, not a wait: it presses on the server until it is aborted.
         sleep(LOOK).await;
     }
 }

@@ -1,35 +1,36 @@
-//! Runs scenarios: each on a stage of its own, on one server or in turn on another.
+//! Runs scenarios, each on a stage of its own: on one server, or on one after another.
 //!
-//! Answers "what does a scenario find when it begins, and who says that it failed?" Invariants:
-//! 1. A scenario has a namespace and a runtime of its own; on a shared server it disturbs no other's pods.
+//! Answers "what does a scenario find when it begins, and how is its failure reported?" Invariants:
+//! 1. A scenario has a namespace and a runtime of its own; on a shared server it does not disturb the pods of any
+//!    other.
 //! 2. No scenario waits for ever: each has a limit, and each wait within it a shorter one.
 //! 3. When a scenario has ended, the threads of its runtime have ended too.
-//! 4. On a control plane, the scenarios behind a failed one still run; all failures are named at the end.
-//! 5. Scenarios that leave their server alone may be played on it at once, each on a thread of its own.
+//! 4. On a control plane, the scenarios after a failed one still run; all failures are named at the end.
+//! 5. Scenarios that do not disturb their server may run on it at once, each on a thread of its own.
 
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_informer::client::ResourceSource;
-use actix_informer::core::reflector::ReflectorConfig;
 use actix_informer::prelude::*;
 use actix_informer::representation::Representation;
 use futures_util::future::LocalBoxFuture;
+use informer_core::reflector::ReflectorConfig;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::api::Api;
 use crate::followed::Followed;
 use crate::server::Server;
 
-/// The limit of one wait; no healthy one comes near.
+/// The limit of one wait; a healthy one never comes near it.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 /// The limit of one scenario.
 const SCENARIO: Duration = Duration::from_secs(600);
-/// How often a condition without a notification of its own is looked at.
+/// How often a condition without a notification of its own is checked.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-/// The environment variable that fixes what is random.
+/// The environment variable that sets the seed.
 const SEED: &str = "INFORMER_SEED";
 
 /// A scenario and its name.
@@ -38,19 +39,19 @@ pub(crate) struct Scenario {
     pub(crate) play: fn(Stage) -> LocalBoxFuture<'static, ()>,
 }
 
-/// What a scenario plays on.
+/// What a scenario runs on.
 pub(crate) struct Stage {
     pub(crate) server: Arc<Server>,
     pub(crate) api: Api,
     pub(crate) runtime: Runtime,
     pub(crate) namespace: String,
-    /// Whose eyes a trial's informers see with; the administrator's if nobody else is named.
+    /// The credentials that a trial's informers use; the administrator's if none are named.
     pub(crate) context: Option<&'static str>,
-    /// What is random in a scenario is drawn from this.
+    /// The seed of everything random in a scenario.
     pub(crate) seed: u64,
 }
 
-/// Names a scenario by its function.
+/// Takes the name of a scenario from its function.
 macro_rules! scenario {
     ($file:ident::$scenario:ident) => {
         crate::stage::Scenario {
@@ -72,7 +73,7 @@ pub(crate) fn at_once_on_memory(scenarios: &[Scenario]) {
     at_once(scenarios, |scenario| play(&Arc::new(Server::memory()), scenario));
 }
 
-/// Runs them in turn on one control plane, if there are binaries.
+/// Runs them one after another on one control plane, if there are binaries.
 pub(crate) fn on_real(server: Option<Server>, scenarios: &[Scenario]) {
     let Some(server) = server.map(Arc::new) else { return };
     judge(scenarios.iter().map(|scenario| (scenario, play(&server, scenario))));
@@ -102,7 +103,7 @@ fn judge<'a>(played: impl Iterator<Item = (&'a Scenario, Result<(), String>)>) {
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Runs one, and says how long it took.
+/// Runs one, and prints how long it took.
 fn play(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String> {
     actix_rt::Runtime::new().expect("a runtime").block_on(async {
         let began = Instant::now();
@@ -116,7 +117,7 @@ fn play(server: &Arc<Server>, scenario: &Scenario) -> Result<(), String> {
             Err(error) => Err(panic_text(error)),
         };
         let result = result.and_then(|()| stopped.map_err(|error| error.to_string()));
-        let result = result.map_err(|why| format!("{why} ({SEED}={seed} draws the same again)"));
+        let result = result.map_err(|why| format!("{why} ({SEED}={seed} repeats the same random choices)"));
         let verdict = if result.is_ok() { "ok" } else { "FAILED" };
         eprintln!("{}: {} {verdict} after {:.1?}", server.name(), scenario.name, began.elapsed());
         result
@@ -141,7 +142,7 @@ impl Stage {
         Self { server: Arc::clone(server), api, runtime, namespace, context: None, seed }
     }
 
-    /// Follows this stage's pods, watch-list first, and waits for the first list.
+    /// Follows this stage's pods, first by watch-list, and waits for the first list.
     pub(crate) async fn pods(&self) -> Followed<Pod> {
         self.pods_as("pods", |config| config).await
     }
@@ -153,13 +154,11 @@ impl Stage {
         configure: impl FnOnce(ReflectorConfig) -> ReflectorConfig,
     ) -> Followed<Pod> {
         let source = self.server.client().resource::<Pod>().namespace(&*self.namespace);
-        let config = configure(ReflectorConfig::new("pods"));
-        let source = source.source(&self.runtime, config).expect("a sound namespace");
-        let builder = Informer::builder(&self.runtime, name).source_with(source);
-        self.follow(builder, &[&self.namespace]).await
+        let source = source.settings(|settings| *settings = configure(settings.clone()));
+        self.follow(self.described(name, source), &[&self.namespace]).await
     }
 
-    /// Follows what holds the pods of these namespaces, and waits for the first list.
+    /// Follows the pods of these namespaces, and waits for the first list.
     pub(crate) async fn follow<S: Send + Sync + 'static>(
         &self,
         builder: InformerBuilder<S>,
@@ -171,16 +170,15 @@ impl Stage {
     }
 
     /// An informer of this resource under a name of its own: names are unique in a runtime.
-    pub(crate) fn described<R: Representation + Clone>(
+    pub(crate) fn described<K, R: Representation>(
         &self,
         name: &str,
-        resource: ResourceSource<R>,
+        resource: ResourceSource<K, R>,
     ) -> InformerBuilder<R::Body> {
-        let source = resource.source(&self.runtime, ReflectorConfig::new(name));
-        Informer::builder(&self.runtime, name).source_with(source.expect("a sound namespace"))
+        resource.name(name).informer(&self.runtime).expect("a valid namespace")
     }
 
-    /// The same stage on a server behind HTTPS, which the real one is anyway.
+    /// The same stage on a server behind HTTPS, which the real one always is.
     pub(crate) async fn secured(self) -> Self {
         if let Server::Real(_) = &*self.server {
             return self;
@@ -199,7 +197,8 @@ impl Stage {
 
 pub(crate) use k8s_openapi::api::core::v1::Pod;
 
-/// Waits until `check` is content; at the limit its last complaint is the failure.
+/// Waits until `check` returns Ok; at the limit its last error is the failure. Servers of other processes take real
+/// time and do not report when they are done, so it checks again and again.
 pub(crate) async fn eventually<E: Display>(what: &str, mut check: impl FnMut() -> Result<(), E>) {
     let end = Instant::now() + LONG;
     while let Err(why) = check() {

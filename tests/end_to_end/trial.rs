@@ -1,21 +1,22 @@
-//! Informers with their subscribers, a random workload, and a wire of its own for each informer: what a disaster meets.
+//! Informers with their subscribers, a random workload, and a relay of its own for each informer: what a disaster
+//! affects.
 //!
-//! Answers "has anybody been told anything but the truth?" It begins healthy; a scenario then does its worst, and
-//! `ends` is the verdict. Invariants:
-//! 1. Two ways to the server are on trial each time: watch-list, and paged list with a watch.
-//! 2. Each informer has three subscribers: one that is told the newest, one that is told every event, and one slower
-//!    than the world, whose backlog is coalesced, or dropped and told as a difference.
-//! 3. `ends` wants three things that no disaster excuses: the store is the server's list; each subscriber's events,
-//!    replayed, are the store; none of them contradicted another.
-//! 4. The workload outlives the disaster: the end is compared only after more was written.
+//! Answers "has any subscriber received an untrue event?" A trial begins healthy; a scenario then causes its disaster,
+//! and `ends` checks the result. Invariants:
+//! 1. Two ways of listing are on trial each time: watch-list, and paged list with a watch.
+//! 2. Each informer has three subscribers: one that receives the newest state, one that receives every event, and one
+//!    that is slower than the workload, whose backlog is coalesced, or dropped and delivered as a difference.
+//! 3. `ends` requires three things that no disaster excuses: the store equals the server's list; each subscriber's
+//!    events, replayed, give the store; no event contradicts another.
+//! 4. The workload outlasts the disaster: the end is compared only after more was written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use actix_informer::core::backoff::BackoffPolicy;
-use actix_informer::core::reflector::ReflectorConfig;
 use actix_informer::prelude::*;
 use actix_informer::testing::Recorder;
+use informer_core::backoff::BackoffPolicy;
+use informer_core::reflector::ReflectorConfig;
 use tokio::time::{Instant, sleep};
 
 use crate::api::{pod, pods};
@@ -24,23 +25,23 @@ use crate::relay::Relay;
 use crate::stage::{LOOK, Pod, Stage, eventually};
 use crate::workload::{Plan, Workload};
 
-/// Writes a second, unless a scenario has no use for so many.
+/// Writes a second, unless a scenario sets fewer.
 pub(crate) const BUSY: u32 = 60;
 /// How long it may take from the end of a disaster to agreement: above the longest wait between two attempts.
 const REPAIR: Duration = Duration::from_secs(240);
-/// How often the server is asked anew for its list, when a write of unknown fate may have come true.
+/// How often the server is asked again for its list, in case a write of unknown result has been applied late.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// How long the slow subscriber takes for each event.
 const SLOWNESS: Duration = Duration::from_millis(30);
-/// The longest lower end of a wait of informers in a hurry.
+/// The longest lower bound of a wait of informers with short waits.
 const SOON: Duration = Duration::from_secs(1);
-/// How many bytes may wait for who is told every event.
+/// How many bytes may wait for a subscriber to every event.
 const EVERY_BYTES: usize = 32 << 20;
-/// The same for one who then is told the difference instead: some twenty events.
+/// The same for one that then receives the difference instead: some twenty events.
 const FEW_BYTES: usize = 32 << 10;
 const PAGE: u32 = 20;
 
-/// Everything under one disaster.
+/// All participants of one disaster.
 pub(crate) struct Trial {
     pub(crate) stage: Stage,
     pub(crate) observers: Vec<Observer>,
@@ -48,7 +49,7 @@ pub(crate) struct Trial {
     marks: AtomicU64,
 }
 
-/// An informer behind a wire, with its subscribers.
+/// An informer behind a relay, with its subscribers.
 pub(crate) struct Observer {
     pub(crate) name: &'static str,
     pub(crate) wire: Relay,
@@ -57,24 +58,24 @@ pub(crate) struct Observer {
     slow: Watched<Pod>,
 }
 
-/// One pod, written to see whether it arrives.
+/// One pod, written to see whether its event arrives.
 pub(crate) struct Mark {
     pub(crate) key: ObjectKey,
     written: Instant,
 }
 
 impl Trial {
-    /// A busy world, in which both informers have synced and stream.
+    /// A busy cluster, in which both informers have synced and stream.
     pub(crate) async fn begin(stage: Stage) -> Self {
         Self::begin_with(stage, BUSY, |_| {}).await
     }
 
-    /// The same with so many writes a second, and wires of some kind from the beginning.
+    /// The same with this many writes a second, and relays with this fault from the beginning.
     pub(crate) async fn begin_with(stage: Stage, writes_per_second: u32, wire: impl Fn(&Relay)) -> Self {
         Self::begin_as(stage, writes_per_second, wire, |config| config).await
     }
 
-    /// The same as at first, with informers that wait for two seconds where others wait for a minute.
+    /// The same as the first, with informers that wait for two seconds where others wait for a minute.
     pub(crate) async fn begin_hurried(stage: Stage) -> Self {
         let hurry = |config| ReflectorConfig {
             backoff: BackoffPolicy { cap: SOON, ..BackoffPolicy::default() },
@@ -113,7 +114,7 @@ impl Trial {
         trial
     }
 
-    /// Starts one more informer behind a wire of its own.
+    /// Starts one more informer behind a relay of its own.
     pub(crate) async fn observe(
         &mut self,
         name: &'static str,
@@ -124,9 +125,8 @@ impl Trial {
         set(&wire);
         let client = self.stage.server.client_through(&wire, self.stage.context);
         let source = client.resource::<Pod>().labels(label(&self.stage));
-        let config = configure(ReflectorConfig::new("pods"));
-        let source = source.source(&self.stage.runtime, config).expect("a sound selector");
-        let builder = Informer::builder(&self.stage.runtime, name).source_with(source);
+        let source = source.settings(|settings| *settings = configure(settings.clone()));
+        let builder = source.name(name).informer(&self.stage.runtime).expect("a valid selector");
         let pods = Followed::start(builder, &[]);
         let options = SubscribeOptions::new().name("every").every(EVERY_BYTES, WhenFull::Disconnect);
         let every = Watched::of(&pods.informer, options);
@@ -140,12 +140,12 @@ impl Trial {
         self.observers.last().expect("it was put there")
     }
 
-    /// Does the same to each wire.
+    /// Does the same to each relay.
     pub(crate) fn wires(&self, act: impl Fn(&Relay)) {
         self.observers.iter().for_each(|observer| act(&observer.wire));
     }
 
-    /// Lets the disaster last: its length is a part of it.
+    /// Lets the disaster last: its duration, in the real time of the servers, is a part of it.
     pub(crate) async fn lasts(&self, length: Duration) {
         sleep(length).await;
     }
@@ -165,7 +165,7 @@ impl Trial {
         self.stage.api.post(&pods(&self.stage.namespace), &pod).await;
     }
 
-    /// Waits until every informer knows the marked pod, and gives the time since it was written.
+    /// Waits until every informer has the marked pod, and returns the time since it was written.
     pub(crate) async fn arrives(&self, mark: &Mark) -> Duration {
         for Observer { name, pods, .. } in &self.observers {
             let lister = pods.informer.lister();
@@ -181,7 +181,7 @@ impl Trial {
         self.observers.iter().map(|observer| observer.pods.counters().failures).collect()
     }
 
-    /// Everything is whole again: everybody must come to tell the same as the server.
+    /// Removes all faults: everything must come to agree with the server.
     pub(crate) async fn ends(self) {
         let Self { stage, observers, workload, .. } = self;
         workload.goes_on(30).await;
@@ -192,27 +192,30 @@ impl Trial {
         }
         eprintln!("{}: {}: {count} pods at the end; {written}", stage.server.name(), stage.namespace);
         for observer in &observers {
-            observer.told_the_truth().await;
+            observer.received_the_truth().await;
         }
     }
 }
 
 impl Observer {
-    /// Waits until each subscriber's replay is the store; a contradiction among its events fails at last.
-    async fn told_the_truth(&self) {
+    /// Waits until each subscriber's replay equals the store; a contradiction among its events fails at last.
+    async fn received_the_truth(&self) {
         let informer = &self.pods.informer;
         for (kind, watched) in [("newest", &self.pods.first), ("every", &self.every), ("slow", &self.slow)] {
-            let what = format!("what {} of {} was told is the store", kind, self.name);
-            eventually(&what, || watched.told.agrees_with(&informer.snapshot())).await;
+            let what = format!("what {} of {} received is the store", kind, self.name);
+            eventually(&what, || watched.received.agrees_with(&informer.snapshot())).await;
             assert_eq!(watched.subscription.ended(), None, "{what}");
         }
-        let told = (self.every.told.len(), self.slow.told.len());
-        assert!(told.1 <= told.0, "the slow one is spared what it missed: {told:?}");
+        let received = (self.every.received.len(), self.slow.received.len());
+        assert!(
+            received.1 <= received.0,
+            "the slow subscriber does not receive what it missed: {received:?}"
+        );
     }
 }
 
-/// Waits until each store is the server's list, and gives its length. The list is taken anew each time: a write whose
-/// answer was lost may come true late.
+/// Waits until each store equals the server's list, and returns its length. The list is taken anew each time:
+/// a write whose answer was lost may be applied late.
 async fn agree(stage: &Stage, observers: &[Observer]) -> usize {
     let end = Instant::now() + REPAIR;
     loop {
@@ -233,21 +236,22 @@ async fn agree(stage: &Stage, observers: &[Observer]) -> usize {
     }
 }
 
-/// The label that the informers on this stage select, and its value is `yes`.
+/// The label that the informers on this stage select; its value is `yes`.
 fn label(stage: &Stage) -> String {
     format!("trial-{}", stage.namespace)
 }
 
-/// A closure that takes its time over each event.
+/// A closure that takes some time for each event.
 fn slow(informer: &Informer<Pod>, options: SubscribeOptions) -> Watched<Pod> {
-    let told = Recorder::new().1;
-    let record = told.clone();
+    let received = Recorder::new().1;
+    let record = received.clone();
     let subscription = informer.for_each_with(options, move |notify: Notify<Pod>| {
         let record = record.clone();
         async move {
+            // A slow subscriber, not a wait of the test.
             sleep(SLOWNESS).await;
             record.record(&notify);
         }
     });
-    Watched { subscription: subscription.expect("the informer runs"), told }
+    Watched { subscription: subscription.expect("the informer runs"), received }
 }

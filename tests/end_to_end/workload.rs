@@ -1,12 +1,13 @@
-//! A seeded random workload: what a cluster does all day, going on while something else goes wrong.
+//! A seeded random workload: what a cluster does all day, running while something else fails.
 //!
 //! Answers "what if it happens while everything changes?" Creates, label changes (some of which take a pod out of the
 //! selector or back into it), status patches, deletions, and deletions followed at once by a creation of that name,
-//! over HTTP. It judges nothing: whether the world is told truly is for the comparison at the end. Invariants:
-//! 1. One seed, one sequence of intentions; what comes of each depends on the server.
-//! 2. A server that is away stops nobody: a write without an answer leaves its name in doubt, and the next one of that
-//!    name finds out.
-//! 3. After `stop` no write is under way from here. What the server still makes of an unanswered one is its affair.
+//! over HTTP. It checks nothing itself: the comparison at the end does. Invariants:
+//! 1. One seed gives one sequence of intended writes; the result of each depends on the server.
+//! 2. A server that is away stops no writer: a write without an answer leaves the state of its name unknown, and the
+//!    next write of that name finds it out.
+//! 3. After `stop` this process has no open write. What the server still does with an unanswered one is not known
+//!    here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +43,7 @@ pub(crate) struct Workload {
     writers: Vec<JoinHandle<()>>,
 }
 
-/// What came of the writes.
+/// The results of the writes.
 #[derive(Default)]
 struct Tally {
     acknowledged: AtomicU64,
@@ -80,7 +81,7 @@ impl Workload {
         self.tally.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Waits for the writes under way, and says in a line what came of all.
+    /// Waits for the open writes, and returns a line with the results of all.
     pub(crate) async fn stop(self) -> String {
         self.stopping.send_replace(true);
         for writer in self.writers {
@@ -103,7 +104,7 @@ struct Writer {
     tally: Arc<Tally>,
 }
 
-/// Whether there is a pod of a name, as far as is known here.
+/// Whether a pod of a name exists, as far as is known here.
 #[derive(Clone, Copy, PartialEq)]
 enum Belief {
     Present,
@@ -166,7 +167,7 @@ impl Writer {
         self.ask(n, (Method::DELETE, path), None, Belief::Absent).await;
     }
 
-    /// Sends one write; `then` is what is believed when it was done.
+    /// Sends one write; `then` is the assumed state when it was done.
     async fn ask(
         &mut self,
         n: usize,
@@ -179,7 +180,7 @@ impl Writer {
             Err(Error::Refused(status)) => match status.code {
                 404 => (&self.tally.refused, Belief::Absent),
                 409 => (&self.tally.refused, Belief::Present),
-                // A server that had trouble may have done it before that.
+                // A server that had a failure may have applied it before that.
                 _ => (&self.tally.refused, Belief::InDoubt),
             },
             Err(_) => (&self.tally.unanswered, Belief::InDoubt),

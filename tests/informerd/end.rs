@@ -1,4 +1,4 @@
-//! How it ends: by signals, by time, by a reader that leaves, and by one that never reads.
+//! How it ends: by signals, by time, by a reader that closes the pipe, and by one that never reads.
 //!
 //! Answers "does every end drain, and does none hang?".
 
@@ -43,7 +43,7 @@ fn ctrl_c_drains_and_ends_with_code_zero() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn a_reader_that_closes_the_pipe_is_not_a_failure() {
     let (informerd, stdout) = Informerd::start_unread(&[]);
     let first = BufReader::new(stdout).lines().next().unwrap().unwrap();
     assert!(first.contains("Pod"), "{first}");
@@ -53,7 +53,7 @@ fn a_reader_that_leaves_is_no_failure() {
     assert!(!stderr.contains("panicked"), "{stderr}");
 }
 
-/// Much to tell, and nobody who reads it.
+/// Much output, and no reader.
 fn stuck(drain_seconds: u32) -> (Informerd, ChildStdout, String, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("busy.toml");
@@ -73,7 +73,7 @@ fn a_reader_that_never_reads_cannot_prevent_the_end() {
     informerd.signal(Signal::TERM);
     let (status, _, stderr) = informerd.end();
     assert_eq!(status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("not everything was delivered in time"), "{stderr}");
+    assert!(stderr.contains("not every change was printed in time"), "{stderr}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Text of the cluster that would forge lines or command the terminal.
+//! Text of the cluster that would forge lines or control the terminal.
 //!
-//! Answers "can somebody who may create objects write to the terminal of whoever runs informerd?" Names of RBAC
-//! objects, field names and reasons are theirs to choose; what they choose arrives escaped, on its own line.
+//! Answers "can a user with the right to create objects write to the terminal on which informerd runs?" They choose the
+//! names of RBAC objects, field names and reasons; these texts must arrive escaped, on their own line.
 
 use informer_apiserver::ApiServer;
 use rustix::process::Signal;
@@ -49,7 +49,7 @@ fn commands(letter: char) -> bool {
         || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn told_in(format: &str) -> (Vec<String>, String) {
+fn written_in(format: &str) -> (Vec<String>, String) {
     let server = ApiServer::builder().token("t").start_blocking().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -83,22 +83,23 @@ fn told_in(format: &str) -> (Vec<String>, String) {
 }
 
 #[test]
-fn names_fields_values_and_reasons_with_control_characters_stay_on_their_line_and_command_no_terminal() {
+fn names_fields_values_and_reasons_with_control_characters_stay_on_their_line_and_do_not_control_the_terminal()
+ {
     for format in ["text", "json"] {
-        let (lines, stderr) = told_in(format);
+        let (lines, stderr) = written_in(format);
         for line in &lines {
             assert!(!line.starts_with("12:00:00"), "a forged line: {line:?}");
             assert!(!line.chars().any(commands), "{line:?}");
         }
         assert!(!stderr.chars().any(|letter| letter != '\n' && commands(letter)), "{stderr:?}");
         let escaped = lines.iter().filter(|line| line.contains("forged") && line.contains("\\n")).count();
-        assert!(escaped >= 2, "the names are still told, escaped: {lines:?}");
+        assert!(escaped >= 2, "the names are still shown, escaped: {lines:?}");
     }
 }
 
 #[test]
-fn json_lines_still_hold_the_very_name() {
-    let (lines, _) = told_in("json");
+fn json_lines_still_hold_the_exact_name() {
+    let (lines, _) = written_in("json");
     let names = lines.iter().filter_map(|line| {
         let document: Value = serde_json::from_str(line).unwrap();
         document["name"].as_str().map(str::to_owned)

@@ -19,7 +19,7 @@ fn the_lines_of_one_process_replay_to_exactly_the_cache() {
 }
 
 #[test]
-fn the_status_is_told_when_it_changes_and_once_a_second() {
+fn the_status_is_written_when_it_changes_and_once_a_second() {
     let informerd = Informerd::start(&["--output", "json", "--for", "3s"]);
     let (_, lines, _) = informerd.end();
     let statuses = Replay::of(&lines).statuses;
@@ -29,14 +29,14 @@ fn the_status_is_told_when_it_changes_and_once_a_second() {
     assert_eq!(states.last(), Some(&"Stopped"));
     let members: Vec<&str> = statuses[0].as_object().unwrap().keys().map(String::as_str).collect();
     for member in
-        ["kind", "state", "objects", "resourceVersion", "restarts", "relists", "lastError", "setAside"]
+        ["kind", "state", "objects", "resourceVersion", "restarts", "relists", "lastError", "undecodable"]
     {
         assert!(members.contains(&member), "no {member} in {members:?}");
     }
 }
 
 #[test]
-fn a_resync_tells_every_object_again_and_changes_nothing() {
+fn a_resync_writes_every_object_again_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("resync.toml");
     std::fs::write(&file, "[[informer]]\nkind = \"Pod\"\nresync_seconds = 1\n[demo]\npods = 20\n").unwrap();
@@ -49,10 +49,10 @@ fn a_resync_tells_every_object_again_and_changes_nothing() {
 }
 
 #[test]
-fn the_discipline_and_the_policy_of_the_configuration_are_shown_and_every_change_is_told() {
+fn the_queue_order_and_the_policy_of_the_configuration_are_shown_and_every_change_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("every.toml");
-    let text = "[[informer]]\nkind = \"Pod\"\ndiscipline = \"per-key\"\npolicy = \"restate\"\n";
+    let text = "[[informer]]\nkind = \"Pod\"\nqueue_order = \"per-key\"\npolicy = \"restate\"\n";
     std::fs::write(&file, text).unwrap();
     let file = file.to_str().unwrap();
     let informerd = Informerd::start(&["--output", "json", "--for", "3s", "--list-at-end", "--config", file]);
@@ -61,12 +61,12 @@ fn the_discipline_and_the_policy_of_the_configuration_are_shown_and_every_change
     let replay = Replay::of(&lines);
     replay.check_against_summary();
     let summary = &replay.summary.as_ref().unwrap()["informers"][0];
-    for told in [summary, replay.statuses.last().unwrap()] {
+    for written in [summary, replay.statuses.last().unwrap()] {
         assert_eq!(
-            (told["discipline"].as_str(), told["policy"].as_str()),
+            (written["queueOrder"].as_str(), written["policy"].as_str()),
             (Some("per-key"), Some("restate"))
         );
-        assert_eq!((told["coalesced"].as_u64(), told["dropped"].as_u64()), (Some(0), Some(0)));
+        assert_eq!((written["coalesced"].as_u64(), written["dropped"].as_u64()), (Some(0), Some(0)));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What informerd may never write: secrets of its kubeconfig, of its token and of the objects that it reads.
 //!
-//! Answers "can somebody who reads stdout, stderr or the probes read a secret?" Every source gets a mark, everything
-//! that can go wrong does, the own targets log all they can, and all that was written is searched.
+//! Answers "does a reader of stdout, stderr or the probes find a secret?" Every source of text gets a mark,
+//! everything that can fail does, the own targets log as much as possible, and all that was written is searched.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,32 +28,31 @@ fn kubeconfig(server: &str, user: &str) -> String {
     )
 }
 
-/// Everything that informerd writes with this kubeconfig, which it refuses.
-fn refusal_of(text: &str) -> String {
+/// Everything that informerd writes in a second with this kubeconfig; it ends with this code.
+fn written_with(text: &str, code: i32) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("the-kubeconfig");
     std::fs::write(&file, text).unwrap();
     let mut process = command(&["--kubeconfig", file.to_str().unwrap(), "--for", "1s"]);
     process.env("RUST_LOG", LOG);
     let (status, lines, stderr) = Informerd::run(process).end();
-    assert_eq!(status.code(), Some(2), "{stderr}");
+    assert_eq!(status.code(), Some(code), "{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
     format!("{}\n{stderr}", lines.join("\n"))
 }
 
 #[test]
-fn a_kubeconfig_that_is_refused_is_told_without_a_word_of_its_secrets() {
+fn a_kubeconfig_that_is_refused_is_reported_without_a_word_of_its_secrets() {
     let server = "https://127.0.0.1:1";
     let env = "    exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: aws\n      \
-               interactiveMode: Never\n      env:\n      - {name: KEY, value: MARK-env}\n";
+               env:\n      - {name: KEY, value: MARK-env}\n";
     for text in [
         kubeconfig("https://user:MARK-password@127.0.0.1:1/?token=MARK-query", "    token: MARK-token\n"),
         kubeconfig("http://127.0.0.1:1/?token=MARK-query", "    token: MARK-token\n"),
         kubeconfig(server, "    token: [MARK-token]\n"),
         kubeconfig(server, "    token: MARK-token\n   username: u\n"),
-        kubeconfig(server, "    token: MARK-token\n    token: MARK-again\n"),
         kubeconfig(server, "    token: \"MARK-token\n"),
-        kubeconfig(server, "    username: u\n    password: MARK-password\n"),
+        kubeconfig(server, "    auth-provider: {name: gcp, config: {access-token: MARK-access}}\n"),
         kubeconfig(server, env),
         kubeconfig(server, "    client-key-data: 'MARK-%%'\n"),
         kubeconfig(
@@ -61,14 +60,20 @@ fn a_kubeconfig_that_is_refused_is_told_without_a_word_of_its_secrets() {
             "    client-certificate-data: TUFSSy1zZWNyZXQ=\n    client-key-data: TUFSSy1zZWNyZXQ=\n",
         ),
     ] {
-        let told = refusal_of(&text);
-        is_unmarked(&told, &text);
-        assert!(told.contains("informerd: "), "{told}");
+        let written = written_with(&text, 2);
+        is_unmarked(&written, &text);
+        assert!(written.contains("informerd: "), "{written}");
     }
 }
 
 #[test]
-fn objects_that_do_not_decode_are_told_without_their_values() {
+fn a_token_that_stands_twice_in_a_kubeconfig_is_accepted_as_kubectl_does_and_not_written() {
+    let text = kubeconfig("https://127.0.0.1:1", "    token: MARK-token\n    token: MARK-again\n");
+    is_unmarked(&written_with(&text, 1), &text);
+}
+
+#[test]
+fn objects_that_do_not_decode_are_reported_without_their_values() {
     let server =
         ApiServer::builder().token("MARK-token-of-the-server").validation(false).start_blocking().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -104,11 +109,11 @@ fn objects_that_do_not_decode_are_told_without_their_values() {
             "spec": {"containers": [{"name": "main", "image": "x:1"}]}}))
             .unwrap();
         informerd.line(|line| line.contains("Added") && line.contains("later-"));
-        let told =
+        let written =
             ["/healthz", "/readyz", "/readyz?verbose"].map(|path| http_get(&address, path).1).join("\n");
         informerd.signal(Signal::TERM);
         let (_, lines, stderr) = informerd.end();
-        is_unmarked(&format!("{}\n{stderr}\n{told}", lines.join("\n")), format);
+        is_unmarked(&format!("{}\n{stderr}\n{written}", lines.join("\n")), format);
     }
 }
 
@@ -141,11 +146,11 @@ fn a_server_that_repeats_the_token_is_quoted_without_it() {
         let mut informerd = Informerd::run(process);
         let address = informerd.probes();
         informerd.line(|line| line.contains("what is this"));
-        let told = http_get(&address, "/readyz?verbose").1;
-        assert!(told.contains("what is this"), "{told}");
+        let written = http_get(&address, "/readyz?verbose").1;
+        assert!(written.contains("what is this"), "{written}");
         let (status, lines, stderr) = informerd.end();
         assert_eq!(status.code(), Some(1), "never synced: {stderr}");
         assert!(!lines.join("\n").contains("everything was delivered"), "{lines:?}");
-        is_unmarked(&format!("{}\n{stderr}\n{told}", lines.join("\n")), format);
+        is_unmarked(&format!("{}\n{stderr}\n{written}", lines.join("\n")), format);
     }
 }

@@ -33,7 +33,7 @@ fn it_is_alive_but_not_ready_while_the_cluster_is_away() {
     informerd.line(|line| line.contains("Backoff (attempt 1"));
     let (code, reasons) = http_get(&address, "/readyz?verbose");
     assert_eq!(code, 503);
-    assert_eq!(http_get(&address, "/readyz"), (503, "unready\n".to_owned()), "one word for strangers");
+    assert_eq!(http_get(&address, "/readyz"), (503, "unready\n".to_owned()), "one word for other machines");
     assert!(reasons.starts_with("Pod is not synced, Backoff: connection failed"), "{reasons}");
     assert_eq!(http_get(&address, "/healthz").0, 200);
     server.start_again().unwrap();

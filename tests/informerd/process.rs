@@ -1,7 +1,7 @@
 //! One informerd process: its arguments, its lines, its end.
 //!
-//! Answers "how does a test speak with the binary?". Invariants:
-//! 1. The process sees no cluster of the machine it runs on.
+//! Answers "how does a test use the binary?". Invariants:
+//! 1. The process does not see any cluster of the machine it runs on.
 //! 2. Every wait ends: with what it waits for, or after four minutes with everything that was printed.
 //! 3. A process that a test leaves behind is killed.
 
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Far above what anything here takes, also on a machine that others load.
+/// Far more time than anything here takes, also on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(crate) struct Informerd {
     child: Child,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
-    /// Every line of stdout that was looked at.
+    /// Every line of stdout that was read.
     pub(crate) seen: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Informerd {
         this
     }
 
-    /// A process whose stdout nobody reads but the caller.
+    /// A process whose stdout only the caller reads.
     pub(crate) fn start_unread(arguments: &[&str]) -> (Self, ChildStdout) {
         let mut this = Self::spawn(command(arguments));
         let stdout = this.child.stdout.take().unwrap();
@@ -69,7 +69,7 @@ impl Informerd {
         Self { child, stdout: channel().1, stderr, seen: Vec::new() }
     }
 
-    /// Reads stdout up to a line that satisfies `wanted`, and gives it.
+    /// Reads stdout up to a line that satisfies `wanted`, and returns it.
     pub(crate) fn line(&mut self, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = patience_over();
         loop {
@@ -83,7 +83,7 @@ impl Informerd {
         }
     }
 
-    /// Reads stdout until there was a line for each of these, in any order, that holds all its texts.
+    /// Reads stdout until there was a line for each of these, in any order, that contains all its texts.
     pub(crate) fn lines_with(&mut self, wanted: &[&[&str]]) {
         let is = |line: &str, texts: &[&str]| texts.iter().all(|text| line.contains(text));
         let mut missing = wanted.to_vec();
@@ -102,8 +102,8 @@ impl Informerd {
         &self.seen
     }
 
-    /// Reads stderr up to the line that holds `wanted`.
-    pub(crate) fn told_on_stderr(&mut self, wanted: &str) -> String {
+    /// Reads stderr up to the line that contains `wanted`.
+    pub(crate) fn written_on_stderr(&mut self, wanted: &str) -> String {
         let deadline = patience_over();
         loop {
             let line =
@@ -131,9 +131,9 @@ impl Informerd {
         (self.child.wait().unwrap(), std::mem::take(&mut self.seen), stderr)
     }
 
-    /// Where the probes listen, from what it says at the start.
+    /// Where the probes listen, from the line that it prints at the start.
     pub(crate) fn probes(&mut self) -> String {
-        let line = self.told_on_stderr("probes at");
+        let line = self.written_on_stderr("probes at");
         let from = line.find("http://").unwrap() + "http://".len();
         line[from..].split('/').next().unwrap().to_owned()
     }
@@ -179,7 +179,7 @@ pub(crate) fn http_get(address: &str, path: &str) -> (u16, String) {
     (code, body)
 }
 
-/// Asks until the answer has this code.
+/// Repeats the request until the answer has this code.
 pub(crate) fn wait_for_code(address: &str, path: &str, code: u16) {
     let deadline = patience_over();
     loop {

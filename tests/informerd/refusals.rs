@@ -1,6 +1,6 @@
-//! What is refused, and how: the person must know what would be right.
+//! What is refused, and how: the message must show the user what would be right.
 //!
-//! Answers "does a mistake say where it is and what is allowed?".
+//! Answers "does an error say where the mistake is and what is allowed?".
 
 use crate::process::{Informerd, command};
 
@@ -32,39 +32,39 @@ fn a_misspelt_key_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn a_config_file_that_was_named_and_is_not_there_is_refused() {
+fn a_config_file_that_was_named_but_does_not_exist_is_refused() {
     let error = refusal(&["--config", "nowhere/at-all.toml"], ("TZ", "UTC"));
     assert!(error.contains("nowhere/at-all.toml cannot be read"), "{error}");
 }
 
 #[test]
-fn whoever_names_a_cluster_that_is_not_there_does_not_get_the_demo() {
+fn with_a_named_cluster_that_does_not_exist_the_demo_is_not_started() {
     let error = refusal(&[], ("KUBECONFIG", "nowhere/at-all"));
-    assert!(error.contains("KUBECONFIG names no file that exists: nowhere/at-all"), "{error}");
+    assert!(error.contains("none of the files in KUBECONFIG exists: nowhere/at-all"), "{error}");
     let error = refusal(&["--context", "prod"], ("TZ", "UTC"));
     assert!(error.contains("--context prod needs --kubeconfig FILE or KUBECONFIG"), "{error}");
 }
 
 #[test]
-fn a_kubeconfig_that_is_missing_or_broken_is_refused_as_a_configuration_is() {
+fn a_missing_or_broken_kubeconfig_is_refused_like_a_wrong_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");
     let path = file.to_str().unwrap();
     let error = refusal(&["--kubeconfig", path], ("TZ", "UTC"));
     assert!(error.contains(path) && error.contains("cannot be read"), "{error}");
-    for (text, told) in [
+    for (text, written) in [
         ("{", "line "),
         ("apiVersion: v1\nkind: Config\n", "context"),
         ("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n", "nowhere"),
     ] {
         std::fs::write(&file, text).unwrap();
         let error = refusal(&["--kubeconfig", path], ("TZ", "UTC"));
-        assert!(error.contains(path) && error.contains(told), "{error}");
+        assert!(error.contains(path) && error.contains(written), "{error}");
     }
 }
 
 #[test]
-fn a_namespace_that_stands_twice_is_refused_with_file_and_line() {
+fn a_namespace_that_is_listed_twice_is_refused_with_file_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
     std::fs::write(&file, "[[informer]]\nkind = \"Pod\"\nnamespaces = [\"a\", \"b\", \"a\"]\n").unwrap();
@@ -82,11 +82,11 @@ fn a_file_in_the_current_directory_is_not_read_unasked_and_the_one_that_is_read_
     process.current_dir(folder.path());
     let (_, _, stderr) = Informerd::run(process).end();
     assert!(stderr.contains("probes at http://127.0.0.1:") && !stderr.contains("0.0.0.0"), "{stderr}");
-    assert!(stderr.contains("informerd: configured by the defaults that are built in"), "{stderr}");
+    assert!(stderr.contains("informerd: configuration: the built-in defaults"), "{stderr}");
     let mut process = command(&["--for", "1s", "--config", "config/informerd.toml"]);
     process.current_dir(folder.path());
     let (_, _, stderr) = Informerd::run(process).end();
-    assert!(stderr.contains("informerd: configured by config/informerd.toml"), "{stderr}");
+    assert!(stderr.contains("informerd: configuration: config/informerd.toml"), "{stderr}");
     assert!(stderr.contains("probes at http://0.0.0.0:"), "{stderr}");
 }
 
@@ -115,7 +115,7 @@ fn the_banner_says_what_is_selected() {
     std::fs::write(&file, text).unwrap();
     let (_, _, stderr) = Informerd::start(&["--for", "1s", "--config", file.to_str().unwrap()]).end();
     let banner = "informerd: watching pods in a, b with labels app=x and fields spec.nodeName=n\n";
-    assert!(stderr.contains(banner) && stderr.contains("informerd: watching nodes everywhere"), "{stderr}");
+    assert!(stderr.contains(banner) && stderr.contains("informerd: watching nodes\n"), "{stderr}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_kind_with_a_plural_of_its_own_is_asked_for_by_that_plural() {
     let (file, kubeconfig) = (file.to_str().unwrap(), kubeconfig.to_str().unwrap());
     let (_, _, stderr) =
         Informerd::start(&["--kubeconfig", kubeconfig, "--config", file, "--for", "1s"]).end();
-    assert!(stderr.contains("watching widgets everywhere"), "{stderr}");
+    assert!(stderr.contains("watching widgets in all namespaces"), "{stderr}");
     let asked: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
     assert!(asked.iter().any(|path| path.contains("/widgets")), "{asked:?}");
     assert!(!asked.iter().any(|path| path.contains("/pods")), "{asked:?}");

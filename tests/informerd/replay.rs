@@ -1,6 +1,6 @@
-//! What the lines of one process add up to.
+//! The state that the lines of one process give.
 //!
-//! Answers "which objects does a script that follows the lines believe in?". Invariants, checked line by line:
+//! Answers "which objects does a script see that follows the lines?". Invariants, checked line by line:
 //! 1. Every line is one JSON document with exactly one of `event`, `status`, `object`, `summary`.
 //! 2. An Added is of an object that is not there, Updated and Deleted of one that is, with its uid.
 //! 3. Nothing follows the summary.
@@ -14,9 +14,9 @@ pub(crate) type Key = (String, String, String);
 
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
-    /// Uid and version of what is there.
+    /// Uid and version of the objects that are there.
     pub(crate) objects: BTreeMap<Key, (String, String)>,
-    /// What the process says is cached at the end.
+    /// The objects that the process reports as cached at the end.
     pub(crate) cached: BTreeMap<Key, (String, String)>,
     pub(crate) statuses: Vec<Value>,
     pub(crate) events: BTreeMap<String, u64>,
@@ -58,7 +58,7 @@ impl Replay {
             _ => Some(self.objects.get(&key).unwrap_or_else(|| panic!("not there: {document}"))),
         };
         if let Some((uid, version)) = before {
-            assert_eq!(*uid, state.0, "another life: {document}");
+            assert_eq!(*uid, state.0, "another object: {document}");
             let deleted_unseen = event == "Deleted" && document["exact"] == false;
             assert!(!deleted_unseen || *version == state.1, "not the last known version: {document}");
         }
@@ -79,19 +79,19 @@ impl Replay {
         &informers[0]
     }
 
-    /// What the summary counts is what the lines say, and what is cached is what they add up to.
+    /// The numbers of the summary match the lines, and the cached objects are those that the lines give.
     pub(crate) fn check_against_summary(&self) {
         let informer = self.only_informer();
         assert_eq!(self.summary.as_ref().unwrap()["clean"], true);
         assert_eq!(informer["objects"], self.objects.len());
         let newest = self.objects.values().map(|(_, version)| version.parse::<u64>().unwrap()).max();
         assert_eq!(informer["newestObject"].as_str().map(|text| text.parse().unwrap()), newest);
-        for (counts, told) in [("events", &self.events), ("causes", &self.causes)] {
+        for (counts, written) in [("events", &self.events), ("causes", &self.causes)] {
             for (name, count) in informer[counts].as_object().unwrap() {
-                assert_eq!(count.as_u64(), Some(told.get(name).copied().unwrap_or(0)), "{counts}.{name}");
+                assert_eq!(count.as_u64(), Some(written.get(name).copied().unwrap_or(0)), "{counts}.{name}");
             }
         }
-        assert_eq!(self.cached, self.objects, "the lines do not add up to the cache");
+        assert_eq!(self.cached, self.objects, "the lines do not give the cache");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What may never be printed: the values of Secrets, and copies of whole objects in annotations.
 //!
-//! Answers "can somebody who reads the logs of informerd read a Secret?" by searching everything that the real binary
+//! Answers "does a reader of the logs of informerd find the values of a Secret?" by searching everything that the real binary
 //! writes, in both formats, in every representation, with its cache printed and its own targets logged.
 
 use base64::Engine as _;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Informerd, command};
 
-/// Stands in every value that must stay hidden.
+/// This text stands in every value that must stay hidden.
 const MARK: &str = "hunter2";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -23,7 +23,7 @@ fn password(number: usize) -> String {
     format!("{MARK}-password-{number}")
 }
 
-/// What kubectl writes down of an object that it applies.
+/// What kubectl records of an object that it applies.
 fn applied(kind: &str, number: usize) -> String {
     json!({"apiVersion": "v1", "kind": kind, "data": {"password": encoded(&password(number))},
         "stringData": {"plain": password(number)}})
@@ -49,7 +49,7 @@ fn pod(number: usize) -> Value {
 }
 
 /// Everything that informerd writes while these objects are made, changed and deleted.
-fn told_of(representation: &str, format: &str) -> String {
+fn reported_of(representation: &str, format: &str) -> String {
     let server = ApiServer::builder().token("t").start_blocking().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -77,7 +77,7 @@ fn told_of(representation: &str, format: &str) -> String {
         server.merge_patch(resource, "default", name, &changed).unwrap();
         informerd.line(|line| line.contains("Updated") && line.contains(name));
     }
-    // A key more, a key less: both are told by name alone.
+    // One key more, one key less: both are reported by name only.
     let keys = json!({"data": {"password": null, "another": encoded(&password(2))}});
     server.merge_patch("secrets", "default", "s1", &keys).unwrap();
     informerd.line(|line| line.contains("Updated") && line.contains("s1"));
@@ -91,11 +91,11 @@ fn told_of(representation: &str, format: &str) -> String {
     format!("{}\n{stderr}", lines.join("\n"))
 }
 
-fn is_hidden_in(told: &str, how: &str) {
+fn is_hidden_in(written: &str, how: &str) {
     for number in 0..4 {
         let encoded = encoded(&password(number));
         for hidden in [MARK, &encoded[..12], &encoded[..]] {
-            let line = told.lines().find(|line| line.contains(hidden));
+            let line = written.lines().find(|line| line.contains(hidden));
             assert_eq!(line, None, "{hidden} is printed ({how})");
         }
     }
@@ -105,22 +105,22 @@ fn is_hidden_in(told: &str, how: &str) {
 fn no_value_of_a_secret_is_printed_in_any_representation_nor_any_copy_in_an_annotation() {
     for representation in ["auto", "dynamic", "metadata"] {
         for format in ["text", "json"] {
-            is_hidden_in(&told_of(representation, format), &format!("{representation}, {format}"));
+            is_hidden_in(&reported_of(representation, format), &format!("{representation}, {format}"));
         }
     }
 }
 
 #[test]
 fn the_keys_of_a_secret_that_changed_are_named_where_they_are_kept() {
-    let told = told_of("dynamic", "text");
-    assert!(told.contains("data.password changed"), "{told}");
-    assert!(told.contains("data.another added") && told.contains("data.password removed"), "{told}");
-    assert!(told.contains("data.count 0 -> 1"), "other kinds are told with their values: {told}");
-    assert!(told.contains(&format!("annotation {LAST_APPLIED} changed")), "{told}");
+    let written = reported_of("dynamic", "text");
+    assert!(written.contains("data.password changed"), "{written}");
+    assert!(written.contains("data.another added") && written.contains("data.password removed"), "{written}");
+    assert!(written.contains("data.count 0 -> 1"), "other kinds are shown with their values: {written}");
+    assert!(written.contains(&format!("annotation {LAST_APPLIED} changed")), "{written}");
 }
 
 #[test]
 fn of_a_secret_only_the_metadata_is_asked_for_unless_the_file_says_otherwise() {
-    let told = told_of("auto", "text");
-    assert!(told.contains("something outside the metadata"), "{told}");
+    let written = reported_of("auto", "text");
+    assert!(written.contains("fields outside the metadata changed"), "{written}");
 }

@@ -34,14 +34,16 @@ fn held() -> usize {
 
 fn informer(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
     let connected = server.clone();
-    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is sound")
+    Informer::builder(runtime, "texts").source(move || connected.clone()).start().expect("the spec is valid")
 }
 
+/// Lets everything that can run run: a millisecond of simulated time.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// What an informer of ten objects holds more for each of a thousand subscriptions that have been told them all.
+/// How much more an informer of ten objects holds for each of a thousand subscriptions that have received all
+/// of them.
 async fn each_of_many<T>(runtime: &Runtime, subscribe: impl AsyncFn(&Informer<String>) -> T) -> usize {
     let server = Server::new();
     (0..10).for_each(|n| drop(server.apply(&format!("a/{n}"), String::new())));
@@ -64,7 +66,7 @@ async fn each_of_many<T>(runtime: &Runtime, subscribe: impl AsyncFn(&Informer<St
 async fn an_idle_subscription_is_small(runtime: &Runtime) {
     let closure = each_of_many(runtime, async |informer| {
         let subscription = informer.for_each(|_| std::future::ready(())).expect("it runs");
-        subscription.synced().await.expect("it is told all");
+        subscription.synced().await.expect("it has received everything");
         subscription
     });
     let closure = closure.await;
@@ -72,7 +74,7 @@ async fn an_idle_subscription_is_small(runtime: &Runtime) {
     let stream = each_of_many(runtime, async |informer| {
         let mut events = informer.events().expect("it runs");
         for _ in 0..10 {
-            events.next().await.expect("it is told all");
+            events.next().await.expect("it has received everything");
         }
         assert!(events.next().now_or_never().is_none(), "it waits for more");
         events
@@ -96,8 +98,8 @@ async fn stalled_late_joiners_hold_a_cursor_each(runtime: &Runtime) {
     assert!(each < 32 << 10, "a stalled late joiner of 100,000 objects holds {each} bytes");
 }
 
-/// What an informer of 100,000 objects, each changed twice, holds with so many subscribers that stall from before its
-/// first list on.
+/// What an informer of 100,000 objects, each changed twice, holds with this many subscribers that stall from
+/// before its first list on.
 async fn held_with_early(runtime: &Runtime, subscribers: usize) -> usize {
     const OBJECTS: usize = 100_000;
     let before = held();
@@ -127,7 +129,8 @@ async fn held_with_early(runtime: &Runtime, subscribers: usize) -> usize {
     held
 }
 
-/// INF-38: so is the first list of one that joined before it, also while every object changes twice.
+/// INF-38: the first list of a subscriber that joined before it is a cursor too, also while every object
+/// changes twice.
 async fn stalled_early_joiners_hold_a_cursor_each(runtime: &Runtime) {
     // The first run also frees what the tests before it have left.
     held_with_early(runtime, 0).await;
@@ -138,7 +141,7 @@ async fn stalled_early_joiners_hold_a_cursor_each(runtime: &Runtime) {
 }
 
 /// REF-31: one survivor of a page does not keep the page.
-async fn a_survivor_pins_no_page(runtime: &Runtime) {
+async fn a_survivor_does_not_keep_its_page(runtime: &Runtime) {
     let server = Server::new();
     server.objects_per_part(1000);
     let informer = informer(runtime, &server);
@@ -159,8 +162,8 @@ async fn a_survivor_pins_no_page(runtime: &Runtime) {
     assert_eq!(informer.snapshot().len(), 2);
 }
 
-/// WL-20: while a watch-list streams, no more is held than the store in the end, the queue's bound, one part of the
-/// stream and one pointer an object.
+/// WL-20: while a watch-list streams, no more is held than the store in the end, the queue's bound, one part
+/// of the stream and one pointer an object.
 async fn a_streamed_list_is_held_once(runtime: &Runtime) {
     const BOUND: usize = 64 << 10;
     let before = held();
@@ -172,7 +175,7 @@ async fn a_streamed_list_is_held_once(runtime: &Runtime) {
         seen.look();
         None::<String>
     });
-    let informer = informer.start().expect("the spec is sound");
+    let informer = informer.start().expect("the spec is valid");
     informer.synced_within(LONG).await.expect("it syncs");
     assert_eq!(informer.snapshot().len(), OBJECTS);
     settle().await;
@@ -189,7 +192,7 @@ async fn iterating_allocates_nothing_per_object(runtime: &Runtime) {
     (0..10_000).for_each(|n| drop(server.apply(&format!("a/{n}"), String::new())));
     let connected = server.clone();
     let builder = Informer::builder(runtime, "iterated").source(move || connected.clone());
-    let informer = builder.index("all", |_| ["all".to_owned()]).start().expect("the spec is sound");
+    let informer = builder.index("all", |_| ["all".to_owned()]).start().expect("the spec is valid");
     informer.synced_within(LONG).await.expect("it syncs");
     let snapshot = informer.snapshot();
     let before = COUNTING.stats().allocations;
@@ -246,7 +249,7 @@ fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bou
         an_idle_subscription_is_small(&runtime).await;
         stalled_late_joiners_hold_a_cursor_each(&runtime).await;
         stalled_early_joiners_hold_a_cursor_each(&runtime).await;
-        a_survivor_pins_no_page(&runtime).await;
+        a_survivor_does_not_keep_its_page(&runtime).await;
         a_streamed_list_is_held_once(&runtime).await;
         a_kept_snapshot_costs_a_publish_nothing(&runtime).await;
         iterating_allocates_nothing_per_object(&runtime).await;

@@ -1,7 +1,7 @@
-//! A source that streams many objects, made as they are asked for, and keeps none of them.
+//! A source that streams many objects, creates them when they are requested, and keeps none of them.
 //!
-//! Answers "how much was held at the worst moment?": the heap is looked at before each part of the stream, and
-//! whenever a test says so. Invariant: what is held beside the informer is one part.
+//! Answers "how much was held at the worst moment?": the heap is measured before each part of the stream, and whenever
+//! a test asks for it. Invariant: one part is held beside the informer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,10 +20,10 @@ use crate::held;
 pub(crate) const OBJECTS: usize = 20_000;
 pub(crate) const PART: usize = 100;
 pub(crate) const BODY_BYTES: usize = 1_000;
-/// With its names and its place in a part; generous.
+/// With its names and its place in a part; a generous estimate.
 pub(crate) const OBJECT_BYTES: usize = 1_500;
 
-/// The most that was held at any look.
+/// The most that was held at any measurement.
 #[derive(Clone, Default)]
 pub(crate) struct Peak(Arc<AtomicUsize>);
 
@@ -54,7 +54,7 @@ fn version(number: usize) -> ResourceVersion {
 fn object(number: usize) -> WatchPart<String> {
     let key = ObjectKey::namespaced(format!("ns-{}", number % 100), format!("object-{number:06}"));
     let wire_bytes = u32::try_from(BODY_BYTES).expect("a small number");
-    let meta = Meta { key, uid: None, version: version(number + 1), source: SourceId::default(), wire_bytes };
+    let meta = Meta::new(key, version(number + 1), SourceId::default()).wire_bytes(wire_bytes);
     WatchPart::Applied(Object::new(meta, "x".repeat(BODY_BYTES)))
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use informer_actors::runtime::Chance;
+use informer_actors::testing::Chance;
 
 pub(crate) struct Dice(Chance);
 

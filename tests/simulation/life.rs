@@ -1,7 +1,8 @@
-//! One life of one informer, drawn from a seed.
+//! One random run of one informer, drawn from a seed.
 //!
-//! Answers "what happens to it?". What is drawn beforehand is in `plan.rs`, what must hold in `verdict.rs`. Every choice
-//! comes from the seed's own stream of chance, none from a clock or a map; the trace is the same for the same seed.
+//! Answers "what happens in this run?". What is drawn beforehand is in `plan.rs`, what must hold in `verdict.rs`.
+//! Every choice comes from the seed's own stream of random numbers, none from a clock or a map; the trace is the same
+//! for the same seed.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -15,12 +16,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::dice::Dice;
-use crate::plan::{Ending, Plan, murders};
+use crate::plan::{Ending, Plan, kills};
 use crate::sources::Origin;
 use crate::subscribers::{Handle, Subscriber};
 use crate::verdict;
 
-/// A day, which no wait of a healthy life needs.
+/// A day; no wait of a healthy run takes that long.
 pub(crate) const LONG: Duration = Duration::from_secs(24 * 3600);
 
 /// How many events an actor may have in its mailbox.
@@ -39,13 +40,13 @@ pub(crate) struct Life {
     pub(crate) trace: String,
 }
 
-/// Lives one life and returns its trace.
+/// Runs once and returns its trace.
 pub(crate) fn live(seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let plan = Plan::draw(&mut dice);
     let (signal, signals) = mpsc::unbounded_channel();
     let simulation = Runtime::simulation(seed)
-        .faults(murders(&mut dice, signal))
+        .faults(kills(&mut dice, signal))
         .start_jitter(plan.jitter)
         .lists_at_once(plan.lists_at_once);
     simulation.build().run(|runtime| async move {
@@ -75,14 +76,14 @@ impl Life {
         let origins: Vec<Origin> =
             plan.sources.iter().enumerate().map(|(number, source)| Origin::new(number, source)).collect();
         let mut builder = Informer::builder(&runtime, "lives")
-            .discipline(plan.discipline)
+            .queue_order(plan.queue_order)
             .bounds(plan.bounds)
             .restarts(plan.restarts)
             .index_with(index("body"));
         for origin in &origins {
             builder = builder.source_with(origin.spec(&origin.id));
         }
-        let informer = builder.start().expect("the spec is sound");
+        let informer = builder.start().expect("the spec is valid");
         let (subscribers, adding, trace) = (Vec::new(), Vec::new(), String::new());
         Self { plan, dice, runtime, informer, origins, subscribers, adding, signals, trace }
     }
@@ -124,7 +125,7 @@ impl Life {
         self.pause().await;
     }
 
-    /// Lets time pass; where a signal comes from inside the pipeline, an index is added there and then.
+    /// Lets time pass; where a signal comes from inside the pipeline, an index is added at that moment.
     async fn pause(&mut self) {
         let pause = self.dice.milliseconds(&[0, 0, 1, 5, 50, 900, 5_000, 40_000]);
         let over = tokio::time::sleep(pause);
@@ -138,7 +139,7 @@ impl Life {
         }
     }
 
-    /// A source goes, comes back, or takes over, unless something of the kind is under way.
+    /// A source is removed, comes back, or takes over, unless such a change is already under way.
     fn change_source(&mut self, at: usize) {
         let followed = self.origins.iter().filter(|origin| origin.is_followed).count();
         let origin = &mut self.origins[at];
@@ -187,7 +188,8 @@ impl Life {
         self.subscribers.push(joined.expect("the informer runs"));
     }
 
-    /// Somebody leaves: by dropping the handle, by a shutdown with some limit, or by letting its actor go.
+    /// A subscriber leaves: by dropping the handle, by a shutdown with some limit, or because its actor is
+    /// dropped.
     async fn leave(&mut self) {
         let leaving = self.dice.below(self.subscribers.len());
         if self.dice.one_in(3) {
@@ -197,14 +199,14 @@ impl Life {
         let limit = self.dice.pick(&[Duration::ZERO, Duration::from_secs(1), Duration::MAX]);
         if let (Handle::Held(subscription), true) = (subscriber.handle, self.dice.one_in(2)) {
             let before = subscription.status();
-            // Unfinished at the limit is as good an end as any; that it ends is what is asked.
+            // Being unfinished at the limit is a valid end; the test only requires that it ends.
             let ended = tokio::time::timeout(LONG, subscription.shutdown(limit)).await;
             writeln!(self.trace, "leaves: {ended:?}").expect("a string takes all");
             assert!(ended.is_ok(), "a shutdown of {limit:?} did not end: {before:?}");
-            let told = subscriber.told.len();
+            let received = subscriber.received.len();
             tokio::time::sleep(Duration::from_secs(1)).await;
-            // What lay in an actor's mailbox is handled all the same.
-            assert!(subscriber.told.len() <= told + WINDOW, "it was told more after its shutdown");
+            // What lay in an actor's mailbox is still handled.
+            assert!(subscriber.received.len() <= received + WINDOW, "it received more after its shutdown");
         }
     }
 
@@ -218,7 +220,7 @@ impl Life {
     /// Versions never go back: these servers never rewind.
     fn check_versions(&mut self) {
         let snapshot = self.informer.snapshot();
-        // One whose source changes may be followed by either, or by none.
+        // A subscriber whose source changes may be followed by either source, or by none.
         for origin in self.origins.iter_mut().filter(|origin| origin.change.is_none()) {
             let reached = snapshot.version(&origin.id).cloned();
             assert!(reached >= origin.newest, "went back from {:?} to {reached:?}", origin.newest);
@@ -229,7 +231,7 @@ impl Life {
     }
 }
 
-/// Under what an index files an object: by the name of the index.
+/// The value under which an index files an object: by the name of the index.
 pub(crate) fn filed_under(index: &str, object: &Object<String>) -> Vec<String> {
     match index {
         "body" => vec![object.body().clone()],

@@ -1,9 +1,10 @@
 //! Whole pipelines under seeded random schedules, on simulated time.
 //!
-//! One seed makes one life: one to four servers that misbehave, actors that are killed, indices that are added,
-//! subscribers that join, lag, panic and leave, sources that go, come back and take over from each other. Then the servers heal, and everything must be right: the cache is the
-//! union of what they hold, every subscriber was told exactly what leads there, no version went back, nothing was lost.
-//! In some lives the runtime goes first instead, and every wait must end with it; or everybody lets go. A failing seed repeats with
+//! One seed makes one run: one to four servers that misbehave, actors that are killed, indices that are added,
+//! subscribers that join, lag, panic and leave, sources that are removed, come back and take over from each other.
+//! Then the servers recover, and everything must be right: the cache is the union of what they hold, every subscriber
+//! received exactly the events that lead there, no version went back, nothing was lost. In some runs the runtime ends
+//! first instead, and every wait must end with it; in others all handles are dropped. A failing seed repeats with
 //! `INFORMER_SIM_SEED=n cargo test --features testing --test simulation`; `INFORMER_SIM_SEEDS=n` runs n seeds.
 //!
 //! Read next: `plan.rs` (what is drawn), `life.rs` and `sources.rs` (what happens), `verdict.rs` (what must hold).
@@ -21,14 +22,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Seeds of an ordinary run.
+/// The number of seeds of an ordinary run.
 const SEEDS: u64 = 300;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Lets panics that a life plans (killed actors, clumsy closures) print nothing: a backtrace costs more than a life.
+/// Prints nothing for panics that a run plans (killed actors, closures that panic): a backtrace costs more
+/// than a run.
 fn hide_planned_panics() {
     static HIDDEN: Once = Once::new();
     HIDDEN.call_once(|| {
@@ -36,14 +38,14 @@ fn hide_planned_panics() {
         set_hook(Box::new(move |panic| {
             let text = panic.payload().downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.payload().downcast_ref::<&str>().copied()).unwrap_or_default();
-            if !text.starts_with(plan::MURDERED) && text != subscribers::UNLUCKY {
+            if !text.starts_with(plan::KILLED) && text != subscribers::UNLUCKY {
                 print(panic);
             }
         }));
     });
 }
 
-/// The seeds whose lives fail, in order; on as many threads as there are cores, each life on one of them.
+/// The seeds whose runs fail, in order; on as many threads as there are cores, each run on one of them.
 fn failing(seeds: Range<u64>) -> Vec<u64> {
     let next = AtomicU64::new(seeds.start);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -61,7 +63,7 @@ fn failing(seeds: Range<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn every_life_ends_with_a_true_cache_and_truthful_subscribers() {
+fn every_random_run_ends_with_a_true_cache_and_subscribers_that_received_only_the_truth() {
     hide_planned_panics();
     if let Some(seed) = number("INFORMER_SIM_SEED") {
         println!("{:#?}", plan::Plan::draw(&mut dice::Dice::new(seed)));
@@ -77,7 +79,7 @@ fn every_life_ends_with_a_true_cache_and_truthful_subscribers() {
 }
 
 #[test]
-fn a_seed_gives_the_same_life_twice() {
+fn a_seed_gives_the_same_run_twice() {
     hide_planned_panics();
     for seed in (0..10).chain([12, 16]) {
         assert_eq!(life::live(seed), life::live(seed), "seed {seed}");

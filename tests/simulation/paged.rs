@@ -1,9 +1,9 @@
 //! A source that cuts the lists of a scripted server into pages.
 //!
-//! Answers "what does a list in pages bring?": the state of its first page, in pages of what is asked for, each with a
-//! token for the next. Invariants:
+//! Answers "what does a list in pages bring?": the state of its first page, in pages of the requested size, each with
+//! a token for the next. Invariants:
 //! 1. All pages of one list are of one state, whatever was written meanwhile.
-//! 2. A token is good once; one that the life took away is answered as expired.
+//! 2. A token is valid once; one that the run has removed is answered as expired.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion};
 use informer_core::request::{ListRequest, WatchRequest};
 
-/// What is left of the lists that are under way, by token.
+/// The remaining objects of the open lists, by token.
 type Rest = BTreeMap<String, (ResourceVersion, Vec<Object<String>>)>;
 
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Paged {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first `limit` of these objects, and where the others are kept.
+    /// The first `limit` of these objects, and the token under which the others are kept.
     fn page(
         &self,
         mut objects: Vec<Object<String>>,
@@ -76,6 +76,7 @@ impl Paged {
     }
 
     async fn next_page(self, token: String, limit: u32) -> Vec<Result<ListPart<String>, ListWatchError>> {
+        // How long the server takes, in simulated time.
         tokio::time::sleep(Duration::from_millis(5)).await;
         let kept = self.rest().1.remove(&token);
         match kept {

@@ -1,22 +1,22 @@
-//! What is drawn before a life begins: its runtime, its informer, its sources, and where its actors die.
+//! What is drawn before a run begins: its runtime, its informer, its sources, and where its actors are killed.
 //!
-//! Answers "in what world does this informer live?". Invariants:
+//! Answers "in which environment does this informer run?". Invariants:
 //! 1. Every public setting that is a duration is drawn ordinary, zero or `Duration::MAX`.
-//! 2. A plan with a setting that may rightly keep an informer from following (it never asks again, or no answer is
-//!    in time) says `may_stay_behind`: such a life is not asked to catch up, only to stay sound and to end.
+//! 2. A plan with a setting that may rightly keep an informer from following (it never asks again, or no answer is in
+//!    time) sets `may_stay_behind`: such a run is not required to catch up, only to stay consistent and to end.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use informer_actors::faults::{Faults, Site};
-use informer_core::delta_fifo::{Bounds, Discipline};
+use informer_actors::testing::{Faults, Site};
+use informer_core::delta_fifo::{Bounds, QueueOrder};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::dice::Dice;
 
-/// Where an actor may die: at its start, and before or after each message that it handles.
+/// Where an actor may be killed: at its start, and before or after each message that it handles.
 const SITES: [Site; 15] = [
     Site::ReflectorStarted,
     Site::ReflectorReceived,
@@ -31,23 +31,23 @@ const SITES: [Site; 15] = [
     Site::ProcessorChanges,
     Site::ProcessorFannedOut,
     Site::ListenerStarted,
-    Site::ListenerOwed,
+    Site::ListenerChanges,
     Site::SupervisorExited,
 ];
-/// How the text of a panic begins that kills an actor.
-pub(crate) const MURDERED: &str = "murdered";
+/// How the text of a planned panic begins.
+pub(crate) const KILLED: &str = "killed";
 /// What tests of extremes have in common.
 const EXTREMES: [Duration; 2] = [Duration::ZERO, Duration::MAX];
 
 const ENDINGS: [Ending; 6] =
     [Ending::Judged, Ending::Judged, Ending::Judged, Ending::Judged, Ending::RuntimeFirst, Ending::Dropped];
 
-/// How a life ends.
+/// How a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The servers heal, everything must become right, the informer is shut down.
+    /// The servers recover, everything must become right, the informer is shut down.
     Judged,
-    /// The runtime goes first, in the middle of whatever happens.
+    /// The runtime ends first, in the middle of whatever happens.
     RuntimeFirst,
     /// Every handle is dropped, in the middle of whatever happens.
     Dropped,
@@ -60,7 +60,7 @@ pub(crate) struct Plan {
     pub(crate) may_stay_behind: bool,
     pub(crate) jitter: Duration,
     pub(crate) lists_at_once: usize,
-    pub(crate) discipline: Discipline,
+    pub(crate) queue_order: QueueOrder,
     pub(crate) bounds: Bounds,
     pub(crate) restarts: RestartPolicy,
     pub(crate) sources: Vec<Source>,
@@ -86,7 +86,7 @@ impl Plan {
             may_stay_behind: false,
             jitter: Duration::from_millis(dice.below(200) as u64),
             lists_at_once: dice.pick(&[1, 1, 2, 4]),
-            discipline: dice.pick(&[Discipline::InOrder, Discipline::PerKey]),
+            queue_order: dice.pick(&[QueueOrder::InOrder, QueueOrder::PerKey]),
             bounds: Bounds { batch: dice.pick(&[250, 250, 7, 1]), ..Bounds::default() },
             restarts: RestartPolicy::default(),
             sources: Vec::new(),
@@ -101,7 +101,8 @@ impl Plan {
         plan
     }
 
-    /// Sets one or two durations to an extreme. With those that mean "never again" it may stay behind.
+    /// Sets one or two durations to an extreme. With those that mean "never again" the informer may stay
+    /// behind.
     fn draw_extreme(&mut self, dice: &mut Dice) {
         for _ in 0..1 + dice.below(2) {
             let extreme = dice.pick(&EXTREMES);
@@ -129,7 +130,7 @@ impl Plan {
     }
 }
 
-/// Gives back whether an informer with it may stay behind.
+/// Returns whether an informer with it may stay behind.
 fn set(setting: &mut Duration, to: Duration, stays_behind: bool) -> bool {
     *setting = to;
     stays_behind
@@ -155,9 +156,9 @@ impl Source {
     }
 }
 
-/// At most two murders a life, each at the nth visit of a site; and at other visits, a signal that something is to be
-/// done there.
-pub(crate) fn murders(dice: &mut Dice, signal: UnboundedSender<()>) -> Faults {
+/// At most two kills a run, each at the nth visit of a site; and at other visits, a signal to do something
+/// there.
+pub(crate) fn kills(dice: &mut Dice, signal: UnboundedSender<()>) -> Faults {
     let deaths = dice.below(3);
     let planned: Vec<(Site, usize, bool)> =
         (0..deaths + 2).map(|n| (dice.pick(&SITES), 1 + dice.below(12), n < deaths)).collect();
@@ -173,9 +174,9 @@ pub(crate) fn murders(dice: &mut Dice, signal: UnboundedSender<()>) -> Faults {
             })
         };
         if due.1 {
-            // Nobody listens any more when the life is over.
+            // The receiver is gone when the run is over.
             let _over = signal.send(());
         }
-        assert!(!due.0, "{MURDERED} at {here:?}");
+        assert!(!due.0, "{KILLED} at {here:?}");
     })
 }

@@ -1,7 +1,7 @@
-//! Sources that come and go in a life, and that take over from each other.
+//! Sources that are added and removed in a run, and that take over from each other.
 //!
-//! Answers "by which source is this server followed, and what is under way?". A server may be followed under several
-//! names, one after the other or two at once: each name brings the same objects. Invariants:
+//! Answers "by which source is this server followed, and which change is under way?". A server may be followed under
+//! several names, one after the other or two at once: each name brings the same objects. Invariants:
 //! 1. One change of a server's source is under way at a time; the next begins when it has ended.
 //! 2. An object carries the name of the source that brings it.
 
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use informer_actors::informer::{HandOverError, Informer, RemoveSourceError};
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use informer_actors::testing::Server;
-use informer_actors::wiring::SourceSpec;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::request::{ListRequest, WatchRequest};
 use tokio::task::JoinHandle;
@@ -38,7 +38,7 @@ pub(crate) struct Origin {
     config: ReflectorConfig,
 }
 
-/// What is being done about a source.
+/// The change of a source that is under way.
 pub(crate) enum Change {
     Removal(JoinHandle<Result<(), RemoveSourceError>>),
     HandOver(SourceId, JoinHandle<Result<(), HandOverError>>),
@@ -52,7 +52,7 @@ impl Change {
         }
     }
 
-    /// Nobody waits for it any more. A removal goes on all the same; a hand-over stops where it is.
+    /// The wait was dropped. A removal still goes on; a hand-over stops where it is.
     pub(crate) fn abort(&self) {
         match self {
             Self::Removal(task) => task.abort(),
@@ -89,7 +89,7 @@ impl Origin {
         SourceSpec::new(id.clone(), connect, self.config.clone())
     }
 
-    /// Begins to follow it no more.
+    /// Begins to remove it.
     pub(crate) fn remove(&mut self, informer: &Informer<String>) {
         let (informer, id) = (informer.clone(), self.id.clone());
         let task = actix_rt::spawn(async move { informer.remove_source(&id).await });
@@ -112,7 +112,7 @@ impl Origin {
         self.change = Some(Change::HandOver(next, task));
     }
 
-    /// Takes note of a change that is over.
+    /// Records a change that is over.
     pub(crate) async fn settle(&mut self) {
         if self.change.as_ref().is_some_and(Change::is_over) {
             self.settled().await;
@@ -140,7 +140,9 @@ struct Named {
 }
 
 fn renamed(id: &SourceId, object: &Object<String>) -> Object<String> {
-    Object::new(Meta { source: id.clone(), ..object.meta().clone() }, object.body().clone())
+    let mut meta = object.cached_meta().clone();
+    meta.source = id.clone();
+    Object::new(meta, object.body().clone())
 }
 
 impl ListWatch<String> for Named {

@@ -1,35 +1,35 @@
-//! The subscribers of a life: actors, closures and streams, quick, slow, panicking and leaving.
+//! The subscribers of a run: actors, closures and streams, fast, slow, panicking and leaving.
 //!
-//! Answers "who is told, and how do they handle it?". Each records what it was told. Invariants:
-//! 1. A subscriber that has left is told nothing more.
+//! Answers "who receives events, and how do they handle them?". Each records what it received. Invariants:
+//! 1. A subscriber that has left receives nothing more.
 
 use std::time::Duration;
 
 use actix::{Actor, Addr, AtomicResponse, Context, Handler, ResponseFuture, WrapFuture};
 use futures_util::StreamExt;
 use informer_actors::informer::Informer;
-use informer_actors::messages::Notify;
-use informer_actors::seat::{EndReason, SubscriptionStatus};
+use informer_actors::subscription::Notify;
+use informer_actors::subscription::{EndReason, SubscriptionStatus};
 use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription, WhenFull};
 use informer_actors::testing::{Recorder, RecorderHandle};
 use tokio::sync::watch;
 
 use crate::dice::Dice;
 
-/// With what some closures panic.
-pub(crate) const UNLUCKY: &str = "an unlucky number";
+/// The text with which some closures panic.
+pub(crate) const UNLUCKY: &str = "panics on purpose";
 
-/// A subscriber, and what it was told.
+/// A subscriber, and what it received.
 pub(crate) struct Subscriber {
-    pub(crate) told: RecorderHandle<String>,
+    pub(crate) received: RecorderHandle<String>,
     pub(crate) handle: Handle,
-    /// Keeps the actor of a weak subscription alive.
+    /// Keeps the actor of a weak subscription running.
     actor: Option<Addr<Slow>>,
-    /// Whether that actor was let go.
+    /// Whether that actor was dropped.
     pub(crate) abandoned: bool,
 }
 
-/// What is held of a subscription: itself, or the task that polls its stream.
+/// The handle of a subscription: itself, or the task that polls its stream.
 pub(crate) enum Handle {
     Held(Subscription<String>),
     Polled(Polled),
@@ -53,9 +53,9 @@ impl Drop for Polled {
     }
 }
 
-/// An actor that takes its time.
+/// An actor that takes some time for each event.
 struct Slow {
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
     pause: Duration,
 }
 
@@ -67,15 +67,15 @@ impl Handler<Notify<String>> for Slow {
     type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
-        self.told.record(&notify);
+        self.received.record(&notify);
         let pause = self.pause;
         AtomicResponse::new(Box::pin(async move { tokio::time::sleep(pause).await }.into_actor(self)))
     }
 }
 
-/// An actor whose futures would run beside each other; it asks for one event at a time.
+/// An actor whose futures would run at the same time; it asks for one event at a time.
 struct Ordered {
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
     pause: Duration,
 }
 
@@ -87,17 +87,17 @@ impl Handler<Notify<String>> for Ordered {
     type Result = ResponseFuture<()>;
 
     fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) -> Self::Result {
-        let (told, pause) = (self.told.clone(), self.pause);
+        let (received, pause) = (self.received.clone(), self.pause);
         Box::pin(async move {
             tokio::time::sleep(pause).await;
-            told.record(&notify);
+            received.record(&notify);
         })
     }
 }
 
 fn options(dice: &mut Dice) -> SubscribeOptions {
     let options = SubscribeOptions::new();
-    // Every object again in each second is most of a life's work, so few ask for it.
+    // A resync of every object in each second is most of a run's work, so few subscribers ask for it.
     let options = match dice.below(120) {
         0..=29 => options.resync_every(Duration::from_secs(20 + dice.below(200) as u64)),
         30..=38 => options.resync_every(Duration::MAX),
@@ -112,32 +112,32 @@ fn options(dice: &mut Dice) -> SubscribeOptions {
 }
 
 impl Subscriber {
-    /// Subscribes somebody.
+    /// Adds a subscriber.
     ///
     /// # Errors
     /// When the informer has stopped.
     pub(crate) fn join(informer: &Informer<String>, dice: &mut Dice) -> Result<Self, SubscribeError> {
-        let told: RecorderHandle<String> = Recorder::new().1;
-        let recorded = told.clone();
+        let received: RecorderHandle<String> = Recorder::new().1;
+        let recorded = received.clone();
         let options = options(dice);
         let pause = Duration::from_millis(dice.below(3000) as u64);
         let mut actor = None;
         let held = match dice.below(8) {
-            0 => informer.subscribe_with(options, Slow { told: recorded, pause }.start()),
+            0 => informer.subscribe_with(options, Slow { received: recorded, pause }.start()),
             1 => {
-                let alive = Slow { told: recorded, pause: pause / 10 }.start();
+                let alive = Slow { received: recorded, pause: pause / 10 }.start();
                 let weak = alive.downgrade();
                 actor = Some(alive);
                 informer.subscribe_weak_with(options, weak)
             }
             2 => {
-                let ordered = Ordered { told: recorded, pause: pause / 100 }.start();
+                let ordered = Ordered { received: recorded, pause: pause / 100 }.start();
                 informer.subscribe_with(options.one_at_a_time(), ordered)
             }
             3 => informer.for_each_blocking_with(options, move |notify| recorded.record(&notify)),
             4 => {
                 let handle = Handle::Polled(poll(informer, options, recorded, pause / 100)?);
-                return Ok(Self { told, handle, actor, abandoned: false });
+                return Ok(Self { received, handle, actor, abandoned: false });
             }
             5 => informer.for_each_with(options, move |notify| {
                 recorded.record(&notify);
@@ -149,10 +149,10 @@ impl Subscriber {
                 tokio::task::yield_now()
             }),
         };
-        Ok(Self { told, handle: Handle::Held(held?), actor, abandoned: false })
+        Ok(Self { received, handle: Handle::Held(held?), actor, abandoned: false })
     }
 
-    /// Lets the actor of a weak subscription go, if this is one.
+    /// Drops the actor of a weak subscription, if this is one.
     pub(crate) fn abandon(&mut self) {
         self.abandoned |= self.actor.take().is_some();
     }
@@ -170,18 +170,18 @@ impl Subscriber {
     }
 }
 
-/// Polls a stream in a task that takes its time over each event.
+/// Polls a stream in a task that takes some time for each event.
 fn poll(
     informer: &Informer<String>,
     options: SubscribeOptions,
-    told: RecorderHandle<String>,
+    received: RecorderHandle<String>,
     pause: Duration,
 ) -> Result<Polled, SubscribeError> {
     let mut events = informer.events_with(options)?;
     let (show, status) = watch::channel(events.subscription().status());
     let task = actix_rt::spawn(async move {
         while let Some(notify) = events.next().await {
-            told.record(&notify);
+            received.record(&notify);
             show.send_replace(events.subscription().status());
             tokio::time::sleep(pause).await;
         }

@@ -1,17 +1,17 @@
-//! What must hold at the end of a life.
+//! What must hold at the end of a run.
 //!
 //! Answers "was anything lost, invented, or left waiting?". Invariants:
-//! 1. A healed life ends with the union of what the servers hold, true indices, and subscribers who were told exactly
-//!    what leads there.
-//! 2. Whatever goes first, every wait ends, and it ends when that goes, not at its limit.
-//! 3. A subscriber that ended early ended for a reason that the life gave it, and was told no contradiction.
+//! 1. A run whose servers recovered ends with the union of what the servers hold, true indices, and subscribers that
+//!    received exactly the events that lead there.
+//! 2. Whatever ends first, every wait ends, and it ends at that moment, not at its limit.
+//! 3. A subscriber that ended early ended for a reason that the run gave it, and received no contradiction.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use informer_actors::informer::{AddIndexError, Informer, WaitError};
-use informer_actors::seat::{CALL_GRACE, EndReason};
+use informer_actors::subscription::{CALL_GRACE, EndReason};
 use informer_actors::testing::RecorderHandle;
 use informer_core::meta::ObjectKey;
 
@@ -19,17 +19,17 @@ use crate::life::{LONG, Life, WINDOW, filed_under};
 use crate::sources::Change;
 use crate::subscribers::{Handle, Subscriber};
 
-/// How long an end may take that nothing stands in the way of.
+/// How long an end may take that nothing blocks.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The servers heal; everything must become right.
+/// The servers recover; everything must become right.
 pub(crate) async fn judge(life: &mut Life) {
     let caught_up = heal(life).await;
     if caught_up || !life.plan.may_stay_behind {
-        assert!(caught_up, "a healed server was not followed: {:?}", life.informer.status());
+        assert!(caught_up, "a recovered server was not followed: {:?}", life.informer.status());
         store_is_true(life);
         indices_are_true(life).await;
-        subscribers_were_told_the_truth(life).await;
+        subscribers_received_the_truth(life).await;
         let status = life.informer.status();
         assert!(status.failed.is_none() && status.synced, "{status:?}");
         assert!(life.informer.shutdown(LONG).await.is_clean());
@@ -41,8 +41,8 @@ pub(crate) async fn judge(life: &mut Life) {
     everything_has_ended(life).await;
 }
 
-/// Lets every server behave, and waits until what it holds has arrived. Some are written to once more, some are left as
-/// they are, also empty: nothing may wait for a change to come.
+/// Lets every server behave, and waits until what it holds has arrived. Some servers get one more write, some
+/// do not, and some are empty: nothing may wait for a change to come.
 async fn heal(life: &mut Life) -> bool {
     for origin in &life.origins {
         origin.server.freeze_watches(false);
@@ -92,7 +92,7 @@ async fn indices_are_true(life: &mut Life) {
     let mut names = vec!["body".to_owned()];
     for (name, adding) in std::mem::take(&mut life.adding) {
         let added = tokio::time::timeout(LONG, adding).await.expect("it is answered").expect("no panic");
-        // The Indexer may have died over it, and the question was asked again.
+        // The Indexer may have crashed over it, and the question was asked again.
         assert!(matches!(added, Ok(()) | Err(AddIndexError::Exists(_))), "{name}: {added:?}");
         names.push(name);
     }
@@ -124,10 +124,10 @@ async fn indices_are_true(life: &mut Life) {
     }
 }
 
-async fn subscribers_were_told_the_truth(life: &mut Life) {
+async fn subscribers_received_the_truth(life: &mut Life) {
     let snapshot = life.informer.snapshot();
     for (n, subscriber) in life.subscribers.iter().enumerate() {
-        let agrees = || subscriber.told.agrees_with(&snapshot);
+        let agrees = || subscriber.received.agrees_with(&snapshot);
         if !ended_early(subscriber) {
             if let Handle::Held(subscription) = &subscriber.handle
                 && let Err(error) = subscription.synced_within(LONG).await
@@ -135,7 +135,7 @@ async fn subscribers_were_told_the_truth(life: &mut Life) {
             {
                 panic!("subscriber {n}: {error}");
             }
-            eventually("a subscriber is told everything", || {
+            eventually("a subscriber receives everything", || {
                 if ended_early(subscriber) { Ok(()) } else { agrees() }
             })
             .await;
@@ -144,12 +144,12 @@ async fn subscribers_were_told_the_truth(life: &mut Life) {
             let why = agrees().err().unwrap_or_default();
             assert!(!why.contains("contradiction"), "subscriber {n}: {why}");
         }
-        writeln!(life.trace, "{n}: {:?} {:?}", subscriber.ended(), subscriber.told.lines())
+        writeln!(life.trace, "{n}: {:?} {:?}", subscriber.ended(), subscriber.received.lines())
             .expect("a string takes all");
     }
 }
 
-/// Whether a subscription has ended by what happened in its life; any other end is a fault.
+/// Whether a subscription has ended by what happened in its run; any other end is a fault.
 fn ended_early(subscriber: &Subscriber) -> bool {
     let status = subscriber.status();
     match status.ended {
@@ -159,13 +159,13 @@ fn ended_early(subscriber: &Subscriber) -> bool {
             true
         }
         Some(EndReason::SubscriberGone) if subscriber.abandoned => true,
-        // A listener is never restarted: what it owed died with it.
-        Some(EndReason::ListenerFailed(why)) if why.contains("murdered at Listener") => true,
+        // A listener is never restarted: what waited for its subscriber is lost.
+        Some(EndReason::ListenerFailed(why)) if why.contains("killed at Listener") => true,
         Some(other) => panic!("it ended: {other}"),
     }
 }
 
-/// The runtime goes first; every wait must end with it.
+/// The runtime ends first; every wait must end with it.
 pub(crate) async fn ends_with_its_runtime(life: &mut Life) {
     let informer = life.informer.clone();
     let version = life.origins[0].server.version();
@@ -197,22 +197,22 @@ pub(crate) async fn ends_with_its_runtime(life: &mut Life) {
 /// Every handle is dropped; the informer must end by itself.
 pub(crate) async fn ends_when_it_is_dropped(life: Life) -> String {
     let Life { runtime, informer, origins, subscribers, adding, mut trace, .. } = life;
-    // Whoever waits for a change holds the informer.
+    // A wait for a change holds the informer.
     origins.iter().filter_map(|origin| origin.change.as_ref()).for_each(Change::abort);
-    let told: Vec<_> = subscribers.iter().map(|subscriber| subscriber.told.clone()).collect();
+    let received: Vec<_> = subscribers.iter().map(|subscriber| subscriber.received.clone()).collect();
     drop((informer, subscribers));
     for (name, adding) in adding {
         let added = tokio::time::timeout(LONG, adding).await;
         assert!(added.is_ok(), "{name} is still being added, and keeps its informer");
     }
-    // What lies in mailboxes is handled, and calls that are under way have their time.
+    // What lies in mailboxes is handled, and calls that are under way may finish.
     tokio::time::sleep(CALL_GRACE + Duration::from_secs(1_000)).await;
     let requests = || origins.iter().map(|origin| origin.server.requests().len()).sum::<usize>();
-    let heard = || told.iter().map(RecorderHandle::len).sum::<usize>();
+    let heard = || received.iter().map(RecorderHandle::len).sum::<usize>();
     let before = (requests(), heard());
     origins[0].server.apply("n0/afterwards", String::new());
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    assert_eq!((requests(), heard()), before, "it lives on, though nobody holds it");
+    assert_eq!((requests(), heard()), before, "it runs on without any handle");
     let again = Informer::builder(&runtime, "lives").source({
         let server = origins[0].server.clone();
         move || server.clone()
@@ -222,7 +222,7 @@ pub(crate) async fn ends_when_it_is_dropped(life: Life) -> String {
     trace
 }
 
-/// Nothing follows, nothing waits, and whoever asks for more is told that it has stopped.
+/// Nothing follows, nothing waits, and every further request gets the answer that it has stopped.
 async fn everything_has_ended(life: &mut Life) {
     for (name, adding) in std::mem::take(&mut life.adding) {
         let added = tokio::time::timeout(SOON, adding).await;
@@ -247,11 +247,11 @@ async fn everything_has_ended(life: &mut Life) {
             eventually("a stream ends", || if polled.has_ended() { Ok(()) } else { Err("it waits") }).await;
         }
     }
-    let told: usize = life.subscribers.iter().map(|subscriber| subscriber.told.len()).sum();
+    let received: usize = life.subscribers.iter().map(|subscriber| subscriber.received.len()).sum();
     let requests = || life.origins.iter().map(|origin| origin.server.requests().len()).sum::<usize>();
     let asked = requests();
     let joined = Subscriber::join(&life.informer, &mut life.dice);
-    assert!(joined.is_err(), "nobody joins what has stopped");
+    assert!(joined.is_err(), "a stopped informer takes no subscriber");
     let synced = life.informer.synced_within(LONG).await;
     assert!(matches!(synced, Ok(()) | Err(WaitError::Stopped { .. })), "{synced:?}");
     let newest = life.origins[0].server.apply("n0/afterwards", String::new());
@@ -260,12 +260,12 @@ async fn everything_has_ended(life: &mut Life) {
     let waited = tokio::time::timeout(SOON, waited).await.expect("it does not wait for its limit");
     assert!(waited.is_err(), "nothing is followed any more");
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    assert_eq!(requests(), asked, "nothing is asked any more");
-    let later: usize = life.subscribers.iter().map(|subscriber| subscriber.told.len()).sum();
-    assert!(later <= told + WINDOW * life.subscribers.len(), "nobody is told any more");
+    assert_eq!(requests(), asked, "no further request");
+    let later: usize = life.subscribers.iter().map(|subscriber| subscriber.received.len()).sum();
+    assert!(later <= received + WINDOW * life.subscribers.len(), "no further event");
 }
 
-/// Waits until `check` is content; its last complaint is the failure.
+/// Waits until `check` returns Ok; its last error is the failure.
 async fn eventually<E: std::fmt::Display>(what: &str, mut check: impl FnMut() -> Result<(), E>) {
     for _ in 0..1_000 {
         if check().is_ok() {

@@ -9,16 +9,16 @@
 
 use std::time::Duration;
 
-/// The shortest wait: without one, a policy of zeros would try again and again without a pause.
+/// The shortest wait: without it, a policy of zeros would try again without any pause.
 pub const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// The numbers of a backoff. Every duration is taken: after a wait of `Duration::MAX` nothing is tried again, and less
-/// than [`LEAST_WAIT`] is taken as that.
+/// The numbers of a backoff. Every duration is valid: after a wait of `Duration::MAX` nothing is tried again, and less
+/// than [`LEAST_WAIT`] is taken as [`LEAST_WAIT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackoffPolicy {
     /// The lower end of the first wait. Default 0.8 s.
     pub base: Duration,
-    /// The most that the lower end grows to; a wait is below twice this. Default 30 s.
+    /// The largest lower end of a wait; every wait is below twice this. Default 30 s.
     pub cap: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Default for BackoffPolicy {
     }
 }
 
-/// The waits of one thing that fails: how many there were, and how long the next one is.
+/// The waits after the failures of one source or actor: how many there were, and how long the next one is.
 ///
 /// ```
 /// use informer_core::backoff::{Backoff, BackoffPolicy};
@@ -63,8 +63,8 @@ impl Backoff {
         wait
     }
 
-    /// Counts one failure whose wait was named by somebody else (Retry-After); the next drawn wait does not grow
-    /// by it, since a server that names waits is not one that is not there.
+    /// Counts one failure whose wait the server named (Retry-After). The next drawn wait does not grow by it, since a
+    /// server that names a wait is reachable.
     pub fn count_told(&mut self, wait: Duration) {
         self.last_wait = Some(wait);
     }
@@ -86,10 +86,10 @@ impl Backoff {
     }
 }
 
-/// A duration between `floor` and `floor + width`, by chance.
+/// A duration between `floor` and `floor + width`, chosen by `chance` (0 to 1).
 pub(crate) fn spread(floor: Duration, width: Duration, chance: f64) -> Duration {
     let chance = if chance.is_finite() { chance.clamp(0.0, 1.0) } else { 0.0 };
-    // As `mul_f64`, which panics where rounding leads beyond `Duration::MAX`.
+    // Not `mul_f64`, which panics where rounding leads beyond `Duration::MAX`.
     let part = Duration::try_from_secs_f64(width.as_secs_f64() * chance).unwrap_or(Duration::MAX);
     floor.saturating_add(part)
 }

@@ -1,6 +1,6 @@
 //! What can happen to objects: the parts of a watch or list, and the changes that follow.
 //!
-//! Answers "what did the source say, and what did that change?" as data; who applies it is `indexer.rs`. Invariants:
+//! Answers "what did the source send, and what did that change?" as data; `indexer.rs` applies it. Invariants:
 //! 1. A part names its object's key and version even when the object could not be decoded.
 //! 2. A [`Change`] is between two states that differ: an unchanged object never becomes one.
 //! 3. Cause travels with the data from the source to the last subscriber; nothing is guessed from coincidences.
@@ -11,13 +11,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::chunks::Chunks;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::OffArbiter;
 use crate::snapshot::Snapshot;
 
-pub use crate::set_aside::{SET_ASIDE_BYTES, SetAside};
+pub use crate::undecodable::{UNDECODABLE_BYTES, Undecodable};
 
-/// Why a subscriber is told something.
+/// Why a subscriber receives an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -29,7 +30,7 @@ pub enum Cause {
     Relist,
     /// The server went back to an older state (a restored backup).
     Rewind,
-    /// Nothing changed; the subscription asked to be told again.
+    /// Nothing changed; the subscription asked for resyncs.
     Resync,
 }
 
@@ -61,13 +62,13 @@ pub enum WatchPart<S> {
     /// DELETED: the last state, at the version of the deletion.
     Deleted(Object<S>),
     /// DELETED, but the object did not decode: the key is gone at this version.
-    DeletedUnread(SetAside),
+    DeletedUndecodable(Undecodable),
     /// ADDED or MODIFIED, but the object did not decode.
-    SetAside(SetAside),
-    /// The answer to a GET for an object that is set aside; says nothing of how far the source has come. The
+    Undecodable(Undecodable),
+    /// The answer to a GET for an undecodable object; says nothing of how far the source has come. The
     /// reflector makes it (`repair.rs`); no watch brings it.
     Fetched(Object<S>),
-    /// Everything up to this version has been told.
+    /// Everything up to this version has been sent.
     Bookmark {
         /// The version reached.
         version: ResourceVersion,
@@ -77,11 +78,11 @@ pub enum WatchPart<S> {
 }
 
 impl<S> WatchPart<S> {
-    /// The version that it was told at.
+    /// The version of the part.
     pub fn version(&self) -> &ResourceVersion {
         match self {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => object.version(),
-            Self::DeletedUnread(aside) | Self::SetAside(aside) => &aside.version,
+            Self::DeletedUndecodable(undecodable) | Self::Undecodable(undecodable) => &undecodable.version,
             Self::Bookmark { version, .. } => version,
         }
     }
@@ -98,7 +99,7 @@ impl<S> WatchPart<S> {
     pub fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => Some(object.key()),
-            Self::DeletedUnread(aside) | Self::SetAside(aside) => Some(&aside.key),
+            Self::DeletedUndecodable(undecodable) | Self::Undecodable(undecodable) => Some(&undecodable.key),
             Self::Bookmark { .. } => None,
         }
     }
@@ -109,8 +110,8 @@ impl<S> WatchPart<S> {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => {
                 object.wire_bytes() as usize
             }
-            Self::DeletedUnread(aside) | Self::SetAside(aside) => aside.bytes(),
-            Self::Bookmark { .. } => SET_ASIDE_BYTES,
+            Self::DeletedUndecodable(undecodable) | Self::Undecodable(undecodable) => undecodable.bytes(),
+            Self::Bookmark { .. } => UNDECODABLE_BYTES,
         }
     }
 }
@@ -127,14 +128,14 @@ pub enum Compressed {
     Newer,
 }
 
-/// The compression table of the discipline `PerKey`: of two deletions in a row the newer stays, unless only the older
+/// The compression table of the queue order `PerKey`: of two deletions in a row the newer stays, unless only the older
 /// holds the object. Nothing else is left out: what an update skips, a subscriber to every event would miss.
 pub fn compress<S>(last: &WatchPart<S>, new: &WatchPart<S>) -> Compressed {
-    use WatchPart::{Deleted, DeletedUnread};
+    use WatchPart::{Deleted, DeletedUndecodable};
 
     match (last, new) {
-        (Deleted(_), DeletedUnread(_)) => Compressed::Older,
-        (Deleted(_) | DeletedUnread(_), Deleted(_)) | (DeletedUnread(_), DeletedUnread(_)) => {
+        (Deleted(_), DeletedUndecodable(_)) => Compressed::Older,
+        (Deleted(_) | DeletedUndecodable(_), Deleted(_)) | (DeletedUndecodable(_), DeletedUndecodable(_)) => {
             Compressed::Newer
         }
         _ => Compressed::Both,
@@ -148,7 +149,7 @@ pub enum ListPart<S> {
     /// Objects, in the order of the body; unchanged ones are those already published.
     Objects(Vec<Object<S>>),
     /// An item whose body did not decode.
-    SetAside(SetAside),
+    Undecodable(Undecodable),
     /// An item without a readable key: counted, nothing else can be done.
     Unreadable(Arc<str>),
     /// The page is whole. Nothing of a page counts before this.
@@ -168,9 +169,9 @@ pub struct Replacement<S> {
     /// `InitialList`, `Relist` or `Rewind`.
     pub cause: Cause,
     /// Every object of the source.
-    pub objects: OffArbiter<Vec<Object<S>>>,
+    pub objects: OffArbiter<Chunks<Object<S>>>,
     /// Those that could not be decoded; their last good versions stay.
-    pub set_aside: OffArbiter<Vec<SetAside>>,
+    pub undecodable: OffArbiter<Chunks<Undecodable>>,
     /// What all that weighs, by [`listed_bytes`]. Summed up while it came, so that a queue takes it in one look.
     pub bytes: usize,
 }
@@ -181,27 +182,28 @@ impl<S> Replacement<S> {
         version: ResourceVersion,
         cause: Cause,
         objects: Vec<Object<S>>,
-        set_aside: Vec<SetAside>,
+        undecodable: Vec<Undecodable>,
     ) -> Self {
-        let bytes = listed_bytes(&objects, &set_aside);
-        let (objects, set_aside) = (OffArbiter::in_place(objects), OffArbiter::in_place(set_aside));
-        Self { version, cause, objects, set_aside, bytes }
+        let bytes = listed_bytes(&objects, &undecodable);
+        let (objects, undecodable) = (objects.into_iter().collect(), undecodable.into_iter().collect());
+        let (objects, undecodable) = (OffArbiter::in_place(objects), OffArbiter::in_place(undecodable));
+        Self { version, cause, objects, undecodable, bytes }
     }
 }
 
-/// What listed objects weigh: their bytes as they came from the wire, and [`SetAside::bytes`] for each that could not
-/// be decoded. Linear.
-pub fn listed_bytes<S>(objects: &[Object<S>], set_aside: &[SetAside]) -> usize {
-    let objects: usize = objects.iter().map(|object| object.wire_bytes() as usize).sum();
-    objects + set_aside.iter().map(SetAside::bytes).sum::<usize>()
+/// What listed objects weigh: their bytes as they came from the wire, and [`Undecodable::bytes`] for each that could
+/// not be decoded. Linear.
+pub fn listed_bytes<'a, S: 'a>(
+    objects: impl IntoIterator<Item = &'a Object<S>>,
+    undecodable: impl IntoIterator<Item = &'a Undecodable>,
+) -> usize {
+    let objects: usize = objects.into_iter().map(|object| object.wire_bytes() as usize).sum();
+    objects + undecodable.into_iter().map(Undecodable::bytes).sum::<usize>()
 }
 
 /// One difference between two published states.
 #[derive(Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "appearing, changing and vanishing are all that can happen to a key"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a key can be added, updated or deleted, and nothing else")]
 pub enum Change<S> {
     /// The key was not there.
     Added {
@@ -225,7 +227,7 @@ pub enum Change<S> {
         old: Object<S>,
         /// The last state known: the deletion's own when `exact`, else `old`.
         last: Object<S>,
-        /// Whether `last` is the final state as the server told it; false for a tombstone found by a relist.
+        /// Whether `last` is the final state as the server sent it; false for a tombstone found by a relist.
         exact: bool,
         /// Why.
         cause: Cause,
@@ -271,9 +273,9 @@ impl<S> Clone for Change<S> {
     }
 }
 
-/// What one publish changed, as every listener is told it. Cloning copies pointers.
+/// The changes of one publish, as every listener gets them. Cloning copies pointers.
 ///
-/// A list is not taken apart: each listener owes the difference of the two snapshots and walks it at its own pace.
+/// A list is not split into events: each listener delivers the difference of the two snapshots at its own pace.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a publish is that of a watch's parts or that of a list")]
 pub enum Changes<S> {
@@ -311,21 +313,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_aside_weighs_what_it_holds_in_parts_and_in_lists() {
+    fn what_is_undecodable_weighs_what_it_holds_in_parts_and_in_lists() {
         let version = ResourceVersion::from_number(7).expect("not zero");
-        let aside = |error: String| SetAside {
+        let undecodable = |error: String| Undecodable {
             key: ObjectKey::namespaced("web", "a"),
             version: version.clone(),
             error: error.into(),
         };
-        let large = aside("x".repeat(1 << 20));
-        for part in [WatchPart::<()>::SetAside(large.clone()), WatchPart::DeletedUnread(large.clone())] {
-            assert_eq!(part.wire_bytes(), SET_ASIDE_BYTES + 4 + (1 << 20));
+        let large = undecodable("x".repeat(1 << 20));
+        for part in
+            [WatchPart::<()>::Undecodable(large.clone()), WatchPart::DeletedUndecodable(large.clone())]
+        {
+            assert_eq!(part.wire_bytes(), UNDECODABLE_BYTES + 4 + (1 << 20));
         }
-        let asides = vec![large, aside("short".to_owned())];
-        let list = Replacement::<()>::new(version.clone(), Cause::Relist, Vec::new(), asides);
-        assert_eq!(list.bytes, 2 * SET_ASIDE_BYTES + 8 + (1 << 20) + 5);
+        let undecodables = vec![large, undecodable("short".to_owned())];
+        let list = Replacement::<()>::new(version.clone(), Cause::Relist, Vec::new(), undecodables);
+        assert_eq!(list.bytes, 2 * UNDECODABLE_BYTES + 8 + (1 << 20) + 5);
         let bookmark = WatchPart::<()>::Bookmark { version, initial_events_end: false };
-        assert_eq!(bookmark.wire_bytes(), SET_ASIDE_BYTES);
+        assert_eq!(bookmark.wire_bytes(), UNDECODABLE_BYTES);
     }
 }

@@ -1,15 +1,15 @@
-//! What waits between a reflector and the indexer: parts, whole lists and resyncs, in the order they came.
+//! The queue between the reflectors and the indexer: parts, whole lists and resyncs, in the order they came.
 //!
-//! Answers "what does the indexer get next, and is there room for more?"; it never looks at the store. Invariants:
-//! 1. A Replace, the end of a source or a Resync is one entry of its own and a barrier: none is ever split, and nothing overtakes it.
-//!    Between barriers parts leave by the [`Discipline`]: in order of arrival, or key by key.
-//! 2. A push is always taken, so one entry larger than the bound is never refused for ever; the pusher is answered
-//!    only when there is room, so the bounds are exceeded by at most one message per source.
-//! 3. Resyncs next to each other are one: a queue that is not drained holds at most one more of them than parts.
-//! 4. Under `PerKey` a version is handed out only when nothing waits any more, so that whoever stamps a state with
-//!    it has applied everything up to it.
+//! Answers "what does the indexer get next, and is there room for more?". It never looks at the store. Invariants:
+//! 1. A Replace, the end of a source and a Resync are entries of their own and barriers: none is split, and no other
+//!    entry overtakes them. Between barriers parts leave by the [`QueueOrder`]: in order of arrival, or key by key.
+//! 2. A push is always taken, also one entry that is larger than the bound. The sender is answered only when there is
+//!    room, so the bounds are exceeded by at most one message per source.
+//! 3. Resyncs next to each other are merged: the queue holds at most one more of them than parts.
+//! 4. Under `PerKey` a version is handed out only when the queue is empty: then everything up to it was handed out.
 //!
-//! Pushing costs per part, popping per batch. Read next: `delta_fifo/keyed.rs`; `indexer.rs`, which applies the batches.
+//! Pushing costs per part, popping per batch. Read next: `delta_fifo/keyed.rs`; `indexer.rs`, which applies the
+//! batches.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -24,29 +24,32 @@ use keyed::Keyed;
 pub mod arrivals;
 mod keyed;
 
+/// A vector that has room for more parts than this is not kept for a later batch.
+const MOST_SPARE: usize = 32;
+
 /// In which order parts leave the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Discipline {
-    /// As they came, across all keys: every published snapshot is a state that the server had.
+pub enum QueueOrder {
+    /// In order of arrival, across all keys: every published snapshot is a state that the server had.
     #[default]
     InOrder,
-    /// The classic DeltaFIFO: keys in order of first arrival, all parts of a key together, oldest first, and of two
-    /// deletions in a row one. A key that changes often is handled in one go; in return a snapshot may hold newer
-    /// objects than its version says, and its version moves only when the queue runs empty, or by a Replace: under
-    /// a load that never lets it run empty, waiting for a version takes as long as the load lasts.
+    /// The order of client-go's DeltaFIFO: keys in order of first arrival, all parts of a key together, oldest first;
+    /// of two deletions in a row one is kept. A key that changes often is handled in one batch. In return a snapshot
+    /// may hold newer objects than its version says, and its version moves only when the queue runs empty, or by a
+    /// Replace. Under a load that never lets the queue run empty, waiting for a version takes as long as the load.
     PerKey,
 }
 
-/// How much a queue takes before its pushers wait, and how much it hands out at a time.
+/// How much a queue takes before its senders wait, and how much it hands out at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 4,096.
     pub parts: usize,
-    /// Bytes as they came from the wire, at least one: 32 MiB.
+    /// Bytes on the wire, at least one: 32 MiB.
     pub bytes: usize,
-    /// Parts in one batch, at least one: 250, what one turn of the indexer may handle. Under
-    /// [`Discipline::PerKey`] a key with more parts than this is one batch all the same.
+    /// Parts in one batch, at least one: 250, which one turn of the indexer handles. Under [`QueueOrder::PerKey`] a key
+    /// with more parts than this is still one batch.
     pub batch: usize,
 }
 
@@ -57,7 +60,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The name of a bound that is zero, if one is: no pusher would ever be answered, or nothing handed out.
+    /// The name of a bound that is zero, if there is one: then no sender would be answered, or nothing handed out.
     pub const fn zero(&self) -> Option<&'static str> {
         match self {
             Self { parts: 0, .. } => Some("parts"),
@@ -68,18 +71,18 @@ impl Bounds {
     }
 }
 
-/// How much is waiting. Bookmarks under [`Discipline::PerKey`] are kept as one version a source and not counted.
+/// How much is waiting. Under [`QueueOrder::PerKey`] bookmarks are kept as one version per source and not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Depth {
     /// Parts; a Replace or a Resync counts as one.
     pub parts: usize,
-    /// Bytes as they came from the wire.
+    /// Bytes on the wire.
     pub bytes: usize,
 }
 
 /// What the indexer handles next.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "whoever handles batches must handle every kind of them")]
+#[expect(clippy::exhaustive_enums, reason = "the indexer must handle every kind of batch")]
 pub enum Batch<S> {
     /// Parts of any sources, in order of arrival.
     Parts(Vec<(SourceId, WatchPart<S>)>),
@@ -87,22 +90,22 @@ pub enum Batch<S> {
     Keyed {
         /// The parts; none if only versions have moved.
         parts: Vec<(SourceId, WatchPart<S>)>,
-        /// What the sources have reached with everything handed out so far; empty while more is waiting.
+        /// The versions that the sources have reached with everything handed out so far; empty while more is waiting.
         reached: Vec<(SourceId, ResourceVersion)>,
     },
-    /// The whole state of one source.
+    /// The whole list of one source.
     Replace {
-        /// Whose state.
+        /// The source.
         source: SourceId,
-        /// The state.
+        /// The list.
         replacement: Replacement<S>,
     },
-    /// This source is to be forgotten: everything that it put in before has been handed out.
+    /// This source is removed. Everything that it put in before has been handed out.
     RemoveSource {
         /// Which one.
         source: SourceId,
     },
-    /// Subscriptions that are to be told everything again, at this place in the order.
+    /// A resync of these subscriptions, at this place in the order.
     Resync {
         /// Which ones, each once, in order of their ids.
         due: Arc<[ListenerId]>,
@@ -112,10 +115,12 @@ pub enum Batch<S> {
 /// The queue of one informer.
 pub struct DeltaQueue<S> {
     bounds: Bounds,
-    discipline: Discipline,
+    queue_order: QueueOrder,
     entries: VecDeque<Entry<S>>,
     depth: Depth,
-    /// Under `PerKey`: the versions of all that was handed out and not yet said to be reached.
+    /// The emptied vector of an earlier batch.
+    spare: Vec<(SourceId, WatchPart<S>)>,
+    /// Under `PerKey`: the versions of the parts that were handed out, not yet handed out themselves.
     arrived: BTreeMap<SourceId, ResourceVersion>,
 }
 
@@ -140,18 +145,18 @@ impl<S> Entry<S> {
 
 impl<S> DeltaQueue<S> {
     /// An empty queue.
-    pub fn new(bounds: Bounds, discipline: Discipline) -> Self {
-        let (entries, arrived) = (VecDeque::new(), BTreeMap::new());
-        Self { bounds, discipline, entries, depth: Depth::default(), arrived }
+    pub fn new(bounds: Bounds, queue_order: QueueOrder) -> Self {
+        let (entries, spare, arrived) = (VecDeque::new(), Vec::new(), BTreeMap::new());
+        Self { bounds, queue_order, entries, depth: Depth::default(), spare, arrived }
     }
 
     /// Takes the parts of one source, in their order.
     pub fn push_delta(&mut self, source: SourceId, parts: Vec<WatchPart<S>>) {
-        match self.discipline {
-            Discipline::InOrder => {
+        match self.queue_order {
+            QueueOrder::InOrder => {
                 parts.into_iter().for_each(|part| self.push(Entry::Part(source.clone(), part)));
             }
-            Discipline::PerKey => self.push_keyed(&source, parts),
+            QueueOrder::PerKey => self.push_keyed(&source, parts),
         }
     }
 
@@ -160,13 +165,13 @@ impl<S> DeltaQueue<S> {
         self.push(Entry::Replace { source, replacement });
     }
 
-    /// Takes the end of a source, behind all that it has put in; its pusher puts in nothing more under this name before
-    /// the end is handed out. O(1).
+    /// Takes the end of a source, after all that it has put in. Nothing more may be put in under this name before the
+    /// end is handed out. O(1).
     pub fn push_remove_source(&mut self, source: SourceId) {
         self.push(Entry::RemoveSource(source));
     }
 
-    /// Takes a resync; one that is still the newest entry is extended instead.
+    /// Takes a resync, or extends the newest entry if that is a resync.
     pub fn push_resync(&mut self, due: Arc<[ListenerId]>) {
         let queued = match self.entries.back() {
             Some(Entry::Resync(queued)) => Arc::clone(queued),
@@ -183,9 +188,18 @@ impl<S> DeltaQueue<S> {
         self.push(Entry::Resync(united.into_iter().collect()));
     }
 
-    /// Whether a pusher may be answered, that is asked for more.
+    /// Whether there is room: a sender may be answered.
     pub fn has_room(&self) -> bool {
         self.depth.parts < self.bounds.parts && self.depth.bytes < self.bounds.bytes
+    }
+
+    /// Fills this vector, emptied, with a later batch, so that a lone event needs no new one. A large one is freed: it
+    /// costs little beside a large batch, and an idle queue is to hold little.
+    pub fn reuse(&mut self, mut spare: Vec<(SourceId, WatchPart<S>)>) {
+        spare.clear();
+        if spare.capacity() <= MOST_SPARE {
+            self.spare = spare;
+        }
     }
 
     /// The next batch: parts up to the batch bound, or one Replace, or one Resync; `None` when empty.
@@ -194,7 +208,7 @@ impl<S> DeltaQueue<S> {
             match self.pop() {
                 None => return self.run_empty(Vec::new()),
                 Some(Entry::Replace { source, replacement }) => {
-                    // Its own version is the source's now, forward or back.
+                    // The list's own version replaces the source's, forward or back.
                     self.arrived.remove(&source);
                     return Some(Batch::Replace { source, replacement });
                 }
@@ -208,7 +222,7 @@ impl<S> DeltaQueue<S> {
                 }
                 Some(Entry::Keyed(keyed)) => match self.whole_keys(keyed) {
                     parts if self.entries.is_empty() => return self.run_empty(parts),
-                    // Nothing but bookmarks before a barrier.
+                    // Only bookmarks before a barrier: no batch.
                     parts if parts.is_empty() => {}
                     parts => return Some(Batch::Keyed { parts, reached: Vec::new() }),
                 },
@@ -236,7 +250,7 @@ impl<S> DeltaQueue<S> {
         self.depth.bytes = self.depth.bytes + now.bytes - before.bytes;
     }
 
-    /// The next keys of the popped entry; what is left of it goes back to the front.
+    /// The parts of the next keys of the popped entry; the rest of the entry goes back to the front.
     fn whole_keys(&mut self, mut keyed: Keyed<S>) -> Vec<(SourceId, WatchPart<S>)> {
         let parts = keyed.pop(self.bounds.batch);
         if keyed.is_empty() {
@@ -252,7 +266,7 @@ impl<S> DeltaQueue<S> {
         parts
     }
 
-    /// The last parts that waited, with the versions that are reached by them.
+    /// The last parts of the queue, with the versions that are reached by them.
     fn run_empty(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Option<Batch<S>> {
         let reached: Vec<_> = std::mem::take(&mut self.arrived).into_iter().collect();
         let is_nothing = parts.is_empty() && reached.is_empty();
@@ -260,7 +274,9 @@ impl<S> DeltaQueue<S> {
     }
 
     fn run_of_parts(&mut self, first: (SourceId, WatchPart<S>)) -> Vec<(SourceId, WatchPart<S>)> {
-        let mut run = vec![first];
+        let mut run = std::mem::take(&mut self.spare);
+        run.reserve((self.depth.parts + 1).min(self.bounds.batch));
+        run.push(first);
         while run.len() < self.bounds.batch && matches!(self.entries.front(), Some(Entry::Part(..))) {
             if let Some(Entry::Part(source, part)) = self.pop() {
                 run.push((source, part));

@@ -1,22 +1,21 @@
-//! Secondary indices: which objects have a given value, by a function of the user's.
+//! Secondary indices: which objects have a given value, by a user's function.
 //!
-//! Answers "which keys hold this value?", not what the objects are: a snapshot looks them up. Effects: none; user
-//! code runs under `catch_unwind` and its failure is handed back. Invariants:
+//! Answers "which keys have this value?"; a snapshot looks the objects up. User code runs under `catch_unwind`, and its
+//! failure is returned. Invariants:
 //! 1. An object is in the index under exactly the values of its newest state, each once; under none if the
 //!    function failed for that state.
-//! 2. An entry is touched only when an object's values change; an entry without members is not kept.
-//! 3. Members are keys, so that an update with equal values leaves the index as it is.
+//! 2. An entry changes only when an object's values change; an entry without members is removed.
+//! 3. Members are keys, so an update with equal values does not change the index.
 //!
-//! Read next: `indexer.rs`, which keeps the indices true.
+//! Read next: `indexer.rs`, which updates the indices.
 
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
-
 use crate::meta::{Object, ObjectKey};
+use crate::tree::{Key, SortedMap, SortedSet};
 
 /// The user's function: the values under which an object is found. Runs once per stored version of an object, on
 /// the informer's thread, and so must not block.
@@ -45,7 +44,7 @@ impl<S> IndexSpec<S> {
         Self::fallible(name, move |object| Ok(values(object)))
     }
 
-    /// An index by a function that can fail; a failure costs that object its entry, and nothing else.
+    /// An index by a function that can fail. After a failure that object has no entry; nothing else changes.
     pub fn fallible(
         name: impl Into<Arc<str>>,
         values: impl Fn(&Object<S>) -> Result<Vec<String>, IndexError> + Send + Sync + 'static,
@@ -83,7 +82,7 @@ impl<S> fmt::Debug for IndexSpec<S> {
 pub struct IndexError(Arc<str>);
 
 impl IndexError {
-    /// An error in the function's own words.
+    /// An error with the function's message.
     pub fn new(message: impl Into<Arc<str>>) -> Self {
         Self(message.into())
     }
@@ -94,22 +93,38 @@ impl IndexError {
 #[error("no index is named {0:?}")]
 pub struct UnknownIndex(pub String);
 
-/// There is an index of that name already; it was left as it is.
+/// There is already an index of that name; it is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an index named {0:?} exists")]
 pub struct IndexExists(pub String);
 
-/// What an index holds: members by value, and values by member. Cloning is O(1).
+impl Key for Arc<str> {
+    type Query = str;
+
+    fn query(&self) -> &str {
+        self
+    }
+}
+
+impl Key for ObjectKey {
+    type Query = Self;
+
+    fn query(&self) -> &Self {
+        self
+    }
+}
+
+/// The content of an index: members by value, and values by member. Cloning is O(1).
 #[derive(Clone)]
 pub(crate) struct Index {
     name: Arc<str>,
-    members: OrdMap<Arc<str>, OrdSet<ObjectKey>>,
-    values: OrdMap<ObjectKey, Arc<[Arc<str>]>>,
+    members: SortedMap<Arc<str>, SortedSet<ObjectKey>>,
+    values: SortedMap<ObjectKey, Arc<[Arc<str>]>>,
 }
 
 impl Index {
     pub(crate) fn new(name: Arc<str>) -> Self {
-        Self { name, members: OrdMap::new(), values: OrdMap::new() }
+        Self { name, members: SortedMap::new(), values: SortedMap::new() }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -118,7 +133,7 @@ impl Index {
 
     /// The keys under a value, in order.
     pub(crate) fn members<'a>(&'a self, value: &str) -> impl Iterator<Item = &'a ObjectKey> + use<'a> {
-        self.members.get(value).into_iter().flatten()
+        self.members.get(value).into_iter().flat_map(SortedSet::keys)
     }
 
     /// The values that have members, in order.
@@ -126,7 +141,7 @@ impl Index {
         self.members.keys().map(|value| &**value)
     }
 
-    /// Says under which values a key is found from now on; touches only the entries that it joins or leaves.
+    /// Sets the values of a key; changes only the entries that the key joins or leaves.
     pub(crate) fn set(&mut self, key: &ObjectKey, mut values: Vec<String>) {
         values.sort_unstable();
         values.dedup();
@@ -147,22 +162,23 @@ impl Index {
         }
     }
 
-    /// Makes a key be found nowhere.
+    /// Removes a key from all entries.
     pub(crate) fn forget(&mut self, key: &ObjectKey) {
         self.set(key, Vec::new());
     }
 
-    /// Adds a member, if it is none yet, and gives the entry's own text, so that each value is kept once.
+    /// Adds a member, unless it is one already, and gives the entry's own text, so that each value is stored once.
     fn join(&mut self, value: String, key: &ObjectKey) -> Arc<str> {
-        if let Some((known, members)) = self.members.get_key_value(&*value) {
-            let known = Arc::clone(known);
-            if !members.contains(key) {
-                self.members.entry(Arc::clone(&known)).or_default().insert(key.clone());
+        if let Some((known, members)) = self.members.entry(&value) {
+            let (known, is_member) = (Arc::clone(known), members.contains(key));
+            if let Some(members) = self.members.get_mut(&value).filter(|_| !is_member) {
+                members.insert(key.clone(), ());
             }
             return known;
         }
-        let value: Arc<str> = value.into();
-        self.members.insert(Arc::clone(&value), OrdSet::unit(key.clone()));
+        let (value, mut members): (Arc<str>, _) = (value.into(), SortedSet::new());
+        members.insert(key.clone(), ());
+        self.members.insert(Arc::clone(&value), members);
         value
     }
 
@@ -178,6 +194,6 @@ impl Index {
 
     #[cfg(test)]
     pub(crate) fn shares_all_with(&self, other: &Self) -> bool {
-        self.members.ptr_eq(&other.members) && self.values.ptr_eq(&other.values)
+        self.members.is_shared_with(&other.members) && self.values.is_shared_with(&other.values)
     }
 }

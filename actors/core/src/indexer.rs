@@ -1,15 +1,15 @@
-//! The store: applies what the sources say and tells exactly what changed.
+//! The store: it applies the parts and lists of the sources, and gives exactly what changed.
 //!
 //! Answers "given the last published frame and these parts or this Replace, what is the next frame and what are the
-//! changes to it?". Publishing and telling are the actor's; the store only hands out snapshots. Invariants:
+//! changes to it?". The actor publishes and sends; the store only hands out snapshots. Invariants:
 //! 1. `changes` replayed on the snapshot before gives the snapshot after ([`invariants::replays_to`]).
-//! 2. A Replace touches only its own source's keys; readers see the state before it or after it, never between. An
-//!    object that several sources hold goes when the last of them lets go of it.
-//! 3. A source's version never goes back, but for a rewind or a list that is older (which is reported), and everything
-//!    up to it has been applied.
-//! 4. An unchanged object keeps its pointer. Whatever could not be applied is reported with its key.
+//! 2. A Replace affects only its own source's keys. Readers see the state before it or after it, never between. An
+//!    object that several sources hold is deleted when none of them holds it any more.
+//! 3. A source's version never goes back, except by a rewind or by a list that is older (which is reported). Everything
+//!    up to the version has been applied.
+//! 4. An unchanged object keeps its pointer. Each part that could not be applied is reported with its key.
 //!
-//! Bounds: `apply_parts` is as long as its parts; [`Store::advance`] handles at most its budget of objects.
+//! Bounds: `apply_parts` handles all of its parts; [`Store::advance`] handles at most its budget of objects.
 //! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index),
 //! `indexer/machine.rs` (when the actor does which of these).
 
@@ -23,7 +23,7 @@ use crate::snapshot::{Frame, Snapshot};
 
 pub use crate::index::IndexExists;
 pub use draft::Applied;
-pub use incident::{Incident, Reason, Reported};
+pub use incident::{DataCounters, Incident, Reason, Reported};
 
 use building::Building;
 use draft::Draft;
@@ -39,14 +39,14 @@ pub mod machine;
 mod parts;
 mod replace;
 
-/// The sole owner of an informer's state. What it hands out is immutable; what it works on is seen by nobody.
+/// The sole owner of an informer's state. Its snapshots are immutable; its working frame is not shared.
 pub struct Store<S> {
     published: Snapshot<S>,
     working: Frame<S>,
     /// The functions of `working`'s indices, in their order.
     specs: Vec<IndexSpec<S>>,
     building: VecDeque<Building<S>>,
-    /// Parts in the order of their keys, on their way; a Replace that waits came after them.
+    /// Parts in the order of their keys that are being applied; a waiting Replace came after them.
     keyed: Option<Keyed<S>>,
     replacing: Option<Replacing<S>>,
     /// Lists, and sources that are to be removed (without a list).
@@ -68,11 +68,11 @@ pub enum Progress<S> {
 }
 
 impl<S> Store<S> {
-    /// Goes on from the last published frame.
+    /// Continues from the last published frame.
     ///
-    /// An index that the frame has and that is named here goes on; one that it lacks is built as by
-    /// [`Self::begin_index`] (at once if there are no objects); one that is not named here is dropped with the
-    /// next publish, since nothing could keep it true. Of two specs with one name the first counts.
+    /// An index that the frame has and that is named here is kept. An index that the frame lacks is built as by
+    /// [`Self::begin_index`] (without a wait if there are no objects). An index that is not named here is dropped with
+    /// the next publish, since its function is not known. Of two specs with one name the first counts.
     pub fn new(published: Snapshot<S>, indices: Vec<IndexSpec<S>>) -> Self {
         let mut store = Self {
             working: published.frame().clone(),
@@ -105,13 +105,16 @@ impl<S> Store<S> {
 
     /// Applies parts in order and gives the one snapshot that follows. The caller bounds their number (250).
     ///
-    /// While a Replace is under way the order of the sources' words would be lost, so it is completed first, at
-    /// once, and shares this publish, which is told as that of a list; callers that bound their work call it only when
-    /// not [`Self::is_replacing`].
-    pub fn apply_parts(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Applied<S> {
-        if parts.len() == 1 && !self.is_replacing() && self.keyed.is_none() {
-            self.draft.expect_one_part();
-        }
+    /// A Replace that is under way is completed first, in this call, to keep the order of parts and lists. It shares
+    /// this publish, whose changes are then those of a list. A caller that bounds its work calls this only when not
+    /// [`Self::is_replacing`].
+    pub fn apply_parts(
+        &mut self,
+        parts: impl IntoIterator<Item = (SourceId, WatchPart<S>), IntoIter: ExactSizeIterator>,
+    ) -> Applied<S> {
+        let parts = parts.into_iter();
+        let is_alone = !self.is_replacing() && self.keyed.is_none();
+        self.draft.expect_parts(parts.len(), is_alone);
         self.complete();
         for (source, part) in parts {
             if let Some(version) = part.reached() {
@@ -123,9 +126,9 @@ impl<S> Store<S> {
     }
 
     /// Takes parts in the order of their keys; [`Self::advance`] applies them and gives one snapshot for each slice.
-    /// With the last one their sources move on to the versions `reached`, which is empty while there are parts of
-    /// other keys still to come: then the snapshot holds newer objects than its version says, and never older ones.
-    /// What is under way is completed first, at once.
+    /// With the last slice their sources reach the versions `reached`. That is empty while parts of other keys are
+    /// still to come: then the snapshot holds newer objects than its version says, and never older ones. Work that is
+    /// under way is completed first, in this call.
     pub fn begin_keyed(
         &mut self,
         parts: Vec<(SourceId, WatchPart<S>)>,
@@ -135,23 +138,23 @@ impl<S> Store<S> {
         self.keyed = Some(Keyed::new(parts, reached));
     }
 
-    /// Takes a whole list of one source; [`Self::advance`] applies it. Behind a Replace under way it waits.
+    /// Takes a whole list of one source; [`Self::advance`] applies it, after a Replace that is under way.
     pub fn begin_replace(&mut self, source: SourceId, replacement: Replacement<S>) {
         self.waiting.push_back((source, Some(replacement)));
     }
 
-    /// Removes a source; [`Self::advance`] goes through what it holds. Objects that no other source holds are deleted
-    /// (not exactly, as by a relist), its versions and set-aside entries are gone with the next publish. The caller
-    /// applies nothing of it afterwards, unless the source is added again: then it begins anew, with its first list.
+    /// Removes a source; [`Self::advance`] visits the objects that it holds. Objects that no other source holds are
+    /// deleted (not exactly, as by a relist). Its versions and undecodable entries are gone with the next publish. The
+    /// caller applies nothing of it afterwards, unless the source is added again: then it starts with a first list.
     pub fn begin_remove_source(&mut self, source: SourceId) {
         self.waiting.push_back((source, None));
     }
 
-    /// Adds an index; [`Self::advance`] builds it, parts may be applied meanwhile, and it is in the snapshot of
-    /// the publish that completes it and in all later ones, with all objects.
+    /// Adds an index; [`Self::advance`] builds it, and parts may be applied meanwhile. The publish that completes it
+    /// and all later ones have the index, with all objects.
     ///
     /// # Errors
-    /// [`IndexExists`] if there is one of that name, whole or being built; it is left as it is.
+    /// [`IndexExists`] if there is an index of that name, complete or being built; that one is not changed.
     pub fn begin_index(&mut self, spec: IndexSpec<S>) -> Result<(), IndexExists> {
         let mut names =
             self.specs.iter().chain(self.building.iter().map(Building::spec)).map(|spec| &spec.name);
@@ -162,8 +165,7 @@ impl<S> Store<S> {
         Ok(())
     }
 
-    /// Goes on with parts by key, a Replace or, without them, an index; handles at most `budget` objects (at least
-    /// one).
+    /// Continues parts by key, a Replace or, without them, an index; handles at most `budget` objects (at least one).
     pub fn advance(&mut self, budget: usize) -> Progress<S> {
         let budget = budget.max(1);
         if self.keyed.is_some() {
@@ -183,7 +185,7 @@ impl<S> Store<S> {
         if self.advance_building(budget) { Progress::Done(self.publish()) } else { Progress::More }
     }
 
-    /// Whether something is under way: [`Self::advance`] is wanted.
+    /// Whether something is under way, so that [`Self::advance`] has work.
     pub fn is_busy(&self) -> bool {
         self.keyed.is_some() || self.is_replacing() || !self.building.is_empty()
     }
@@ -193,7 +195,7 @@ impl<S> Store<S> {
         self.replacing.is_some() || !self.waiting.is_empty()
     }
 
-    /// Ends what has to come before new parts, whatever it takes.
+    /// Completes the work that has to come before new parts, without a budget.
     fn complete(&mut self) {
         self.advance_keyed(usize::MAX);
         while self.is_replacing() {
@@ -211,8 +213,8 @@ impl<S> Store<S> {
         }
     }
 
-    /// A source does not hold an object any more. Gives it if no other does: then it is out of the map and of every
-    /// index.
+    /// A source does not hold an object any more. If no other source does, the object is removed from the map and from
+    /// every index, and returned.
     fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
         let old = self.working.objects_mut().release(key, source)?;
         for index in self.working.indices_mut() {

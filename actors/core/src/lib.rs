@@ -1,15 +1,21 @@
 //! Every decision of an informer, as values and state machines.
 //!
-//! This crate answers "what follows from what happened?" for each actor of `informer-actors`; it has no runtime,
-//! no clock, no randomness, no log and no network. Time comes in as a [`std::time::Duration`] since the start of
-//! the runtime, chance as a number between 0 and 1. Each module is the twin of one actor and holds its decisions;
-//! the actor only translates messages into calls and effects into messages.
+//! This crate answers "what follows from what happened?" for each actor of `informer-actors`. It has no runtime,
+//! no clock, no randomness, no log and no network. The caller passes the time as a [`std::time::Duration`] since the
+//! start of the runtime, and a random number between 0 and 1. Each module is the twin of one actor and holds its
+//! decisions; the actor only translates messages into calls and effects into messages.
+//!
+//! Programs use `actix-informer`, which names what they need of this crate and promises it. Everything else here is the
+//! inside of `informer-actors` and changes with it, in any version.
 //!
 //! Read [`meta`] and [`delta`] for the data, then follow an object: [`reflector`] (what to ask the server next),
-//! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (who is told), [`listener`] (what one
-//! subscriber is owed). [`restart`] is the supervisor's decision, [`stall`] the watchdog's.
+//! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
+//! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
+//! the watchdog's. [`resume`] and [`conflict`] decide for the client's own watches and writes.
 
 pub mod backoff;
+pub mod chunks;
+pub mod conflict;
 pub mod delta;
 pub mod delta_fifo;
 pub mod index;
@@ -23,8 +29,10 @@ pub mod reflector;
 pub mod repair;
 pub mod request;
 pub mod restart;
+pub mod resume;
 pub mod resync;
-mod set_aside;
 pub mod snapshot;
 pub mod stall;
+mod tree;
+mod undecodable;
 pub mod words;

@@ -1,8 +1,8 @@
-//! Why a list, a watch or a get failed, and what class of answer that asks for.
+//! Why a list, a watch or a get failed, and the class of that failure.
 //!
-//! Answers "what does this failure mean for the next request?" with [`ListWatchError::class`]; the machine in
-//! `reflector.rs` decides by class alone. Invariants:
-//! 1. Every failure of a source is one of these variants; none is a bare string without a class.
+//! Answers "what does this failure mean for the next request?" with [`ListWatchError::class`]. The machine in
+//! `reflector.rs` decides by class, and by variant where one class has two answers. Invariants:
+//! 1. Every failure of a source is one of these variants, so each has a class.
 //! 2. An error is cheap to clone, so that the state of an informer can carry its last one.
 
 use std::error::Error as StdError;
@@ -23,14 +23,18 @@ pub enum ErrorClass {
     Retry,
     /// The server named the wait.
     RetryAfter(Duration),
-    /// The version asked for is gone or not there: list again.
+    /// The version asked for is expired or not reached yet: list again.
     Relist,
-    /// The source does not know this kind of request (watch-list): ask in the other way, at once.
+    /// The source does not know this kind of request (watch-list): list instead, without a wait.
     Unsupported,
-    /// The server refuses us (401, 403).
+    /// The server does not accept our credentials (401).
+    Unauthorized,
+    /// The server knows us, and we may not do this (403).
     Denied,
     /// The kind does not exist (404).
     Gone,
+    /// The server rejects the label or field selector (400, 422).
+    SelectorRejected,
 }
 
 /// A failed list, watch or get.
@@ -46,7 +50,7 @@ pub enum ListWatchError {
     /// The server is overloaded: 429, with the wait it named.
     #[error("overloaded: {message}")]
     Overloaded {
-        /// The server's words.
+        /// The server's message.
         message: Arc<str>,
         /// How long it asks to wait.
         retry_after: Option<Duration>,
@@ -54,12 +58,23 @@ pub enum ListWatchError {
     /// Initial events on a watch are not supported here.
     #[error("watch-list is not supported: {0}")]
     WatchListUnsupported(Arc<str>),
-    /// Not authenticated or not allowed: 401 and 403.
+    /// The server does not accept the credentials: 401.
+    #[error("not authenticated: {0}")]
+    Unauthorized(Arc<str>),
+    /// Not allowed: 403.
     #[error("denied: {0}")]
     Denied(Arc<str>),
     /// The kind, or the path of it, does not exist: 404.
     #[error("no such resource: {0}")]
     NotFound(Arc<str>),
+    /// The label or field selector is not one that the server knows for this kind: 400 or 422.
+    #[error("selector rejected: {selectors}: {message}")]
+    SelectorRejected {
+        /// The selectors as they were set: `labels=app=shop,fields=spec.nodeName=a`.
+        selectors: Arc<str>,
+        /// The server's message.
+        message: Arc<str>,
+    },
     /// Any other answer that is a failure, as the server worded it.
     #[error("server answered {code}{}: {message}", reason_text(.reason))]
     Status {
@@ -67,7 +82,7 @@ pub enum ListWatchError {
         code: u16,
         /// The machine-readable reason, possibly empty.
         reason: Arc<str>,
-        /// The server's words.
+        /// The server's message.
         message: Arc<str>,
     },
     /// The connection could not be made, or broke.
@@ -75,7 +90,7 @@ pub enum ListWatchError {
     Connection {
         /// What was tried.
         message: Arc<str>,
-        /// What broke.
+        /// The error of the connection.
         source: Option<SharedCause>,
     },
     /// No answer, or no further byte, in time.
@@ -84,10 +99,10 @@ pub enum ListWatchError {
     /// The answer is not what was asked for: broken JSON, another kind, a list that does not end, a Table.
     #[error("unexpected answer: {0}")]
     Protocol(Arc<str>),
-    /// A frame whose object cannot even be named: nothing but a list tells what it was.
+    /// A frame whose object has no readable key: only a list shows which object it was.
     #[error("unreadable frame: {0}")]
     Unreadable(Arc<str>),
-    /// The answer has the key of another cluster than the one that its source was declared for. Nothing of it is taken.
+    /// The answer has a key of another cluster than the one that its source was declared for. No part of it is used.
     #[error("foreign cluster: {key} was brought by a source {}", declared(.cluster))]
     ForeignCluster {
         /// The first such key.
@@ -95,10 +110,10 @@ pub enum ListWatchError {
         /// The cluster of the source; `None` if it was declared without one.
         cluster: Option<ClusterName>,
     },
-    /// A watch ended before it brought a frame, sooner than one that is simply quiet.
+    /// A watch ended without a frame, and sooner than a watch without changes would end.
     #[error("very short watch: {0}")]
     VeryShortWatch(Arc<str>),
-    /// Something of the user's failed on this side: credentials that cannot be read, a source of their own.
+    /// Something on the client's side failed: credentials that cannot be read, or a custom source.
     #[error("source failed: {message}")]
     Source {
         /// What was tried.
@@ -117,14 +132,16 @@ fn reason_text(reason: &str) -> String {
 }
 
 impl ListWatchError {
-    /// What the failure asks for; a pure function of the variant.
+    /// The class of the failure; a pure function of the variant.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Expired(_) | Self::TooLargeVersion(_) | Self::Unreadable(_) => ErrorClass::Relist,
             Self::Overloaded { retry_after: Some(wait), .. } => ErrorClass::RetryAfter(*wait),
             Self::WatchListUnsupported(_) => ErrorClass::Unsupported,
+            Self::Unauthorized(_) => ErrorClass::Unauthorized,
             Self::Denied(_) => ErrorClass::Denied,
             Self::NotFound(_) => ErrorClass::Gone,
+            Self::SelectorRejected { .. } => ErrorClass::SelectorRejected,
             Self::Overloaded { retry_after: None, .. }
             | Self::Status { .. }
             | Self::Connection { .. }
@@ -146,13 +163,13 @@ impl ListWatchError {
         Self::Connection { message: message.into(), source: Some(Arc::new(cause)) }
     }
 
-    /// A failure of a source of one's own.
+    /// A failure of a custom source.
     pub fn source(message: impl Into<Arc<str>>) -> Self {
         Self::Source { message: message.into(), source: None }
     }
 }
 
-/// A failure as text with its causes. A cause that the text before it quotes already is left out.
+/// A failure as text with its causes. A cause that the text already contains is left out.
 #[derive(Debug, Clone, Copy)]
 pub struct WithCauses<'a>(&'a ListWatchError);
 

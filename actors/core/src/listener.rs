@@ -1,14 +1,16 @@
-//! What one subscription is owed, and what it is told next.
+//! The events of one subscription that wait to be delivered.
 //!
-//! Answers "what does this recipient have to be told next, and when has it seen the beginning?". A slow recipient
-//! costs memory for the keys it is behind on (`Coalesce`) or up to a bound (`Every`), never for a list, and nobody
-//! waits for it. Who sends and when is the actor's. Invariants:
-//! 1. Told in order and replayed, what [`Ledger::take`] gives is the newest state once nothing is owed, and every step
-//!    of it passes [`invariants::Replay`].
-//! 2. Debts leave in order of arrival. A list, a late join, a restart and a resync are cursors, and cost O(1) memory.
+//! Answers "which event does this subscriber get next, and when has it handled the initial events?". A slow subscriber
+//! needs memory for the keys it is behind on (`Coalesce`) or up to a bound (`Every`), and never for a list. Nothing
+//! waits for it. The actor decides when to send. Invariants:
+//! 1. Delivered in order and replayed, what [`Backlog::take`] gives is the newest state once nothing waits, and every
+//!    step of it passes [`invariants::Replay`].
+//! 2. Entries leave in order of arrival. A list, a late join, a restart and a resync are cursors, and cost O(1) memory.
 //! 3. Under `Coalesce` lists' cursors lead to the newest state: a live event of a key that one has yet to pass costs
-//!    nothing and is told with the cursor's cause. Of another key, events that wait merge. Under `Every` nothing does.
-//! 4. The initial events are delivered when all that was owed at the first list of the last source has been handled.
+//!    nothing and is delivered with the cursor's cause. Of another key, events that wait merge, also those that were
+//!    ready to be delivered: a key waits in one place. Under `Every` nothing merges. Under `Keys` only keys wait, see
+//!    `keys.rs`.
+//! 4. The initial events are delivered when all that waited at the first list of the last source has been handled.
 //!
 //! ```text
 //!  publish ──▶ pending.rs (merged by key) or line.rs (Every) ─┐
@@ -27,37 +29,41 @@ use crate::snapshot::Snapshot;
 
 mod coalesce;
 mod cursor;
-mod debts;
+mod entries;
 pub mod invariants;
+mod keys;
 mod line;
 pub mod machine;
 mod pending;
 mod policy;
+mod walking;
 
+pub use keys::Notifications;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 
 use cursor::{Cursor, Purpose};
+use keys::Keys;
 use line::{Events, Line};
 use pending::Pending;
 
-/// More unfinished cursors than this are written out a chunk at a time, or make an `Every` subscription full.
+/// More unfinished cursors than this are walked, or make an `Every` subscription full.
 const CURSORS: usize = 4;
 
-/// How many keys of a surplus cursor are written out in one call.
+/// How many keys of a cursor are walked in one call.
 const CHUNK: usize = 250;
 
-/// What one subscription is owed.
+/// The events of one subscription that wait to be delivered: single events, and cursors that stand for many.
 ///
 /// ```
-/// use informer_core::listener::{Ledger, Policy};
+/// use informer_core::listener::{Backlog, Policy};
 /// use informer_core::snapshot::Snapshot;
-/// let ledger = Ledger::<()>::starting_from(Policy::Coalesce, [], Snapshot::empty());
-/// assert!(ledger.is_empty() && ledger.initial_delivered());
+/// let backlog = Backlog::<()>::starting_from(Policy::Coalesce, [], Snapshot::empty());
+/// assert!(backlog.is_empty() && backlog.initial_delivered());
 /// ```
-pub struct Ledger<S> {
-    /// The state of all that is owed or was told.
+pub struct Backlog<S> {
+    /// The state after all waiting events.
     newest: Snapshot<S>,
-    /// Told next, in this order, before everything else.
+    /// Delivered next, in this order, before everything else.
     ready: VecDeque<(u64, Duration, Change<S>)>,
     /// In order of arrival.
     cursors: VecDeque<Cursor<S>>,
@@ -66,7 +72,9 @@ pub struct Ledger<S> {
     listed: Box<[(SourceId, ResourceVersion)]>,
     /// `None` once the initial events are delivered.
     initial: Option<Box<Initial>>,
-    /// Something was taken and is not acknowledged.
+    /// The last resync is running while something that arrived up to this waits.
+    resync_until: u64,
+    /// Events were taken and are not acknowledged.
     is_under_way: bool,
     arrivals: u64,
     now: Duration,
@@ -75,12 +83,13 @@ pub struct Ledger<S> {
 
 /// The events that wait: all that a policy decides.
 enum Waiting<S> {
-    /// Boxed, and there only while something waits: an idle subscription is to cost little.
+    /// Boxed, and `Some` only while something waits, to keep idle subscriptions small.
     Coalesced {
         pending: Option<Box<Pending<S>>>,
         most_briefs: usize,
     },
     Every(Box<Line<S>>),
+    Keys(Box<Keys>),
 }
 
 /// How far the recipient is with the events that the subscription began with.
@@ -100,9 +109,9 @@ struct Counters {
     impossible: u64,
 }
 
-impl<S> Ledger<S> {
-    /// Owes `Added{InitialList}` for every object of `now`, the snapshot that the subscription begins with, and waits
-    /// for the first lists of those `sources` that it does not hold. O(1).
+impl<S> Backlog<S> {
+    /// Adds an `Added{InitialList}` for every object of `now`, the snapshot that the subscription begins with, and
+    /// waits for the first lists of those `sources` that it does not hold. O(1).
     pub fn starting_from(
         policy: Policy,
         sources: impl IntoIterator<Item = SourceId>,
@@ -110,27 +119,29 @@ impl<S> Ledger<S> {
     ) -> Self {
         let waiting = match policy {
             Policy::Coalesce => Waiting::Coalesced { pending: None, most_briefs: MOST_BRIEF_LIVES },
+            Policy::Keys => Waiting::Keys(Box::default()),
             Policy::Every { bytes, when_full } => Waiting::Every(Box::new(Line::new(bytes, when_full))),
         };
         let missing = sources.into_iter().collect();
-        let mut ledger = Self {
+        let mut backlog = Self {
             newest: Snapshot::empty(),
             ready: VecDeque::new(),
             cursors: VecDeque::new(),
             waiting,
             listed: Box::default(),
             initial: Some(Box::new(Initial { missing, until: 1 })),
+            resync_until: 0,
             is_under_way: false,
             arrivals: 0,
             now: Duration::ZERO,
             counters: Counters::default(),
         };
-        ledger.owe_list(Snapshot::empty(), &now, Cause::InitialList);
-        ledger.reach(now);
-        ledger
+        backlog.add_list(Snapshot::empty(), &now, Cause::InitialList);
+        backlog.reach(now);
+        backlog
     }
 
-    /// Has events that nobody is told any more freed in this way.
+    /// Sets how events are freed that will not be delivered any more.
     pub(crate) fn free_by(mut self, freeing: &Freeing<Events<S>>) -> Self {
         if let Waiting::Every(line) = &mut self.waiting {
             line.free_by(freeing);
@@ -138,7 +149,8 @@ impl<S> Ledger<S> {
         self
     }
 
-    /// Of so many keys at most a life that came and went is kept to be told: [`MOST_BRIEF_LIVES`] if nothing is said.
+    /// Sets for how many keys at most the last object that was created and deleted meanwhile is kept to be delivered.
+    /// Default: [`MOST_BRIEF_LIVES`].
     #[must_use]
     pub fn with_brief_lives(mut self, most: usize) -> Self {
         if let Waiting::Coalesced { most_briefs, .. } = &mut self.waiting {
@@ -147,12 +159,12 @@ impl<S> Ledger<S> {
         self
     }
 
-    /// Tells the time that debts which arrive from here on are stamped with; only statistics show it.
+    /// Sets the arrival time of all that is added from here on; only statistics show it.
     pub fn set_now(&mut self, now: Duration) {
         self.now = now;
     }
 
-    /// Owes what a publish changed, which is `snapshot` now: parts, at most 250, logarithmic each, or a list, O(1).
+    /// Adds what a publish changed, which is `snapshot` now: parts, at most 250, logarithmic each, or a list, O(1).
     pub fn publish<'a>(&mut self, changes: impl IntoIterator<Item = &'a Changes<S>>, snapshot: &Snapshot<S>)
     where
         S: 'a,
@@ -160,9 +172,9 @@ impl<S> Ledger<S> {
         let mut lost = 0;
         for change in changes {
             match change {
-                Changes::Parts(changes) => lost += self.owe_events(changes),
+                Changes::Parts(changes) => lost += self.add_events(changes),
                 Changes::Listed { before, after, cause, .. } => {
-                    self.owe_list(before.clone(), after, *cause);
+                    self.add_list(before.clone(), after, *cause);
                 }
             }
         }
@@ -172,40 +184,41 @@ impl<S> Ledger<S> {
         self.reach(snapshot.clone());
     }
 
-    /// Owes what leads from the state of the last publish to `now`, with cause `Relist`: the group has restarted, and
-    /// what happened in between was not told. O(1).
+    /// Adds what leads from the state of the last publish to `now`, with cause `Relist`: the group has restarted, and
+    /// this listener was not sent what happened in between. O(1).
     pub fn reattach(&mut self, now: Snapshot<S>) {
-        self.owe_list(self.newest.clone(), &now, Cause::Relist);
+        self.add_list(self.newest.clone(), &now, Cause::Relist);
         if self.has_too_many_cursors() {
             self.overflow_now(0, &now);
         }
         self.reach(now);
     }
 
-    /// Owes `Updated{cause: Resync}`, old and new the same, for each object. One that changes before the resync gets
-    /// there, or whose change still waits then, is told that and no resync. Let go while an earlier resync is running,
-    /// and while the initial events are told: then all is being told anyway. It looks through what is ready to be
-    /// told: a chunk.
+    /// Adds an `Updated{cause: Resync}`, old and new the same, for each object. Of an object that changes before the
+    /// resync gets there, or whose change still waits then, the change is delivered and no resync. Ignored while an
+    /// earlier resync is running, and while the initial events are delivered, since they hold every object. O(1).
     pub fn resync(&mut self) {
-        let is_resync = |cursor: &Cursor<S>| cursor.purpose == Purpose::Resync;
-        let is_running = self.cursors.iter().any(is_resync)
-            || self.ready.iter().any(|(_, _, change)| change.cause() == Cause::Resync);
-        if !self.is_telling_initial() && !is_running && !self.is_closed() {
+        let is_running = self.oldest().is_some_and(|(arrival, _)| arrival <= self.resync_until);
+        if !self.is_delivering_initial() && !is_running && !self.is_closed() {
             let states = (Snapshot::empty(), self.newest.clone());
             self.push_cursor(Cursor::new(Purpose::Resync, states, (None, None)));
+            self.resync_until = self.arrivals;
         }
     }
 
-    /// Some sources may be no more: their first lists are not waited for.
-    pub fn forget_sources(&mut self, is_gone: impl Fn(&SourceId) -> bool) {
+    /// These are the sources now. Until the initial events are delivered the first list of each is waited for, also of
+    /// one that was added meanwhile; not of one that is removed. To be called before the changes of a newer state are
+    /// added, and before [`Self::acknowledge`].
+    pub fn follow_sources(&mut self, sources: impl IntoIterator<Item = SourceId>) {
         if let Some(initial) = &mut self.initial {
-            initial.missing.retain(|missing| !is_gone(missing));
+            let unlisted = sources.into_iter().filter(|source| self.newest.version(source).is_none());
+            initial.missing = unlisted.collect();
         }
         self.latch();
     }
 
-    /// The next changes to tell, at most `max`. It visits at most four times as many keys, so it may give fewer, or
-    /// none, while something is owed: then call again.
+    /// The next changes to deliver, at most `max`; none under [`Policy::Keys`]. It visits at most four times as many
+    /// keys, so it may give fewer, or none, while something waits: then call again.
     pub fn take(&mut self, max: usize) -> Vec<Change<S>> {
         let mut visits = if max == 0 { 0 } else { max.saturating_mul(4).saturating_add(1) };
         let is_all = self.cursors.is_empty() && self.waiting.len() + self.ready.len() <= max;
@@ -216,14 +229,14 @@ impl<S> Ledger<S> {
             }
         }
         let count = self.ready.len().min(max);
-        let told: Vec<Change<S>> = self.ready.drain(..count).map(|(_, _, change)| change).collect();
-        self.counters.delivered += told.len() as u64;
-        self.is_under_way |= !told.is_empty();
-        self.tidy();
-        told
+        let taken: Vec<Change<S>> = self.ready.drain(..count).map(|(_, _, change)| change).collect();
+        self.counters.delivered += taken.len() as u64;
+        self.is_under_way |= !taken.is_empty();
+        self.latch();
+        taken
     }
 
-    /// Whether nothing at all is owed.
+    /// Whether nothing waits at all.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.cursors.is_empty() && self.waiting.len() == 0
     }
@@ -245,21 +258,21 @@ impl<S> Ledger<S> {
         self.initial.is_none()
     }
 
-    /// How many events were dropped, if the subscription has to end over it: nothing more is owed then.
+    /// How many events were dropped, if the subscription has to end for that reason: nothing waits any more then.
     pub fn overflow(&self) -> Option<u64> {
         self.is_closed().then_some(self.counters.dropped)
     }
 
-    /// The numbers, without walking anything.
+    /// The numbers. It walks nothing but what is ready to be delivered: at most what one publish brought.
     pub fn stats(&self) -> BacklogStats {
-        let remaining: usize = self.cursors.iter().map(Cursor::remaining).sum();
         let oldest = self.oldest();
         let (events, bytes) = match &self.waiting {
             Waiting::Coalesced { pending, .. } => (pending.as_ref().map_or(0, |pending| pending.events()), 0),
             Waiting::Every(line) => (line.len(), line.bytes),
+            Waiting::Keys(keys) => (keys.len(), 0),
         };
         BacklogStats {
-            depth: self.ready.len() + self.waiting.len() + remaining,
+            depth: self.depth(),
             events: self.ready.len() + events,
             cursors: self.cursors.len(),
             coalesced: self.counters.coalesced,
@@ -272,18 +285,50 @@ impl<S> Ledger<S> {
         }
     }
 
+    /// How many events were handed out.
+    pub const fn delivered(&self) -> u64 {
+        self.counters.delivered
+    }
+
+    /// How many keys have something that waits, each counted once; under `Every` how many events wait.
+    fn depth(&self) -> usize {
+        let remaining = self.cursors.iter().map(Cursor::remaining);
+        if self.waiting.is_every() {
+            return self.ready.len() + self.waiting.len() + remaining.sum::<usize>();
+        }
+        let (written, ahead) = (self.ready_keys() + self.waiting.len(), remaining.max().unwrap_or(0));
+        match self.cursors.front() {
+            // What is written out lies behind it.
+            Some(only) if self.cursors.len() == 1 && only.is_alone && only.purpose != Purpose::Resync => {
+                written + ahead
+            }
+            // They may have keys in common.
+            _ => written.max(ahead),
+        }
+    }
+
+    fn ready_keys(&self) -> usize {
+        if self.ready.len() < 2 {
+            return self.ready.len();
+        }
+        let mut keys: Vec<_> = self.ready.iter().map(|(_, _, change)| change.key()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len()
+    }
+
     fn is_closed(&self) -> bool {
         matches!(&self.waiting, Waiting::Every(line) if line.is_closed)
     }
 
-    /// The oldest debt, and since when it waits.
+    /// The oldest entry, and since when it waits.
     fn oldest(&self) -> Option<(u64, Duration)> {
         let ready = self.ready.front().map(|(arrival, since, _)| (*arrival, *since));
-        ready.or_else(|| self.next_debt())
+        ready.or_else(|| self.next_waiting())
     }
 
-    /// The oldest debt that is not ready.
-    fn next_debt(&self) -> Option<(u64, Duration)> {
+    /// The oldest entry that is not ready.
+    fn next_waiting(&self) -> Option<(u64, Duration)> {
         let cursor = self.cursors.front().map(|cursor| (cursor.arrival, cursor.since));
         match (cursor, self.waiting.first()) {
             (Some(cursor), Some(event)) => Some(cursor.min(event)),
@@ -291,28 +336,30 @@ impl<S> Ledger<S> {
         }
     }
 
+    /// What came back from being ready keeps the arrival of its cursor, and comes before it.
     fn is_cursor_next(&self) -> bool {
         let cursor = self.cursors.front().map(|cursor| cursor.arrival);
-        cursor.is_some() && cursor == self.next_debt().map(|(arrival, _)| arrival)
+        let event = self.waiting.first().map(|(arrival, _)| arrival);
+        cursor.is_some_and(|cursor| event.is_none_or(|event| cursor < event))
     }
 
-    /// Whether something that arrived with the initial events is owed or under way.
-    fn is_telling_initial(&self) -> bool {
-        let is_owed = |until| self.oldest().is_some_and(|(arrival, _)| arrival <= until);
-        self.initial.as_ref().is_some_and(|initial| self.is_under_way || is_owed(initial.until))
+    /// Whether something that arrived with the initial events waits or is under way.
+    fn is_delivering_initial(&self) -> bool {
+        let is_pending = |until| self.oldest().is_some_and(|(arrival, _)| arrival <= until);
+        self.initial.as_ref().is_some_and(|initial| self.is_under_way || is_pending(initial.until))
     }
 
     fn latch(&mut self) {
         let is_listed = self.initial.as_ref().is_some_and(|initial| initial.missing.is_empty());
-        if is_listed && !self.is_closed() && !self.is_telling_initial() {
+        if is_listed && !self.is_closed() && !self.is_delivering_initial() {
             self.initial = None;
         }
     }
 }
 
-impl<S> fmt::Debug for Ledger<S> {
+impl<S> fmt::Debug for Backlog<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger")
+        f.debug_struct("Backlog")
             .field("stats", &self.stats())
             .field("initial", &self.initial)
             .finish_non_exhaustive()

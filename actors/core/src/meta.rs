@@ -1,10 +1,10 @@
-//! The names of things: which object, which life of it, which version, from which source.
+//! What identifies a cached object: its key, its uid, its version and its source.
 //!
-//! Answers "what identifies a cached object?" and nothing about what happens to it. Invariants:
+//! Answers "which object is this, and which state of it?". What can happen to it is in `delta.rs`. Invariants:
 //! 1. A [`ResourceVersion`] is a decimal number of any length without leading zero and is never zero; versions
 //!    compare numerically (apimachinery's `CompareResourceVersion`), anything else is refused when parsed.
 //! 2. An [`Object`] is one `Arc`: cloning it copies a pointer, and its content can never change.
-//! 3. [`Object::is_same_as`] is the one place that says when two observations are the same state.
+//! 3. [`Object::is_same_as`] is the only function that decides whether two observations are the same state.
 //!
 //! Read next: `meta/key.rs`, keys; `delta.rs`, what can happen to an object.
 
@@ -43,8 +43,8 @@ impl fmt::Display for Uid {
 
 /// A live resource version: a decimal number of any length, compared numerically.
 ///
-/// `""` and `"0"` are requests ("latest", "any"), never versions of something, and are refused, as are leading
-/// zeros and anything that is no number.
+/// `""` and `"0"` are requests ("latest", "any") and never the version of an object or list. They are refused, as are
+/// leading zeros and every text that is not a number.
 ///
 /// ```
 /// use informer_core::meta::ResourceVersion;
@@ -64,13 +64,13 @@ enum Digits {
 }
 
 impl ResourceVersion {
-    /// The version with this number, or `None` for zero, which is no version.
+    /// The version with this number, or `None` for zero, which is not a version.
     pub fn from_number(number: u64) -> Option<Self> {
         (number > 0).then_some(Self(Digits::Short(number)))
     }
 }
 
-/// A text that is no live resource version.
+/// A text that is not a live resource version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("resource version {0:?} is not a decimal number without leading zero")]
 pub struct ParseVersionError(String);
@@ -162,8 +162,18 @@ impl fmt::Debug for SourceId {
     }
 }
 
-/// All that the machinery knows of an object: it never looks into the body.
+/// All that the informer itself reads of an object: it never looks into the body.
+///
+/// ```
+/// use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId, Uid};
+/// let version = ResourceVersion::from_number(7).expect("not zero");
+/// let meta = Meta::new(ObjectKey::namespaced("web", "a"), version, SourceId::default())
+///     .uid(Uid::new("u-1"))
+///     .wire_bytes(120);
+/// assert_eq!((meta.key.name(), meta.wire_bytes), ("a", 120));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Meta {
     /// Where the object is found.
     pub key: ObjectKey,
@@ -177,22 +187,37 @@ pub struct Meta {
     pub wire_bytes: u32,
 }
 
+impl Meta {
+    /// The object of this key in this version, brought by this source; without a uid, and of no bytes, unless said.
+    pub fn new(key: ObjectKey, version: ResourceVersion, source: SourceId) -> Self {
+        Self { key, uid: None, version, source, wire_bytes: 0 }
+    }
+
+    /// Says which life of its key it is.
+    #[must_use]
+    pub fn uid(mut self, uid: impl Into<Option<Uid>>) -> Self {
+        self.uid = uid.into();
+        self
+    }
+
+    /// Says how many bytes it took on the wire.
+    #[must_use]
+    pub fn wire_bytes(mut self, bytes: u32) -> Self {
+        self.wire_bytes = bytes;
+        self
+    }
+}
+
 /// One observed state of one object: an `Arc` of its [`Meta`] and its body, immutable and cheap to clone.
 ///
-/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`. Methods of `Object` itself go before those of the body:
-/// [`Self::uid`], [`Self::meta`], [`Self::key`], [`Self::version`] and [`Self::source`] are the machinery's, of its own
-/// types, and hide `ResourceExt::uid` and `Resource::meta` of kube. The body's are called on [`Self::body`]:
-/// `object.body().uid()`, `object.body().meta()`. `name_any`, `labels` and the rest of `ResourceExt` are not hidden.
+/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`. Its own methods ([`Self::key`], [`Self::version`],
+/// [`Self::object_uid`] and so on) hide none of kube's: `object.uid()` and `object.meta()` are those of `ResourceExt` and
+/// `Resource`.
 ///
 /// ```
 /// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
-/// let meta = Meta {
-///     key: ObjectKey::cluster("greeting"),
-///     uid: None,
-///     version: ResourceVersion::from_number(1).expect("not zero"),
-///     source: SourceId::default(),
-///     wire_bytes: 5,
-/// };
+/// let version = ResourceVersion::from_number(1).expect("not zero");
+/// let meta = Meta::new(ObjectKey::cluster("greeting"), version, SourceId::default()).wire_bytes(5);
 /// let object = Object::new(meta, String::from("hello"));
 /// assert_eq!(object.len(), 5);               // String::len, through deref
 /// assert_eq!(object.key().name(), "greeting");
@@ -205,7 +230,7 @@ struct Entry<S> {
 }
 
 impl<S> Object<S> {
-    /// Joins what the machinery needs with what the user reads.
+    /// Joins the metadata that the informer needs with the body that the user reads.
     pub fn new(meta: Meta, body: S) -> Self {
         Self(Arc::new(Entry { meta, body }))
     }
@@ -215,8 +240,8 @@ impl<S> Object<S> {
         &self.0.meta.key
     }
 
-    /// Which life of the key it is. Hides `ResourceExt::uid` of kube, a `String`: that is `object.body().uid()`.
-    pub fn uid(&self) -> Option<&Uid> {
+    /// Which life of the key it is. Not called `uid`, which is a method of kube's `ResourceExt`.
+    pub fn object_uid(&self) -> Option<&Uid> {
         self.0.meta.uid.as_ref()
     }
 
@@ -235,12 +260,12 @@ impl<S> Object<S> {
         self.0.meta.wire_bytes
     }
 
-    /// Everything the machinery knows of it. Hides `Resource::meta` of kube: that is `object.body().meta()`.
-    pub fn meta(&self) -> &Meta {
+    /// Everything the informer knows of it. Not called `meta`, which is a method of kube's `Resource`.
+    pub fn cached_meta(&self) -> &Meta {
         &self.0.meta
     }
 
-    /// The body; the same as dereferencing, and the way to methods of the body that `Object` hides.
+    /// The body; the same as dereferencing.
     pub fn body(&self) -> &S {
         &self.0.body
     }
@@ -250,17 +275,17 @@ impl<S> Object<S> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The address of the allocation: equal for clones of one object, and for nothing else alive.
+    /// The address of the allocation: equal for clones of one object, and different for all other objects alive.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
 
     /// Whether both are one life of one key (equal key and uid).
     pub fn is_same_life_as(&self, other: &Self) -> bool {
-        self.key() == other.key() && self.uid() == other.uid()
+        self.key() == other.key() && self.object_uid() == other.object_uid()
     }
 
-    /// Whether both show the same state: one life, one version. Such a pair is no event.
+    /// Whether both show the same state: one life, one version. Such a pair is not an event.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.version() == other.version() && self.is_same_life_as(other)
     }

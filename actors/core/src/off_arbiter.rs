@@ -1,35 +1,36 @@
-//! Values that are freed elsewhere: whoever drops one only hands it away.
+//! Large values that another thread frees: dropping one only hands it over.
 //!
-//! Answers "where is a large value freed?". An arbiter is shared by many informers, and freeing a list of 500,000 objects
-//! there holds all of them up for a second. So lists, frames, queues and backlogs are kept in an [`OffArbiter`]: its drop
-//! costs one allocation, wherever it happens, and the value is freed by a [`Release`]. Invariants:
-//! 1. A value is handed over at most once, and never by whoever takes it out ([`OffArbiter::into_inner`]).
-//! 2. Vectors are freed in pieces of [`PIECE`] elements, and what they owe shrinks with each piece; all else is freed whole.
-//! 3. Without a `Release`, or for an empty vector, a value is freed where it is dropped.
+//! Answers "where is a large value freed?". Many informers share an arbiter. Freeing a list of 500,000 objects there
+//! would delay all of them for a second. So lists, frames, queues and lines of events are kept in an [`OffArbiter`]:
+//! its drop costs one allocation and hands the value to a [`Release`], which frees it. Invariants:
+//! 1. A value is handed over at most once; a value that is taken out ([`OffArbiter::into_inner`]) never is.
+//! 2. [`Chunks`] are freed chunk by chunk, and [`PendingFree::bytes`] shrinks with each piece. All other
+//!    values are freed in one piece.
+//! 3. Without a `Release`, or for empty [`Chunks`], a value is freed where it is dropped.
 //!
 //! Read next: `runtime/freeing.rs` of the actors' crate, the thread that frees.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Elements of a vector that are freed at a time.
-pub const PIECE: usize = 250;
+use crate::chunks::Chunks;
 
-/// Frees what is handed to it, at another place or later.
+/// Frees values on another thread, or later.
 pub trait Release: Send + Sync {
-    /// Takes a value over. Must not block: it is called wherever something is dropped.
-    fn release(&self, owed: Owed);
+    /// Takes a value over. Must not block: a drop on any thread may call it.
+    fn release(&self, pending: PendingFree);
 }
 
 /// A value that is to be freed, and roughly how many bytes that gives back. Dropping it frees the rest at once.
-pub struct Owed {
+pub struct PendingFree {
     value: Box<dyn Pieces>,
     bytes: usize,
 }
 
-impl Owed {
-    /// What is still held, roughly.
+impl PendingFree {
+    /// How many bytes are still to be freed, roughly.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -48,75 +49,76 @@ impl Owed {
 }
 
 /// How values of one type are freed. Cloning copies a pointer.
-pub struct Freeing<T>(Option<(Arc<dyn Release>, Hand<T>)>);
+pub struct Freeing<T>(Option<(Arc<dyn Release>, Pack<T>)>);
 
-/// Packs a value for its release; hands it back if that is not worth it.
-type Hand<T> = fn(T) -> Result<Box<dyn Pieces>, T>;
+/// Packs a value for its release; gives it back if it is empty.
+type Pack<T> = fn(T) -> Result<Box<dyn Pieces>, T>;
 
 impl<T> Freeing<T> {
-    /// Where they are dropped.
+    /// Values are freed where they are dropped.
     pub const fn in_place() -> Self {
         Self(None)
     }
 
-    /// Keeps a value that is freed this way; it weighs nothing until [`OffArbiter::weigh`].
+    /// Keeps a value that is freed this way. Its weight is zero until [`OffArbiter::weigh`].
     pub fn keep(&self, value: T) -> OffArbiter<T> {
-        OffArbiter { value: Some(value), bytes: 0, freeing: self.clone() }
+        OffArbiter { value: Some(value), bytes: AtomicUsize::new(0), freeing: self.clone() }
     }
 }
 
 impl<T: Send + 'static> Freeing<T> {
-    /// By `release`, each in one piece.
+    /// Values are freed by `release`, each in one piece.
     pub fn whole(release: Arc<dyn Release>) -> Self {
         Self(Some((release, |value| Ok(Box::new(Whole(Some(value)))))))
     }
 }
 
-impl<E: Send + 'static> Freeing<Vec<E>> {
-    /// By `release`, in pieces.
-    pub fn in_pieces(release: Arc<dyn Release>) -> Self {
-        Self(Some((release, |vector| if vector.is_empty() { Err(vector) } else { Ok(Box::new(vector)) })))
+impl<E: Send + 'static> Freeing<Chunks<E>> {
+    /// Values are freed by `release`, chunk by chunk.
+    pub fn by_chunks(release: Arc<dyn Release>) -> Self {
+        Self(Some((release, |chunks| if chunks.is_empty() { Err(chunks) } else { Ok(Box::new(chunks)) })))
     }
 }
 
-/// A value that is freed elsewhere. It is used like the value itself.
+/// A value that another thread frees. It is used like the value itself.
 ///
 /// ```
-/// use informer_core::off_arbiter::{Freeing, Owed, Release};
+/// use informer_core::chunks::Chunks;
+/// use informer_core::off_arbiter::{Freeing, PendingFree, Release};
 /// use std::sync::{Arc, Mutex};
 ///
 /// #[derive(Default)]
-/// struct Later(Mutex<Vec<Owed>>);
+/// struct Later(Mutex<Vec<PendingFree>>);
 /// impl Release for Later {
-///     fn release(&self, owed: Owed) {
-///         self.0.lock().expect("no panic").push(owed);
+///     fn release(&self, pending: PendingFree) {
+///         self.0.lock().expect("no panic").push(pending);
 ///     }
 /// }
 ///
 /// let (later, kept) = (Arc::new(Later::default()), Arc::new(()));
-/// let freeing = Freeing::in_pieces(later.clone());
-/// drop(freeing.keep(vec![kept.clone()]));
-/// assert_eq!(Arc::strong_count(&kept), 2, "handed away");
+/// let freeing = Freeing::by_chunks(later.clone());
+/// drop(freeing.keep(Chunks::from_iter([kept.clone()])));
+/// assert_eq!(Arc::strong_count(&kept), 2, "handed over, not freed");
 /// later.0.lock().expect("no panic").clear();
 /// assert_eq!(Arc::strong_count(&kept), 1, "freed");
 /// ```
-#[must_use = "what is not kept is freed"]
+#[must_use = "a value that is not kept is freed"]
 pub struct OffArbiter<T> {
-    /// There until the drop, or until it is taken out.
+    /// `Some` until the drop, or until the value is taken out.
     value: Option<T>,
-    bytes: usize,
+    bytes: AtomicUsize,
     freeing: Freeing<T>,
 }
 
 impl<T> OffArbiter<T> {
     /// A value that is freed where it is dropped.
     pub const fn in_place(value: T) -> Self {
-        Self { value: Some(value), bytes: 0, freeing: Freeing::in_place() }
+        Self { value: Some(value), bytes: AtomicUsize::new(0), freeing: Freeing::in_place() }
     }
 
     /// Says roughly how many bytes freeing the value gives back.
-    pub fn weigh(&mut self, bytes: usize) {
-        self.bytes = bytes;
+    pub fn weigh(&self, bytes: usize) {
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// How values like this are freed.
@@ -124,7 +126,7 @@ impl<T> OffArbiter<T> {
         &self.freeing
     }
 
-    /// Takes the value out: it is freed like any other from now on.
+    /// Takes the value out: from now on it is freed where it is dropped.
     pub fn into_inner(mut self) -> T {
         self.value.take().expect("the value is there until the drop")
     }
@@ -146,10 +148,10 @@ impl<T> DerefMut for OffArbiter<T> {
 
 impl<T> Drop for OffArbiter<T> {
     fn drop(&mut self) {
-        if let (Some(value), Freeing(Some((release, hand)))) = (self.value.take(), &self.freeing)
-            && let Ok(value) = hand(value)
+        if let (Some(value), Freeing(Some((release, pack)))) = (self.value.take(), &self.freeing)
+            && let Ok(value) = pack(value)
         {
-            release.release(Owed { value, bytes: self.bytes });
+            release.release(PendingFree { value, bytes: *self.bytes.get_mut() });
         }
     }
 }
@@ -162,13 +164,13 @@ trait Pieces: Send {
     fn free_piece(&mut self);
 }
 
-impl<E: Send> Pieces for Vec<E> {
+impl<E: Send> Pieces for Chunks<E> {
     fn left(&self) -> usize {
-        self.len().div_ceil(PIECE)
+        self.chunks()
     }
 
     fn free_piece(&mut self) {
-        self.truncate(self.len().saturating_sub(PIECE));
+        self.drop_chunk();
     }
 }
 
@@ -196,9 +198,9 @@ impl<T> fmt::Debug for Freeing<T> {
     }
 }
 
-impl fmt::Debug for Owed {
+impl fmt::Debug for PendingFree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Owed").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("PendingFree").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 

@@ -1,13 +1,13 @@
-//! Who listens: the roster of one informer's subscriptions.
+//! The roster of listeners of one informer.
 //!
-//! Answers "to whom do changes go, and in which order?"; what each is owed is `listener.rs`, when each is due for a
-//! resync is `resync.rs`. The roster is generic over the handle, so that it knows no actor. Invariants:
-//! 1. Iteration is in order of the id, which is the order of subscription: the same run always tells in one order.
-//! 2. An id is given out once by whoever numbers the subscriptions; the roster never makes one up. A listener that
-//!    attaches again after a restart of its group keeps its id.
+//! Answers "which listeners get changes, and in which order?". `listener.rs` holds the events of each, `resync.rs` says
+//! when each is due for a resync. The roster is generic over the handle, so it does not depend on actors. Invariants:
+//! 1. Iteration is in order of the id, which is the order of subscription: the same run notifies in the same order.
+//! 2. The caller gives each subscription a new id; the roster makes none. A listener that attaches again after a
+//!    restart of its group keeps its id.
 //!
-//! A sorted map and not a slab: a slab hands a freed place to the next comer, and a late message to the one who left
-//! would reach a stranger. Read next: `listener.rs`.
+//! It is a sorted map and not a slab: a slab gives a freed place to the next listener, and a late message for the
+//! former one would reach it. Read next: `listener.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,15 +34,15 @@ impl fmt::Display for ListenerId {
     }
 }
 
-/// Who listens, in order of subscription; `T` is the handle that reaches the listener.
+/// The listeners in order of subscription; `T` is the handle of a listener.
 ///
 /// ```
 /// use informer_core::processor::{ListenerId, Roster};
 /// let mut roster = Roster::new();
 /// roster.attach(ListenerId::new(2), "second");
 /// roster.attach(ListenerId::new(1), "first");
-/// let told: Vec<&str> = roster.iter().map(|(_, handle)| *handle).collect();
-/// assert_eq!(told, ["first", "second"]);
+/// let handles: Vec<&str> = roster.iter().map(|(_, handle)| *handle).collect();
+/// assert_eq!(handles, ["first", "second"]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Roster<T> {
@@ -50,7 +50,7 @@ pub struct Roster<T> {
 }
 
 impl<T> Roster<T> {
-    /// Nobody listens.
+    /// There is no listener.
     pub const fn new() -> Self {
         Self { listeners: BTreeMap::new() }
     }
@@ -93,7 +93,7 @@ impl<T> Roster<T> {
         self.listeners.len()
     }
 
-    /// Whether nobody listens.
+    /// Whether there is no listener.
     pub fn is_empty(&self) -> bool {
         self.listeners.is_empty()
     }

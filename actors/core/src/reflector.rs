@@ -1,8 +1,9 @@
-//! What to ask a source next, given what happened: the `ListWatchMachine`.
+//! The reflector's state machine: it decides what to ask a source next.
 //!
 //! Answers "list or watch, from which version, when, and what of the answers goes into the queue?" for one source.
-//! It sends, reads and waits for nothing itself: `handle_*` tells it what happened, `poll_effect` says what to do,
-//! `poll_timeout` when to call again. Time and chance come with each call, so a script replays exactly.
+//! The machine sends, reads and waits for nothing itself. The caller reports what happened with `handle_*`;
+//! `poll_effect` gives what to do next, `poll_timeout` when to call again. The time and a random number come with each
+//! call, so a recorded script replays exactly.
 //!
 //! ```text
 //!              ┌── watch-list ──▶ initial events ──┐ end bookmark                 silent: renewal
@@ -14,14 +15,16 @@
 //! 1. Versions delivered never go back, except by a Replace with cause `Rewind`.
 //! 2. A Replace is delivered only when the list or the initial events were complete.
 //! 3. One request is open at a time; a second watch only while a renewal awaits its head.
-//! 4. In every phase something is due: the permit, or `poll_timeout`.
-//! 5. A list or watch-list is asked for only with the permit of the list budget, which is needed until it is whole or
-//!    has failed; no deadline runs while the permit is waited for.
+//! 4. Every phase between start and stop waits for something: the permit, `poll_timeout` or the next `poll_effect`.
+//! 5. A list or watch-list is asked for only with a permit of the list budget. The permit is needed until the list is
+//!    whole or has failed. No deadline runs while the machine waits for the permit.
+//! 6. A handler does nothing in a phase that it does not belong to: an answer may arrive after its request was closed.
 //!
-//! Read next: `reflector/watch_list.rs` and `reflector/list.rs`, then `watch.rs`, `renewal.rs`, `rewind.rs`, and
-//! `retry.rs` for what failures cost, and `log.rs` for what of it is logged.
+//! `phase.rs` lists all phases and flags with their legal combinations. Read next: `reflector/phase.rs`, then
+//! `watch_list.rs` and `list.rs`, `watch.rs`, `renewal.rs`, `rewind.rs`, `retry.rs` and `early_retry.rs` for the waits after
+//! failures, and `log.rs` for the log lines.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,18 +40,19 @@ pub use effect::{Delivery, Effect, StreamId};
 pub use log::{LogLevel, LogLine};
 pub use state::{RelistCounters, SourceCounters, SourceState};
 
+use early_retry::EarlyRetries;
 use freeing::ListFreeing;
-use list::Listing;
 use log::SourceLog;
-use retry::{Next, RelistReason};
-use watch::Watching;
-use watch_list::{Gathering, InitialEvents};
+use phase::{Phase, RetryHints, StreamRole};
+use retry::Next;
 
 mod config;
+mod early_retry;
 mod effect;
 mod freeing;
 mod list;
 mod log;
+mod phase;
 mod renewal;
 mod retry;
 mod rewind;
@@ -56,16 +60,16 @@ mod state;
 mod watch;
 mod watch_list;
 
-/// The time and the chance that come with whatever happened.
+/// The time of an event, and the random number to use for the decisions about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
     /// Since the start of the runtime; never less than in the call before.
     pub now: Duration,
-    /// In [0, 1), drawn for this call: waits and timeouts are drawn with it.
+    /// A random number in [0, 1), drawn for this call. Waits and timeouts are spread by it.
     pub chance: f64,
 }
 
-/// Decides what to ask one source next; see the module.
+/// Decides what to ask one source next; the module's documentation describes it.
 ///
 /// ```
 /// use informer_core::reflector::{Effect, ListWatchMachine, Moment, ReflectorConfig};
@@ -82,9 +86,10 @@ pub struct ListWatchMachine<S> {
     config: ReflectorConfig,
     phase: Phase<S>,
     newest: Option<ResourceVersion>,
-    lessons: Lessons,
+    hints: RetryHints,
     backoff: Backoff,
-    /// Failures since a stream last ended well.
+    early: EarlyRetries,
+    /// Failures since a stream last ended without a failure.
     failed_in_a_row: u32,
     /// The silence after which the live stream is renewed.
     renew_interval: Duration,
@@ -101,69 +106,17 @@ pub struct ListWatchMachine<S> {
     freeing: ListFreeing<S>,
 }
 
-/// What is under way.
-enum Phase<S> {
-    /// Before the start; also for a moment while one phase is being left for another.
-    Idle,
-    Waiting {
-        until: Duration,
-        next: Next,
-    },
-    /// For the list budget.
-    AwaitingPermit,
-    Listing(Listing<S>),
-    InitialEvents(InitialEvents<S>),
-    Gathering(Gathering<S>),
-    Watching(Watching<S>),
-    Stopped,
-}
-
-/// What earlier answers say about the next requests.
-struct Lessons {
-    /// The next list asks at `""`: the one before was expired or too large.
-    latest: bool,
-    /// The next list has no limit: a page of the one before had expired.
-    full: bool,
-    /// The server went back; until a Replace says so, lists are at `""` and skip nothing.
-    rewinding: bool,
-    /// The last Replace was of a rewind.
-    settling: bool,
-    /// A watch-list failed: list, until something is delivered.
-    list_only: bool,
-    /// The source does not know watch-lists.
-    watch_list_refused: bool,
-    /// The server pages lists at `"0"`, so it has no watch cache and honours limits.
-    paged: bool,
-    /// The server may have been another since it last proved its version.
-    unsure: bool,
-    /// What led to a relist at once since the last object or bookmark.
-    relisted_for: BTreeSet<RelistReason>,
-    /// What the next relist is counted as.
-    reason: RelistReason,
-}
-
 impl<S> ListWatchMachine<S> {
-    /// A machine that has asked nothing yet. `resume` is the newest version that this source has put into the
+    /// A machine that has sent no request yet. `resume` is the newest version that this source has put into the
     /// queue, or published; `None` if there never was one.
     pub fn new(config: ReflectorConfig, resume: Option<ResourceVersion>) -> Self {
         let config = config.raised();
-        let lessons = Lessons {
-            latest: false,
-            full: false,
-            rewinding: false,
-            settling: false,
-            list_only: false,
-            watch_list_refused: false,
-            paged: false,
-            unsure: false,
-            relisted_for: BTreeSet::new(),
-            reason: RelistReason::Resumed,
-        };
         Self {
             phase: Phase::Idle,
             newest: resume,
-            lessons,
+            hints: RetryHints::new(),
             backoff: Backoff::new(config.backoff),
+            early: EarlyRetries::default(),
             failed_in_a_row: 0,
             renew_interval: config.renew_after,
             last_connect_at: None,
@@ -180,7 +133,7 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// The same, whose lists are freed by `release` instead of where they are dropped.
+    /// The same machine, whose lists are freed by `release` instead of where they are dropped.
     #[must_use]
     pub fn releasing_to(self, release: &Arc<dyn Release>) -> Self
     where
@@ -189,21 +142,21 @@ impl<S> ListWatchMachine<S> {
         Self { freeing: ListFreeing::by(release), ..self }
     }
 
-    /// The same, which counts on from what another has counted: the life before, of the same source.
+    /// The same machine, which continues these counters: those of the machine that followed the source before.
     #[must_use]
     pub fn counting_from(self, counters: SourceCounters) -> Self {
         Self { counters, ..self }
     }
 
-    /// Begins with the first request; a second call does nothing. Spreading starts over time is the caller's: it
-    /// calls this late.
+    /// Begins with the first request; a second call does nothing. To spread starts over time, the caller calls this
+    /// later.
     pub fn start(&mut self) {
         if matches!((&self.phase, &self.state), (Phase::Idle, SourceState::Starting)) {
             self.begin_listing();
         }
     }
 
-    /// Ends: what is open is closed, nothing more is asked or delivered, no failure is counted.
+    /// Ends the machine: it closes every open request, asks and delivers nothing more, and counts no failure.
     pub fn stop(&mut self) {
         self.effects.clear();
         match &self.phase {
@@ -217,7 +170,7 @@ impl<S> ListWatchMachine<S> {
         self.state = SourceState::Stopped;
     }
 
-    /// The next thing to do; to be drained after each call that tells what happened.
+    /// The next thing to do. Call it until it gives `None` after each call of a `handle_*` method.
     pub fn poll_effect(&mut self) -> Option<Effect<S>> {
         if self.effects.is_empty() {
             self.gather_slice();
@@ -225,7 +178,7 @@ impl<S> ListWatchMachine<S> {
         self.effects.pop_front()
     }
 
-    /// When `handle_timeout` is due; `None` while only the source or the list budget can bring things forward.
+    /// When `handle_timeout` is due; `None` while the machine waits for the source or for the list budget alone.
     pub fn poll_timeout(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Waiting { until, .. } => Some(*until),
@@ -244,8 +197,8 @@ impl<S> ListWatchMachine<S> {
         match &self.phase {
             Phase::Waiting { next: Next::Listing, .. } => self.begin_listing(),
             Phase::Waiting { next: Next::Watch, .. } => self.open_watch(at),
-            Phase::Listing(_) => self.list_late(at),
-            Phase::InitialEvents(_) => self.initial_events_late(at),
+            Phase::Listing(_) => self.list_timed_out(at),
+            Phase::InitialEvents(_) => self.initial_events_timed_out(at),
             Phase::Watching(watching) => {
                 let (timer, _) = self.watch_timer(watching);
                 self.watch_timeout(timer, at);
@@ -262,8 +215,8 @@ impl<S> ListWatchMachine<S> {
     }
 
     /// Whether a permit of the list budget is awaited, or in use: from `AcquireListPermit` until the list or watch-list
-    /// is whole or has failed, all pages and what starts over at once included. Once it is false, the permit is to be
-    /// given back: at the latest when no effect is left, and before a `Deliver`.
+    /// is whole or has failed. That includes all pages, and lists that start over without a wait. Once it is false, the
+    /// caller gives the permit back: at the latest when no effect is left, and before a `Deliver`.
     pub fn needs_list_permit(&self) -> bool {
         matches!(self.phase, Phase::AwaitingPermit | Phase::Listing(_) | Phase::InitialEvents(_))
     }
@@ -273,49 +226,49 @@ impl<S> ListWatchMachine<S> {
         self.list_part(part, at);
     }
 
-    /// The list's stream has ended. `Ok` before a `ListPart::End` is a failure all the same.
+    /// The list's stream has ended. `Ok` before a `ListPart::End` is a failure, too.
     pub fn handle_list_end(&mut self, result: Result<(), ListWatchError>, at: Moment) {
         self.list_end(result, at);
     }
 
-    /// Parts of a watch, in its order; an empty vector says that the response head has arrived, and is the first of
-    /// every stream. What a stream brings after its `Close` is ignored.
+    /// Parts of a watch, in the order of the stream. The first vector of every stream is empty: it says that the
+    /// response head has arrived. Parts that come after the stream's `Close` are ignored.
     pub fn handle_watch_parts(&mut self, stream: StreamId, parts: Vec<WatchPart<S>>, at: Moment) {
         self.gather_rest();
-        match self.place_of(stream) {
-            Place::Initial => self.initial_parts(parts, at),
-            Place::Live => self.live_parts(parts, at),
-            Place::Renewal => {
+        match self.role_of(stream) {
+            StreamRole::Initial => self.initial_parts(parts, at),
+            StreamRole::Live => self.live_parts(parts, at),
+            StreamRole::Renewal => {
                 self.take_over(at);
                 self.live_parts(parts, at);
             }
-            Place::Nowhere => {}
+            StreamRole::Closed => {}
         }
     }
 
-    /// A watch has ended by itself: `Ok` cleanly, else by what cut, refused or failed it. The end of a stream after
-    /// its `Close` is ignored.
+    /// A watch has ended by itself: `Ok` if it ended cleanly, else the error that refused, cut or failed it. The end of
+    /// a stream after its `Close` is ignored.
     pub fn handle_watch_end(&mut self, stream: StreamId, result: Result<(), ListWatchError>, at: Moment) {
         self.gather_rest();
-        match self.place_of(stream) {
-            Place::Initial => self.initial_events_failed(result, at),
-            Place::Live => self.watch_ended(result, at),
-            Place::Renewal => self.renewal_failed(result, at),
-            Place::Nowhere => {}
+        match self.role_of(stream) {
+            StreamRole::Initial => self.initial_events_failed(result, at),
+            StreamRole::Live => self.watch_ended(result, at),
+            StreamRole::Renewal => self.renewal_failed(result, at),
+            StreamRole::Closed => {}
         }
     }
 
     /// The answer to `AskVersion`: the version of the answering list. Ignored when no question is open.
     pub fn handle_version(&mut self, answer: Result<ResourceVersion, ListWatchError>, at: Moment) {
-        self.version_told(answer, at);
+        self.version_answered(answer, at);
     }
 
-    /// Whether the session should read that stream: false for one that is not open, and while the rewind question
-    /// is, since nothing that the stream says is believed before the answer.
+    /// Whether the session should read that stream: false for a stream that is not open, and while the rewind question
+    /// is open, since parts of the stream are delivered only after its answer.
     pub fn wants_watch_input(&self, stream: StreamId) -> bool {
-        match (&self.phase, self.place_of(stream)) {
-            (_, Place::Nowhere) => false,
-            (Phase::Watching(watching), Place::Live) => watching.question_until.is_none(),
+        match (&self.phase, self.role_of(stream)) {
+            (_, StreamRole::Closed) => false,
+            (Phase::Watching(watching), StreamRole::Live) => watching.question_until.is_none(),
             _ => true,
         }
     }
@@ -325,45 +278,37 @@ impl<S> ListWatchMachine<S> {
         &self.state
     }
 
-    /// What it did so far.
+    /// What the source did so far.
     pub fn counters(&self) -> &SourceCounters {
         &self.counters
     }
 
-    /// The newest version delivered, or else the one resumed from.
+    /// The newest version delivered, or the version that the machine resumed from if nothing was delivered yet.
     pub fn resource_version(&self) -> Option<&ResourceVersion> {
         self.newest.as_ref()
     }
 
-    /// The newest failure, also when it is over.
+    /// The newest failure, also after the source has recovered from it.
     pub fn last_error(&self) -> Option<&ListWatchError> {
         self.last_error.as_ref()
     }
 
-    /// When the source last brought something: a frame, a bookmark or a part of a list.
+    /// When the newest frame, bookmark or part of a list arrived.
     pub fn last_frame_at(&self) -> Option<Duration> {
         self.last_frame_at
     }
 
-    fn place_of(&self, stream: StreamId) -> Place {
+    /// The role of a stream in this phase.
+    fn role_of(&self, stream: StreamId) -> StreamRole {
         match &self.phase {
-            Phase::InitialEvents(initial) if initial.stream.id == stream => Place::Initial,
-            Phase::Watching(watching) if watching.stream.id == stream => Place::Live,
+            Phase::InitialEvents(initial) if initial.stream.id == stream => StreamRole::Initial,
+            Phase::Watching(watching) if watching.stream.id == stream => StreamRole::Live,
             Phase::Watching(watching) if watching.renewal.as_ref().is_some_and(|open| open.id == stream) => {
-                Place::Renewal
+                StreamRole::Renewal
             }
-            _ => Place::Nowhere,
+            _ => StreamRole::Closed,
         }
     }
-}
-
-/// What a stream is to the machine.
-#[derive(Clone, Copy)]
-enum Place {
-    Initial,
-    Live,
-    Renewal,
-    Nowhere,
 }
 
 impl<S> fmt::Debug for ListWatchMachine<S> {

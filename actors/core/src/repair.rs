@@ -1,46 +1,47 @@
-//! When to ask again for the objects that could not be read.
+//! The schedule of GETs for undecodable objects: objects whose body could not be decoded.
 //!
-//! Answers "which set-aside object is asked for by GET next, when, and does its answer still count?" for one source.
-//! It sends nothing: the reflector's session asks, and hands what counts to the store, which looks again. Invariants:
-//! 1. A key is asked for only while it is set aside: a good version, a deletion or a list without it ends that.
-//! 2. Its first question comes 1 to 2 min after it was set aside, the next ones at gaps drawn from d to 2d, d doubling
-//!    from 1 to 5 min: never sooner, also when ever newer versions of it cannot be read.
-//! 3. One question is open at a time, and they begin at least [`SPACING`] apart, however many keys are due: a source
-//!    of which nothing can be read is asked once a second. An answer older than what the watch has told by then, and one whose question
-//!    was taken back by a list, do not count.
+//! Answers "which undecodable object is asked for by GET next, when, and does its answer still count?" for one source.
+//! The schedule sends nothing: the reflector's session sends the GET and puts an answer that counts into the queue; the
+//! store checks it again. Invariants:
+//! 1. A key is asked for only while it is undecodable. A version that decodes, a deletion, or a list without the key
+//!    ends that.
+//! 2. The first GET for a key comes 1 to 2 min after it became undecodable. The next gaps are drawn from d to 2d, where
+//!    d doubles from 1 to 5 min. Newer versions of the key that cannot be decoded do not bring a GET forward.
+//! 3. One GET is open at a time, and two begin at least [`SPACING`] apart, for any number of keys that are due.
+//! 4. An answer does not count if it is older than what the watch has brought by then, or if a list came meanwhile.
 //!
-//! Bounds: one entry for each set-aside key; a list is taken in by slices, since all of it may be set aside.
-//! Read next: `indexer/parts.rs`, what a fetched object changes.
+//! Bounds: one entry for each undecodable key. A list is processed in slices, since all of its objects may be
+//! undecodable. Read next: `indexer/parts.rs`, what a fetched object changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::backoff::{Backoff, BackoffPolicy};
-use crate::delta::{Replacement, SetAside, WatchPart};
+use crate::delta::{Replacement, Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::reflector::Moment;
 
 /// The waits before each question for one key: 1 to 2 min, then up to 5 to 10 min.
 const GAPS: BackoffPolicy = BackoffPolicy { base: Duration::from_secs(60), cap: Duration::from_secs(300) };
 
-/// At least so long from question to question.
+/// The least time from the start of one GET to the start of the next.
 pub const SPACING: Duration = Duration::from_secs(1);
 
-/// Spreads keys that were set aside in one moment: the part of a gap by which neighbours differ.
+/// Spreads keys that became undecodable at the same time: two keys in a row differ by this part of a gap.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 
-/// The set-aside objects of one source, and when each is asked for.
+/// The undecodable objects of one source, and when each is asked for.
 ///
 /// ```
-/// use informer_core::delta::{SetAside, WatchPart};
+/// use informer_core::delta::{Undecodable, WatchPart};
 /// use informer_core::reflector::Moment;
 /// use informer_core::repair::RepairSchedule;
 /// use std::time::Duration;
 /// let mut schedule = RepairSchedule::new();
 /// let version = "7".parse().expect("a version");
-/// let aside = SetAside { key: "a/x".parse().expect("a key"), version, error: "no such field".into() };
+/// let undecodable = Undecodable { key: "a/x".parse().expect("a key"), version, error: "no such field".into() };
 /// let at = |seconds| Moment { now: Duration::from_secs(seconds), chance: 0.0 };
-/// schedule.observe_parts(&[WatchPart::<String>::SetAside(aside)], at(0));
+/// schedule.observe_parts(&[WatchPart::<String>::Undecodable(undecodable)], at(0));
 /// assert_eq!(schedule.poll_timeout(), Some(Duration::from_secs(60)));
 /// assert_eq!(schedule.handle_timeout(at(60)).map(|key| key.to_string()), Some("a/x".to_owned()));
 /// ```
@@ -50,15 +51,15 @@ pub struct RepairSchedule {
     /// The keys in the order in which they are due, but for the one that is being asked for.
     turns: BTreeSet<(Duration, ObjectKey)>,
     asked: Option<ObjectKey>,
-    /// No question before this.
+    /// No GET before this.
     pause_until: Duration,
-    /// Moves the chance on from key to key.
+    /// How many random numbers were drawn; makes each key's number differ from the one before.
     draws: u32,
-    /// The list that is being taken in.
+    /// The list that is being processed.
     intake: Option<Intake>,
 }
 
-/// A list on its way in: what was set aside before it, and how much of it has been taken in.
+/// A list that is being processed: what was undecodable before it, and how much of it has been processed.
 #[derive(Debug)]
 struct Intake {
     before: BTreeMap<ObjectKey, Broken>,
@@ -66,7 +67,7 @@ struct Intake {
     taken: usize,
 }
 
-/// One set-aside key.
+/// One undecodable key.
 #[derive(Debug)]
 struct Broken {
     /// Its newest version that could not be read.
@@ -76,41 +77,43 @@ struct Broken {
 }
 
 impl RepairSchedule {
-    /// Nothing is set aside.
+    /// Nothing is undecodable.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many keys are set aside.
+    /// How many keys are undecodable.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether nothing is set aside.
+    /// Whether nothing is undecodable.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// These parts have been told by the watch, in this order.
+    /// The watch has brought these parts, in this order.
     pub fn observe_parts<S>(&mut self, parts: &[WatchPart<S>], at: Moment) {
         for part in parts {
             match part {
-                WatchPart::SetAside(aside) => self.set_aside(aside, at),
+                WatchPart::Undecodable(undecodable) => self.observe_undecodable(undecodable, at),
                 _ if self.keys.is_empty() => {}
                 WatchPart::Applied(object) | WatchPart::Deleted(object) | WatchPart::Fetched(object) => {
                     self.settle(object.key(), object.version());
                 }
-                WatchPart::DeletedUnread(aside) => self.settle(&aside.key, &aside.version),
+                WatchPart::DeletedUndecodable(undecodable) => {
+                    self.settle(&undecodable.key, &undecodable.version)
+                }
                 WatchPart::Bookmark { .. } => {}
             }
         }
     }
 
-    /// This whole list replaces all that was told before: only what it sets aside is. Keys that were set aside
-    /// already keep their turn; a question still open is taken back, and to be dropped.
+    /// This list replaces all that was known before: only its undecodable keys are kept. Keys that were
+    /// undecodable before keep their due time. A GET that is still open is cancelled: the caller drops it.
     ///
-    /// Takes in, or forgets, at most `budget` keys (at least one); to be called with the same list until it gives
-    /// true, before anything else is told or asked.
+    /// Processes at most `budget` keys (at least one). Call it with the same list until it gives true, before any other
+    /// method.
     pub fn observe_replace<S>(&mut self, replacement: &Replacement<S>, budget: usize, at: Moment) -> bool {
         let mut intake = self.intake.take().unwrap_or_else(|| {
             self.postpone_asked(at);
@@ -118,9 +121,9 @@ impl RepairSchedule {
             Intake { before, turns, taken: 0 }
         });
         for _ in 0..budget.max(1) {
-            if let Some(aside) = replacement.set_aside.get(intake.taken) {
+            if let Some(undecodable) = replacement.undecodable.get(intake.taken) {
                 intake.taken += 1;
-                self.set_aside_again(intake.before.remove(&aside.key), aside, at);
+                self.observe_again(intake.before.remove(&undecodable.key), undecodable, at);
             } else if intake.before.pop_first().is_none() && intake.turns.pop_first().is_none() {
                 return true;
             }
@@ -129,13 +132,13 @@ impl RepairSchedule {
         false
     }
 
-    /// When `handle_timeout` is due; `None` while a question is open or nothing is set aside.
+    /// When `handle_timeout` is due; `None` while a GET is open or nothing is undecodable.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let (due, _) = self.turns.first()?;
         self.asked.is_none().then_some((*due).max(self.pause_until))
     }
 
-    /// The key to ask for now, if one is due and no question is open.
+    /// The key to ask for now, if one is due and no GET is open.
     pub fn handle_timeout(&mut self, at: Moment) -> Option<ObjectKey> {
         self.poll_timeout().filter(|due| *due <= at.now)?;
         let (_, key) = self.turns.pop_first()?;
@@ -144,8 +147,8 @@ impl RepairSchedule {
         Some(key)
     }
 
-    /// The answer to the open question: the object if it counts. `None` in it says that there is nothing, or nothing
-    /// readable: that is asked again, since only the watch or a list can tell that the object is gone.
+    /// The answer to the open GET; gives the object back if it counts. `found` is `None` if there is no such object, or
+    /// if it cannot be decoded: the key is asked for again, since only the watch or a list proves that it is gone.
     pub fn handle_answer<S>(&mut self, found: Option<Object<S>>, at: Moment) -> Option<Object<S>> {
         let key = self.asked.clone()?;
         let counts = |object: &Object<S>| {
@@ -160,24 +163,24 @@ impl RepairSchedule {
         good
     }
 
-    fn set_aside(&mut self, aside: &SetAside, at: Moment) {
-        if let Some(known) = self.keys.get_mut(&aside.key) {
-            if known.version < aside.version {
-                known.version = aside.version.clone();
+    fn observe_undecodable(&mut self, undecodable: &Undecodable, at: Moment) {
+        if let Some(known) = self.keys.get_mut(&undecodable.key) {
+            if known.version < undecodable.version {
+                known.version = undecodable.version.clone();
             }
             return;
         }
         let mut gaps = Backoff::new(GAPS);
         let due = at.now.saturating_add(gaps.next_wait(self.draw(at)));
-        self.turns.insert((due, aside.key.clone()));
-        self.keys.insert(aside.key.clone(), Broken { version: aside.version.clone(), due, gaps });
+        self.turns.insert((due, undecodable.key.clone()));
+        self.keys.insert(undecodable.key.clone(), Broken { version: undecodable.version.clone(), due, gaps });
     }
 
-    /// A list sets this key aside; `known` is what was noted of it before.
-    fn set_aside_again(&mut self, known: Option<Broken>, aside: &SetAside, at: Moment) {
-        let Some(known) = known else { return self.set_aside(aside, at) };
-        self.turns.insert((known.due, aside.key.clone()));
-        self.keys.insert(aside.key.clone(), Broken { version: aside.version.clone(), ..known });
+    /// This key is undecodable in a list; `known` is its entry from before the list.
+    fn observe_again(&mut self, known: Option<Broken>, undecodable: &Undecodable, at: Moment) {
+        let Some(known) = known else { return self.observe_undecodable(undecodable, at) };
+        self.turns.insert((known.due, undecodable.key.clone()));
+        self.keys.insert(undecodable.key.clone(), Broken { version: undecodable.version.clone(), ..known });
     }
 
     fn settle(&mut self, key: &ObjectKey, version: &ResourceVersion) {
@@ -192,7 +195,7 @@ impl RepairSchedule {
         }
     }
 
-    /// The question is closed; if its key is still set aside, its next turn comes after the next gap.
+    /// Closes the open GET; if its key is still undecodable, it is due again after the next gap.
     fn postpone_asked(&mut self, at: Moment) {
         let Some(key) = self.asked.take() else { return };
         let chance = self.draw(at);
@@ -202,7 +205,7 @@ impl RepairSchedule {
         }
     }
 
-    /// A chance that differs from draw to draw also within one moment.
+    /// A random number that differs from draw to draw, also within one call.
     fn draw(&mut self, at: Moment) -> f64 {
         self.draws = self.draws.wrapping_add(1);
         (at.chance + f64::from(self.draws - 1) * GOLDEN_RATIO).fract()

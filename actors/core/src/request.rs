@@ -1,8 +1,8 @@
 //! What a reflector asks of its source: one value per request.
 //!
-//! Answers "which list or watch?", never how it is sent. [`crate::reflector`] makes these values; a `ListWatch`
+//! Answers "which list or watch?", and not how it is sent. [`crate::reflector`] makes these values; a `ListWatch`
 //! turns each into one request. Invariants:
-//! 1. A page after the first carries a token and no version: the token fixes it.
+//! 1. A page after the first carries a token and no version: the token names the version.
 //! 2. A watch with initial events asks for `NotOlderThan` its version (`""` the first time).
 
 use std::fmt;
@@ -43,7 +43,7 @@ impl fmt::Display for AskedVersion {
     }
 }
 
-/// One page of a list, or the question for a single name.
+/// One page of a list, or a list of a single name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListRequest {
     /// The version; ignored by the source when there is a token.

@@ -1,13 +1,13 @@
 //! The supervisor's decision: what follows when an actor ends.
 //!
 //! Answers "restart it, restart its group, give up, or is it done?" as a pure function of the exit, the role and
-//! the history; carrying it out is the supervisor actor's work. A role is data: whoever owns children says what follows
-//! when one of them fails. Invariants:
-//! 1. An end that was asked for, or work that is finished, is never restarted.
+//! the history. The supervisor actor carries the decision out. A role is data: the owner of the children says what
+//! follows when one of them fails. Invariants:
+//! 1. An actor that was asked to stop, or has finished its work, is never restarted.
 //! 2. A child whose role says [`OnFailure::GiveUp`] is never restarted.
-//! 3. More than `limit` restarts within `window` give up: a history that gave up stays so. A child that is revived has
-//!    a new history.
-//! 4. A restart waits; waits grow until the thing has run for a whole `window` without an exit.
+//! 3. After `limit` restarts within `window` the next failure gives up, and the history stays given up. A child that is
+//!    revived, or added again after its removal, gets a new history.
+//! 4. Each restart waits. The waits grow until the actor has run for a whole `window` without a failure.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::reflector::Moment;
 pub enum Exit {
     /// Its work is done.
     Finished,
-    /// It was told to stop.
+    /// It was asked to stop.
     Asked,
     /// It stopped itself, for this reason.
     Failed(Arc<str>),
@@ -36,27 +36,27 @@ pub enum Exit {
 pub enum OnFailure {
     /// It is restarted alone, within the limits of the policy.
     RestartAlone,
-    /// Every child that follows the group is restarted with it, since what one forgets the others must not keep. The
-    /// group has one history.
+    /// Every child that follows the group is restarted with it, since their states belong together: none may keep what
+    /// another has lost. The group has one history.
     RestartGroup,
-    /// It is never restarted: nothing could make good what died with it.
+    /// It is never restarted: nothing could restore the state that is lost with it.
     GiveUp,
 }
 
-/// What supervision knows of a kind of child.
+/// How one kind of child is supervised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Role {
     /// What follows when it fails.
     pub on_failure: OnFailure,
     /// Whether it is restarted whenever the group is.
     pub follows_group: bool,
-    /// Whether its owner is told of its restarts, and that it is given up. Whoever waits for the end of one child is
-    /// told of that in any case.
+    /// Whether its owner is notified of its restarts and when it is given up. Waiting for the end of one child works
+    /// in any case.
     pub tells_owner: bool,
 }
 
-/// How many restarts are tolerated, and how they are spaced. Every duration is taken: within a `window` of
-/// `Duration::MAX` restarts are counted for ever, within one of zero none is.
+/// How many restarts are tolerated, and how they are spaced. Every duration is valid: with a `window` of
+/// `Duration::MAX` restarts are counted for ever, with a `window` of zero none is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
     /// So many restarts within `window` are tolerated. Default 5.
@@ -87,9 +87,9 @@ pub enum Verdict {
         /// How long to wait first.
         after: Duration,
     },
-    /// Restart nothing; the failure goes to the owner.
+    /// Restart nothing; report the failure to the owner.
     GiveUp {
-        /// What to tell the owner.
+        /// The reason to report.
         reason: Arc<str>,
     },
     /// Nothing is left to do.
@@ -140,12 +140,6 @@ impl RestartHistory {
         } else {
             Verdict::Restart { after }
         }
-    }
-
-    /// Whether it says nothing that a new history would not say, too.
-    pub fn is_blank(&self, now: Duration) -> bool {
-        let is_past = |at: &Duration| now.saturating_sub(*at) >= self.policy.window;
-        self.gave_up.is_none() && self.recent.iter().all(is_past)
     }
 
     /// How many restarts were decided in all.

@@ -1,9 +1,9 @@
-//! Who is due for a resync, and when: one clock for all subscriptions of an informer, each with its own period.
+//! The resync clock: when each subscription of an informer is due for a resync, each with its own period.
 //!
-//! Answers "who is due now, and when shall I look again?"; what a resync tells is `listener.rs`. Time comes in as a
-//! [`Duration`] since the start of the runtime. Invariants:
+//! Answers "which subscriptions are due now, and when is the next one?"; `listener.rs` makes the events of a resync.
+//! The caller passes the time as a [`Duration`] since the start of the runtime. Invariants:
 //! 1. Each subscription is due at its start plus whole multiples of its own period, however late the clock is read.
-//! 2. Missed times are skipped, not made up: being late by ten periods makes one resync, not ten.
+//! 2. Missed times are skipped: a delay of ten periods makes one resync, not ten.
 //! 3. No period is shorter than [`MIN_PERIOD`].
 //!
 //! Cost: logarithmic in the number of subscriptions that resync, nothing for those that do not.
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::processor::ListenerId;
 
-/// The shortest period: below it a resync would be a load and no reminder (client-go's bound too).
+/// The shortest period: shorter resyncs would only be a load (client-go has the same bound).
 pub const MIN_PERIOD: Duration = Duration::from_secs(1);
 
 /// When each subscription that asked for resyncs is due next.
@@ -41,7 +41,7 @@ impl Schedule {
 }
 
 impl ResyncClock {
-    /// Nobody is due, ever.
+    /// No listener is ever due.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,7 +61,7 @@ impl ResyncClock {
         }
     }
 
-    /// When to call [`Self::due`] next; `None` while nobody asked for resyncs.
+    /// When to call [`Self::due`] next; `None` while no listener has asked for resyncs.
     pub fn next_due(&self) -> Option<Duration> {
         self.by_time.first().map(|(due, _)| *due)
     }

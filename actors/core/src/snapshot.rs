@@ -1,11 +1,11 @@
-//! The published frame: everything an informer knows at one moment, never changing again.
+//! A snapshot: the published, immutable state of an informer at one moment.
 //!
-//! Answers "what is there?" for any number of readers at once: one object, one namespace, one index value, all of
-//! it, and what differs from another moment. It never changes anything; `indexer.rs` makes new frames. Invariants:
-//! 1. A snapshot is immutable: whatever is read from it, at any time, agrees with everything else read from it.
+//! Answers "which objects are there?" for any number of readers at once: one object, one namespace, one index value,
+//! all objects, and what differs from another snapshot. `indexer.rs` makes new frames. Invariants:
+//! 1. A snapshot is immutable: all reads from it, at any time, agree with each other.
 //! 2. Objects come in key order: those without namespace first, then namespace by namespace, name by name.
-//! 3. Two snapshots share what did not change between them, and an unchanged object is the very same `Object`.
-//! 4. No public type shows the persistent map below it (`snapshot/tree.rs`).
+//! 3. Two snapshots share what did not change between them; an unchanged object is the same allocation in both.
+//! 4. No public type shows the persistent map below it (`tree.rs`).
 //!
 //! Read next: `snapshot/diff.rs`, what differs; `indexer.rs`, the only writer.
 
@@ -15,28 +15,46 @@ use std::sync::Arc;
 use crate::index::UnknownIndex;
 use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
-use crate::set_aside::SetAside;
+use crate::undecodable::Undecodable;
 
 pub use diff::{DiffCursor, Difference};
-pub(crate) use frame::{Aside, Frame};
+pub(crate) use frame::{Frame, UndecodableEntry};
 pub(crate) use holders::Held;
 pub(crate) use objects::Put;
-pub(crate) use sources::Sources;
 
 mod diff;
+mod few;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod frame;
 mod holders;
 mod objects;
-mod sources;
-mod tree;
-mod walk;
 
 /// All objects of an informer at one moment, with the version of each source and the indices.
 ///
-/// Cloning copies one pointer; nothing blocks, and a kept snapshot delays nobody (it keeps its objects alive).
-pub struct Snapshot<S>(Arc<OffArbiter<Frame<S>>>);
+/// Cloning copies one pointer, and no method blocks. A kept snapshot does not delay the informer, but keeps its objects
+/// in memory.
+pub struct Snapshot<S>(Arc<Kept<S>>);
+
+/// What a snapshot points to, for a cell that publishes snapshots by exchanging one pointer: [`Snapshot::into_kept`].
+pub struct Kept<S>(OffArbiter<Frame<S>>);
+
+impl<S> Kept<S> {
+    /// The object of this key, as [`Snapshot::get`] gives it.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Object<S>> {
+        self.0.get(key)
+    }
+
+    /// The object of this name, as [`Snapshot::named`] gives it.
+    pub fn named(
+        &self,
+        cluster: Option<&ClusterName>,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<&Object<S>> {
+        self.0.objects().named((cluster, namespace), name)
+    }
+}
 
 impl<S> Snapshot<S> {
     /// A snapshot without objects, versions and indices.
@@ -44,39 +62,60 @@ impl<S> Snapshot<S> {
         Self::publish(Frame::default())
     }
 
-    /// An empty snapshot that knows these indices, so that asking one before the first list is no error.
+    /// An empty snapshot with these indices, so that reading an index before the first list is not an error.
     pub fn empty_with_indices(names: impl IntoIterator<Item = Arc<str>>) -> Self {
         let mut frame = Frame::default();
         frame.add_empty_indices(names);
         Self::publish(frame)
     }
 
-    /// The same, which is freed by `release` instead of where its last handle is dropped; so is every snapshot that
-    /// follows from it.
+    /// The same snapshot, which is freed by `release` instead of where its last handle is dropped. So is every snapshot
+    /// that the store makes from it.
     #[must_use]
     pub fn releasing_to(self, release: Arc<dyn Release>) -> Self
     where
         S: Send + Sync + 'static,
     {
-        Self(Arc::new(Freeing::whole(release).keep(self.frame().clone())))
+        Self(Arc::new(Kept(Freeing::whole(release).keep(self.frame().clone()))))
     }
 
     pub(crate) fn publish(frame: Frame<S>) -> Self {
-        Self(Arc::new(OffArbiter::in_place(frame)))
+        Self(Arc::new(Kept(OffArbiter::in_place(frame))))
     }
 
-    /// Another frame, which is freed like this one.
+    /// A snapshot of another frame, which is freed like this one.
     pub(crate) fn with(&self, frame: Frame<S>) -> Self {
-        Self(Arc::new(self.0.freeing().keep(frame)))
+        Self(Arc::new(Kept(self.0.0.freeing().keep(frame))))
     }
 
     pub(crate) fn frame(&self) -> &Frame<S> {
-        &self.0
+        &self.0.0
+    }
+
+    /// The pointer that the snapshot is. O(1), allocates nothing; `Snapshot::from` is the way back.
+    pub fn into_kept(self) -> Arc<Kept<S>> {
+        self.0
+    }
+
+    /// How often its sources were rewound.
+    pub(crate) fn rewinds(&self) -> u32 {
+        self.frame().objects().rewinds()
     }
 
     /// How many objects there are. O(1).
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.frame().len()
+    }
+
+    /// What its objects were on the wire together, in bytes. O(1).
+    pub fn wire_bytes(&self) -> usize {
+        self.frame().objects().wire_bytes()
+    }
+
+    /// Notes that no newer snapshot shares its objects: the drop of its last handle hands all of them over to be freed,
+    /// and as many bytes as [`Self::wire_bytes`] says. O(1).
+    pub fn weigh_whole(&self) {
+        self.0.0.weigh(self.wire_bytes());
     }
 
     /// Whether there is no object.
@@ -89,15 +128,15 @@ impl<S> Snapshot<S> {
         self.0.get(key)
     }
 
-    /// The object of this name, with the cluster and the namespace if it has them. O(log n), allocates nothing, not even
-    /// a key.
+    /// The object of this name, with the cluster and the namespace if it has them. O(log n), allocates nothing, not
+    /// even a key.
     pub fn named(
         &self,
         cluster: Option<&ClusterName>,
         namespace: Option<&str>,
         name: &str,
     ) -> Option<&Object<S>> {
-        self.0.objects().named((cluster, namespace), name)
+        self.0.named(cluster, namespace, name)
     }
 
     /// Whether there is an object of this key.
@@ -107,17 +146,18 @@ impl<S> Snapshot<S> {
 
     /// All objects in key order; allocates nothing per object.
     pub fn iter(&self) -> impl Iterator<Item = &Object<S>> {
-        self.0.objects().iter()
+        self.frame().objects().iter()
     }
 
     /// The objects of one namespace in the order of their names; visits no other object.
     pub fn namespace<'a>(&'a self, namespace: &str) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
-        self.0.objects().namespace(namespace)
+        self.frame().objects().namespace(namespace)
     }
 
-    /// The objects of a cluster in key order; visits no other. None in an informer of one cluster, whose keys name none.
+    /// The objects of a cluster in key order; visits no other. Empty in an informer of one cluster, whose keys have no
+    /// cluster name.
     pub fn cluster<'a>(&'a self, cluster: &ClusterName) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
-        self.0.objects().in_cluster(cluster)
+        self.frame().objects().in_cluster(cluster)
     }
 
     /// The objects of a namespace of one cluster in the order of their names; visits no other.
@@ -126,7 +166,7 @@ impl<S> Snapshot<S> {
         cluster: &ClusterName,
         namespace: &str,
     ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
-        self.0
+        self.frame()
             .objects()
             .names_in((Some(cluster), Some(namespace)))
             .into_iter()
@@ -143,7 +183,7 @@ impl<S> Snapshot<S> {
         index: &str,
         value: &str,
     ) -> Result<impl Iterator<Item = &'a Object<S>> + use<'a, S>, UnknownIndex> {
-        let members = self.0.index(index)?.members(value);
+        let members = self.frame().index(index)?.members(value);
         Ok(members.filter_map(|key| {
             let object = self.get(key);
             debug_assert!(object.is_some(), "index holds {key}, the store does not");
@@ -159,44 +199,44 @@ impl<S> Snapshot<S> {
         &'a self,
         index: &str,
     ) -> Result<impl Iterator<Item = &'a str> + use<'a, S>, UnknownIndex> {
-        Ok(self.0.index(index)?.distinct_values())
+        Ok(self.frame().index(index)?.distinct_values())
     }
 
     /// The names of the indices.
     pub fn index_names(&self) -> impl Iterator<Item = &str> {
-        self.0.indices().iter().map(|index| &**index.name())
+        self.frame().indices().iter().map(|index| &**index.name())
     }
 
-    /// The version that a source had reached: everything up to it is in here. `None` before its first part or list.
+    /// The version that a source had reached: everything up to it is applied. `None` before its first part or list.
     pub fn version(&self, source: &SourceId) -> Option<&ResourceVersion> {
-        self.0.version(source)
+        self.frame().version(source)
     }
 
-    /// The newest version of which something is in here. Under the discipline `PerKey` it runs ahead of
-    /// [`Self::version`], up to which *everything* is; under `InOrder` both are the same.
+    /// The newest version of a source of which any part is applied. With the queue order `PerKey` it may be ahead of
+    /// [`Self::version`], up to which *all* parts are applied; with `InOrder` both are the same.
     pub fn newest_version(&self, source: &SourceId) -> Option<&ResourceVersion> {
-        self.0.newest(source)
+        self.frame().newest(source)
     }
 
     /// The version of each source, in the order of their names.
     pub fn versions(&self) -> &[(SourceId, ResourceVersion)] {
-        self.0.versions()
+        self.frame().versions()
     }
 
-    /// The objects whose newest version could not be read, in key order. Their last good version, if there is
-    /// one, is found with [`Self::get`].
-    pub fn set_aside(&self) -> impl Iterator<Item = &SetAside> {
-        self.0.set_aside().values().map(Aside::told)
+    /// The objects whose newest version could not be decoded, in key order. [`Self::get`] gives the last version that
+    /// decoded, if there is one.
+    pub fn undecodable(&self) -> impl Iterator<Item = &Undecodable> {
+        self.frame().undecodable().values().map(UndecodableEntry::object)
     }
 
-    /// Why the newest version of this key could not be read, if so.
-    pub fn set_aside_of(&self, key: &ObjectKey) -> Option<&SetAside> {
-        self.0.set_aside().get(key).map(Aside::told)
+    /// Why the newest version of this key could not be decoded; `None` if it could.
+    pub fn undecodable_of(&self, key: &ObjectKey) -> Option<&Undecodable> {
+        self.frame().undecodable().get(key).map(UndecodableEntry::object)
     }
 
-    /// How many objects are set aside. O(1).
-    pub fn set_aside_len(&self) -> usize {
-        self.0.set_aside().len()
+    /// How many objects are undecodable. O(1).
+    pub fn undecodable_len(&self) -> usize {
+        self.frame().undecodable().len()
     }
 
     /// Whether both are the very same publish.
@@ -204,13 +244,28 @@ impl<S> Snapshot<S> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What became different from `self` to `newer`, in key order, lazily.
+    /// The differences from `self` to `newer`, in key order, lazily.
     ///
-    /// A new life of a key is a deletion, then an addition; equal life and version is no difference, unless its source
-    /// was rewound in between. Parts that both share are skipped, so the cost is that of the changes between them, not
-    /// that of their size.
+    /// A new life of a key is a deletion, then an addition. Equal life and version is not a difference, unless the
+    /// source was rewound in between. Parts of the map that both share are skipped, so the cost depends on the changes
+    /// between them and not on their size.
     pub fn diff<'a>(&'a self, newer: &'a Self) -> impl Iterator<Item = Difference<S>> + use<'a, S> {
         diff::differences(self, newer)
+    }
+}
+
+impl<S> Snapshot<S> {
+    /// Whether nothing differs but objects that pass. Allocates nothing.
+    pub(crate) fn differs_only_in(&self, newer: &Self, passes: impl Fn(&ObjectKey) -> bool) -> bool {
+        let mut all_pass = true;
+        diff::for_each(self, newer, |difference| all_pass &= passes(difference.key()));
+        all_pass
+    }
+}
+
+impl<S> From<Arc<Kept<S>>> for Snapshot<S> {
+    fn from(kept: Arc<Kept<S>>) -> Self {
+        Self(kept)
     }
 }
 
@@ -231,8 +286,14 @@ impl<S> fmt::Debug for Snapshot<S> {
         f.debug_struct("Snapshot")
             .field("len", &self.len())
             .field("versions", &self.versions())
-            .field("set_aside", &self.set_aside_len())
+            .field("undecodable", &self.undecodable_len())
             .finish()
+    }
+}
+
+impl<S> fmt::Debug for Kept<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").field("len", &self.0.len()).finish_non_exhaustive()
     }
 }
 

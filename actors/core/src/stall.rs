@@ -1,25 +1,22 @@
-//! Whether a pipeline gets on: the rule behind "its arbiter turns, but it makes no progress".
+//! Stall detection: the rule behind "the arbiter runs, but the pipeline makes no progress".
 //!
-//! Answers "has something had work for many turns of its thread without doing any of it?" from what the watchdog reads
-//! now and then. It counts turns of the thread and no seconds: a thread that is blocked or a process that was stopped
-//! does not turn, so neither is mistaken for a stall. Invariants:
-//! 1. No work, no stall: a source that is silent and a pipeline that has done all may rest for ever.
-//! 2. Any progress begins the count anew: a long list that advances by slices is no stall.
-//! 3. A stall is seen at the [`TURNS`]th turn without progress, and is over with the first progress.
+//! Answers "did the pipeline have work for many turns of its thread without doing any of it?" from samples that the
+//! watchdog takes. It counts turns of the thread and not seconds: a thread that is blocked, or a process that was
+//! stopped, does not turn, so neither is reported as a stall. Invariants:
+//! 1. Without work there is no stall: a silent source or a pipeline that has done everything may rest for ever.
+//! 2. Any progress restarts the count: a long list that advances by slices is not a stall.
+//! 3. A stall is reported at the [`TURNS`]th turn without progress, and ends with the first progress.
 //!
 //! Inputs → effects: [`Sample`] → since when it stalls, if it does. Read next: `indexer/machine.rs`, whose steps count.
 
 use std::time::Duration;
 
-/// Turns of the thread with work and without progress that make a stall; the thread shows one a second at most.
+/// So many turns of the thread with work and without progress are a stall. The thread shows at most one turn a second.
 pub const TURNS: u32 = 10;
 
-/// What is seen of a pipeline at one moment.
+/// The state of a pipeline at one moment, as the watchdog reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the whole input of the rule: whoever samples must give all of it"
-)]
+#[expect(clippy::exhaustive_structs, reason = "the whole input of the rule: a caller must give all of it")]
 pub struct Sample {
     /// Whether anything waits to be done, or is being done.
     pub has_work: bool,
@@ -29,7 +26,7 @@ pub struct Sample {
     pub turn: u64,
 }
 
-/// What was seen before.
+/// The samples seen so far, as one count.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StallWatch {
     done: u64,
@@ -44,7 +41,7 @@ impl StallWatch {
         Self { done: 0, turn: 0, turns: 0, since: Duration::ZERO }
     }
 
-    /// Looks at a sample; since when nothing was done, if that is a stall.
+    /// Takes the next sample. Gives since when nothing was done, if that is a stall.
     ///
     /// ```
     /// use informer_core::stall::{Sample, StallWatch, TURNS};
@@ -109,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_does_not_turn_is_blocked_and_not_stalled() {
+    fn a_thread_that_does_not_turn_is_blocked_and_not_reported_as_a_stall() {
         assert_eq!(stalls((1..=LONG).map(|_| (true, 5, 3))), []);
     }
 

@@ -1,14 +1,14 @@
 //! How durations and foreign texts are written in log lines.
 //!
-//! Answers "how does a person read this?": durations in one or two units, texts of servers and panics on one line and
-//! not longer than they may be. Invariants:
+//! Answers "how is this value written for people?": durations in one or two units, texts of servers and panics on one
+//! line of bounded length. Invariants:
 //! 1. Equal values give equal text; nothing depends on a locale.
-//! 2. A shortened text has no control character, and at most the characters it may have and three dots.
+//! 2. A shortened text has no control character, and at most `most` characters and three dots.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The most characters of a foreign text, such as a server's words or a panic's, that a log line quotes.
+/// The most characters of a foreign text, such as a server's or a panic's message, that a log line quotes.
 pub const QUOTED: usize = 300;
 
 /// A duration for people: `0.8s`, `42s`, `3m12s`, `1h5m`.
@@ -42,7 +42,7 @@ impl fmt::Display for Brief {
     }
 }
 
-/// A foreign text on one line, cut behind `most` characters.
+/// A foreign text on one line, cut after `most` characters.
 ///
 /// ```
 /// assert_eq!(informer_core::words::one_line("no\nsuch kind", 6), "no suc...");

@@ -1,14 +1,14 @@
 //! The sources of a running informer, as they come and go.
 //!
-//! Answers "how does an informer begin to follow another source, how does it let one go, and how does one take over from
-//! another?". A removal is carried out by a task of the informer's own, which nobody's future has to be kept for.
+//! Answers "how does an informer begin to follow another source, how does it let one go, and how does one take over
+//! from another?". A removal is carried out by a task of the informer, which goes on if the caller's future is dropped.
 //! Invariants:
 //! 1. A removed source is read no more before the store forgets what it brought; what it had handed over is applied
 //!    first. When the removal is over nothing of it is left, and its name may come back with other keys.
 //! 2. A group that restarts in the middle delays a removal and loses nothing of it.
-//! 3. Objects that another source holds, too, are told by neither an addition nor a removal.
+//! 3. For objects that another source holds, too, neither an addition nor a removal gives an event.
 //!
-//! Read next: `pipeline/sources.rs`, who is a source; `pipeline/delta_fifo.rs`, which says when one is forgotten.
+//! Read next: `pipeline/sources.rs`, who is a source; `pipeline/delta_fifo.rs`, which reports when one is forgotten.
 
 use std::sync::Arc;
 
@@ -19,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 use super::{Informer, WaitError};
 use crate::pipeline::messages::{Body, RemoveSource};
 use crate::pipeline::owner::show_removed;
+use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::{NotRemoved, Refusal, Refused};
-use crate::pipeline::wiring::{Pipeline, SourceSpec};
+use crate::pipeline::wiring::Pipeline;
 use crate::runtime::mailbox::ask;
 use crate::supervision::children::NotRevived;
 
@@ -143,7 +144,8 @@ fn of_cluster(has_cluster: bool) -> &'static str {
 
 impl<S: Body> Informer<S> {
     /// Follows one more source from now on. Returns at once; nothing of it is listed yet: [`Self::source_synced`] waits
-    /// for that. An informer that is synced stays so; one that is not waits for this source, too.
+    /// for that. An informer that is synced stays so, and so does each of its subscriptions; one that is not waits for
+    /// this source, too.
     ///
     /// # Errors
     /// When the name is taken, a cluster is named where none was or the other way round, its coverage overlaps that of
@@ -153,9 +155,9 @@ impl<S: Body> Informer<S> {
     }
 
     /// Follows a source no more and forgets what it brought. What it has handed over is applied first; then each object
-    /// that no other source holds is told as `Deleted { exact: false, cause: Relist }`. Returns when that is published
-    /// and with every subscription; if this future is dropped before, the removal goes on. Afterwards the name may be
-    /// used again, and begins anew.
+    /// that no other source holds is delivered as `Deleted { exact: false, cause: Relist }`. Returns when that is
+    /// published and with every subscription; if this future is dropped before, the removal goes on. Afterwards the
+    /// name may be used again, and begins anew.
     ///
     /// Costs what the source holds, in slices between which others have their turn. The last source cannot be removed:
     /// an informer has at least one.
@@ -218,13 +220,13 @@ impl<S: Body> Informer<S> {
     }
 
     /// Lets the sources `add` take over from the sources `remove`: adds them, waits until each has listed, and removes
-    /// the others. Both sets may cover the same objects: what is held by a new source when an old one goes is told
-    /// neither as deleted nor as added. Takes as long as the new sources need to list; if one is refused by its server,
-    /// the wait goes on, and dropping this future leaves both sets in place.
+    /// the others. Both sets may cover the same objects: what is held by a new source when an old one is removed is
+    /// delivered neither as deleted nor as added. Takes as long as the new sources need to list; if one is refused by
+    /// its server, the wait goes on, and dropping this future leaves both sets in place.
     ///
     /// # Errors
     /// As [`Self::add_source`] for the new sources among themselves, [`Self::source_synced`] and
-    /// [`Self::remove_source`]; [`HandOverError`] says what is in place then.
+    /// [`Self::remove_source`]; [`HandOverError`] describes what is in place then.
     pub async fn hand_over(&self, remove: &[SourceId], add: Vec<SourceSpec<S>>) -> Result<(), HandOverError> {
         let (pipeline, informer) = (&self.0.pipeline, || Arc::clone(&self.0.pipeline.parent.name));
         if let Some(name) = remove.iter().find(|source| !pipeline.shared.sources.contains(source)) {
@@ -264,8 +266,8 @@ impl<S: Body> Informer<S> {
     }
 
     /// Follows a source again that was given up because its reflector had failed too often. It goes on where it was:
-    /// what it held is served all the time, and only differences are told. It may be restarted as often as a new one.
-    /// Returns at once; the state of the source is then no longer `GivenUp`. Waits that have ended with
+    /// what it held is served all the time, and only differences are delivered. It may be restarted as often as a new
+    /// one. Returns at once; the state of the source is then no longer `GivenUp`. Waits that have ended with
     /// [`WaitError::SourceGivenUp`] may be begun again.
     ///
     /// # Errors
@@ -310,7 +312,7 @@ fn carry_out<S: Body>(pipeline: &Pipeline<S>, source: SourceId, over: Cancellati
                     Err(_) => tokio::task::yield_now().await,
                 }
             }
-            shared.handed.forget(&source);
+            shared.handed_over.forget(&source);
             show_removed(&shared.board, &source);
             sources.forget(&source);
             tracing::info!(%informer, %source, "source {source} is removed; its objects are forgotten");

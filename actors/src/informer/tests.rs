@@ -7,7 +7,7 @@ use informer_core::meta::ResourceVersion;
 
 use super::{Informer, StartError, WaitError};
 use crate::lister::WaitForError;
-use crate::pipeline::seat::EndReason;
+use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::Runtime;
 use crate::subscription::SubscribeError;
 use crate::testing::Server;

@@ -1,9 +1,9 @@
 //! Blocking closures: subscribers that may sleep, wait for a lock or do file IO in their callback.
 //!
-//! Answers "where does a closure run that blocks its thread?": on the runtime's callback pool, a window of events at a
-//! time. The Listener records meanwhile, and hands over the next window when this one has been handled. Invariants:
-//! 1. Events come in order, one call at a time; a subscription holds at most one thread, and none while it is idle.
-//! 2. A panic is counted and logged with the event's key, that event is skipped, the next one is delivered.
+//! Answers "where does a blocking closure run?": on the runtime's callback pool, a window of events at a time. The
+//! Listener records events meanwhile, and hands over the next window when this one has been handled. Invariants:
+//! 1. Events come in order, one call at a time. A subscription uses at most one thread, and none while it is idle.
+//! 2. A panic is counted and logged with the event's key. That event is skipped; the next one is delivered.
 //! 3. After the subscription's end no further call starts; the closure is dropped on the pool, after its last call.
 //!
 //! Read next: `runtime/callbacks.rs`, the pool; `callback_host.rs`, async closures.
@@ -13,35 +13,40 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::pipeline::callback_host::{count_call, count_panic, inside};
 use crate::pipeline::messages::{Body, Notify};
-use crate::pipeline::seat::{Presence, Seat};
+use crate::pipeline::subscription_state::SubscriptionState;
 use crate::runtime::Clock;
 
-/// A closure and where it reports; fields are dropped in this order, so that a shutdown outlasts the closure.
+/// A closure and the state of its subscription. Its strand reports that the closure is dropped: a shutdown waits for
+/// that.
 pub(crate) struct BlockingHost<S: Body> {
     closure: Box<dyn FnMut(Notify<S>) + Send>,
-    seat: Presence,
+    state: SubscriptionState,
     clock: Clock,
 }
 
 impl<S: Body> BlockingHost<S> {
-    /// The closure of the subscription of this seat.
-    pub(crate) fn new(closure: impl FnMut(Notify<S>) + Send + 'static, seat: &Seat, clock: Clock) -> Self {
-        Self { closure: Box::new(closure), seat: seat.enter(), clock }
+    /// The closure of this subscription.
+    pub(crate) fn new(
+        closure: impl FnMut(Notify<S>) + Send + 'static,
+        state: SubscriptionState,
+        clock: Clock,
+    ) -> Self {
+        Self { closure: Box::new(closure), state, clock }
     }
 
     /// Calls the closure with each event, unless the subscription ends before.
     pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
         let mut began = self.clock.now();
         for notify in window {
-            if self.seat.has_ended() {
+            if self.state.has_ended() {
                 return;
             }
             let key = notify.key().clone();
-            let call = AssertUnwindSafe(|| inside(&self.seat, || (self.closure)(notify)));
+            let call = AssertUnwindSafe(|| inside(&self.state, || (self.closure)(notify)));
             let called = catch_unwind(call);
-            began = count_call(&self.seat, &self.clock, began);
+            began = count_call(&self.state, &self.clock, began);
             if let Err(panic) = called {
-                count_panic(&self.seat, &key, panic);
+                count_panic(&self.state, &key, panic);
             }
         }
     }
@@ -49,6 +54,6 @@ impl<S: Body> BlockingHost<S> {
 
 impl<S: Body> fmt::Debug for BlockingHost<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockingHost").field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("BlockingHost").field("state", &self.state).finish_non_exhaustive()
     }
 }

@@ -1,21 +1,21 @@
-//! The cells in which the actors of one informer show what they do.
+//! The status board: cells into which the actors of one informer write their status.
 //!
-//! Answers "who writes which part of the status, and who is woken?". The Indexer owns the store's cell, each Reflector
-//! one for its source, the DeltaFifo that of the queue, supervision and the watchdog that of the health. Handles read
-//! copies of all of them. Invariants:
-//! 1. A lock here is held for as long as a copy takes, and no code of a user runs under it.
-//! 2. Figures and versions of the store change in one step with the published snapshot, and are read in one.
-//! 3. Whoever waits is woken by every change that may be waited for, and by none of the others: a count moves on after
-//!    the change, so that who has read the count before the status misses none.
-//! 4. Nothing changes after the informer has stopped.
+//! Answers "which actor writes which part of the status, and which waits are woken?". The Indexer writes the cell of
+//! the store, each Reflector the cell of its source, the DeltaFifo that of the queue, supervision and the watchdog that
+//! of the health. Handles read copies. Invariants:
+//! 1. A lock here is held only while values are copied; no user's code runs under it.
+//! 2. Figures and versions of the store change in one step with the published snapshot, and are read in one step.
+//! 3. A wait is woken by every change that can be waited for, and by no other. The count of changes grows after the
+//!    change, so a task that reads the count before the status misses none.
+//! 4. The status does not change after the informer has stopped.
 //!
-//! Read next: `status.rs`, the values; `informer.rs`, who waits.
+//! Read next: `status.rs`, the values; `informer.rs`, which waits.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use informer_core::delta_fifo::{Depth, Discipline};
+use informer_core::delta_fifo::{Depth, QueueOrder};
 use informer_core::meta::SourceId;
 use informer_core::reflector::{SourceCounters, SourceState};
 use informer_core::snapshot::Snapshot;
@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 use crate::pipeline::figures::QueueStatus;
 use crate::pipeline::status::{DataCounters, InformerStatus, SourceStatus};
 use crate::runtime::Stuck;
+use crate::runtime::locked::locked;
 
 /// The cells of one informer. Cloning copies a pointer.
 #[derive(Debug, Clone)]
@@ -32,7 +33,7 @@ pub(crate) struct StatusBoard(Arc<Cells>);
 #[derive(Debug)]
 struct Cells {
     name: Arc<str>,
-    discipline: Discipline,
+    queue_order: QueueOrder,
     /// When the informer was started.
     began: Duration,
     store: Mutex<StoreCell>,
@@ -41,7 +42,7 @@ struct Cells {
     sources: Mutex<Vec<Arc<SourceCell>>>,
     queue: QueueCell,
     stopped: AtomicBool,
-    /// How often something has changed that may be waited for.
+    /// How often something has changed that can be waited for.
     changes: AtomicU64,
     changed: Notify,
 }
@@ -50,12 +51,12 @@ struct Cells {
 #[derive(Debug, Default)]
 struct StoreCell {
     objects: usize,
-    set_aside: usize,
+    undecodable: usize,
     synced: bool,
     sync_took: Option<Duration>,
 }
 
-/// What supervision and the watchdog have to say.
+/// The reports of supervision and the watchdog.
 #[derive(Debug, Default)]
 struct Health {
     restarts: u64,
@@ -69,7 +70,7 @@ struct SourceCell {
     status: Mutex<SourceStatus>,
 }
 
-/// The queue's depth, and the arrival of what the Indexer has from it. It has no lock: the figures change with each event.
+/// The queue's depth, and when the Indexer's batch arrived in it. It has no lock, since it changes with each event.
 #[derive(Debug, Default)]
 struct QueueCell {
     parts: AtomicUsize,
@@ -84,7 +85,7 @@ const NEVER: u64 = u64::MAX;
 /// What the status shows of a published snapshot.
 pub(crate) struct Figures<'a, S> {
     pub(crate) objects: usize,
-    pub(crate) set_aside: usize,
+    pub(crate) undecodable: usize,
     /// The snapshot itself, for the versions of its sources.
     pub(crate) versions: &'a Snapshot<S>,
     pub(crate) synced: bool,
@@ -93,13 +94,13 @@ pub(crate) struct Figures<'a, S> {
 
 impl StatusBoard {
     /// The cells of an informer that begins now.
-    pub(crate) fn new(name: Arc<str>, discipline: Discipline, sources: &[SourceId], now: Duration) -> Self {
+    pub(crate) fn new(name: Arc<str>, queue_order: QueueOrder, sources: &[SourceId], now: Duration) -> Self {
         let cell = |id: &SourceId| {
             Arc::new(SourceCell { id: id.clone(), status: Mutex::new(SourceStatus::new(id.clone())) })
         };
         Self(Arc::new(Cells {
             name,
-            discipline,
+            queue_order,
             began: now,
             store: Mutex::default(),
             data: Mutex::default(),
@@ -119,18 +120,18 @@ impl StatusBoard {
         // The store's lock is held until the versions are copied, too: a publish changes both in one step.
         let store = locked(&cells.store);
         let sources = self.sources().iter().map(|source| locked(&source.status).clone()).collect();
-        let (objects, set_aside, synced, sync_took) =
-            (store.objects, store.set_aside, store.synced, store.sync_took);
+        let (objects, undecodable, synced, sync_took) =
+            (store.objects, store.undecodable, store.synced, store.sync_took);
         drop(store);
         let data = locked(&cells.data).clone();
         let health = locked(&cells.health);
         InformerStatus {
             name: Arc::clone(&cells.name),
-            discipline: cells.discipline,
+            queue_order: cells.queue_order,
             sources,
             queue,
             objects,
-            set_aside,
+            undecodable,
             synced,
             sync_took,
             restarts: health.restarts,
@@ -150,7 +151,7 @@ impl StatusBoard {
     /// Waits until something has changed after the count was `seen`.
     pub(crate) async fn changed_since(&self, seen: u64) {
         loop {
-            // It is woken by every change from here on, so none is missed after the look.
+            // Every change from here on wakes it, so none is missed between the look and the wait.
             let changed = self.0.changed.notified();
             if self.changes() != seen {
                 return;
@@ -177,7 +178,7 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Counts what was odd in the data.
+    /// Counts incidents in the data.
     pub(crate) fn count_data(&self, count: impl FnOnce(&mut DataCounters)) {
         if !self.is_stopped() {
             count(&mut locked(&self.0.data));
@@ -200,7 +201,7 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Shows that supervision has given up a part, and the source that it had followed.
+    /// Shows that supervision has given up an actor, and the source that it followed.
     pub(crate) fn give_up(&self, failure: Arc<str>, source: Option<(&SourceId, &Arc<str>)>) {
         if self.is_stopped() {
             return;
@@ -215,7 +216,8 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Shows that a source that was given up begins anew; another source may still be given up, which `failure` words.
+    /// Shows that a source that was given up starts again. If another source is still given up, `failure` gives the
+    /// text.
     pub(crate) fn revive(&self, source: &SourceId, failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>) {
         self.change_source(source, |status| {
             status.state = SourceState::Starting;
@@ -231,7 +233,7 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Shows a source no more, nor that it was given up; another one may still be, which `failure` words.
+    /// Removes a source from the status. If another source is still given up, `failure` gives the text.
     pub(crate) fn remove_source(
         &self,
         source: &SourceId,
@@ -258,8 +260,8 @@ impl StatusBoard {
         locked(&self.0.store).synced
     }
 
-    /// Publishes and shows the figures of what is published, in one step; false if `publish` refuses. Wakes the
-    /// waiters only if objects, set-aside objects or `synced` have changed, or a source has listed for the first time.
+    /// Publishes and shows the figures in one step; false if `publish` refuses. Wakes the waits only if the number of
+    /// objects or undecodable objects or `synced` has changed, or a source has listed for the first time.
     pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
         let news = {
             let mut store = locked(&self.0.store);
@@ -311,14 +313,14 @@ impl StatusBoard {
         cell.map(|cell| locked(&cell.status).counters.clone()).unwrap_or_default()
     }
 
-    /// Changes one source's status; wakes the waiters only if `change` says that it matters to them.
+    /// Changes one source's status; wakes the waits only if `change` gives true.
     pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
         if !self.is_stopped() && self.change_source(source, change) {
             self.wake();
         }
     }
 
-    /// Shows what waits in the queue, and since when. Wakes nobody: it changes with each event.
+    /// Shows the depth of the queue, and since when its oldest part waits. Wakes no wait: it changes with each event.
     pub(crate) fn show_queue(&self, depth: Depth, oldest_since: Option<Duration>) {
         let queue = &self.0.queue;
         queue.parts.store(depth.parts, Ordering::Relaxed);
@@ -326,13 +328,13 @@ impl StatusBoard {
         queue.oldest_since.store(oldest_since.map_or(NEVER, nanos), Ordering::Relaxed);
     }
 
-    /// Notes when the oldest part arrived of the batch that the Indexer has now. It has one at a time, and takes the
-    /// next one when every listener has been told what came of it.
+    /// Notes when the oldest part of the Indexer's present batch arrived. The Indexer has one batch at a time, and
+    /// takes the next one when every listener has recorded the changes.
     pub(crate) fn hand_out(&self, arrived: Duration) {
         self.0.queue.handed_out.store(nanos(arrived), Ordering::Relaxed);
     }
 
-    /// When the oldest part arrived of the batch that is being told.
+    /// When the oldest part of the batch arrived whose changes are being sent to listeners.
     pub(crate) fn arrived(&self) -> Duration {
         Duration::from_nanos(self.0.queue.handed_out.load(Ordering::Relaxed))
     }
@@ -360,11 +362,11 @@ impl StatusBoard {
 }
 
 impl StoreCell {
-    /// Takes over the figures of a published snapshot; true if a waiter could be waiting for it.
+    /// Takes the figures of a published snapshot; true if a wait could be for this change.
     fn show<S>(&mut self, figures: &Figures<'_, S>, began: Duration) -> bool {
-        let before = (self.objects, self.set_aside, self.synced);
-        let now = (figures.objects, figures.set_aside, self.synced || figures.synced);
-        (self.objects, self.set_aside, self.synced) = now;
+        let before = (self.objects, self.undecodable, self.synced);
+        let now = (figures.objects, figures.undecodable, self.synced || figures.synced);
+        (self.objects, self.undecodable, self.synced) = now;
         if now.2 && !before.2 {
             self.sync_took = Some(figures.now.saturating_sub(began));
         }
@@ -385,8 +387,4 @@ impl QueueCell {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,19 +1,21 @@
-//! The DeltaFifo: what waits between the Reflectors and the Indexer.
+//! The DeltaFifo: the queue between the Reflectors and the Indexer.
 //!
-//! Answers "is there room?" to Reflectors and "what is next?" to the Indexer, and decides neither: its core twin,
-//! `informer_core::delta_fifo`, holds the queue and its bounds. Invariants:
+//! Answers "is there room?" to Reflectors and "what is next?" to the Indexer. Its core twin,
+//! `informer_core::delta_fifo`, holds the queue and its bounds, and decides both. Invariants:
 //! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing more.
-//! 2. A pop is answered when there is something; nobody polls.
-//! 3. What waits here at its death, and what comes too late, is freed off the arbiter.
-//! 4. What a source has put in here is noted in `Handed`, so that a restarted Reflector goes on from there.
+//! 2. A pop is answered when there is a batch; nothing polls the queue.
+//! 3. Entries that wait here at its death, and those that come too late, are freed off the arbiter.
+//! 4. The newest version that a source has put in is kept in `HandedOver`, so that a restarted Reflector continues
+//!    from it.
 //!
 //! Mailbox: one ask in flight from each Reflector, the Indexer and the Processor's resync clock; stopped with the
 //! informer; its death restarts the group in a new epoch. Read next: `indexer.rs`.
 
+use actix::dev::OneshotSender;
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
 use informer_core::delta_fifo::arrivals::Arrivals;
-use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Depth, Discipline};
+use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Depth, QueueOrder};
 use informer_core::meta::SourceId;
 use informer_core::off_arbiter::OffArbiter;
 
@@ -27,7 +29,7 @@ use crate::supervision::child::Child;
 pub(crate) struct DeltaFifoSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) bounds: Bounds,
-    pub(crate) discipline: Discipline,
+    pub(crate) queue_order: QueueOrder,
 }
 
 /// The queue's actor.
@@ -37,12 +39,12 @@ pub(crate) struct DeltaFifo<S: Body> {
     queue: OffArbiter<DeltaQueue<S>>,
     arrivals: Arrivals,
     waiting_for_room: Vec<ReplySlot<()>>,
-    waiting_for_batch: Option<ReplySlot<Batch<S>>>,
+    waiting_for_batch: Option<OneshotSender<Batch<S>>>,
     waiting_for_idle: Vec<ReplySlot<()>>,
-    /// Who waits until a source is forgotten: its end is queued, or the Indexer is at it.
+    /// The asks that wait until a source is removed: its end is queued (`removals`), or being applied (`removing`).
     removals: Vec<(SourceId, ReplySlot<()>)>,
     removing: Vec<ReplySlot<()>>,
-    /// The Indexer has a batch that it has not yet done.
+    /// The Indexer has a batch that it has not finished.
     handed_out: bool,
 }
 
@@ -50,7 +52,7 @@ impl<S: Body> Actor for DeltaFifo<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, _ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::DeltaFifoStarted);
+        self.spec.shared.fail_point(Site::DeltaFifoStarted);
     }
 }
 
@@ -70,7 +72,7 @@ impl<S: Body> Child for DeltaFifo<S> {
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
-            queue: spec.shared.off_arbiter(DeltaQueue::new(spec.bounds, spec.discipline)),
+            queue: spec.shared.off_arbiter(DeltaQueue::new(spec.bounds, spec.queue_order)),
             arrivals: Arrivals::default(),
             waiting_for_room: Vec::new(),
             waiting_for_batch: None,
@@ -91,7 +93,7 @@ impl<S: Body> DeltaFifo<S> {
         stale
     }
 
-    /// Answers a push: now if there is room, else when a pop has made some.
+    /// Answers a push: now if there is room, otherwise after a pop has made room.
     fn pushed(&mut self) -> Answer<()> {
         self.arrivals.handle_push(self.queue.depth().parts, self.spec.shared.runtime.now());
         self.serve();
@@ -106,21 +108,22 @@ impl<S: Body> DeltaFifo<S> {
         reply
     }
 
-    /// Answers the waiting pop, if there is something for it.
+    /// Answers the waiting pop, if there is a batch.
     fn serve(&mut self) {
         if self.waiting_for_batch.is_none() {
             return;
         }
         if let Some(batch) = self.pop()
-            && let Some(slot) = self.waiting_for_batch.take()
+            && let Some(reply) = self.waiting_for_batch.take()
         {
             self.handed_out = true;
-            slot.answer(batch);
+            // The Indexer may have died: then its group is being restarted.
+            let _heard = reply.send(batch);
         }
     }
 
-    /// The next batch; notes when the oldest of it arrived. Whoever waits for the end of a source is answered when the
-    /// Indexer asks for the batch behind that.
+    /// The next batch; notes when its oldest part arrived. A wait for the end of a source is answered when the Indexer
+    /// asks for the batch after that end.
     fn pop(&mut self) -> Option<Batch<S>> {
         let batch = self.queue.pop_batch()?;
         let arrived = self.arrivals.handle_pop(self.queue.depth().parts);
@@ -134,7 +137,7 @@ impl<S: Body> DeltaFifo<S> {
         Some(batch)
     }
 
-    /// Shows what waits, and the watchdog whether the Indexer has something to do.
+    /// Shows the depth of the queue, and to the watchdog whether the Indexer has work.
     fn show_work(&self) {
         let depth = self.queue.depth();
         self.spec.shared.board.show_queue(depth, self.arrivals.oldest());
@@ -156,9 +159,9 @@ impl<S: Body> Handler<Delta<S>> for DeltaFifo<S> {
             drop(self.spec.shared.off_arbiter(delta.parts));
             return Reply::Now(());
         }
-        self.spec.shared.strike(Site::DeltaFifoPush);
+        self.spec.shared.fail_point(Site::DeltaFifoPush);
         if let Some(reached) = delta.parts.iter().rev().find_map(WatchPart::reached) {
-            self.spec.shared.handed.note(self.epoch, &delta.source, reached);
+            self.spec.shared.handed_over.note(self.epoch, &delta.source, reached);
         }
         self.queue.push_delta(delta.source, delta.parts);
         self.pushed()
@@ -172,8 +175,8 @@ impl<S: Body> Handler<Replace<S>> for DeltaFifo<S> {
         if self.is_stale(replace.epoch) {
             return Reply::Now(());
         }
-        self.spec.shared.strike(Site::DeltaFifoPush);
-        self.spec.shared.handed.note(self.epoch, &replace.source, &replace.replacement.version);
+        self.spec.shared.fail_point(Site::DeltaFifoPush);
+        self.spec.shared.handed_over.note(self.epoch, &replace.source, &replace.replacement.version);
         self.queue.push_replace(replace.source, replace.replacement);
         self.pushed()
     }
@@ -184,9 +187,9 @@ impl<S: Body> Handler<RemoveSource> for DeltaFifo<S> {
 
     fn handle(&mut self, end: RemoveSource, _ctx: &mut Context<Self>) -> Answer<()> {
         let (slot, reply) = ReplySlot::new();
-        // Without a slot it is answered that nobody will: the asker tries again in the new epoch.
+        // In an older epoch the slot is dropped, which answers `Closed`: the asker tries again in the new epoch.
         if !self.is_stale(end.epoch) {
-            self.spec.shared.strike(Site::DeltaFifoPush);
+            self.spec.shared.fail_point(Site::DeltaFifoPush);
             self.removals.push((end.source.clone(), slot));
             self.queue.push_remove_source(end.source);
             self.arrivals.handle_push(self.queue.depth().parts, self.spec.shared.runtime.now());
@@ -210,28 +213,28 @@ impl<S: Body> Handler<Resync> for DeltaFifo<S> {
 }
 
 impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
-    type Result = Answer<Batch<S>>;
+    type Result = ();
 
-    fn handle(&mut self, Pop(epoch, _): Pop<S>, _ctx: &mut Context<Self>) -> Answer<Batch<S>> {
-        let (slot, reply) = ReplySlot::new();
+    fn handle(&mut self, Pop { epoch, spare, reply }: Pop<S>, _ctx: &mut Context<Self>) {
         if self.is_stale(epoch) {
-            // No slot is kept, so it is answered that nobody will: a batch given to who is gone would be lost.
-            return reply;
+            // The sender of the answer is dropped: a batch for an Indexer of an older epoch would be lost.
+            return;
         }
-        self.spec.shared.strike(Site::DeltaFifoPop);
+        self.spec.shared.fail_point(Site::DeltaFifoPop);
         self.spec.shared.progress.note();
-        // The Indexer asks for the next batch only when it has done the last one, and told it.
+        // The Indexer asks for the next batch only after it has applied and published the last one.
         self.removing.drain(..).for_each(|slot| slot.answer(()));
+        self.queue.reuse(spare);
         let batch = self.pop();
         self.handed_out = batch.is_some();
         self.show_work();
         if let Some(batch) = batch {
             self.admit();
-            return Reply::Now(batch);
+            let _heard = reply.send(batch);
+            return;
         }
-        self.waiting_for_batch = Some(slot);
+        self.waiting_for_batch = Some(reply);
         self.waiting_for_idle.drain(..).for_each(|slot| slot.answer(()));
-        reply
     }
 }
 
@@ -239,7 +242,7 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
     type Result = Answer<()>;
 
     fn handle(&mut self, _flush: Flush, _ctx: &mut Context<Self>) -> Answer<()> {
-        // The Indexer asks for the next batch only when it has done the last one.
+        // The Indexer asks for the next batch only after it has finished the last one.
         if self.waiting_for_batch.is_some() {
             return Reply::Now(());
         }
@@ -251,6 +254,6 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
 
 impl<S: Body> Clone for DeltaFifoSpec<S> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), bounds: self.bounds, discipline: self.discipline }
+        Self { shared: self.shared.clone(), bounds: self.bounds, queue_order: self.queue_order }
     }
 }

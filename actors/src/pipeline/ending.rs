@@ -1,38 +1,41 @@
-//! The end of an informer: what is told to whom, exactly once, whoever ends first.
+//! The end of an informer: it is reported exactly once to everything that waits for it.
 //!
-//! Answers "how does everybody who waits learn that an informer has ended?". An informer ends by its own shutdown, with
-//! its last handle, when supervision gives up on it, or with its runtime, its arbiter or its simulation. Invariants:
+//! Answers "how does every wait end when an informer ends?". An informer ends by its own shutdown, with its last
+//! handle, when supervision gives up on it, or with its runtime, its arbiter or its simulation. Invariants:
 //! 1. [`Ending::end`] stops its actors, ends its subscriptions and frees its name; further calls do nothing.
-//! 2. [`EndNotice`] is dropped when nothing of the informer runs any more, also when its arbiter drops it unheard. Only
-//!    then its status says that it has stopped.
+//! 2. [`EndNotice`] is dropped when all tasks of the informer have ended, also when its arbiter drops them. Only then
+//!    its status shows that it has stopped.
 //! 3. Nothing here waits, and nothing here keeps the informer or its runtime alive.
 //!
 //! Read next: `informer.rs`, which waits; `runtime/registry.rs`, through which a runtime ends its informers.
 
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
-use crate::pipeline::seat::EndReason;
-use crate::pipeline::seats::Seats;
-use crate::runtime::{Registration, Resident};
+use crate::pipeline::subscription_state::EndReason;
+use crate::pipeline::subscriptions::Subscriptions;
+use crate::runtime::{Registrant, Registration};
 
 /// Everything that takes part in the end of one informer.
 pub(crate) struct Ending {
     /// Ends its actors.
     pub(crate) stop: CancellationToken,
-    /// Ends its reading.
+    /// Ends the reading of its sources.
     pub(crate) stop_reading: CancellationToken,
     pub(crate) board: StatusBoard,
-    pub(crate) seats: Seats,
+    pub(crate) subscriptions: Subscriptions,
     pub(crate) registration: Registration,
     /// Cancelled when a blocked thread keeps it although its runtime was shut down.
     abandoned: CancellationToken,
-    /// Cancelled when nothing of it runs any more.
+    /// Cancelled when all of its tasks have ended.
     pub(crate) over: CancellationToken,
     by_runtime: AtomicBool,
+    /// How a handle of it is found: the handles know what it is.
+    handle: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Ending {
@@ -45,35 +48,46 @@ impl Ending {
             stop,
             stop_reading,
             board,
-            seats: Seats::default(),
+            subscriptions: Subscriptions::default(),
             registration,
             abandoned: CancellationToken::new(),
             over: CancellationToken::new(),
             by_runtime: AtomicBool::new(false),
+            handle: OnceLock::new(),
         })
     }
 
-    /// Ends the informer: nothing of it begins any more.
+    /// Ends the informer: no actor or callback of it starts any more.
     pub(crate) fn end(&self) {
         self.stop.cancel();
         self.stop_reading.cancel();
-        self.seats.end_all(&EndReason::InformerStopped);
+        self.subscriptions.end_all(&EndReason::InformerStopped);
         self.registration.release_name();
     }
 
-    /// Waits until nobody need wait for this informer any more, though a blocked thread keeps a part of it.
+    /// Keeps how a handle is found; the first one given stays.
+    pub(crate) fn list(&self, handle: Box<dyn Any + Send + Sync>) {
+        self.handle.get_or_init(|| handle);
+    }
+
+    /// How a handle is found, once the informer has started.
+    pub(crate) fn listed(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.handle.get().map(|handle| &**handle)
+    }
+
+    /// Waits until waiting for this informer is useless, because a blocked thread keeps a part of it.
     pub(crate) async fn abandoned(&self) {
         self.abandoned.cancelled().await;
     }
 
-    /// Why it has stopped, as far as that is known.
+    /// Why it has stopped, if that is known.
     pub(crate) fn reason(&self) -> Option<Arc<str>> {
         let runtime = || self.by_runtime.load(Ordering::Acquire).then(|| "its runtime was shut down".into());
         self.board.read().failed.or_else(runtime)
     }
 }
 
-impl Resident for Ending {
+impl Registrant for Ending {
     fn stop(&self) {
         let first = !self.stop.is_cancelled();
         self.by_runtime.fetch_or(first, Ordering::AcqRel);
@@ -89,7 +103,7 @@ impl Resident for Ending {
     }
 }
 
-/// Says that nothing of the informer runs any more, when it is dropped: after the last task, or with the arbiter.
+/// Reports by its drop that all tasks of the informer have ended: after the last task, or with the arbiter.
 pub(crate) struct EndNotice(pub(crate) Arc<Ending>);
 
 impl Drop for EndNotice {
@@ -98,6 +112,6 @@ impl Drop for EndNotice {
         self.0.board.stop();
         tracing::debug!(informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
-        self.0.registration.move_out();
+        self.0.registration.unlist();
     }
 }

@@ -1,11 +1,11 @@
-//! Figures that a dashboard shows beside states: how long things take, what waits, how watches end.
+//! Figures for a dashboard: durations, the depth of the queue, and how watches end.
 //!
-//! Answers "is it fast enough, and what is the server doing to us?" with plain values that are copied out of small
+//! Answers "is the informer fast enough, and how do its watches end?" with plain values that are copied out of small
 //! cells. All times are those of the runtime's clock. Invariants:
 //! 1. Recording allocates nothing and takes a constant time.
 //! 2. Counters only grow; a snapshot of them is one copy.
 //!
-//! Read next: `board.rs` and `seat.rs`, which hold them; `report.rs`, which enumerates them.
+//! Read next: `board.rs` and `subscription_state.rs`, which hold them; `report.rs`, which enumerates them.
 
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ pub struct Timing {
     pub last: Duration,
     /// How long the longest one took, to the microsecond and up to 71 minutes.
     pub max: Duration,
-    /// How many took at most as long as the bound of the same place in [`TIMING_BOUNDS`] and longer than the one before;
-    /// the last are those that took longer than all.
+    /// How many took at most as long as the bound of the same place in [`TIMING_BOUNDS`] and longer than the one
+    /// before; the last are those that took longer than all.
     pub buckets: [u64; 6],
 }
 
@@ -94,12 +94,12 @@ pub struct WatchEnds {
     pub expired: u64,
     /// The server was overloaded (429).
     pub overloaded: u64,
-    /// Refused or unknown (401, 403, 404), or the server knows no watch-list.
+    /// Refused or unknown (401, 403, 404, a rejected selector), or the server knows no watch-list.
     pub refused: u64,
     /// The connection broke, no answer came in time, or the answer was not what was asked for.
     pub broken: u64,
-    /// By the reflector: it was silent and another one took over, a deadline had passed, or what it brought could not be
-    /// gone on from.
+    /// By the reflector: it was silent and another one took over, a deadline had passed, or what it brought could not
+    /// be gone on from.
     pub closed: u64,
 }
 
@@ -127,7 +127,16 @@ impl WatchEnds {
             (None, _) => &mut self.finished,
             (Some(ListWatchError::Overloaded { .. }), _) => &mut self.overloaded,
             (_, Some(ErrorClass::Relist)) => &mut self.expired,
-            (_, Some(ErrorClass::Denied | ErrorClass::Gone | ErrorClass::Unsupported)) => &mut self.refused,
+            (
+                _,
+                Some(
+                    ErrorClass::Denied
+                    | ErrorClass::Unauthorized
+                    | ErrorClass::Gone
+                    | ErrorClass::SelectorRejected
+                    | ErrorClass::Unsupported,
+                ),
+            ) => &mut self.refused,
             _ => &mut self.broken,
         };
         *reason += 1;

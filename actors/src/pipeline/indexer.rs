@@ -1,26 +1,30 @@
 //! The Indexer: sole owner of the store, and the only writer of the published snapshot.
 //!
-//! Answers "what has changed, and who must know?": it asks the DeltaFifo for a batch, lets its core twin,
-//! `informer_core::indexer`, apply it, publishes the result and hands the changes to the Processor. Invariants:
+//! Answers "what has changed?": it asks the DeltaFifo for a batch, lets its core twin, `informer_core::indexer`, apply
+//! it, publishes the result and sends the changes to the Processor. Invariants:
 //! 1. One step at a time, as `informer_core::indexer::machine` says: the next batch is asked for when the Processor has
 //!    taken the changes of the last one.
-//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects, other messages are handled in between,
-//!    and readers see the state before them or after them.
+//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects. Other messages are handled in between.
+//!    Readers see the state before a Replace or after it.
 //! 3. It publishes in its own epoch only; a snapshot is published before its changes are sent.
 //!
-//! Mailbox: the handle's `AddIndex` only; it asks for everything else. Stopped with the informer; its death restarts
-//! the group, and the store goes on from the published snapshot. Read next: `processor.rs`.
+//! Mailbox: only the handle's `AddIndex`; it asks for everything else. It stops with the informer. If it fails, the
+//! group is restarted, and the store continues from the published snapshot. Read next: `processor.rs`.
 
-use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll};
 
-use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
-use informer_core::delta::Changes;
+use actix::{Actor, ActorFuture, Addr, AsyncContext, Context, Handler, Supervised};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use informer_core::chunks::Chunks;
+use informer_core::delta::{Changes, WatchPart};
 use informer_core::delta_fifo::Batch;
 use informer_core::indexer::machine::{Effect, IndexerMachine, Step};
 use informer_core::indexer::{Applied, IndexExists, Progress, Store};
-use informer_core::meta::Object;
-use informer_core::off_arbiter::OffArbiter;
+use informer_core::meta::{Object, SourceId};
+use informer_core::off_arbiter::{Freeing, OffArbiter};
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 
@@ -29,7 +33,7 @@ use crate::pipeline::messages::{AddIndex, Body, Epoch, FanOut, Pop};
 use crate::pipeline::processor::Processor;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::runtime::mailbox::ask;
+use crate::runtime::mailbox::{Asked, ask_with};
 use crate::supervision::child::Child;
 
 /// Objects handled in one turn.
@@ -42,26 +46,41 @@ pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) processor: Addr<Processor<S>>,
 }
 
-/// The frame before a publish, and the objects that left with it: held until everybody has the newer frame, since
-/// whoever lets go of an object last frees it. Freed off the arbiter.
-type Replaced<S> = OffArbiter<(Snapshot<S>, Vec<Vec<Object<S>>>)>;
+/// The snapshot before a publish, and the objects that left with it. They are kept until every listener has the newer
+/// snapshot, so that the last reference is dropped here. Both are freed off the arbiter.
+type Replaced<S> = (Snapshot<S>, OffArbiter<Chunks<Object<S>>>);
 
 /// The store's actor.
 pub(crate) struct Indexer<S: Body> {
     spec: IndexerSpec<S>,
     epoch: Epoch,
     store: OffArbiter<Store<S>>,
-    /// Whether every source has published its first list; for ever, once it has.
+    /// Whether every source has published its first list. Stays true.
     is_synced: bool,
     machine: IndexerMachine<Batch<S>>,
+    answers: Answers<S>,
+    /// The emptied vector of the last batch: the next ask for a batch gives it back to the queue.
+    spare: Vec<(SourceId, WatchPart<S>)>,
 }
+
+/// The answers that the Indexer waits for: one field for each kind, since a spawned future for each wait would
+/// allocate.
+struct Answers<S: Body> {
+    batch: Option<Asked<Batch<S>>>,
+    taken: Option<(Asked<()>, Option<Replaced<S>>)>,
+    turn: Option<LocalBoxFuture<'static, ()>>,
+}
+
+/// Waits for the answers as long as the Indexer exists.
+struct Waits;
 
 impl<S: Body> Actor for Indexer<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::IndexerStarted);
-        self.drive(ctx);
+        self.spec.shared.fail_point(Site::IndexerStarted);
+        ctx.spawn(Waits);
+        self.drive();
     }
 }
 
@@ -84,62 +103,88 @@ impl<S: Body> Child for Indexer<S> {
             is_synced: spec.shared.board.is_synced(),
             store: spec.shared.off_arbiter(Store::new(published, spec.shared.indices.all())),
             machine: IndexerMachine::new(),
+            answers: Answers { batch: None, taken: None, turn: None },
+            spare: Vec::new(),
         }
     }
 }
 
 impl<S: Body> Indexer<S> {
-    /// Does what is to be done now. Called after everything that happened: it ends when the next thing must be awaited.
-    fn drive(&mut self, ctx: &mut Context<Self>) {
+    /// Carries out the machine's effects. Called after every event; returns when the next event must be awaited.
+    fn drive(&mut self) {
         while let Some(effect) = self.machine.poll_effect(self.store.is_busy()) {
             match effect {
-                Effect::Ask => self.ask_for_batch(ctx),
+                Effect::Ask => self.ask_for_batch(),
                 // A test-only fault: the batch is lost, and nothing is asked for again.
                 Effect::Apply(_) if self.spec.shared.stalls(Site::IndexerApply) => return,
-                Effect::Apply(batch) => self.apply(batch, ctx),
-                Effect::Advance => self.advance(ctx),
+                Effect::Apply(batch) => self.apply(batch),
+                Effect::Advance => self.advance(),
             }
         }
         self.spec.shared.progress.set_step(self.machine.step());
     }
 
-    fn ask_for_batch(&mut self, ctx: &mut Context<Self>) {
-        let pop = ask(&self.spec.fifo, Pop(self.epoch, PhantomData));
-        ctx.spawn(pop.into_actor(self).map(|batch, this, ctx| {
+    /// Passes an answer to the machine; false if there is none.
+    fn take_answers(&mut self, cx: &mut task::Context<'_>) -> bool {
+        let batch = self.answers.batch.as_mut().map(|batch| batch.poll_unpin(cx));
+        if let Some(Poll::Ready(batch)) = batch {
+            self.answers.batch = None;
             match batch {
-                Ok(batch) => this.machine.handle_batch(batch),
+                Ok(batch) => self.machine.handle_batch(batch),
                 // The DeltaFifo has died: the whole group is restarted, this actor too.
-                Err(_) => this.machine.handle_end(),
+                Err(_) => self.machine.handle_end(),
             }
-            this.drive(ctx);
-        }));
+            return true;
+        }
+        let taken = self.answers.taken.as_mut().map(|(taken, _)| taken.poll_unpin(cx));
+        if let Some(Poll::Ready(taken)) = taken {
+            // Drops the replaced objects: every listener has the newer snapshot.
+            self.answers.taken = None;
+            if taken.is_ok() {
+                self.spec.shared.progress.note();
+                self.machine.handle_fanned_out();
+            } else {
+                // The Processor has died: the whole group is restarted, this actor too.
+                self.machine.handle_end();
+            }
+            return true;
+        }
+        let turn = self.answers.turn.as_mut().map(|turn| turn.poll_unpin(cx));
+        if let Some(Poll::Ready(())) = turn {
+            self.answers.turn = None;
+            self.machine.handle_turn();
+            return true;
+        }
+        false
     }
 
-    fn apply(&mut self, batch: Batch<S>, ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::IndexerApply);
+    fn ask_for_batch(&mut self) {
+        let (epoch, spare) = (self.epoch, std::mem::take(&mut self.spare));
+        let asked = ask_with(&self.spec.fifo, |reply| Pop { epoch, spare, reply });
+        self.answers.batch = Some(asked);
+    }
+
+    fn apply(&mut self, batch: Batch<S>) {
+        self.spec.shared.fail_point(Site::IndexerApply);
         match batch {
-            Batch::Parts(parts) => {
-                let applied = self.store.apply_parts(parts);
-                self.publish(applied, ctx);
+            Batch::Parts(mut parts) => {
+                let applied = self.store.apply_parts(parts.drain(..));
+                self.spare = parts;
+                self.publish(applied);
             }
             Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
             Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
             Batch::RemoveSource { source } => self.store.begin_remove_source(source),
-            Batch::Resync { due } => self.tell(None, Some(due), None, ctx),
+            Batch::Resync { due } => self.fan_out(None, Some(due), None),
         }
     }
 
-    /// One slice of what is under way, then room for other messages.
-    fn advance(&mut self, ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::IndexerReplace);
+    /// Applies one slice of the work under way; other messages are handled before the next.
+    fn advance(&mut self) {
+        self.spec.shared.fail_point(Site::IndexerReplace);
         match self.slice() {
-            Progress::Done(applied) => self.publish(applied, ctx),
-            Progress::More => {
-                ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| {
-                    this.machine.handle_turn();
-                    this.drive(ctx);
-                }));
-            }
+            Progress::Done(applied) => self.publish(applied),
+            Progress::More => self.answers.turn = Some(tokio::task::yield_now().boxed_local()),
             _ => self.machine.handle_turn(),
         }
     }
@@ -155,57 +200,65 @@ impl<S: Body> Indexer<S> {
         progress
     }
 
-    fn publish(&mut self, applied: Applied<S>, ctx: &mut Context<Self>) {
-        let Applied { snapshot, before, changes, replaced, reported, .. } = applied;
+    fn publish(&mut self, applied: Applied<S>) {
+        let Applied { snapshot, before, changes, replaced, replaced_bytes, reported, .. } = applied;
         self.spec.shared.report(&reported);
         self.is_synced = self.is_synced || self.spec.shared.sources.have_all_listed(&snapshot);
         if !self.spec.shared.publish(self.epoch, snapshot, self.is_synced) {
             return self.machine.handle_end();
         }
-        let replaced = self.spec.shared.off_arbiter((before, replaced));
-        self.spec.shared.strike(Site::IndexerPublished);
-        self.tell(changes, None, Some(replaced), ctx);
+        let replaced = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
+        replaced.weigh(replaced_bytes);
+        self.spec.shared.fail_point(Site::IndexerPublished);
+        self.fan_out(changes, None, Some((before, replaced)));
     }
 
-    /// Hands changes to the Processor, and goes on when it has taken them.
-    fn tell(
+    /// Sends changes to the Processor, and goes on when it has taken them.
+    fn fan_out(
         &mut self,
         changes: Option<Changes<S>>,
         resync: Option<Arc<[ListenerId]>>,
         replaced: Option<Replaced<S>>,
-        ctx: &mut Context<Self>,
     ) {
         let snapshot = self.spec.shared.published.snapshot();
-        let message = FanOut { epoch: self.epoch, snapshot, changes, resync };
-        let told = ask(&self.spec.processor, message);
+        let epoch = self.epoch;
+        let taken =
+            ask_with(&self.spec.processor, |reply| FanOut { epoch, snapshot, changes, resync, reply });
         self.machine.handle_published();
-        ctx.spawn(told.into_actor(self).map(move |told, this, ctx| {
-            drop(replaced);
-            if told.is_ok() {
-                this.spec.shared.progress.note();
-                this.machine.handle_told();
-            } else {
-                // The Processor has died: the whole group is restarted, this actor too.
-                this.machine.handle_end();
-            }
-            this.drive(ctx);
-        }));
+        self.answers.taken = Some((taken, replaced));
+    }
+}
+
+impl<S: Body> ActorFuture<Indexer<S>> for Waits {
+    type Output = ();
+
+    /// Never ready. Every ask is polled in the call that makes it, or in the one that follows a message.
+    fn poll(
+        self: Pin<&mut Self>,
+        indexer: &mut Indexer<S>,
+        _ctx: &mut Context<Indexer<S>>,
+        cx: &mut task::Context<'_>,
+    ) -> Poll<()> {
+        while indexer.take_answers(cx) {
+            indexer.drive();
+        }
+        Poll::Pending
     }
 }
 
 impl<S: Body> Handler<AddIndex<S>> for Indexer<S> {
     type Result = Result<(), IndexExists>;
 
-    fn handle(&mut self, add: AddIndex<S>, ctx: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, add: AddIndex<S>, _ctx: &mut Context<Self>) -> Self::Result {
         self.add_index(add)?;
-        self.drive(ctx);
+        self.drive();
         Ok(())
     }
 }
 
 impl<S: Body> Indexer<S> {
-    /// Remembers the index for later lives; it is built by the next steps and appears in one later snapshot. A call
-    /// that is asked again, since an earlier life took it and died before it could answer, has succeeded.
+    /// Registers the index, so that it survives restarts. The next steps build it, and one later snapshot has it. A
+    /// call that is asked again, because the Indexer took it and was restarted before its answer, has succeeded.
     fn add_index(&mut self, AddIndex { spec, call }: AddIndex<S>) -> Result<(), IndexExists> {
         let indices = &self.spec.shared.indices;
         match self.store.begin_index(spec.clone()) {

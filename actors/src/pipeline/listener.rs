@@ -1,13 +1,16 @@
-//! A Listener: what one subscriber is owed, and its delivery.
+//! A Listener: it records the changes for one subscriber, and delivers them.
 //!
-//! Answers "what is this subscriber told next, and has it handled it?" by asking its core twin,
-//! `informer_core::listener::machine`, and doing what it says. It never runs foreign code. Invariants:
-//! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nobody.
-//! 2. Whatever happens is told to the machine first; then all its effects are done, in order, in the same turn.
-//! 3. What waits when it ends is freed off the arbiter. It keeps nothing of its own but what only an actor can hold: the sender of a stream's answer, and those of drains.
+//! Answers "which events does this subscriber get next, and has it handled them?". Its core twin,
+//! `informer_core::listener::machine`, decides; its states are named there. The Listener never runs a subscriber's
+//! code.
+//! Invariants:
+//! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nothing else.
+//! 2. Every event is passed to the machine first; then all of its effects are carried out, in order, in the same turn.
+//! 3. Events that wait at its end are freed off the arbiter. The actor itself keeps only the senders of answers: that
+//!    of a stream, and those of drains.
 //!
-//! Mailbox: one Owed in flight, one Start and one Reattach an epoch, the handle's asks. Its death ends its own
-//! subscription with a reason. Read next: `listener/delivery.rs`, how a window leaves; `listener/drain.rs`.
+//! Mailbox: one Distribute in flight, one Start and one Reattach for each epoch, the handle's asks. If it fails, its
+//! subscription ends with a reason. Read next: `listener/delivery.rs`, how a window is sent; `listener/drain.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +25,9 @@ pub(crate) use informer_core::listener::machine::WINDOW;
 use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
 use informer_core::processor::ListenerId;
 
-use crate::pipeline::messages::{Attach, Body, Epoch, Notify, Owed, Reattach, Start, Take};
-use crate::pipeline::seat::{EndReason, Seat};
+use crate::pipeline::messages::{Attach, Body, Distribute, Epoch, Notify, Reattach, Start, Take};
 use crate::pipeline::shared::PipelineShared;
+use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{ReplySlot, ask_any};
 use crate::supervision::child::Child;
@@ -38,12 +41,12 @@ pub(crate) use delivery::{Delivery, Polls};
 pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) id: ListenerId,
-    pub(crate) seat: Seat,
+    pub(crate) state: SubscriptionState,
     pub(crate) delivery: Delivery<S>,
     /// The most notifications in one window: [`WINDOW`], or one.
     pub(crate) window: usize,
     pub(crate) processor: Arc<Recipient<Attach<Listener<S>>>>,
-    /// Its own address: one for all who have to reach it.
+    /// Its own address, shared by everything that sends to it.
     pub(crate) address: Arc<Addr<Listener<S>>>,
 }
 
@@ -59,7 +62,7 @@ impl<S: Body> Actor for Listener<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::ListenerStarted);
+        self.spec.shared.fail_point(Site::ListenerStarted);
         self.drive(ctx);
     }
 }
@@ -75,7 +78,7 @@ impl<S: Body> Child for Listener<S> {
 
     fn build(spec: &Arc<ListenerSpec<S>>) -> Self {
         let machine = ListenerMachine::new(ListenerConfig {
-            policy: spec.seat.policy(),
+            policy: spec.state.policy(),
             sources: spec.shared.sources.ids().into(),
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
@@ -85,17 +88,18 @@ impl<S: Body> Child for Listener<S> {
     }
 }
 
-/// An `OffArbiter` would do the same, and cost each idle subscription four words.
+/// Frees the waiting events off the arbiter. A field in an `OffArbiter` would cost each idle subscription four words.
 impl<S: Body> Drop for Listener<S> {
     fn drop(&mut self) {
-        if let Some(ledger) = self.machine.take_ledger() {
-            drop(self.spec.shared.off_arbiter(ledger));
+        if let Some(backlog) = self.machine.take_backlog() {
+            let bytes = backlog.stats().bytes;
+            self.spec.shared.off_arbiter(backlog).weigh(bytes);
         }
     }
 }
 
 impl<S: Body> Listener<S> {
-    /// Does what is to be done now. Called after everything that happened.
+    /// Carries out the machine's effects. Called after every event.
     fn drive(&mut self, ctx: &mut Context<Self>) {
         while let Some(effect) = self.machine.poll_effect(self.spec.delivery.polls()) {
             match effect {
@@ -115,14 +119,14 @@ impl<S: Body> Listener<S> {
         }
     }
 
-    /// Asks for a place at the Processor, which answers with a Start.
+    /// Asks the Processor to attach it; the Processor sends a Start.
     fn attach(&self, ctx: &mut Context<Self>) {
         let me = Attach {
             id: self.spec.id,
             listener: Arc::clone(&self.spec.address),
-            resync: self.spec.seat.resync(),
+            resync: self.spec.state.resync(),
         };
-        // An error means that the Processor has died over it: its successor asks us to attach again.
+        // An error means that the Processor died before its answer: after its restart it asks this listener to attach.
         ctx.spawn(ask_any(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
     }
 
@@ -134,27 +138,28 @@ impl<S: Body> Listener<S> {
         stale
     }
 
-    /// Sources that were removed before they had listed are not waited for.
-    fn forget_removed(&mut self) {
+    /// Until it is synced it waits for the first list of every source that its informer has, as the informer does.
+    fn follow_sources(&mut self) {
         let sources = &self.spec.shared.sources;
-        self.machine.handle_removed(|source| !sources.contains(source));
+        self.machine.handle_sources(|| sources.ids());
     }
 
     /// The subscriber has handled its window.
     fn handled(&mut self, ctx: &mut Context<Self>) {
+        self.follow_sources();
         self.machine.handle_handled();
         self.drive(ctx);
     }
 
     fn end(&self, reason: EndReason, ctx: &mut Context<Self>) {
-        self.spec.seat.end_with(reason);
+        self.spec.state.end_with(reason);
         ctx.stop();
     }
 
-    /// Shows the figures in the subscription's status, all in one.
+    /// Shows the figures in the subscription's status, in one step.
     fn show(&self, figures: Figures) {
         let shared = &self.spec.shared;
-        self.spec.seat.show(shared.board.arrived(), &shared.runtime, |status| {
+        self.spec.state.show(shared.board.arrived(), &shared.runtime, |status| {
             status.synced = figures.synced;
             status.depth = figures.depth;
             status.oldest_since = figures.oldest_since;
@@ -171,8 +176,9 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
 
     fn handle(&mut self, start: Start<S>, ctx: &mut Context<Self>) {
         if !self.is_stale(start.epoch) {
+            self.follow_sources();
             self.machine.handle_start(start.snapshot, self.spec.shared.runtime.now());
-            self.forget_removed();
+            self.follow_sources();
             self.drive(ctx);
         }
     }
@@ -189,18 +195,21 @@ impl<S: Body> Handler<Reattach> for Listener<S> {
     }
 }
 
-impl<S: Body> Handler<Owed<S>> for Listener<S> {
+impl<S: Body> Handler<Distribute<S>> for Listener<S> {
     type Result = ();
 
-    fn handle(&mut self, owed: Owed<S>, ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::ListenerOwed);
-        if !self.is_stale(owed.epoch) {
-            // What it is owed waits since it was read, not since it came here.
+    fn handle(&mut self, message: Distribute<S>, ctx: &mut Context<Self>) {
+        self.spec.shared.fail_point(Site::ListenerChanges);
+        let Distribute { epoch, snapshot, changes, resync, reply } = message;
+        if !self.is_stale(epoch) {
+            // The age of an event counts from when the reflector read it, not from when it came here.
             let arrived = self.spec.shared.board.arrived();
-            self.machine.handle_owed(owed.changes.as_slice(), &owed.snapshot, owed.resync, arrived);
-            self.forget_removed();
+            self.follow_sources();
+            self.machine.handle_changes(changes.as_slice(), &snapshot, resync, arrived);
             self.drive(ctx);
         }
+        // The changes are recorded. When the last listener has dropped its share, the Indexer goes on.
+        drop(reply);
     }
 }
 

@@ -1,7 +1,8 @@
-//! Whom a new Processor asks to attach again: the addresses of all live Listeners.
+//! The addresses of all live Listeners, which a new Processor asks to attach again.
 //!
-//! Answers "who listens, whatever happened to the Processor?". Its lock guards a small map, is never held over an await,
-//! and is released before an address is dropped: with the last address go the messages of a mailbox.
+//! Answers "which listeners are there, also after a restart of the Processor?". Its lock guards a small map, is never
+//! held over an await, and is released before an address is dropped: dropping the last address drops the messages of a
+//! mailbox.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,20 +13,20 @@ use informer_core::processor::ListenerId;
 use crate::pipeline::listener::Listener;
 use crate::pipeline::messages::Body;
 
-/// The seats of all live listeners: whom a new Processor asks to attach again.
+/// The addresses of all live listeners; they survive a restart of the Processor.
 pub(crate) struct ListenerRoster<S: Body>(Arc<Mutex<Addresses<S>>>);
 
 type Addresses<S> = BTreeMap<ListenerId, Arc<Addr<Listener<S>>>>;
 
 impl<S: Body> ListenerRoster<S> {
-    /// Nobody listens.
+    /// Without listeners.
     pub(crate) fn new() -> Self {
         Self(Arc::default())
     }
 
     pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
         let replaced = self.addresses().insert(id, listener);
-        // With the last address go the messages of a mailbox, and the bodies in them: not under the lock.
+        // Dropping the last address drops the messages of a mailbox and their bodies: not under the lock.
         drop(replaced);
     }
 

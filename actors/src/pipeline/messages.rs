@@ -3,22 +3,23 @@
 //! | message | from | to | answer | bound |
 //! |---|---|---|---|---|
 //! | `Delta`, `Replace` | Reflector | DeltaFifo | when there is room | one ask in flight a source |
-//! | `RemoveSource` | a removal's task | DeltaFifo | when the store has forgotten the source | one ask a removal |
+//! | `RemoveSource` | a removal's task | DeltaFifo | when the store has removed the source | one ask a removal |
 //! | `Resync` | Processor | DeltaFifo | when there is room | one ask in flight |
 //! | `Pop` | Indexer | DeltaFifo | a batch, when there is one | one ask in flight |
-//! | `FanOut` | Indexer | Processor | when every listener has taken it | one ask in flight |
-//! | `Owed` | Processor | Listener | when it is in the backlog | one ask in flight a listener |
+//! | `FanOut` | Indexer | Processor | when every listener has dropped its share | one ask in flight |
+//! | `Distribute` | Processor | Listener | none; its share of the reply is dropped when it is recorded | one a listener |
 //! | `Attach`, `Detach` | Listener, Subscription | Processor | at once | once an epoch; once |
 //! | `Start`, `Reattach` | Processor | Listener | none | once an epoch |
 //! | `Notify` | Listener | the subscriber | none; the last of a window is awaited | 63 and one awaited |
-//! | `Take` | a subscription's stream | Listener | a batch, when something is owed | one ask in flight |
+//! | `Touched` | Listener | a subscriber of keys | none; the last of a window is awaited | 63 and one awaited |
+//! | `Take` | a subscription's stream | Listener | a window of events, when there are any | one ask in flight |
 //! | `Flush` | the informer's handle | DeltaFifo | when all that was queued is applied and recorded | once |
-//! | `Drain` | a handle's shutdown | Listener | when nothing is owed any more, or nobody takes it | once |
+//! | `Drain` | a handle's shutdown | Listener | when every event is delivered, or the stream is not polled | once |
 //! | `AddIndex` | the informer's handle | Indexer | at once: taken or refused | callers |
 //!
 //! Every message of the pipeline carries the epoch it was sent in; messages of an older epoch are ignored and counted.
-//! What guards ask the Supervisor is `supervision/messages.rs`.
-//! Read next: `wiring.rs`, who knows whom; then any actor.
+//! The question of a guard to its Supervisor is in `supervision/messages.rs`.
+//! Read next: `wiring.rs`, which actor has which address; then any actor.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,108 +34,170 @@ use informer_core::meta::{Object, ObjectKey, SourceId};
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 
-use crate::pipeline::seat::Seat;
+use crate::pipeline::subscription_state::SubscriptionState;
 use crate::runtime::mailbox::Reply;
 pub(crate) use crate::supervision::group::Epoch;
 
-/// What a body must be to travel: nothing but shareable.
+/// What a body must be: shareable between threads, and nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the body of cached objects",
+    label = "it is not `Send + Sync + 'static`",
+    note = "objects are read and dropped on any thread, so that their bodies must be `Send + Sync + 'static`"
+)]
 pub trait Body: Send + Sync + 'static {}
 impl<S: Send + Sync + 'static> Body for S {}
 
-/// What a watch brought.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+/// Parts that a watch brought.
+#[derive(Debug)]
 pub(crate) struct Delta<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) source: SourceId,
     pub(crate) parts: Vec<WatchPart<S>>,
 }
 
+impl<S: Body> Message for Delta<S> {
+    type Result = ();
+}
+
 /// A whole list of one source.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Debug)]
 pub(crate) struct Replace<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) source: SourceId,
     pub(crate) replacement: Replacement<S>,
 }
 
-/// This source has ended: forget all that it brought. Behind everything that it has put into the queue.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+impl<S: Body> Message for Replace<S> {
+    type Result = ();
+}
+
+/// This source was removed: remove all that it brought. Comes after everything that it has put into the queue.
+#[derive(Debug)]
 pub(crate) struct RemoveSource {
     pub(crate) epoch: Epoch,
     pub(crate) source: SourceId,
 }
 
-/// These listeners are due to be told everything again.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+impl Message for RemoveSource {
+    type Result = ();
+}
+
+/// These listeners are due for a resync.
+#[derive(Debug)]
 pub(crate) struct Resync {
     pub(crate) epoch: Epoch,
     pub(crate) due: Arc<[ListenerId]>,
 }
 
-/// Give me the next batch.
+impl Message for Resync {
+    type Result = ();
+}
+
+/// Asks for the next batch.
 #[derive(Debug)]
-pub(crate) struct Pop<S>(pub(crate) Epoch, pub(crate) std::marker::PhantomData<fn() -> S>);
+pub(crate) struct Pop<S: Body> {
+    pub(crate) epoch: Epoch,
+    /// The emptied vector of an earlier batch, to be filled again.
+    pub(crate) spare: Vec<(SourceId, WatchPart<S>)>,
+    pub(crate) reply: OneshotSender<Batch<S>>,
+}
 
 impl<S: Body> Message for Pop<S> {
-    type Result = Batch<S>;
+    type Result = ();
 }
 
 /// What one publish changed.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+#[derive(Debug)]
 pub(crate) struct FanOut<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
     /// What led to `snapshot`: nothing, parts, or a list; shared by all listeners.
     pub(crate) changes: Option<Changes<S>>,
     pub(crate) resync: Option<Arc<[ListenerId]>>,
+    pub(crate) reply: OneshotSender<()>,
 }
 
-/// What one listener owes its subscriber since the last one.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub(crate) struct Owed<S: Body> {
+impl<S: Body> Message for FanOut<S> {
+    type Result = ();
+}
+
+/// The reply to a [`FanOut`]. Each [`Distribute`] holds a share of it. When the last share is dropped, the Indexer is
+/// answered: then every listener has recorded the changes, or has died.
+#[derive(Debug)]
+pub(crate) struct FanOutReply(Option<OneshotSender<()>>);
+
+impl FanOutReply {
+    pub(crate) fn new(reply: OneshotSender<()>) -> Self {
+        Self(Some(reply))
+    }
+}
+
+impl Drop for FanOutReply {
+    fn drop(&mut self) {
+        if let Some(reply) = self.0.take() {
+            // If the Indexer is gone, its group is being restarted.
+            let _sent = reply.send(());
+        }
+    }
+}
+
+/// One publish for one listener, which records it for its subscriber.
+#[derive(Debug)]
+pub(crate) struct Distribute<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
     pub(crate) changes: Option<Changes<S>>,
     pub(crate) resync: bool,
+    /// Its share: dropped when the listener has recorded it.
+    pub(crate) reply: Arc<FanOutReply>,
 }
 
-/// I listen: send me a Start, and from then on what changes. `L` is the Listener.
-#[derive(Message)]
-#[rtype(result = "()")]
+impl<S: Body> Message for Distribute<S> {
+    type Result = ();
+}
+
+/// Attaches a listener: the Processor sends it a Start, and from then on every change. `L` is the Listener.
 pub(crate) struct Attach<L: actix::Actor> {
     pub(crate) id: ListenerId,
     pub(crate) listener: Arc<Addr<L>>,
     pub(crate) resync: Option<std::time::Duration>,
 }
 
-/// This listener is no more.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+impl<L: actix::Actor> Message for Attach<L> {
+    type Result = ();
+}
+
+/// This listener has ended.
+#[derive(Debug)]
 pub(crate) struct Detach(pub(crate) ListenerId);
 
-/// You are attached from this snapshot on.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+impl Message for Detach {
+    type Result = ();
+}
+
+/// The listener is attached from this snapshot on.
+#[derive(Debug)]
 pub(crate) struct Start<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: Snapshot<S>,
 }
 
-/// The processor has been built anew: attach again.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+impl<S: Body> Message for Start<S> {
+    type Result = ();
+}
+
+/// The Processor was rebuilt: the listener attaches again.
+#[derive(Debug)]
 pub(crate) struct Reattach(pub(crate) Epoch);
 
-/// Something happened to an object. This is what a subscriber is told.
+impl Message for Reattach {
+    type Result = ();
+}
+
+/// Something happened to an object: the event that a subscriber receives.
 ///
 /// ```
-/// use informer_actors::messages::Notify;
+/// use informer_actors::subscription::Notify;
 /// use informer_core::delta::Cause;
 ///
 /// fn line(notify: &Notify<String>) -> String {
@@ -151,30 +214,30 @@ pub(crate) struct Reattach(pub(crate) Epoch);
     reason = "a subscriber must handle exactly these three; a fourth is a new contract"
 )]
 pub enum Notify<S> {
-    /// An object that the subscriber has not been told of, or not since its deletion.
+    /// An object that is new to the subscriber, or new since its deletion.
     Added {
         /// The object.
         object: Object<S>,
-        /// Why it is told.
+        /// Why this event is delivered.
         cause: Cause,
     },
-    /// An object that the subscriber knows, in another state; with [`Cause::Resync`] in the same one.
+    /// An object that the subscriber knows, in another state; with [`Cause::Resync`] in the same state.
     Updated {
-        /// The state that was told last.
+        /// The state that was delivered last.
         old: Object<S>,
         /// The state now.
         object: Object<S>,
-        /// Why it is told.
+        /// Why this event is delivered.
         cause: Cause,
     },
-    /// An object that the subscriber knows is gone.
+    /// An object that the subscriber knows was deleted.
     Deleted {
         /// Its last known state.
         last: Object<S>,
-        /// Whether `last` is the state at its deletion, as the server told it; false for a tombstone: the deletion
+        /// Whether `last` is the state at its deletion, as the server sent it; false for a tombstone: the deletion
         /// itself was missed, and `last` may be older.
         exact: bool,
-        /// Why it is told.
+        /// Why this event is delivered.
         cause: Cause,
     },
 }
@@ -193,7 +256,7 @@ impl<S> Notify<S> {
         }
     }
 
-    /// Why it is told.
+    /// Why this event is delivered.
     pub fn cause(&self) -> Cause {
         match self {
             Self::Added { cause, .. } | Self::Updated { cause, .. } | Self::Deleted { cause, .. } => *cause,
@@ -219,7 +282,32 @@ impl<S: Body> Message for Notify<S> {
     type Result = ();
 }
 
-/// Give me what you owe, at most a window of it; what I took before has been handled.
+/// Something happened to the object of this key, or it was created and deleted. A subscriber of keys receives this; it
+/// looks up what there is now. Cheap to clone.
+///
+/// ```
+/// use informer_actors::subscription::Touched;
+/// use informer_core::delta::Cause;
+///
+/// /// After a start everything has to be looked at, which may wait.
+/// fn is_urgent(touched: &Touched) -> bool {
+///     !matches!(touched.cause, Cause::InitialList | Cause::Resync)
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "which key, and why: there is no more to it")]
+pub struct Touched {
+    /// The key.
+    pub key: ObjectKey,
+    /// Why it is delivered; of several reasons the last one, or [`Cause::Rewind`].
+    pub cause: Cause,
+}
+
+impl Message for Touched {
+    type Result = ();
+}
+
+/// Asks for the next window of events; the window taken before has been handled.
 #[derive(Debug)]
 pub(crate) struct Take<S>(pub(crate) OneshotSender<Vec<Notify<S>>>);
 
@@ -227,29 +315,35 @@ impl<S: Body> Message for Take<S> {
     type Result = ();
 }
 
-/// Answer when nothing is queued and the Indexer has done all that it took.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+/// Answered when nothing is queued and the Indexer has finished all that it took.
+#[derive(Debug)]
 pub(crate) struct Flush;
 
-/// Deliver what is owed; answer when nothing is left, or when nobody is there to take it: to the callback that asks,
-/// and to a stream that is not polled.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+impl Message for Flush {
+    type Result = ();
+}
+
+/// Waits until every event is delivered. Answered early if waiting is useless: to the callback that asks, and to a
+/// stream that is not polled.
+#[derive(Debug)]
 pub(crate) struct Drain {
     /// The subscription in whose callback the asker waits, if it does.
-    pub(crate) inside: Option<Seat>,
+    pub(crate) inside: Option<SubscriptionState>,
+}
+
+impl Message for Drain {
+    type Result = ();
 }
 
 /// Add a secondary index.
 #[derive(Debug)]
 pub(crate) struct AddIndex<S> {
     pub(crate) spec: IndexSpec<S>,
-    /// Whose wish it is: the same one may be asked several times.
+    /// The call that asks for it; one call may be asked several times.
     pub(crate) call: IndexCall,
 }
 
-/// One call of `add_index`, told apart from all others.
+/// Identifies one call of `add_index`.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexCall(Arc<()>);
 

@@ -1,11 +1,11 @@
 //! The informer as the owner of its actors: what it does when one of them fails.
 //!
-//! Answers "what does the status show of a restart, and when can the informer not go on?". Invariants:
-//! 1. Each failure is one log line, which names the informer: what ended, why, and what follows.
-//! 2. Giving up on the group, which nothing can go on without, stops the informer; giving up on a reflector leaves the
-//!    store served, and the source shown as GivenUp until it is revived; a listener that ends ends its subscription.
+//! Answers "what does the status show of a restart, and when does the informer stop?". Invariants:
+//! 1. Each failure is one log line, which names the informer: which actor ended, why, and what follows.
+//! 2. If the group is given up, the informer stops. If a reflector is given up, the store is still served, and the
+//!    source is shown as GivenUp until it is revived. A listener that fails ends its subscription.
 //!
-//! Read next: `supervision/owner.rs`, whose trait this is; `pipeline/status.rs`, where it shows.
+//! Read next: `supervision/owner.rs`, the trait; `pipeline/status.rs`, the status.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use tokio_util::sync::CancellationToken;
 use crate::pipeline::board::StatusBoard;
 use crate::pipeline::status::SourceStatus;
 use crate::runtime::progress::Progress;
-use crate::supervision::owner::{Ended, News, Owner};
+use crate::supervision::owner::{ChildEvent, Ended, Owner};
 
-/// DeltaFifo, Indexer and Processor: what one forgets the others must not keep.
+/// DeltaFifo, Indexer and Processor: their states belong together, so they are restarted together.
 pub(crate) const MEMBER: Role =
     Role { on_failure: OnFailure::RestartGroup, follows_group: true, tells_owner: true };
 
-/// Restarted alone: store and listeners go on serving what they have. With the group it is restarted, too, because the
-/// queue has forgotten what it was handed.
+/// Restarted alone: store and listeners are not affected. It is also restarted with the group, because the queue has
+/// lost what the reflector had put in.
 pub(crate) const REFLECTOR: Role =
     Role { on_failure: OnFailure::RestartAlone, follows_group: true, tells_owner: true };
 
-/// Never restarted: what it owes its recipient died with it, and going on would lose events silently. Its subscription
-/// ends with a reason instead.
+/// Never restarted: its waiting events are lost with it, and a restart would lose them silently. Its subscription ends
+/// with a reason instead.
 pub(crate) const LISTENER: Role =
     Role { on_failure: OnFailure::GiveUp, follows_group: false, tells_owner: false };
 
-/// One informer, as supervision tells it.
+/// One informer, as supervision notifies it.
 pub(crate) struct InformerOwner {
     pub(crate) informer: Arc<str>,
     pub(crate) board: StatusBoard,
@@ -43,11 +43,11 @@ pub(crate) struct InformerOwner {
 }
 
 impl Owner for InformerOwner {
-    fn told(&self, child: &Arc<str>, role: Role, news: News<'_>) {
+    fn child_changed(&self, child: &Arc<str>, role: Role, event: ChildEvent<'_>) {
         let (informer, actor, is_member) =
             (&self.informer, child, role.on_failure == OnFailure::RestartGroup);
-        match news {
-            News::Restarts { exit, after } => {
+        match event {
+            ChildEvent::Restarts { exit, after } => {
                 let (ended, after) = (Ended(exit), Brief(after));
                 if is_member {
                     self.progress.group_is_down();
@@ -57,8 +57,8 @@ impl Owner for InformerOwner {
                 }
                 self.board.count_restart(followed_by(child).as_ref());
             }
-            News::Ended { exit } => tracing::debug!(%informer, %actor, "{actor} {}", Ended(exit)),
-            News::GivenUp { reason } => {
+            ChildEvent::Ended { exit } => tracing::debug!(%informer, %actor, "{actor} {}", Ended(exit)),
+            ChildEvent::GivenUp { reason } => {
                 let reason_line = one_line(reason, QUOTED);
                 if is_member {
                     tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; the informer stops");
@@ -71,7 +71,7 @@ impl Owner for InformerOwner {
                     self.stop.cancel();
                 }
             }
-            News::Revived => {
+            ChildEvent::Revived => {
                 tracing::info!(%informer, %actor, "{actor} was given up and is revived; its source is followed again");
                 if let Some(source) = followed_by(child) {
                     let worded = |status: &SourceStatus, reason: &Arc<str>| {
@@ -84,7 +84,7 @@ impl Owner for InformerOwner {
     }
 }
 
-/// Shows a source no more that has been removed, nor that it was given up.
+/// Removes a source from the status, and its failure if it was given up.
 pub(crate) fn show_removed(board: &StatusBoard, source: &SourceId) {
     board.remove_source(source, |status, reason| failure(&reflector_name(&status.source), reason));
 }

@@ -1,14 +1,15 @@
-//! The Processor: who is told, and when it is time to tell everything again.
+//! The Processor: it sends changes to all listeners, and starts resyncs.
 //!
-//! Answers "to whom do these changes go?": to every attached listener, as shared chunks, each asked once and all
-//! awaited before the Indexer may go on. A listener is our own actor and only records, so nobody waits for foreign
-//! code here. Decisions are those of `informer_core::processor` and `informer_core::resync`. Invariants:
-//! 1. A listener is attached in one turn with the snapshot it starts from: nothing lost, nothing twice.
-//! 2. A listener whose mailbox is closed, or that ended over the message, is taken off the roster; nobody else notices.
-//! 3. After a restart every seat of the roster that wiring keeps is asked to attach again.
+//! Answers "which listeners get these changes?": every attached one. The changes are shared; the Indexer goes on when
+//! all listeners have recorded them. A listener is an actor of this crate and only records, so nothing here waits for a
+//! subscriber's code. `informer_core::processor` and `informer_core::resync` decide. Invariants:
+//! 1. A listener is attached in one turn with the snapshot it starts from: it misses nothing and gets nothing twice.
+//! 2. A message to a listener that has ended is dropped, with its share of the reply: other listeners are not affected.
+//!    Its subscription sends the Detach.
+//! 3. After a restart every listener of the roster that wiring keeps is asked to attach again.
 //!
-//! Mailbox: one ask of the Indexer, one Attach a listener and epoch, one Detach a subscription. Its death restarts
-//! the group. Read next: `listener.rs`.
+//! Mailbox: one ask of the Indexer, one Attach for each listener and epoch, one Detach for each subscription. If it
+//! fails, the group is restarted. Read next: `listener.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use actix::dev::ToEnvelope;
 use actix::{
     Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture,
 };
-use futures_util::future::join_all;
+use informer_core::delta::Changes;
 use informer_core::processor::{ListenerId, Roster};
 use informer_core::resync::ResyncClock;
 use informer_core::snapshot::Snapshot;
@@ -26,10 +27,12 @@ use informer_core::snapshot::Snapshot;
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::listener::Listener;
 use crate::pipeline::listener_roster::ListenerRoster;
-use crate::pipeline::messages::{Answer, Attach, Body, Detach, Epoch, FanOut, Owed, Reattach, Resync, Start};
+use crate::pipeline::messages::{
+    Attach, Body, Detach, Distribute, Epoch, FanOut, FanOutReply, Reattach, Resync, Start,
+};
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::runtime::mailbox::{Reply, ReplySlot, ask};
+use crate::runtime::mailbox::ask;
 use crate::runtime::sleep_until;
 use crate::supervision::child::Child;
 
@@ -49,16 +52,15 @@ pub(crate) struct Processor<S: Body> {
     clock: ResyncClock,
     alarm: Option<(Duration, SpawnHandle)>,
     resyncing: bool,
-    owed_to_indexer: Option<ReplySlot<()>>,
 }
 
 impl<S: Body> Actor for Processor<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, _ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::ProcessorStarted);
-        // One message a seat and epoch: the listener answers it with one Attach.
-        self.spec.roster.all().iter().for_each(|listener| tell(listener, Reattach(self.epoch)));
+        self.spec.shared.fail_point(Site::ProcessorStarted);
+        // One message for each listener and epoch, which it answers with one Attach.
+        self.spec.roster.all().iter().for_each(|listener| send_now(listener, Reattach(self.epoch)));
     }
 }
 
@@ -81,14 +83,17 @@ impl<S: Body> Child for Processor<S> {
             clock: ResyncClock::new(),
             alarm: None,
             resyncing: false,
-            owed_to_indexer: None,
         }
     }
 }
 
-/// Sends without waiting. Used only for messages of which a listener gets one an epoch.
-#[expect(clippy::disallowed_methods, reason = "bounded: one Start and one Reattach an epoch and listener")]
-fn tell<S: Body, M>(listener: &Addr<Listener<S>>, message: M)
+/// Sends without waiting.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "bounded: a Start and a Reattach an epoch and listener, and one Distribute, since the next publish comes when \
+              every listener has dropped its share of the last one"
+)]
+fn send_now<S: Body, M>(listener: &Addr<Listener<S>>, message: M)
 where
     M: actix::Message + Send + 'static,
     M::Result: Send,
@@ -99,58 +104,42 @@ where
 }
 
 impl<S: Body> Handler<FanOut<S>> for Processor<S> {
-    type Result = Answer<()>;
+    type Result = ();
 
-    fn handle(&mut self, message: FanOut<S>, ctx: &mut Context<Self>) -> Answer<()> {
-        if message.epoch != self.epoch {
-            self.spec.shared.count_stale_message();
-            return Reply::Now(());
+    fn handle(&mut self, message: FanOut<S>, _ctx: &mut Context<Self>) {
+        // In every case the Indexer is answered when the last share of this reply is dropped.
+        let FanOut { epoch, snapshot, changes, resync, reply } = message;
+        let reply = FanOutReply::new(reply);
+        if epoch != self.epoch {
+            return self.spec.shared.count_stale_message();
         }
-        self.spec.shared.strike(Site::ProcessorChanges);
-        self.current = message.snapshot.clone();
-        let mut due = message.resync.as_deref().unwrap_or_default().to_vec();
+        self.spec.shared.fail_point(Site::ProcessorChanges);
+        self.current = snapshot;
+        let mut due = resync.as_deref().unwrap_or_default().to_vec();
         due.sort_unstable();
-        if message.changes.is_none() && due.is_empty() {
-            return Reply::Now(());
+        if changes.is_some() || !due.is_empty() {
+            self.fan_out(changes.as_ref(), &due, reply);
         }
-        self.fan_out(&message, &due, ctx)
     }
 }
 
 impl<S: Body> Processor<S> {
-    fn fan_out(&mut self, message: &FanOut<S>, due: &[ListenerId], ctx: &mut Context<Self>) -> Answer<()> {
-        let asks: Vec<_> = self
-            .roster
-            .iter_due(due)
-            .map(|(id, listener, resync)| {
-                let owed = Owed {
-                    epoch: self.epoch,
-                    snapshot: message.snapshot.clone(),
-                    changes: message.changes.clone(),
-                    resync,
-                };
-                let told = ask(listener, owed);
-                async move { (id, told.await) }
-            })
-            .collect();
-        if asks.is_empty() {
-            return Reply::Now(());
+    fn fan_out(&mut self, changes: Option<&Changes<S>>, due: &[ListenerId], reply: FanOutReply) {
+        if self.roster.is_empty() {
+            return;
         }
-        self.spec.shared.strike(Site::ProcessorFannedOut);
-        let (slot, reply) = ReplySlot::new();
-        debug_assert!(self.owed_to_indexer.is_none(), "the Indexer sends changes one publish at a time");
-        self.owed_to_indexer = Some(slot);
-        ctx.spawn(join_all(asks).into_actor(self).map(|told, this, _ctx| {
-            for (id, outcome) in told {
-                if outcome.is_err() {
-                    this.forget(id);
-                }
-            }
-            if let Some(slot) = this.owed_to_indexer.take() {
-                slot.answer(());
-            }
-        }));
-        reply
+        let reply = Arc::new(reply);
+        for (_, listener, resync) in self.roster.iter_due(due) {
+            let message = Distribute {
+                epoch: self.epoch,
+                snapshot: self.current.clone(),
+                changes: changes.cloned(),
+                resync,
+                reply: Arc::clone(&reply),
+            };
+            send_now(listener, message);
+        }
+        self.spec.shared.fail_point(Site::ProcessorFannedOut);
     }
 
     fn forget(&mut self, id: ListenerId) {
@@ -174,7 +163,7 @@ impl<S: Body> Processor<S> {
         self.alarm = Some((due, handle));
     }
 
-    /// Sends a Resync through the queue; the next one waits until this one has been taken.
+    /// Puts a Resync into the queue; the next one waits until the queue has taken this one.
     fn resync(&mut self, ctx: &mut Context<Self>) {
         self.alarm = None;
         if self.spec.shared.stop_reading.is_cancelled() {
@@ -200,7 +189,7 @@ impl<S: Body> Handler<Attach<Listener<S>>> for Processor<S> {
         if self.roster.get(attach.id).is_some() {
             return;
         }
-        tell(&attach.listener, Start { epoch: self.epoch, snapshot: self.current.clone() });
+        send_now(&attach.listener, Start { epoch: self.epoch, snapshot: self.current.clone() });
         self.roster.attach(attach.id, attach.listener);
         if let Some(period) = attach.resync {
             self.clock.schedule(attach.id, period, self.spec.shared.runtime.now());

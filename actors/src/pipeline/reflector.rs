@@ -1,15 +1,15 @@
-//! The Reflector: keeps one source followed.
+//! The Reflector: it follows one source.
 //!
-//! Answers "what does the source say now?". Its core twin, `informer_core::reflector`, decides what to ask next; the
-//! one session that this actor spawns carries the requests out and feeds the answers back (`reflector/session.rs`).
+//! Answers "what does the source hold now?". Its core twin, `informer_core::reflector`, decides what to ask next. This
+//! actor spawns one session, which carries the requests out and passes the answers back (`reflector/session.rs`).
 //! Invariants:
 //! 1. All its IO is in that session: dropping it, at a stop or a restart, ends every request.
-//! 2. It reads nothing more while the DeltaFifo has not taken what it read last.
-//! 3. A new life asks at the newest version that this source has put into the queue in this epoch, else at the
-//!    published one, and "0" or "" only when there is neither: no reader sees time go back.
+//! 2. It reads nothing more until the DeltaFifo has taken what it read last.
+//! 3. After a restart it asks at the newest version that this source has put into the queue in this epoch, else at the
+//!    published one, and at "0" or "" only when there is neither. So versions never go back for a reader.
 //!
-//! Mailbox: nothing is sent to it. Stopped with the informer; its death restarts it alone, and the store goes on
-//! being served. Read next: `reflector/session.rs`.
+//! Mailbox: it receives no messages. It stops with the informer. If it fails, it is restarted alone, and the store is
+//! still served. Read next: `reflector/session.rs`.
 
 mod foreign;
 mod happened;
@@ -34,7 +34,7 @@ use crate::supervision::child::Child;
 pub(crate) struct ReflectorSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) source: SourceId,
-    /// Where its objects are, if the informer has several clusters.
+    /// The cluster of its objects, if the informer has several clusters.
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) connect: Connect<S>,
     pub(crate) config: ReflectorConfig,
@@ -52,7 +52,7 @@ impl<S: Body> Actor for Reflector<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.spec.shared.strike(Site::ReflectorStarted);
+        self.spec.shared.fail_point(Site::ReflectorStarted);
         let session = session::run(self.spec.clone(), self.epoch, self.resume(), self.first_life);
         ctx.spawn(session.into_actor(self).map(|(), this, ctx| {
             if this.spec.shared.stop_reading.is_cancelled() {
@@ -80,7 +80,7 @@ impl<S: Body> Child for Reflector<S> {
 impl<S: Body> Reflector<S> {
     fn resume(&self) -> Option<ResourceVersion> {
         let published = || self.spec.shared.published.snapshot().newest_version(&self.spec.source).cloned();
-        self.spec.shared.handed.newest(self.epoch, &self.spec.source).or_else(published)
+        self.spec.shared.handed_over.newest(self.epoch, &self.spec.source).or_else(published)
     }
 }
 

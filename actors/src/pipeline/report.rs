@@ -1,20 +1,21 @@
-//! Everything that a dashboard shows of a runtime, in one value.
+//! A report of everything that runs on a runtime, in one value.
 //!
-//! Answers "what runs here, and how is it doing?" without a hook and without a list that the program must keep: a
-//! runtime knows its informers, an informer its sources, its queue and its subscriptions. Each call is a copy; nothing
-//! is asked of an actor, so that it answers also when a thread is blocked. Invariants:
+//! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers,
+//! an informer its sources, its queue and its subscriptions. Each call copies the status; it sends no message to an
+//! actor, so it also works when a thread is blocked. Invariants:
 //! 1. Arbiters, informers and sources come in the order in which they were made, subscriptions in that of their calls.
-//! 2. An informer is listed from its start until nothing of it runs any more, a subscription until nobody acts for it.
+//! 2. An informer is listed from its start until nothing of it runs any more, a subscription until no actor runs for
+//!    it.
 //!
-//! Read next: `status.rs` and `seat.rs`, the values of the parts; `board.rs`, where they come from.
+//! Read next: `status.rs` and `subscription_state.rs`, the values of the parts; `board.rs`, where they come from.
 
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pipeline::ending::Ending;
-use crate::pipeline::seat::{Seat, SubscriptionStatus};
 use crate::pipeline::status::InformerStatus;
+use crate::pipeline::subscription_state::{SubscriptionState, SubscriptionStatus};
 use crate::runtime::{ArbiterHealth, Runtime};
 
 /// How a runtime and everything on it is doing.
@@ -42,16 +43,16 @@ pub struct InformerReport {
 }
 
 impl Runtime {
-    /// How it and everything on it is doing: all figures that there are. Blocks for no longer than copies take; its cost
-    /// grows with the number of informers, sources and subscriptions, and with nothing else.
+    /// How it and everything on it is doing: all figures that there are. Blocks for no longer than copies take; its
+    /// cost grows with the number of informers, sources and subscriptions, and with nothing else.
     pub fn report(&self) -> RuntimeReport {
-        let ending = |resident: Arc<dyn Any + Send + Sync>| resident.downcast::<Ending>().ok();
-        let residents = self.residents().into_iter();
+        let ending = |registrant: Arc<dyn Any + Send + Sync>| registrant.downcast::<Ending>().ok();
+        let registrants = self.registrants().into_iter();
         RuntimeReport {
             at: self.now(),
             arbiters: self.arbiters(),
             bytes_to_free: self.bytes_to_free(),
-            informers: residents.filter_map(ending).map(|ending| ending.report()).collect(),
+            informers: registrants.filter_map(ending).map(|ending| ending.report()).collect(),
         }
     }
 }
@@ -64,6 +65,6 @@ impl Ending {
 
     /// How its subscriptions are doing.
     pub(crate) fn subscriptions(&self) -> Vec<SubscriptionStatus> {
-        self.seats.present().iter().map(Seat::read).collect()
+        self.subscriptions.present().iter().map(SubscriptionState::read).collect()
     }
 }

@@ -1,15 +1,15 @@
-//! What outlives the actors of an informer and is shared by them.
+//! The parts of an informer that its actors share, and that survive their restarts.
 //!
-//! Answers "what does an actor find again after its restart?": the published cell, the status board, the notes of what
-//! each source has handed over, and the indices. Wiring makes it once for each informer. Invariants:
-//! 1. It knows no actor, so that every actor may know it.
-//! 2. The locks here guard small maps, are never held over an await, and no actor reaches another through them.
+//! Answers "what does an actor find again after its restart?": the published snapshot, the status board, the newest
+//! version that each source has handed over, and the indices. Wiring makes these once for each informer. Invariants:
+//! 1. This file does not depend on any actor, so every actor may depend on it.
+//! 2. The locks here guard small maps and are never held over an await. Actors do not exchange messages through them.
 //!
-//! Read next: `pipeline/published.rs` and `pipeline/status.rs`; `pipeline/wiring.rs`, who makes it.
+//! Read next: `pipeline/published.rs` and `pipeline/status.rs`; `pipeline/wiring.rs`, which makes them.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use informer_core::index::IndexSpec;
 use informer_core::indexer::Reported;
@@ -20,11 +20,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::{Figures, StatusBoard};
 use crate::pipeline::messages::{Body, Epoch, IndexCall};
-use crate::pipeline::odd_data;
 use crate::pipeline::published::Published;
 use crate::pipeline::sources::Sources;
+use crate::pipeline::unexpected_data;
 use crate::runtime::Runtime;
 use crate::runtime::faults::Site;
+use crate::runtime::locked::locked;
 use crate::runtime::progress::Progress;
 
 /// Parts of an informer that outlive its actors and that they share. Cloning copies a pointer.
@@ -36,10 +37,10 @@ pub(crate) struct Common<S: Body> {
     pub(crate) published: Arc<Published<S>>,
     pub(crate) board: StatusBoard,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) handed: Handed,
+    pub(crate) handed_over: HandedOver,
     pub(crate) sources: Sources,
     pub(crate) indices: IndexRegistry<S>,
-    /// Cancelled first at a stop: nothing new comes in, so that what is owed can be delivered.
+    /// Cancelled first at a stop: reading ends, so that the waiting events can be delivered.
     pub(crate) stop_reading: CancellationToken,
 }
 
@@ -52,26 +53,26 @@ impl<S: Body> Deref for PipelineShared<S> {
 }
 
 impl<S: Body> PipelineShared<S> {
-    pub(crate) fn strike(&self, site: Site) {
-        self.runtime.0.faults.strike(site);
+    pub(crate) fn fail_point(&self, site: Site) {
+        self.runtime.0.faults.fail_point(site);
     }
 
-    /// Whether a test wants this left undone.
+    /// Whether a test wants the work at this site to be skipped.
     pub(crate) fn stalls(&self, site: Site) -> bool {
         self.runtime.0.faults.stalls(site)
     }
 
-    /// Keeps a value that is freed off the arbiter, wherever it is dropped.
+    /// Keeps a value that is freed off the arbiter, wherever its drop happens.
     pub(crate) fn off_arbiter<T: Send + 'static>(&self, value: T) -> OffArbiter<T> {
         Freeing::whole(self.runtime.0.freeing.release()).keep(value)
     }
 
-    /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun: whoever has seen the
-    /// one sees the other, on any thread.
+    /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun. A thread that has seen
+    /// the snapshot also sees its figures, and the other way round.
     pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>, synced: bool) -> bool {
         let figures = Figures {
             objects: snapshot.len(),
-            set_aside: snapshot.set_aside_len(),
+            undecodable: snapshot.undecodable_len(),
             versions: &snapshot.clone(),
             synced,
             now: self.runtime.now(),
@@ -87,13 +88,13 @@ impl<S: Body> PipelineShared<S> {
         self.board.count_data(|data| data.stale_messages += 1);
     }
 
-    /// Counts and logs what was odd in the data.
+    /// Counts and logs incidents.
     pub(crate) fn report(&self, incidents: &[Reported]) {
         if incidents.is_empty() {
             return;
         }
         self.board.count_data(|data| incidents.iter().for_each(|odd| data.count(&odd.incident)));
-        incidents.iter().for_each(|odd| odd_data::log(&self.name, odd));
+        incidents.iter().for_each(|odd| unexpected_data::log(&self.name, odd));
     }
 }
 
@@ -103,24 +104,23 @@ impl<S: Body> Clone for PipelineShared<S> {
     }
 }
 
-/// The newest version that each source has put into the queue, per epoch: where a new Reflector goes on.
+/// The newest version that each source has put into the queue, per epoch: a new Reflector continues from it.
 #[derive(Debug, Default)]
-pub(crate) struct Handed(Mutex<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
+pub(crate) struct HandedOver(Mutex<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
 
-impl Handed {
+impl HandedOver {
     pub(crate) fn note(&self, epoch: Epoch, source: &SourceId, version: &ResourceVersion) {
         locked(&self.0).insert(source.clone(), (epoch, version.clone()));
     }
 
-    /// Whether a source has handed over more than is published. One that is being removed has not: it is to be
-    /// forgotten.
+    /// Whether a source has handed over more than is published. A source that is being removed does not count.
     pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>, sources: &Sources) -> bool {
         let is_ahead = |source: &SourceId, handed| Some(handed) > published.version(source);
         let handed = locked(&self.0).clone();
         handed.iter().any(|(source, (_, handed))| is_ahead(source, handed) && sources.contains(source))
     }
 
-    /// The source has been removed: one that comes under its name begins anew.
+    /// The source was removed: a later source of its name starts without a version.
     pub(crate) fn forget(&self, source: &SourceId) {
         locked(&self.0).remove(source);
     }
@@ -130,7 +130,7 @@ impl Handed {
     }
 }
 
-/// The indices that every life of the Indexer has, and by which call each was added later, if it was.
+/// The indices that the Indexer has after each restart, and the call that added each later one.
 pub(crate) struct IndexRegistry<S>(Mutex<Vec<(IndexSpec<S>, Option<IndexCall>)>>);
 
 impl<S> IndexRegistry<S> {
@@ -146,12 +146,8 @@ impl<S> IndexRegistry<S> {
         locked(&self.0).push((spec, Some(call)));
     }
 
-    /// Whether an earlier life of the Indexer took the index of this very call.
+    /// Whether the Indexer took the index of this call before its restart.
     pub(crate) fn was_added_by(&self, call: &IndexCall) -> bool {
         locked(&self.0).iter().any(|(_, by)| by.as_ref().is_some_and(|by| by.is(call)))
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

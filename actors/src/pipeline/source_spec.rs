@@ -1,7 +1,7 @@
-//! What one source of an informer is declared as.
+//! The declaration of one source of an informer.
 //!
-//! Answers "what is it called, how is it made, how is it followed, and what does it cover?". It is a value; nothing here
-//! runs. Invariants:
+//! Answers "what is the source's name, how is it made, how is it followed, and which objects does it cover?". It is a
+//! value; nothing here runs. Invariants:
 //! 1. Two sources of an informer that surely have objects in common are refused, unless one takes over from the other.
 //! 2. All sources of an informer name a cluster, or none does.
 //!
@@ -26,7 +26,7 @@ pub struct SourceSpec<S> {
     pub config: ReflectorConfig,
     /// The cluster whose objects it brings: their keys name it. `None` in an informer of one cluster.
     pub cluster: Option<ClusterName>,
-    /// What it covers, if that is known.
+    /// The objects that it covers, if that is known.
     pub coverage: Option<Coverage>,
 }
 
@@ -36,7 +36,7 @@ pub struct SourceSpec<S> {
 pub struct Coverage {
     /// The namespace; `None` for all of them.
     pub namespace: Option<Arc<str>>,
-    /// The selectors in whatever form, equal for equal ones; empty for none.
+    /// The selectors as a text in any form: equal selectors must give equal texts; empty for none.
     pub selectors: Arc<str>,
 }
 
@@ -72,13 +72,14 @@ impl Coverage {
 }
 
 impl<S> SourceSpec<S> {
-    /// A source of this name, without a cluster. What it covers is not known: nothing is refused for it.
+    /// A source of this name, without a cluster. Its coverage is not known, so it is not checked against other sources.
     pub fn new(id: SourceId, connect: Connect<S>, config: ReflectorConfig) -> Self {
         Self { id, connect, config, cluster: None, coverage: None }
     }
 
-    /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an answer with
-    /// another key is refused as a whole and asked for again. All sources of an informer name a cluster, or none does.
+    /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an answer
+    /// with another key is refused as a whole and asked for again. All sources of an informer name a cluster, or none
+    /// does.
     ///
     /// [`ObjectKey::in_cluster`]: informer_core::meta::ObjectKey::in_cluster
     #[must_use]

@@ -1,11 +1,11 @@
-//! Which sources an informer has, as they come and go.
+//! The sources of an informer, which are added and removed while it runs.
 //!
-//! Answers "may this source join, is it still one, and has every one listed?" for handles and for each life of the
-//! Indexer. It decides nothing about objects; the store does. Invariants:
-//! 1. A name is one source: it is taken until all that its bearer brought is forgotten.
-//! 2. There is always at least one that stays.
-//! 3. All name a cluster, or none does.
-//! 4. Its lock guards a short list, and nothing is called or dropped under it.
+//! Answers "may this source be added, is it still followed, and have all sources listed?" for handles and for the
+//! Indexer. The store decides about objects. Invariants:
+//! 1. A name belongs to one source until everything that the source brought is removed.
+//! 2. At least one source stays.
+//! 3. All sources name a cluster, or none does.
+//! 4. Its lock guards a short list. Nothing is called or dropped under it.
 //!
 //! Read next: `source_spec.rs`; `informer/sources.rs`, what a handle does with it.
 
@@ -26,7 +26,7 @@ struct Entry {
     id: SourceId,
     cluster: Option<ClusterName>,
     coverage: Option<Coverage>,
-    /// Cancelled when it is removed; there once that has begun.
+    /// Set when its removal begins; cancelled when it is removed.
     leaving: Option<CancellationToken>,
 }
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_taken_until_its_bearer_is_forgotten() {
+    fn a_name_is_taken_until_its_source_is_removed() {
         let sources = Sources::default();
         sources.join([&spec("a"), &spec("b")], false).expect("two names");
         assert_eq!(join(&sources, &spec("a")), Err(Refused::Taken));

@@ -1,25 +1,25 @@
-//! What an informer is doing, and why it is not synced: one value, readable and awaitable.
+//! The status of an informer: what it is doing, and why it is not synced.
 //!
-//! Answers "how is this informer?" for people, probes and tests. Actors show what they do in the cells of `board.rs`;
-//! handles read copies and await changes. It decides nothing. Invariants:
-//! 1. State is per source; the informer's is the worst of them.
+//! Answers "how is this informer doing?" for people, probes and tests. Actors write into the cells of `board.rs`;
+//! handles read copies and await changes. This file decides nothing. Invariants:
+//! 1. Each source has a state; the informer's state is the worst of them.
 //! 2. After the informer has stopped, every wait on the board ends.
-//! 3. Figures, versions and `synced` change in one step with the published snapshot; a source's state has moved on from
-//!    `Listing` before what was listed is published.
-//! 4. A change of state is seen by a waiter even if the next one follows at once only if it looks in between; the
-//!    counters never miss one.
+//! 3. Figures, versions and `synced` change in one step with the published snapshot. A source's state has left
+//!    `Listing` before its list is published.
+//! 4. A wait may miss a state that is followed by another one before it looks; the counters miss none.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::delta_fifo::Discipline;
-use informer_core::indexer::{Incident, Reason};
+use informer_core::delta_fifo::QueueOrder;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 
 pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
+pub use crate::pipeline::report::{InformerReport, RuntimeReport};
 use crate::runtime::Stuck;
+pub use informer_core::indexer::DataCounters;
 
 /// How one source is doing.
 #[derive(Debug, Clone)]
@@ -39,34 +39,34 @@ pub struct SourceStatus {
     pub last_frame_at: Option<Duration>,
     /// How often its reflector has been restarted after a panic.
     pub restarts: u64,
-    /// The questions for single objects that could not be read.
+    /// The GETs for single objects that could not be decoded.
     pub repairs: RepairCounters,
-    /// Its next list waits until enough of what earlier lists and states held is free; see
+    /// Its next list waits until enough memory of earlier lists and states is freed; see
     /// [`Runtime::bytes_to_free`](crate::runtime::Runtime::bytes_to_free).
-    pub awaits_memory: bool,
-    /// Bytes of the objects that it has sent, as they came from the wire: those of lists and of watches, also of objects
-    /// that were known already. What frames weigh beside their objects, and bookmarks, do not count.
+    pub waits_for_memory: bool,
+    /// Bytes on the wire of the objects that it has sent, in lists and watches, including objects that were known
+    /// already. The rest of a frame beside its object, and bookmarks, do not count.
     pub wire_bytes: u64,
     /// How its watches have ended.
     pub watch_ends: WatchEnds,
-    /// How long the newest list or watch-list took that was delivered, from its beginning to its last object.
+    /// How long the newest delivered list or watch-list took, from its beginning to its last object.
     pub last_list_took: Option<Duration>,
     /// When the list that is under way began.
     pub(crate) listing_since: Option<Duration>,
 }
 
-/// What came of asking for set-aside objects one by one, over all lives of a reflector. One question is open at a time,
-/// and at most one a second begins. What was asked and is neither `repaired` nor `in_vain` is open, or was taken back
-/// by a list.
+/// The results of the GETs for undecodable objects, also before restarts of the reflector. One GET is open at a time,
+/// and at most one begins in a second. A GET that is neither `repaired` nor `not_repaired` is open, or was cancelled by
+/// a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairCounters {
     /// GETs sent.
     pub asked: u64,
-    /// Answers with an object that could be read: it is handed to the store.
+    /// Answers with an object that could be decoded: it goes to the store.
     pub repaired: u64,
-    /// Answers, or none in time, after which the object is still set aside.
-    pub in_vain: u64,
+    /// Answers, or none in time, after which the object is still undecodable.
+    pub not_repaired: u64,
 }
 
 impl SourceStatus {
@@ -84,14 +84,14 @@ impl SourceStatus {
             last_frame_at: None,
             restarts: 0,
             repairs: RepairCounters::default(),
-            awaits_memory: false,
+            waits_for_memory: false,
         }
     }
 }
 
 impl SourceStatus {
-    /// Takes over what the source's machine shows, and what has come since the last time; true if a waiter could be
-    /// waiting for it.
+    /// Takes the state of the source's machine, and what the source has sent since the last call; true if a wait could
+    /// be for this change.
     pub(crate) fn follow<S>(
         &mut self,
         machine: &ListWatchMachine<S>,
@@ -114,7 +114,7 @@ impl SourceStatus {
     }
 }
 
-/// What a source has brought since it was shown last.
+/// What a source has sent since its status was updated last.
 #[derive(Debug, Default)]
 pub(crate) struct Came {
     /// Bytes of objects as they came from the wire.
@@ -141,74 +141,10 @@ impl SourceStatus {
 fn same_state(a: &SourceState, b: &SourceState) -> bool {
     match (a, b) {
         (SourceState::Listing { received: a }, SourceState::Listing { received: b }) => a == b,
-        (
-            SourceState::Backoff { attempts: a, until: at, .. },
-            SourceState::Backoff { attempts: b, until, .. },
-        ) => a == b && at == until,
-        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
-    }
-}
-
-/// What was odd in the data, counted by reason; each is logged with its key where it happens, up to 250 of one publish.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DataCounters {
-    /// Deletions of keys that the store did not hold.
-    pub deleted_unknown: u64,
-    /// Keys that came twice in one list.
-    pub duplicates: u64,
-    /// States that the store held already.
-    pub unchanged: u64,
-    /// Parts older than the stored object.
-    pub stale_parts: u64,
-    /// Objects that a list held in an older version than the store.
-    pub older_listed: u64,
-    /// Lists older than what their source had reached.
-    pub older_replaces: u64,
-    /// Objects that came under the name of another source.
-    pub foreign_sources: u64,
-    /// Objects set aside, ever.
-    pub set_aside: u64,
-    /// Index entries lost to a failing index function.
-    pub index_failures: u64,
-    /// Messages of an older epoch that were ignored: nothing of the data, and under no [`Reason`].
-    pub stale_messages: u64,
-}
-
-impl DataCounters {
-    /// How often something was reported for this reason.
-    pub const fn count_of(&self, reason: Reason) -> u64 {
-        match reason {
-            Reason::DeletedUnknown => self.deleted_unknown,
-            Reason::Duplicate => self.duplicates,
-            Reason::Unchanged => self.unchanged,
-            Reason::StaleVersion => self.stale_parts,
-            Reason::OlderListed => self.older_listed,
-            Reason::OlderReplace => self.older_replaces,
-            Reason::ForeignSource => self.foreign_sources,
-            Reason::SetAside => self.set_aside,
-            Reason::IndexFailed => self.index_failures,
+        _ => {
+            std::mem::discriminant(a) == std::mem::discriminant(b)
+                && (a.attempts(), a.next_try()) == (b.attempts(), b.next_try())
         }
-    }
-
-    /// Every reason with its count, those that never happened included.
-    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
-        Reason::ALL.into_iter().map(|reason| (reason, self.count_of(reason)))
-    }
-
-    pub(crate) fn count(&mut self, incident: &Incident) {
-        let counter = match incident.reason() {
-            Reason::DeletedUnknown => &mut self.deleted_unknown,
-            Reason::Duplicate => &mut self.duplicates,
-            Reason::Unchanged => &mut self.unchanged,
-            Reason::StaleVersion => &mut self.stale_parts,
-            Reason::OlderListed => &mut self.older_listed,
-            Reason::OlderReplace => &mut self.older_replaces,
-            Reason::ForeignSource => &mut self.foreign_sources,
-            Reason::SetAside => &mut self.set_aside,
-            Reason::IndexFailed => &mut self.index_failures,
-        };
-        *counter += incident.count() as u64;
     }
 }
 
@@ -219,22 +155,22 @@ pub struct InformerStatus {
     /// The informer's name.
     pub name: Arc<str>,
     /// In which order parts leave the queue between reflectors and store.
-    pub discipline: Discipline,
-    /// Each source, in the order they were given.
+    pub queue_order: QueueOrder,
+    /// Each source, in the order in which they were added.
     pub sources: Vec<SourceStatus>,
     /// What waits between the reflectors and the store.
     pub queue: QueueStatus,
     /// Objects in the published snapshot.
     pub objects: usize,
-    /// Objects set aside at present.
-    pub set_aside: usize,
+    /// Objects that cannot be decoded at present.
+    pub undecodable: usize,
     /// Whether every source's first list is published. Latched.
     pub synced: bool,
     /// How long that took from the start of the informer.
     pub sync_took: Option<Duration>,
     /// Restarts after panics: reflectors and groups together.
     pub restarts: u64,
-    /// What was odd in the data.
+    /// The incidents in the data.
     pub data: DataCounters,
     /// What blocks one of the threads that its actors and closures run on, or which of its actors makes no progress
     /// although there is work, while that lasts.
@@ -246,8 +182,8 @@ pub struct InformerStatus {
 }
 
 impl InformerStatus {
-    /// The state of the worst source: GivenUp before Denied, Denied and Gone before Backoff, Backoff before Listing,
-    /// Streaming last. Stopped only when the whole informer has stopped.
+    /// The state of the worst source. From worst to best: GivenUp, Denied, SelectorRejected, Gone, Backoff, Listing,
+    /// Starting, Streaming. Stopped only when the informer itself has stopped.
     pub fn state(&self) -> SourceState {
         if self.stopped {
             return SourceState::Stopped;
@@ -274,7 +210,7 @@ impl InformerStatus {
         })
     }
 
-    /// The error of the worst source, or else the newest one that any source remembers.
+    /// The error of the worst source, or of any other source if that has none.
     pub fn last_error(&self) -> Option<&ListWatchError> {
         self.worst()
             .and_then(|source| source.last_error.as_ref())
@@ -294,9 +230,10 @@ fn severity(state: &SourceState) -> u8 {
         SourceState::Listing { .. } => 2,
         SourceState::Backoff { .. } => 3,
         SourceState::Gone { .. } => 4,
-        SourceState::Denied { .. } => 5,
-        SourceState::GivenUp { .. } => 6,
-        _ => 7,
+        SourceState::SelectorRejected { .. } => 5,
+        SourceState::Denied { .. } => 6,
+        SourceState::GivenUp { .. } => 7,
+        _ => 8,
     }
 }
 
@@ -304,7 +241,7 @@ fn severity(state: &SourceState) -> u8 {
 mod tests {
     use super::SourceState;
     use crate::pipeline::board::StatusBoard;
-    use informer_core::delta_fifo::Discipline;
+    use informer_core::delta_fifo::QueueOrder;
     use informer_core::list_watch_error::ListWatchError;
     use informer_core::meta::SourceId;
     use std::time::Duration;
@@ -313,9 +250,10 @@ mod tests {
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
         let mut status =
-            StatusBoard::new("pods".into(), Discipline::InOrder, &sources, Duration::ZERO).read();
+            StatusBoard::new("pods".into(), QueueOrder::InOrder, &sources, Duration::ZERO).read();
         status.sources[0].state = SourceState::Streaming;
-        status.sources[1].state = SourceState::Denied { error: ListWatchError::Denied("no".into()) };
+        let error = ListWatchError::Denied("no".into());
+        status.sources[1].state = SourceState::Denied { attempts: 1, error, until: Duration::ZERO };
         assert!(matches!(status.state(), SourceState::Denied { .. }));
         assert_eq!(status.worst().map(|worst| worst.source.as_str()), Some("b"));
         status.sources[1].state = SourceState::Listing { received: 3 };

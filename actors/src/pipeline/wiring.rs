@@ -1,6 +1,6 @@
-//! Builds one informer: who knows whom, who watches over whom, and what outlives them all.
+//! Builds one informer: its actors, their addresses, their guards, and the parts that survive restarts.
 //!
-//! Answers "what is an informer made of?". Actors come and go; what stays is `shared.rs` and the roster of Listeners.
+//! Answers "what is an informer made of?". Actors are restarted; `shared.rs` and the roster of Listeners stay.
 //!
 //! ```text
 //!   Supervisor ◀─Exited── guard(Reflector)… guard(DeltaFifo) guard(Indexer) guard(Processor) guard(Listener)…
@@ -8,8 +8,9 @@
 //!                                              ▲─────────Resync───────────────┘
 //! ```
 //! Invariants:
-//! 1. Everything of one informer runs on one arbiter, but for callbacks; a hop there costs 70 ns.
-//! 2. Addresses exist before their actors do; what is sent early waits in the mailbox.
+//! 1. All actors of one informer run on one arbiter; only callbacks do not. A message between actors of one arbiter
+//!    takes 70 ns.
+//! 2. Addresses exist before their actors do; messages sent early wait in the mailbox.
 //!
 //! Read next: `informer.rs`, the handle; `supervision/start.rs`, how a child is started.
 
@@ -17,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix::{Addr, Recipient};
-use informer_core::delta_fifo::{Bounds, Discipline};
+use informer_core::delta_fifo::{Bounds, QueueOrder};
 use informer_core::index::IndexSpec;
 use informer_core::meta::SourceId;
 use informer_core::restart::RestartPolicy;
@@ -33,8 +34,8 @@ use crate::pipeline::owner::{InformerOwner, MEMBER, REFLECTOR, reflector_name};
 use crate::pipeline::processor::{Processor, ProcessorSpec};
 use crate::pipeline::published::Published;
 use crate::pipeline::reflector::{Reflector, ReflectorSpec};
-use crate::pipeline::shared::{Common, Handed, IndexRegistry, PipelineShared};
-pub use crate::pipeline::source_spec::{Coverage, SourceSpec};
+use crate::pipeline::shared::{Common, HandedOver, IndexRegistry, PipelineShared};
+use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::Sources;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
 use crate::supervision::child::{Child, Mailbox};
@@ -43,29 +44,29 @@ use crate::supervision::group::Group;
 use crate::supervision::parent::Parent;
 
 /// What an informer is made of.
-pub struct InformerSpec<S> {
-    /// Its name, not empty. If a live informer of the runtime has it, a number is put behind: `pods-2`.
-    pub name: Arc<str>,
+pub(crate) struct InformerSpec<S> {
+    /// Its name, not empty. If a live informer of the runtime has the name, a number is added: `pods-2`.
+    pub(crate) name: Arc<str>,
     /// At least one source, with distinct names.
-    pub sources: Vec<SourceSpec<S>>,
+    pub(crate) sources: Vec<SourceSpec<S>>,
     /// Secondary indices, with distinct names.
-    pub indices: Vec<IndexSpec<S>>,
+    pub(crate) indices: Vec<IndexSpec<S>>,
     /// The bounds of the queue between reflectors and store.
-    pub bounds: Bounds,
+    pub(crate) bounds: Bounds,
     /// In which order parts leave that queue.
-    pub discipline: Discipline,
+    pub(crate) queue_order: QueueOrder,
     /// How often its actors may be restarted.
-    pub restarts: RestartPolicy,
+    pub(crate) restarts: RestartPolicy,
 }
 
-/// A running pipeline: everything that is needed to add a child, talk to the actors, and stop them.
+/// The handles to a running pipeline: to add a child, send to the actors, and stop them.
 pub(crate) struct Pipeline<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) parent: Arc<Parent>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) indexer: Addr<Indexer<S>>,
     pub(crate) processor: Arc<Addr<Processor<S>>>,
-    /// The same Processor, as Listeners know it.
+    /// The same Processor, as its Listeners address it.
     pub(crate) attach: Arc<Recipient<Attach<Listener<S>>>>,
     pub(crate) roster: ListenerRoster<S>,
     pub(crate) reflectors: Children<SourceId, Reflector<S>>,
@@ -85,7 +86,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
     let parent = Parent::start(&spec.name, Arc::new(owner), group, runtime, (spec.restarts, stop));
     watch(&shared, &parent.arbiter);
     let (fifo, indexer, processor) = (Mailbox::new(), Mailbox::new(), Mailbox::new());
-    let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds, discipline: spec.discipline };
+    let queue = DeltaFifoSpec { shared: shared.clone(), bounds: spec.bounds, queue_order: spec.queue_order };
     let store = IndexerSpec { shared: shared.clone(), fifo: fifo.0.clone(), processor: processor.0.clone() };
     let roster = ListenerRoster::new();
     let fan_out = ProcessorSpec { shared: shared.clone(), fifo: fifo.0.clone(), roster: roster.clone() };
@@ -103,7 +104,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
 }
 
 impl<S: Body> Pipeline<S> {
-    /// Starts a reflector for a source that has joined.
+    /// Starts a reflector for a source that was added.
     pub(crate) fn follow(&self, source: SourceSpec<S>) {
         let name = reflector_name(&source.id);
         let follow = ReflectorSpec {
@@ -145,9 +146,9 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
         published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
-        board: StatusBoard::new(Arc::clone(&spec.name), spec.discipline, &ids, runtime.now()),
+        board: StatusBoard::new(Arc::clone(&spec.name), spec.queue_order, &ids, runtime.now()),
         progress: Arc::default(),
-        handed: Handed::default(),
+        handed_over: HandedOver::default(),
         sources,
         indices: IndexRegistry::new(&spec.indices),
         stop_reading: CancellationToken::new(),

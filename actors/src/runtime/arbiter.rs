@@ -1,11 +1,11 @@
-//! One arbiter: a named OS thread with a runtime of its own, on which actors live and never leave.
+//! One arbiter: a named OS thread with a tokio runtime, on which actors run.
 //!
-//! Answers "how does work get onto that thread, and how does the thread end?". No actix `System`: stop and join are
-//! ours, and several runtimes coexist. Invariants:
-//! 1. Jobs start in the order they were handed over. A job that never starts is dropped, so that whoever waits for it
-//!    is told.
-//! 2. `stop` drops what still runs; `ended` returns when nothing of the thread is left.
-//! 3. The pulse is younger than two seconds unless something on the thread blocks it: that is the watchdog.
+//! Answers "how does work get onto that thread, and how does the thread end?". There is no actix `System`: this file
+//! stops and joins the thread, and several runtimes coexist. Invariants:
+//! 1. Jobs start in the order in which they were handed over. A job that never starts is dropped, which ends every wait
+//!    for it.
+//! 2. `stop` drops the futures that still run; `ended` returns when the thread has ended.
+//! 3. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread. The watchdog reads it.
 
 use std::fmt;
 use std::future::Future;
@@ -22,18 +22,18 @@ use super::{Clock, RuntimeError, Stuck, StuckKind, panic_text};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// How often an arbiter shows a pulse.
+/// How often an arbiter writes its heartbeat.
 const PULSE: Duration = Duration::from_secs(1);
 
-/// The way to one arbiter. Cloning copies a pointer.
+/// A handle to one arbiter. Cloning copies a pointer.
 #[derive(Clone)]
 pub(crate) struct ArbiterHandle(Arc<Shared>);
 
 struct Shared {
     name: String,
     clock: Clock,
-    // Unbounded, and bounded by its use: one job for each actor that is started. The lock is held while a pointer is
-    // put in: so none comes in after the inbox was emptied for the last time.
+    // Unbounded, but bounded by its use: one job for each actor that is started. The lock is held while a job is sent,
+    // so no job arrives after the inbox was emptied for the last time.
     jobs: Mutex<Option<mpsc::UnboundedSender<Job>>>,
     stop: CancellationToken,
     ended: CancellationToken,
@@ -48,7 +48,7 @@ struct Shared {
 pub struct ArbiterHealth {
     /// The thread's name.
     pub name: String,
-    /// Time since the last pulse; above two seconds something blocks the thread.
+    /// Time since the last heartbeat; above two seconds something blocks the thread.
     pub since_pulse: Duration,
     /// The actor that is being polled now, as `informer/actor`, if any.
     pub running: Option<String>,
@@ -74,7 +74,7 @@ impl ArbiterHandle {
         Ok(handle)
     }
 
-    /// An arbiter on the thread of the simulation: the future must be spawned there. It shows pulses if it is watched.
+    /// An arbiter on the thread of the simulation: the future must be spawned there. It writes heartbeats if `watched`.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn here(
         name: &str,
@@ -127,7 +127,19 @@ impl ArbiterHandle {
         }
     }
 
-    /// Makes a label known to whoever watches this thread. What is polled here enters it.
+    /// The same, and the stop drops the future also where the thread goes on, in simulation.
+    pub(super) fn spawn_until_stop<F>(&self, make: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let stop = self.0.stop.clone();
+        self.spawn(move || {
+            let future = make();
+            async move { stop.run_until_cancelled(future).await.unwrap_or_default() }
+        });
+    }
+
+    /// Registers a label for something that is polled on this thread; the watchdog reads the labels.
     pub(crate) fn label(&self, label: Arc<Label>) -> Labelled {
         self.0.labels.add(label)
     }
@@ -136,13 +148,13 @@ impl ArbiterHandle {
         self.0.stop.cancel();
     }
 
-    /// Waits for the thread's end, join included where there is a thread and the caller is not it.
+    /// Waits for the thread's end, and joins it unless the caller runs on it.
     pub(super) async fn ended(&self) {
         self.0.ended.cancelled().await;
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
-            // The thread's last act was the end of its block_on: joining it takes microseconds.
+            // The thread has left its block_on: joining it takes microseconds.
             drop(thread.join());
         }
     }
@@ -157,17 +169,17 @@ impl ArbiterHandle {
         &self.0.name
     }
 
-    /// When the thread last showed a pulse.
+    /// The time of the thread's last heartbeat.
     pub(super) fn last_pulse(&self) -> Duration {
         Duration::from_millis(self.0.pulse.load(Ordering::Relaxed))
     }
 
-    /// Whether nothing is to be expected of it any more.
+    /// Whether the thread has ended.
     pub(super) fn is_over(&self) -> bool {
         self.0.ended.is_cancelled()
     }
 
-    /// What it is busy with now, as what blocks it.
+    /// The actor that it runs now, reported as what blocks it.
     pub(super) fn blocked(&self) -> Stuck {
         let health = self.health();
         let actor = health.running.map(Into::into);
@@ -189,7 +201,7 @@ impl Shared {
     }
 }
 
-/// The jobs that have not begun. Dropping it drops them, and whatever is handed over later.
+/// The jobs that have not started. Dropping it drops them, and refuses later ones.
 struct Inbox {
     shared: Arc<Shared>,
     jobs: mpsc::UnboundedReceiver<Job>,
@@ -205,12 +217,12 @@ impl Drop for Inbox {
     }
 }
 
-/// Drops a job that will not begin. What it owns may be a subscriber's, and may panic.
+/// Drops a job that will not start. It may own a subscriber's values, whose drop may panic.
 fn discard(job: Job) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(move || drop(job))) {
         tracing::error!(
             panic = panic_text(&*panic),
-            "a panic while something was dropped after its thread's end"
+            "a job that was handed over after its thread's end has panicked while it was dropped"
         );
     }
 }

@@ -1,15 +1,17 @@
-//! The callback pool: threads on which subscribers' blocking closures run.
+//! The callback pool: threads that run subscribers' blocking closures.
 //!
-//! Answers "where may foreign code block?": on a thread of its own for as long as it runs. The pool grows with the
-//! jobs that run at once and shrinks when threads have been idle for a while; in simulation jobs run in their caller.
-//! Invariants:
-//! 1. A job never waits for another: there is an idle thread for it, or a new one is started. However many closures
-//!    never return, the next one is not delayed. (Only a system that gives no more threads makes jobs wait.)
-//! 2. A [`Strand`] runs one job at a time, so a subscription never holds more than one thread, and none while idle.
-//! 3. What a strand owns is dropped here, too, after its last job has returned, and never on an arbiter.
+//! Answers "where may a subscriber's code block?": on a thread of its own for as long as it runs. The pool grows with
+//! the jobs that run at once, and shrinks when threads have been idle for a while. In simulation jobs run in their
+//! caller. Invariants:
+//! 1. A job never waits for another one: it gets an idle thread, or a new one is started. Closures that never return do
+//!    not delay the next one. (Only if the system cannot start a thread does a job wait.)
+//! 2. A [`Strand`] runs one job at a time, so a subscription uses at most one thread, and none while it is idle.
+//! 3. The value of a strand is dropped on the pool, after its last job has returned, and never on an arbiter.
 //! 4. A panic in a job ends that job, not its thread.
-//! 5. After the close no job begins: who asks is told [`Closed`]. What a strand owns is dropped on a thread of its own.
-//! 6. No job runs, no thread is started and nothing is logged under a lock.
+//! 5. After the close no job starts: the caller gets [`Closed`]. The value of a strand is then dropped on a new thread.
+//! 6. What a job or a strand reports about its end is reported when its thread counts as idle: a close that follows
+//!    joins that thread.
+//! 7. No job runs, no thread is started and nothing is logged under a lock.
 //!
 //! Read next: `blocking.rs`, whose closures run here.
 
@@ -29,13 +31,17 @@ use crate::runtime::mailbox::Closed;
 /// How long a thread without a job is kept.
 const LINGER: Duration = Duration::from_secs(5);
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Gives what reports its end by being dropped. It is dropped when the thread counts as idle: whoever closes the pool
+/// after that report finds the thread among those to join.
+type Job = Box<dyn FnOnce() -> Report + Send>;
+
+type Report = Box<dyn Any + Send>;
 
 /// The pool. Cloning copies a pointer.
 #[derive(Clone)]
-pub(crate) struct CallbackPool(Option<Arc<Crew>>);
+pub(crate) struct CallbackPool(Option<Arc<Threads>>);
 
-struct Crew {
+struct Threads {
     name: String,
     state: Mutex<State>,
     wake: Condvar,
@@ -44,9 +50,11 @@ struct Crew {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Threads that wait for a job, also those that are just being woken.
+    /// How many threads wait for a job, including those that are being woken.
     idle: usize,
     threads: BTreeMap<u64, Worker>,
+    /// Threads that have had no job for a while: they have ended, or are about to.
+    left: Vec<JoinHandle<()>>,
     started: u64,
     closed: bool,
 }
@@ -58,10 +66,10 @@ struct Worker {
 }
 
 impl CallbackPool {
-    /// A pool without threads yet; theirs will be called `{name}-callback-{n}`.
+    /// A pool without threads yet; its threads will be named `{name}-callback-{n}`.
     pub(super) fn threads(name: &str) -> Self {
-        let crew = Crew { name: name.to_owned(), state: Mutex::default(), wake: Condvar::new() };
-        Self(Some(Arc::new(crew)))
+        let threads = Threads { name: name.to_owned(), state: Mutex::default(), wake: Condvar::new() };
+        Self(Some(Arc::new(threads)))
     }
 
     /// Every job runs in its caller.
@@ -73,71 +81,75 @@ impl CallbackPool {
     /// How many threads there are now.
     #[cfg(test)]
     fn width(&self) -> usize {
-        self.0.as_ref().map_or(0, |crew| crew.state().threads.len())
+        self.0.as_ref().map_or(0, |threads| threads.state().threads.len())
     }
 
     /// Runs a job: on an idle thread, else on a new one. After the close it is given back.
     fn run(&self, job: Job) -> Result<(), Job> {
         match &self.0 {
-            Some(crew) => crew.run(job),
+            Some(threads) => threads.run(job),
             None => {
-                guarded(job);
+                drop(guarded(job));
                 Ok(())
             }
         }
     }
 
-    /// Drops a value of a subscriber: on the pool, and after its close on a thread that lives for that alone.
-    fn drop_there<T: Send + 'static>(&self, value: T) {
-        if let Err(job) = self.run(Box::new(move || drop(value))) {
-            let thread = self.0.as_ref().map_or("", |crew| &crew.name);
-            run_apart(thread, job);
+    /// Drops a value of a subscriber, then what reports that: on the pool, or after its close on a new thread.
+    fn drop_there<T: Send + 'static>(&self, value: T, report: Report) {
+        let job = move || {
+            guarded(move || drop(value));
+            report
+        };
+        if let Err(job) = self.run(Box::new(job)) {
+            let thread = self.0.as_ref().map_or("", |threads| &threads.name);
+            run_on_new_thread(thread, job);
         }
     }
 
-    /// Ends idle threads, and busy ones after their job, without waiting for any. No further job begins.
+    /// Ends idle threads, and busy ones after their job, without waiting for any. No further job starts.
     pub(super) fn end(&self) {
         drop(self.dismiss());
     }
 
-    /// As [`Self::end`], and joins the idle ones. Who never returns cannot be ended, and is not waited for.
+    /// As [`Self::end`], and joins the idle threads. It does not wait for a job that never returns.
     pub(super) fn close(&self) {
         let own = std::thread::current().id();
-        let handles = self.dismiss().into_iter().filter_map(|worker| worker.handle);
+        let handles = self.dismiss().into_iter();
         handles.filter(|handle| handle.thread().id() != own).for_each(|handle| drop(handle.join()));
     }
 
-    /// The idle threads, which end now.
-    fn dismiss(&self) -> Vec<Worker> {
-        let Some(crew) = &self.0 else { return Vec::new() };
-        let (threads, unbegun) = {
-            let mut state = crew.state();
+    /// Closes the pool and gives its idle threads, which end now.
+    fn dismiss(&self) -> Vec<JoinHandle<()>> {
+        let Some(threads) = &self.0 else { return Vec::new() };
+        let (workers, left, unstarted) = {
+            let mut state = threads.state();
             state.closed = true;
-            (std::mem::take(&mut state.threads), std::mem::take(&mut state.jobs))
+            let State { threads, left, jobs, .. } = &mut *state;
+            (std::mem::take(threads), std::mem::take(left), std::mem::take(jobs))
         };
-        crew.wake.notify_all();
-        if !unbegun.is_empty() {
-            run_apart(&crew.name, Box::new(move || drop(unbegun)));
+        threads.wake.notify_all();
+        if !unstarted.is_empty() {
+            run_on_new_thread(&threads.name, Box::new(move || Box::new(unstarted)));
         }
-        threads.into_values().filter(|worker| !worker.busy).collect()
+        let idle = workers.into_values().filter(|worker| !worker.busy);
+        idle.filter_map(|worker| worker.handle).chain(left).collect()
     }
 }
 
-/// Runs a job on a new thread; here only if the system gives none.
-fn run_apart(pool: &str, job: Job) {
+/// Runs a job on a new thread; if the system cannot start one, it runs here.
+fn run_on_new_thread(pool: &str, job: Job) {
     let job = Arc::new(Mutex::new(Some(job)));
     let taken = Arc::clone(&job);
     let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
     let thread = std::thread::Builder::new().name(format!("{pool}-callback-end"));
-    if let Err(error) = thread.spawn(move || take(&taken).map(guarded)) {
-        tracing::error!(%error, pool, "no thread to drop a blocking closure on; it is dropped here");
-        if let Some(job) = take(&job) {
-            guarded(job);
-        }
+    if let Err(error) = thread.spawn(move || drop(take(&taken).map(guarded))) {
+        tracing::error!(%error, pool, "cannot start a thread to drop a blocking closure; its caller drops it");
+        drop(take(&job).map(guarded));
     }
 }
 
-impl Crew {
+impl Threads {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,11 +171,11 @@ impl Crew {
 
     /// Starts the thread that is expected under this number.
     fn start_thread(self: &Arc<Self>, number: u64) {
-        let crew = Arc::clone(self);
+        let threads = Arc::clone(self);
         let thread = std::thread::Builder::new().name(format!("{}-callback-{number}", self.name));
-        match thread.spawn(move || crew.work(number)) {
+        match thread.spawn(move || threads.work(number)) {
             Ok(handle) => {
-                // It may have ended already; then nobody joins it.
+                // The thread may have ended already; then it is not joined.
                 if let Some(worker) = self.state().threads.get_mut(&number) {
                     worker.handle = Some(handle);
                 }
@@ -171,35 +183,42 @@ impl Crew {
             Err(error) => {
                 self.state().threads.remove(&number);
                 // The job stays queued for the first thread that becomes idle.
-                tracing::error!(%error, pool = self.name, "no thread for a blocking callback; it waits for another one");
+                tracing::error!(
+                    %error,
+                    pool = self.name,
+                    "cannot start a thread for a blocking callback; it waits for a thread that becomes idle"
+                );
             }
         }
     }
 
-    /// Does jobs until there were none for a while.
+    /// Runs jobs until there were none for [`LINGER`].
     fn work(&self, number: u64) {
         let mut state = self.state();
         loop {
             while let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                guarded(job);
+                let report = guarded(job);
+                self.state().set_idle(number, true);
+                drop(report);
                 state = self.state();
+                state.set_idle(number, false);
             }
             if state.closed {
                 break;
             }
-            state.set_busy(number, false);
-            state.idle += 1;
+            state.set_idle(number, true);
             let (woken, waited) =
                 self.wake.wait_timeout(state, LINGER).unwrap_or_else(PoisonError::into_inner);
             state = woken;
-            state.idle -= 1;
-            state.set_busy(number, true);
+            state.set_idle(number, false);
             if waited.timed_out() && state.jobs.is_empty() {
                 break;
             }
         }
-        state.threads.remove(&number);
+        let worker = state.threads.remove(&number);
+        state.left.retain(|handle| !handle.is_finished());
+        state.left.extend(worker.and_then(|worker| worker.handle));
     }
 }
 
@@ -212,40 +231,51 @@ impl State {
         number
     }
 
-    fn set_busy(&mut self, number: u64, busy: bool) {
+    fn set_idle(&mut self, number: u64, idle: bool) {
+        if idle {
+            self.idle += 1;
+        } else {
+            self.idle -= 1;
+        }
         if let Some(worker) = self.threads.get_mut(&number) {
-            worker.busy = busy;
+            worker.busy = !idle;
         }
     }
 }
 
-fn guarded(job: Job) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
-        tracing::error!(panic = panic_text(&*panic), "a job of the callback pool panicked");
-        drop_payload(panic);
-    }
+fn guarded<T>(job: impl FnOnce() -> T) -> Option<T> {
+    let panic = match catch_unwind(AssertUnwindSafe(job)) {
+        Ok(given) => return Some(given),
+        Err(panic) => panic,
+    };
+    tracing::error!(panic = panic_text(&*panic), "a job of the callback pool panicked");
+    drop_payload(panic);
+    None
 }
 
-/// Drops what somebody else's code panicked with. A panic in dropping that is not followed any further.
+/// Drops the payload of a panic in a subscriber's code. If that drop panics, its payload is leaked.
 pub(crate) fn drop_payload(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);
     }
 }
 
-/// Something that is used on the pool only, by one job at a time. Cloning copies a pointer; when the last clone is
+/// A value that is used on the pool only, by one job at a time. Cloning copies a pointer. When the last clone is
 /// dropped, and the last job has returned, the value is dropped on the pool.
 pub(crate) struct Strand<T: Send + 'static>(Arc<Owned<T>>);
 
 struct Owned<T: Send + 'static> {
     pool: CallbackPool,
-    // Held for as long as the value takes to move; empty while a job has it.
+    // Locked only while the value is moved; `None` while a job has it.
     value: Mutex<Option<T>>,
+    /// Dropped after the value.
+    report: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl<T: Send + 'static> Strand<T> {
-    pub(crate) fn new(pool: CallbackPool, value: T) -> Self {
-        Self(Arc::new(Owned { pool, value: Mutex::new(Some(value)) }))
+    /// A strand of this value. `report` is dropped after the value has been.
+    pub(crate) fn new(pool: CallbackPool, value: T, report: impl Send + Sync + 'static) -> Self {
+        Self(Arc::new(Owned { pool, value: Mutex::new(Some(value)), report: Some(Box::new(report)) }))
     }
 
     /// Runs `job` on the value; the future ends when it has returned, also if it panicked. The job runs whether or
@@ -259,30 +289,31 @@ impl<T: Send + 'static> Strand<T> {
         let (returned, ended) = oneshot::channel::<()>();
         let owned = Arc::clone(&self.0);
         let accepted = self.0.pool.run(Box::new(move || {
-            // Dropped in this order: the value is back when the asker is told.
-            let _told_at_the_end = returned;
-            let mut lent = LentOut { value: owned.take(), owned: &owned };
-            if let Some(value) = &mut lent.value {
-                job(value);
+            let mut taken = Taken { value: owned.take(), owned: &owned };
+            if let Some(value) = &mut taken.value {
+                guarded(|| job(value));
             }
+            drop(taken);
+            // If the strand was dropped meanwhile, this is its last clone.
+            Box::new((owned, returned))
         }));
         let accepted = accepted.map_err(|_job| Closed);
         async move {
             accepted?;
-            // The sender is only ever dropped: that is the message.
+            // Completion is signalled by dropping the sender.
             drop(ended.await);
             Ok(())
         }
     }
 }
 
-/// The value while a job has it; back in its place when dropped, also after a panic.
-struct LentOut<'a, T: Send + 'static> {
+/// The value while a job uses it. Its drop puts the value back, also after a panic.
+struct Taken<'a, T: Send + 'static> {
     value: Option<T>,
     owned: &'a Owned<T>,
 }
 
-impl<T: Send + 'static> Drop for LentOut<'_, T> {
+impl<T: Send + 'static> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         self.owned.put_back(self.value.take());
     }
@@ -300,8 +331,8 @@ impl<T: Send + 'static> Owned<T> {
 
 impl<T: Send + 'static> Drop for Owned<T> {
     fn drop(&mut self) {
-        if let Some(value) = self.take() {
-            self.pool.drop_there(value);
+        if let (Some(value), Some(report)) = (self.take(), self.report.take()) {
+            self.pool.drop_there(value, report);
         }
     }
 }

@@ -1,37 +1,67 @@
-//! Time and chance, for everything in the pipeline.
+//! The clock and the random numbers of the pipeline.
 //!
-//! Answers "what time is it, and how lucky are we?". The clock is tokio's, so that a paused runtime pauses it; chance
-//! is a seeded stream per asker. This is the one file that reads a clock. Invariants:
+//! Answers "what time is it, and what is the next random number?". The clock is tokio's, so that a paused runtime
+//! pauses it. Random numbers come from seeded streams, one for each user. Only this file reads a clock. Invariants:
 //! 1. Time is a `Duration` since the runtime's start and never goes back.
-//! 2. Equal seed and stream number give equal chances.
-//! 3. Every duration is taken: what lies further ahead than [`FOREVER`], up to `Duration::MAX`, never comes.
+//! 2. Equal seed and stream number give equal random numbers.
+//! 3. The time of day is the system's, read anew each time, or in simulation a day that the seed chooses plus the
+//!    simulated time: nothing of the machine.
+//! 4. Every duration is valid: a time further ahead than [`FOREVER`], up to `Duration::MAX`, never comes.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use informer_core::reflector::Moment;
 use tokio::time::Instant;
 
-/// A wait of a century and more never ends: no `Instant` has to hold its end, and no timer is set.
+/// A wait of a century or more never ends. No timer is set for it, so no `Instant` has to represent its end.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Time since a beginning.
+/// 2020-01-01T00:00:00Z. The time of day of a simulation begins within 16 years from here.
+#[cfg(any(test, feature = "testing"))]
+const FIRST_SIMULATED: Duration = Duration::from_secs(1_577_836_800);
+#[cfg(any(test, feature = "testing"))]
+const SIMULATED_RANGE: Duration = Duration::from_secs(16 * 365 * 24 * 60 * 60);
+/// The stream of a seed that chooses the time of day; no other user counts that far.
+#[cfg(any(test, feature = "testing"))]
+const TIME_OF_DAY: u64 = u64::MAX;
+
+/// The time since the clock was started, and the time of day.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     start: Instant,
+    /// The time of day at the start; none if it is the system's.
+    started_at: Option<SystemTime>,
 }
 
 impl Clock {
     pub(crate) fn started_now() -> Self {
-        Self { start: Instant::now() }
+        Self { start: Instant::now(), started_at: None }
+    }
+
+    /// A clock of a simulation: the seed chooses its time of day.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn simulated(seed: u64) -> Self {
+        let into = SIMULATED_RANGE.mul_f64(Chance::new(seed, TIME_OF_DAY).draw());
+        Self { start: Instant::now(), started_at: Some(SystemTime::UNIX_EPOCH + FIRST_SIMULATED + into) }
+    }
+
+    /// The time of day.
+    #[expect(clippy::disallowed_methods, reason = "the one place where the machine's time of day is read")]
+    pub(crate) fn wall_time(&self) -> SystemTime {
+        match self.started_at {
+            // At the end of what can be represented it stands still.
+            Some(start) => start.checked_add(self.now()).unwrap_or(start),
+            None => SystemTime::now(),
+        }
     }
 
     pub(crate) fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)
     }
 
-    /// The instant at which it shows `at`; none if that never comes.
+    /// The instant of the time `at`; none if that never comes.
     fn instant(&self, at: Duration) -> Option<Instant> {
         self.start.checked_add(at).filter(|_| at < FOREVER)
     }
@@ -59,7 +89,7 @@ pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::O
     if limit < FOREVER { tokio::time::timeout(limit, future).await.ok() } else { Some(future.await) }
 }
 
-/// A seeded stream of chances.
+/// A seeded stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct Chance(fastrand::Rng);
 
@@ -82,4 +112,32 @@ impl Chance {
 /// A seed that differs from process to process.
 pub(crate) fn seed_from_system() -> u64 {
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_simulated_time_of_day_comes_from_the_seed_and_moves_with_the_paused_clock() {
+        let (clock, same, other) = (Clock::simulated(7), Clock::simulated(7), Clock::simulated(8));
+        let start = clock.wall_time();
+        assert_eq!(start, same.wall_time());
+        assert_ne!(start, other.wall_time());
+        assert!(start >= SystemTime::UNIX_EPOCH + FIRST_SIMULATED);
+        let year = Duration::from_secs(365 * 24 * 60 * 60);
+        sleep(year).await;
+        assert_eq!(clock.wall_time(), start + year);
+        assert_eq!((clock.wall_time(), other.now()), (same.wall_time(), year));
+    }
+
+    #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "what is compared with")]
+    async fn a_real_time_of_day_is_the_systems_whatever_tokio_s_clock_shows() {
+        let clock = Clock::started_now();
+        let before = SystemTime::now();
+        sleep(Duration::from_secs(3_600)).await;
+        let shown = clock.wall_time();
+        assert!((before..=SystemTime::now()).contains(&shown), "{shown:?}");
+    }
 }

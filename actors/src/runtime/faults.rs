@@ -1,16 +1,15 @@
-//! The fault hook: where a test may kill an actor in mid-message.
+//! The fault hook: fail points at which a test may kill an actor.
 //!
-//! Answers "what if this actor dies exactly here?". In production the hook is empty and costs one branch; with the
-//! feature `testing` a script of sites is installed and a strike panics inside the actor, as a bug of ours would.
-//! Invariants:
-//! 1. Without an installed hook a strike does nothing, and nothing stalls.
-//! 2. Sites name places between two effects, where dying could lose or repeat something.
+//! Answers "what if this actor dies exactly here?". In production the hook is empty and costs one branch. With the
+//! feature `testing` a test installs a hook that panics inside the actor, as a bug would. Invariants:
+//! 1. Without an installed hook a fail point does nothing, and nothing stalls.
+//! 2. Each site is a place between two effects, where a death could lose or repeat something.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A place in an actor where a fault can strike.
+/// A fail point: a place in an actor where a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Site {
@@ -20,7 +19,7 @@ pub enum Site {
     ReflectorReceived,
     /// The DeltaFifo is being started.
     DeltaFifoStarted,
-    /// The DeltaFifo has been handed parts or a list, before it queues them.
+    /// The DeltaFifo has received parts or a list, before it queues them.
     DeltaFifoPush,
     /// The DeltaFifo is asked for a batch, before it answers.
     DeltaFifoPop,
@@ -30,23 +29,27 @@ pub enum Site {
     IndexerApply,
     /// The Indexer is in the middle of a Replace.
     IndexerReplace,
-    /// The Indexer has published and not yet told the Processor.
+    /// The Indexer has published, before it sends the changes to the Processor.
     IndexerPublished,
     /// The Processor is being started.
     ProcessorStarted,
-    /// The Processor has changes, before it tells a listener.
+    /// The Processor has changes, before it sends them to a listener.
     ProcessorChanges,
     /// The Processor has sent changes to the listeners and waits for them.
     ProcessorFannedOut,
     /// A Listener is being started.
     ListenerStarted,
-    /// A Listener has been handed what it owes, before it records it.
-    ListenerOwed,
-    /// The Supervisor has been told of an exit, before it decides.
+    /// A Listener has received changes, before it records them.
+    ListenerChanges,
+    /// The Supervisor has received an exit, before it decides.
     SupervisorExited,
-    /// Any actor is being rebuilt after its death, or that of its group.
+    /// Any actor is about to be polled: a turn begins.
+    TurnBegun,
+    /// The poll of an actor has returned; not called if it panicked.
+    TurnEnded,
+    /// Any actor is being rebuilt after its failure, or that of its group.
     Rebuild,
-    /// Any actor is being dropped, for good.
+    /// Any actor is being dropped at its end.
     Dropped,
 }
 
@@ -60,26 +63,26 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Calls `hook` at every site; a test's hook panics where it wants to.
+    /// Calls `hook` at every site; the hook panics where the test wants an actor to die.
     #[cfg(any(test, feature = "testing"))]
     pub fn new(hook: impl Fn(Site) + Send + Sync + 'static) -> Self {
         Self { hook: Some(Arc::new(hook)), stall: None }
     }
 
-    /// While `stalled` is set, the Indexer does not do what it is about to do at `site`: at [`Site::IndexerApply`] it
-    /// loses the batch and goes on with nothing, at [`Site::IndexerReplace`] it takes its turns without any effect.
+    /// While `stalled` is set, the Indexer skips its work at `site`: at [`Site::IndexerApply`] it loses the batch and
+    /// does nothing more, at [`Site::IndexerReplace`] it takes its turns without any effect.
     #[cfg(any(test, feature = "testing"))]
     pub fn stalling(site: Site, stalled: Arc<AtomicBool>) -> Self {
         Self { hook: None, stall: Some((site, stalled)) }
     }
 
-    /// Whether what is to be done at this site is left undone.
+    /// Whether the work at this site is skipped.
     pub(crate) fn stalls(&self, here: Site) -> bool {
         self.stall.as_ref().is_some_and(|(site, stalled)| *site == here && stalled.load(Ordering::Relaxed))
     }
 
-    /// Gives the hook its chance.
-    pub(crate) fn strike(&self, site: Site) {
+    /// Calls the hook, if one is installed.
+    pub(crate) fn fail_point(&self, site: Site) {
         if let Some(hook) = &self.hook {
             hook(site);
         }

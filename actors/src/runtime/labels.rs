@@ -1,12 +1,12 @@
-//! What a thread is busy with: one number that each poll writes, and a table of names that the watchdog reads.
+//! The actor that a thread runs now: one number that each poll writes, and a table of names that the watchdog reads.
 //!
-//! Answers "which actor or closure runs on this thread now?" for whoever looks from another thread. A poll writes the
-//! number of its label and nothing else, so its cost depends on no other thread. Invariants:
-//! 1. The table's lock is taken when a label is put in, taken out, or read out; never by a poll.
-//! 2. A number belongs to one label until the label's [`Labelled`] is dropped; that happens on no thread that polls it.
+//! Answers "which actor or closure runs on this thread now?" for another thread. A poll writes only the number of its
+//! label, so its cost does not depend on other threads. Invariants:
+//! 1. The table's lock is taken to add, remove or read a label, and never by a poll.
+//! 2. A number belongs to one label until the label's [`Labelled`] is dropped, which never happens during its own poll.
 //! 3. A poll inside a poll shows its own label, and afterwards the outer one again, also after a panic.
 //!
-//! Read next: `arbiter.rs`, which has one table; `watchdog.rs`, which asks.
+//! Read next: `arbiter.rs`, which has one table; `watchdog.rs`, which reads it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -14,13 +14,13 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The name of something that runs on a thread; written out only when somebody asks, and made of texts that exist
-/// anyway.
+/// The name of an actor or closure on a thread. It shares texts that exist anyway, and is formatted only when it is
+/// read.
 #[derive(Debug)]
 pub(crate) struct Label {
-    /// Whose actor or closure it is: an informer's name.
+    /// The owner of the actor or closure: an informer's name.
     pub(crate) owner: Arc<str>,
-    /// The kind of the child with the space after it; empty if its name says enough.
+    /// The kind of the child with the space after it; empty if its name is enough.
     pub(crate) kind: &'static str,
     pub(crate) name: Arc<str>,
 }
@@ -58,7 +58,7 @@ struct Table {
 }
 
 impl Labels {
-    /// Gives `label` a number until the answer is dropped.
+    /// Gives `label` a number until the returned value is dropped.
     pub(crate) fn add(self: &Arc<Self>, label: Arc<Label>) -> Labelled {
         let mut table = self.table();
         let number = table.free.pop().unwrap_or_else(|| {
@@ -69,7 +69,7 @@ impl Labels {
         Labelled { labels: Arc::clone(self), number }
     }
 
-    /// What is being polled now, as `informer/actor`.
+    /// The actor that is being polled now, as `informer/actor`.
     pub(super) fn running(&self) -> Option<String> {
         let table = self.table();
         // Read under the lock: a label that runs cannot be taken out meanwhile.
@@ -91,10 +91,10 @@ pub(crate) struct Labelled {
 }
 
 impl Labelled {
-    /// Shows the label until the answer is dropped.
+    /// Shows the label until the returned value is dropped.
     pub(crate) fn enter(&self) -> Entered<'_> {
         let running = &self.labels.running;
-        // Only its own thread writes it.
+        // Only this thread writes it.
         let outer = running.load(Ordering::Relaxed);
         running.store(self.number, Ordering::Release);
         Entered { running, outer }

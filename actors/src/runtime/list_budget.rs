@@ -1,10 +1,9 @@
-//! How many lists may be under way at once.
+//! The list budget: how many lists may be open at once.
 //!
-//! Answers "may this source list now?" with permits, of which each cluster has its own: what one API server is spared
-//! says nothing about another, and a cluster that answers slowly must not keep the lists of the others waiting.
-//! Invariants:
-//! 1. Sources without a cluster share one pool; sources of one cluster share one, whatever informer they belong to.
-//! 2. A pool is forgotten when no source uses it any more, so that clusters that come and go leave nothing.
+//! Answers "may this source list now?" with permits. Each cluster has its own permits: the load on one API server does
+//! not limit another, and a cluster that answers slowly does not delay the lists of the others. Invariants:
+//! 1. Sources without a cluster share one pool of permits. Sources of one cluster share one, also across informers.
+//! 2. A pool is removed when no source uses it any more, so that removed clusters leave no memory behind.
 //!
 //! Read next: `pipeline/reflector/session.rs`, which waits for a permit and gives it back.
 
@@ -28,7 +27,7 @@ impl ListBudget {
         Self { size, own: Arc::new(Semaphore::new(size)), clusters: Mutex::default() }
     }
 
-    /// The pool of a cluster. Whoever keeps it, or a permit of it, keeps it in use.
+    /// The pool of a cluster. It stays in use as long as a caller keeps it, or a permit of it.
     pub(crate) fn of(&self, cluster: Option<&ClusterName>) -> Arc<Semaphore> {
         let Some(cluster) = cluster else {
             return Arc::clone(&self.own);
@@ -49,7 +48,7 @@ mod tests {
     use super::ListBudget;
 
     #[test]
-    fn each_cluster_has_permits_of_its_own_and_one_that_nobody_uses_is_forgotten() {
+    fn each_cluster_has_its_own_permits_and_an_unused_pool_is_removed() {
         let budget = ListBudget::new(1);
         let [eu, us] = ["eu", "us"].map(|name| name.parse().expect("a name"));
         let (own, of_eu) = (budget.of(None), budget.of(Some(&eu)));

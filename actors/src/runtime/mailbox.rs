@@ -1,22 +1,23 @@
-//! The only ways in which one of our actors sends to another under back-pressure.
+//! Asks: how one of our actors sends to another under back-pressure.
 //!
-//! Answers "how is a message sent so that the sender cannot outrun the receiver?": by asking. The sender has one ask
-//! in flight and goes on when it is answered; the receiver answers when it has room, or data. Invariants:
-//! 1. An ask ends: with the answer, or with [`Closed`] when the receiver died, was restarted, or dropped the reply.
-//! 2. A reply that is owed lives in the actor's state ([`ReplySlot`]), which a restart throws away.
-//! 3. An ask that is dropped unanswered may never be handled: it is a cancellation, not a fire-and-forget.
+//! Answers "how is a message sent so that the sender cannot outrun the receiver?". The sender has one ask in flight
+//! and goes on when it is answered; the receiver answers when it has room, or data. Invariants:
+//! 1. Every ask ends: with the answer, or with [`Closed`] when the receiver died, was restarted, or dropped the reply.
+//! 2. A reply that is still to be sent is kept in the actor's state ([`ReplySlot`]), which a restart drops.
+//! 3. Dropping an ask cancels it: its message may never be handled.
 //!
 //! Read next: `messages.rs`, what is sent.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use actix::dev::{MessageResponse, OneshotSender, ToEnvelope};
 use actix::{Actor, Addr, Handler, Message, Recipient};
+use futures_util::poll;
 use tokio::sync::oneshot;
 
 /// The receiver will not answer: it died, was restarted, or has stopped.
@@ -39,7 +40,7 @@ where
     async move { request.await.map_err(|_| Closed) }
 }
 
-/// As [`ask`], for an asker that must not know whom it asks.
+/// As [`ask`], for a sender that does not know the type of the receiver.
 pub(crate) fn ask_any<M>(
     to: &Recipient<M>,
     message: M,
@@ -52,7 +53,7 @@ where
     async move { request.await.map_err(|_| Closed) }
 }
 
-/// As [`ask`], with the way back in the message: for askers that are many and mostly wait.
+/// As [`ask`], with the sender of the answer inside the message: for many askers that mostly wait.
 #[expect(clippy::disallowed_methods, reason = "bounded: an asker awaits one answer at a time")]
 pub(crate) fn ask_with<A, M, T>(to: &Addr<A>, message: impl FnOnce(OneshotSender<T>) -> M) -> Asked<T>
 where
@@ -66,7 +67,7 @@ where
     Asked(answer)
 }
 
-/// An answer that is awaited.
+/// The future of an answer.
 pub(crate) struct Asked<T>(oneshot::Receiver<T>);
 
 impl<T> Future for Asked<T> {
@@ -77,7 +78,20 @@ impl<T> Future for Asked<T> {
     }
 }
 
-/// A reply that an actor owes and keeps in its state. Dropping it answers the asker with [`Closed`].
+/// The same answer, at the earliest in the actor's next turn. An answer of another thread may come while the question is
+/// still being sent; an actor that goes on at once, and asks again, would keep its arbiter for as long as that goes on.
+pub(crate) async fn in_a_later_turn<F: Future>(answer: F) -> F::Output {
+    let mut answer = pin!(answer);
+    match poll!(answer.as_mut()) {
+        Poll::Pending => answer.await,
+        Poll::Ready(output) => {
+            tokio::task::yield_now().await;
+            output
+        }
+    }
+}
+
+/// A reply that an actor will send later, kept in its state. Dropping it answers the asker with [`Closed`].
 pub(crate) struct ReplySlot<T>(Rc<RefCell<Option<OneshotSender<T>>>>);
 
 impl<T> ReplySlot<T> {
@@ -87,7 +101,7 @@ impl<T> ReplySlot<T> {
         (Self(Rc::clone(&shared)), Reply::Later(shared))
     }
 
-    /// Answers; an asker that has gone is no failure.
+    /// Answers. It is not a failure if the asker has gone.
     pub(crate) fn answer(self, value: T) {
         if let Some(sender) = self.0.borrow_mut().take() {
             drop(sender.send(value));
@@ -101,7 +115,7 @@ impl<T> fmt::Debug for ReplySlot<T> {
     }
 }
 
-/// What a handler returns: the answer, or the promise that a [`ReplySlot`] keeps.
+/// What a handler returns: the answer, or the slot through which it comes later.
 pub(crate) enum Reply<T> {
     /// Answered in this turn.
     Now(T),
@@ -120,5 +134,21 @@ where
             (Self::Now(_), None) => {}
             (Self::Later(slot), sender) => *slot.borrow_mut() = sender,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use futures_util::poll;
+
+    use super::in_a_later_turn;
+
+    #[tokio::test]
+    async fn an_answer_that_is_there_at_once_comes_after_others_have_had_a_turn() {
+        let mut answer = Box::pin(in_a_later_turn(ready(7)));
+        assert!(poll!(answer.as_mut()).is_pending());
+        assert_eq!(answer.await, 7);
     }
 }

@@ -1,23 +1,24 @@
-//! The decode pool: CPU work that must not sit on an arbiter.
+//! The decode pool: threads for CPU work that must not block an arbiter.
 //!
-//! Answers "who parses?": in production a few threads, shared by all informers of a runtime; in simulation the caller
-//! itself, so that everything stays on one thread and in one order. Invariants:
-//! 1. A job runs exactly once, or its answer ends with [`JobPanicked`]. Jobs begin in the order in which they came.
-//! 2. A panic in a job reaches only its asker.
-//! 3. A thread that has nothing to do sleeps: it never spins, and a job wakes one thread, if one sleeps.
+//! Answers "which thread decodes objects?": in production a few threads, shared by all informers of a runtime; in
+//! simulation the caller itself, so that everything stays on one thread and in one order. Invariants:
+//! 1. A job runs exactly once, or its answer is [`JobPanicked`]. Jobs start in the order in which they came.
+//! 2. A panic in a job reaches only its caller.
+//! 3. A thread without a job sleeps and never spins. A job wakes one thread, if one sleeps.
 //!
-//! Whether a job is worth the way here and back is its asker's to say. Read next: `freeing.rs`, who frees.
+//! The caller decides whether a job is large enough to be sent here. Read next: `freeing.rs`, the thread that frees.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use super::RuntimeError;
+use super::locked::locked;
 
 const GONE: &str = "the pool is closed";
 
@@ -27,16 +28,16 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 pub struct DecodePool(Option<Arc<Threads>>);
 
-/// The threads. The last handle that is dropped lets them end.
+/// The threads. They end when the last handle is dropped.
 struct Threads {
     line: Arc<Line>,
     width: usize,
     handles: Mutex<Vec<JoinHandle<()>>>,
-    /// One token a thread that runs.
+    /// One token for each running thread.
     running: TaskTracker,
 }
 
-/// The jobs that have not begun.
+/// The jobs that have not started.
 #[derive(Default)]
 struct Line {
     state: Mutex<State>,
@@ -50,7 +51,7 @@ struct State {
     closed: bool,
 }
 
-/// The job panicked, or the pool has gone; its payload's text where there is one.
+/// The job panicked, or the pool is closed; with the panic's text where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("job ended without an answer: {0}")]
 pub struct JobPanicked(pub String);
@@ -87,7 +88,7 @@ impl DecodePool {
         self.0.as_ref().map_or(1, |threads| threads.width)
     }
 
-    /// Runs `job` and gives its answer; jobs of one caller may end in any order.
+    /// Runs `job` and gives its result. Jobs of one caller may end in any order.
     ///
     /// # Errors
     /// [`JobPanicked`] with the panic's text.
@@ -109,15 +110,15 @@ impl DecodePool {
         self.0.as_ref().is_none_or(|threads| threads.running.is_empty())
     }
 
-    /// Lets the threads finish what they have and joins them; jobs that come later are refused. Takes as long as the
-    /// last job does, and blocks nobody.
+    /// Lets the threads finish their jobs and joins them; later jobs are refused. Takes as long as the last job, and
+    /// does not block the caller's thread.
     pub(crate) async fn close(&self) {
         let Some(threads) = &self.0 else { return };
         threads.line.close();
         threads.running.wait().await;
         let handles = std::mem::take(&mut *locked(&threads.handles));
         for handle in handles {
-            // Their last act was to give their tokens back.
+            // The threads have given their tokens back, which is the last thing they do.
             drop(handle.join());
         }
     }
@@ -130,7 +131,7 @@ impl Drop for Threads {
 }
 
 impl Line {
-    /// Takes a job and wakes a thread that sleeps; drops it after the close.
+    /// Takes a job and wakes a sleeping thread; drops the job after the close.
     fn push(&self, job: Job) {
         let mut state = locked(&self.state);
         if state.closed {
@@ -145,12 +146,15 @@ impl Line {
         }
     }
 
-    /// Does jobs until the close, and then those that are left.
+    /// Runs jobs until the close, and then those that are left.
     fn work(&self) {
         while let Some(job) = self.next() {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
                 let panic = panic_text(&*panic);
-                tracing::error!(panic, "a panic while an answer was dropped that nobody waits for");
+                tracing::error!(
+                    panic,
+                    "the result of a decode job that has no caller any more has panicked in its drop"
+                );
             }
         }
     }
@@ -172,17 +176,13 @@ impl Line {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl fmt::Debug for DecodePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodePool").field("width", &self.width()).finish()
     }
 }
 
-/// The text of a panic, as far as it has one.
+/// The text of a panic, or `panicked` if it has none.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_that_blocks_one_thread_keeps_no_other_job_from_the_others_and_a_close_finishes_what_waits()
+    async fn a_job_that_blocks_one_thread_does_not_delay_jobs_on_the_others_and_a_close_finishes_what_waits()
     {
         let pool = DecodePool::threads("blocked", 2).expect("threads");
         let block = || {

@@ -1,10 +1,10 @@
-//! What an informer's actors have done, and whether there is more to do: for the watchdog.
+//! The progress of an informer's actors, and whether they have more work: for the watchdog.
 //!
-//! Answers "does this pipeline get on?" with one counter and three marks, which the actors set as they work and the
-//! watchdog reads from its own thread. It decides nothing: the rule is `informer_core::stall`. Invariants:
-//! 1. Nobody waits for anybody here, and no actor reads it.
-//! 2. The counter grows with every batch handed out, slice done, publish handed on and chunk recorded.
-//! 3. While the group waits out a backoff there is no work: its status says that it is restarted.
+//! Answers "does this pipeline make progress?" with one counter and three marks. The actors set them as they work, and
+//! the watchdog reads them from its own thread. The rule that decides is `informer_core::stall`. Invariants:
+//! 1. Neither side waits for the other, and no actor reads the values.
+//! 2. The counter grows with every batch taken from the queue, slice applied, publish sent and chunk recorded.
+//! 3. While the group waits for a restart it counts as having no work: its status shows that it is restarted.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -15,16 +15,16 @@ use informer_core::stall::Sample;
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     done: AtomicU64,
-    /// The DeltaFifo holds something, or has handed out what the Indexer has not yet done.
+    /// The DeltaFifo holds entries, or the Indexer has not finished the batch it took.
     queued: AtomicBool,
-    /// What the Indexer is at, as [`WORKS`] or [`TELLS`]; 0 while it waits.
+    /// The Indexer's step, as [`APPLIES`] or [`FANS_OUT`]; 0 while it waits.
     at_work: AtomicU8,
-    /// The group has died and is not built anew yet.
+    /// The group has failed and is not restarted yet.
     down: AtomicBool,
 }
 
-const WORKS: u8 = 1;
-const TELLS: u8 = 2;
+const APPLIES: u8 = 1;
+const FANS_OUT: u8 = 2;
 
 impl Progress {
     /// Something was done.
@@ -37,27 +37,27 @@ impl Progress {
         self.queued.store(queued, Ordering::Relaxed);
     }
 
-    /// What the Indexer is at.
+    /// Sets the Indexer's step.
     pub(crate) fn set_step(&self, step: Step) {
         let at_work = match step {
-            Step::Advancing => WORKS,
-            Step::Telling => TELLS,
+            Step::Advancing => APPLIES,
+            Step::FanningOut => FANS_OUT,
             _ => 0,
         };
         self.at_work.store(at_work, Ordering::Relaxed);
     }
 
-    /// The group has died, and waits before it is built anew.
+    /// The group has failed, and waits before it is restarted.
     pub(crate) fn group_is_down(&self) {
         self.down.store(true, Ordering::Relaxed);
     }
 
-    /// A member of the group is built anew: its backoff is over.
+    /// A member of the group was built again: the wait is over.
     pub(crate) fn group_is_up(&self) {
         self.down.store(false, Ordering::Relaxed);
     }
 
-    /// What the rule needs to know; `turn` tells the turns of the thread apart.
+    /// The input of the rule; `turn` identifies the present turn of the thread.
     pub(crate) fn sample(&self, turn: u64) -> Sample {
         let queued = self.queued.load(Ordering::Relaxed);
         let works = self.at_work.load(Ordering::Relaxed) != 0;
@@ -65,8 +65,8 @@ impl Progress {
         Sample { has_work, done: self.done.load(Ordering::Relaxed), turn }
     }
 
-    /// The actor that does not get on, if one does not.
-    pub(crate) fn holder(&self) -> &'static str {
-        if self.at_work.load(Ordering::Relaxed) == TELLS { "processor" } else { "indexer" }
+    /// The actor that makes no progress, if one makes none.
+    pub(crate) fn stalled_actor(&self) -> &'static str {
+        if self.at_work.load(Ordering::Relaxed) == FANS_OUT { "processor" } else { "indexer" }
     }
 }

@@ -1,13 +1,13 @@
 //! The informers of a runtime: their names, and how the runtime stops them when it ends first.
 //!
-//! Answers "which names are taken, and who is told when the runtime is shut down?". It knows informers only as
-//! [`Resident`]s. Invariants:
-//! 1. A name has one holder. Whoever asks for a taken name gets it with a number behind it: `pods`, `pods-2`.
-//! 2. A name is free again at the stop of its informer; the informer stays listed until nothing of it runs.
-//! 3. After the close nobody is registered any more, and the close gives everybody who is.
-//! 4. Nothing of a resident is called under the lock.
+//! Answers "which names are taken, and which informers are stopped when the runtime is shut down?". It knows informers
+//! only as [`Registrant`]s. Invariants:
+//! 1. A name has one holder. A request for a taken name gets it with a number after it: `pods`, `pods-2`.
+//! 2. A name is free again at the stop of its informer. The informer stays listed until all of its actors have ended.
+//! 3. After the close nothing is registered any more; the close gives all that are registered.
+//! 4. No method of a registrant is called under the lock.
 //!
-//! Read next: `informer.rs`, the residents; `runtime.rs`, which closes.
+//! Read next: `pipeline/ending.rs`, the registrant; `runtime.rs`, which closes the registry.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,19 +16,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio_util::sync::CancellationToken;
 
-/// What a runtime does with an informer that lives on it.
-pub(crate) trait Resident: Any + Send + Sync {
+/// What a runtime does with a registered informer.
+pub(crate) trait Registrant: Any + Send + Sync {
     /// Stops it, because the runtime ends.
     fn stop(&self);
 
-    /// Ends whoever waits for it, though a blocked thread keeps a part of it: nothing of it begins any more.
+    /// Ends every wait for it although a blocked thread keeps a part of it: no actor of it starts any more.
     fn abandon(&self);
 
-    /// Cancelled when nothing of it runs any more.
+    /// Cancelled when all of its actors have ended.
     fn over(&self) -> CancellationToken;
 }
 
-/// The names and residents of one runtime.
+/// The names and informers of one runtime.
 #[derive(Default)]
 pub(crate) struct Registry(Mutex<State>);
 
@@ -36,11 +36,11 @@ pub(crate) struct Registry(Mutex<State>);
 struct State {
     closed: bool,
     names: BTreeSet<Arc<str>>,
-    residents: BTreeMap<u64, Arc<dyn Resident>>,
+    registrants: BTreeMap<u64, Arc<dyn Registrant>>,
     registered: u64,
 }
 
-/// The place of one informer in the registry; given up when dropped.
+/// The registration of one informer; its drop ends it.
 pub(crate) struct Registration {
     registry: Weak<Registry>,
     name: Arc<str>,
@@ -49,7 +49,7 @@ pub(crate) struct Registration {
 }
 
 impl Registry {
-    /// A place under this name, or under the first free one of `name-2`, `name-3` and so on; `None` after the close.
+    /// Registers this name, or the first free one of `name-2`, `name-3` and so on; `None` after the close.
     pub(crate) fn register(self: &Arc<Self>, name: &Arc<str>) -> Option<Registration> {
         let mut state = self.state();
         if state.closed {
@@ -62,16 +62,16 @@ impl Registry {
         Some(Registration { registry, name, number, holds_name: AtomicBool::new(true) })
     }
 
-    /// Refuses everybody from now on, and gives all who live here.
-    pub(super) fn close(&self) -> Vec<Arc<dyn Resident>> {
+    /// Refuses registrations from now on, and gives all registered informers.
+    pub(super) fn close(&self) -> Vec<Arc<dyn Registrant>> {
         let mut state = self.state();
         state.closed = true;
-        state.residents.values().cloned().collect()
+        state.registrants.values().cloned().collect()
     }
 
-    /// All who live here, in the order in which they came.
-    pub(super) fn residents(&self) -> Vec<Arc<dyn Resident>> {
-        self.state().residents.values().cloned().collect()
+    /// All registered informers, in the order of registration.
+    pub(super) fn registrants(&self) -> Vec<Arc<dyn Registrant>> {
+        self.state().registrants.values().cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,16 +97,16 @@ impl Registration {
         &self.name
     }
 
-    /// Lists `resident`; stops it at once if the runtime has been closed meanwhile.
-    pub(crate) fn move_in(&self, resident: Arc<dyn Resident>) {
-        let listed = Arc::clone(&resident);
+    /// Lists `registrant`; stops it at once if the runtime has been closed meanwhile.
+    pub(crate) fn list(&self, registrant: Arc<dyn Registrant>) {
+        let listed = Arc::clone(&registrant);
         let closed = self.registry.upgrade().is_none_or(|registry| {
             let mut state = registry.state();
-            state.residents.insert(self.number, listed);
+            state.registrants.insert(self.number, listed);
             state.closed
         });
         if closed {
-            resident.stop();
+            registrant.stop();
         }
     }
 
@@ -119,10 +119,10 @@ impl Registration {
         }
     }
 
-    /// Leaves the list of residents.
-    pub(crate) fn move_out(&self) {
+    /// Removes the informer from the list.
+    pub(crate) fn unlist(&self) {
         let Some(registry) = self.registry.upgrade() else { return };
-        let left = registry.state().residents.remove(&self.number);
+        let left = registry.state().registrants.remove(&self.number);
         drop(left);
     }
 }
@@ -130,6 +130,6 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         self.release_name();
-        self.move_out();
+        self.unlist();
     }
 }

@@ -1,8 +1,8 @@
 //! The simulated runtime: one thread, a paused clock, inline pools, everything from one seed.
 //!
-//! Answers "how does the real wiring run without waiting and always in the same way?". Hours of simulated time cost
-//! milliseconds: tokio moves the paused clock on when nothing else can run. Invariants:
-//! 1. The wiring is the one that [`Runtime::threads`] uses; only where and when differ.
+//! Answers "how does the real wiring run without waiting, and the same way each time?". Hours of simulated time take
+//! milliseconds: tokio advances the paused clock when nothing else can run. Invariants:
+//! 1. The wiring is the one that [`Runtime::threads`] uses; only threads and clock differ.
 //! 2. One seed and one script give one trace.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::runtime::faults::Faults;
 
-/// A world of its own: the thread, the clock, and the [`Runtime`] for wiring.
+/// A simulation: one thread, a paused clock, and the [`Runtime`] for wiring.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct Simulation {
     builder: SimulationBuilder,
 }
 
-/// What a simulation is made of.
+/// The settings of a simulation.
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct SimulationBuilder {
@@ -50,7 +50,7 @@ impl Runtime {
         Self::simulation(seed).build()
     }
 
-    /// A simulation with this seed and more to say about it.
+    /// A simulation with this seed, and with other settings.
     pub fn simulation(seed: u64) -> SimulationBuilder {
         SimulationBuilder {
             seed,
@@ -75,13 +75,13 @@ impl SimulationBuilder {
         self
     }
 
-    /// How many lists may be under way at once.
+    /// How many lists may be open at once.
     pub fn lists_at_once(mut self, count: usize) -> Self {
         self.lists = count.max(1);
         self
     }
 
-    /// Lets the watchdog look, once in each simulated second. Without it nothing wakes an idle simulation.
+    /// Starts a watchdog, which looks once in each simulated second. Without it nothing wakes an idle simulation.
     pub fn watched(mut self) -> Self {
         self.watched = true;
         self
@@ -94,7 +94,7 @@ impl SimulationBuilder {
 }
 
 impl Simulation {
-    /// Runs `scenario` to its end on this thread, with the clock paused, and gives what it gives.
+    /// Runs `scenario` to its end on this thread, with the clock paused, and gives its result.
     ///
     /// # Panics
     /// When called inside an async context, or when the system has no resources for a runtime.
@@ -109,7 +109,7 @@ impl Simulation {
             .expect("the system has resources for one more runtime");
         let world = actix_rt::Runtime::from(tokio_runtime);
         world.block_on(async {
-            let clock = Clock::started_now();
+            let clock = Clock::simulated(self.builder.seed);
             let watched = self.builder.watched;
             let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone(), watched);
             let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone(), watched);

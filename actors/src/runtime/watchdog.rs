@@ -1,15 +1,15 @@
-//! The watchdog: notices an arbiter that something blocks, and a pipeline that turns without getting on.
+//! The watchdog: detects a blocked arbiter, and a pipeline that makes no progress.
 //!
-//! Answers "does every arbiter still turn, does every informer with work make progress, and who keeps it if not?". A
-//! thread of its own, outside all arbiters, looks each second at their pulses and at what the actors have done, shows
-//! what is stuck in the status of the informers that depend on it, and logs it. It ends nothing: a thread that is
-//! blocked cannot be ended. In simulation there is one only if it is asked for. Invariants:
-//! 1. An arbiter without a pulse for [`STUCK_AFTER`] is stuck; arbiter and actor are named.
-//! 2. What makes a pipeline stuck that turns is the rule of `informer_core::stall`; its actor is named.
+//! Answers "does every arbiter run, does every informer with work make progress, and which actor prevents it if not?".
+//! A thread outside all arbiters looks each second at their heartbeats and at the progress of the actors. It shows what
+//! is stuck in the status of the informers that depend on it, and logs it. It does not end a blocked thread, since that
+//! is not possible. A simulation has a watchdog only on request. Invariants:
+//! 1. An arbiter without a heartbeat for [`STUCK_AFTER`] is blocked; the report names the arbiter and the actor.
+//! 2. The rule of `informer_core::stall` decides whether a pipeline makes no progress; the report names the actor.
 //! 3. The status changes when something becomes stuck and when it goes on, and not in between.
 //! 4. One stuck arbiter, and one stuck pipeline, is logged at most once in ten minutes.
 //!
-//! Read next: `runtime/arbiter.rs`, whose pulse this is; `progress.rs`, what the actors have done.
+//! Read next: `runtime/arbiter.rs`, which writes the heartbeat; `progress.rs`, the progress of the actors.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use informer_core::stall::StallWatch;
 use super::{ArbiterHandle, Clock, RuntimeError};
 use crate::runtime::progress::Progress;
 
-/// Pulses come each second; after so long without one, something blocks the thread.
+/// Heartbeats come each second; after so long without one, something blocks the thread.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
 
 /// How often the watchdog looks.
@@ -30,7 +30,7 @@ const ROUND: Duration = Duration::from_secs(1);
 /// How often one stuck arbiter or pipeline is logged.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
-/// What does not go on, and who keeps it.
+/// Something that is stuck: the thread, the actor and the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
@@ -38,10 +38,10 @@ pub struct Stuck {
     pub kind: StuckKind,
     /// The thread's name.
     pub arbiter: Arc<str>,
-    /// The actor that blocks it or does not get on, as `informer/actor`, if it is one of ours or runs a subscriber's
-    /// closure.
+    /// The actor that blocks the thread or makes no progress, as `informer/actor`; `None` if it is neither an actor of
+    /// this crate nor a subscriber's closure.
     pub actor: Option<Arc<str>>,
-    /// When the thread last showed a pulse, or the pipeline last made progress, as time since the runtime's start.
+    /// When the thread's last heartbeat was, or the pipeline last made progress, as time since the runtime's start.
     pub since: Duration,
 }
 
@@ -49,15 +49,15 @@ pub struct Stuck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StuckKind {
-    /// The thread shows no pulse: what it runs does not return, and nothing else on it can run.
+    /// The thread has no heartbeat: the code it runs does not return, and nothing else on it can run.
     Blocked,
-    /// The thread turns, and yet nothing is done of what the informer's source has sent: a fault of ours.
+    /// The thread runs, but the informer applies nothing of what its source has sent: a bug of this crate.
     NoProgress,
 }
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let actor = self.actor.as_deref().unwrap_or("something that is no actor");
+        let actor = self.actor.as_deref().unwrap_or("something that is not an actor");
         match self.kind {
             StuckKind::Blocked => write!(f, "{actor} blocks the thread {}", self.arbiter),
             StuckKind::NoProgress => write!(f, "{actor} makes no progress on the thread {}", self.arbiter),
@@ -65,13 +65,13 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// Shows an informer what holds it; false when it has stopped and need not be told any more.
+/// Shows what is stuck in an informer's status; false when the informer has stopped and is not watched any more.
 pub(crate) type Shown = Box<dyn Fn(Option<&Stuck>) -> bool + Send>;
 
 /// The watchdog of one runtime, or none.
-pub(crate) struct Watchdog(Option<Kennel>);
+pub(crate) struct Watchdog(Option<Thread>);
 
-struct Kennel {
+struct Thread {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -98,8 +98,8 @@ pub(crate) struct Watched {
     shown: Shown,
 }
 
-/// One arbiter, and when it was last logged as stuck.
-struct Patient {
+/// One watched arbiter, and when it was last logged as stuck.
+struct WatchedArbiter {
     arbiter: ArbiterHandle,
     logged_at: Option<Duration>,
 }
@@ -113,46 +113,46 @@ impl Watchdog {
     ) -> Result<Self, RuntimeError> {
         let name = format!("{name}-watchdog");
         let shared = Shared::new(clock);
-        let patients = Patient::all(arbiters);
+        let arbiters = WatchedArbiter::all(arbiters);
         let watching = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || watching.watch(patients));
+        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || watching.watch(arbiters));
         let thread = thread.map_err(|source| RuntimeError::Thread { name, source })?;
-        Ok(Self(Some(Kennel { shared, thread: Mutex::new(Some(thread)) })))
+        Ok(Self(Some(Thread { shared, thread: Mutex::new(Some(thread)) })))
     }
 
-    /// Nobody watches.
+    /// Without a watchdog.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// One that looks on the paused clock of a simulation, while the given future runs there.
+    /// A watchdog on the paused clock of a simulation; it looks while the returned future runs there.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn here(
         clock: Clock,
         arbiters: Vec<ArbiterHandle>,
     ) -> (Self, impl Future<Output = ()> + 'static) {
         let shared = Shared::new(clock);
-        let (mut patients, watching) = (Patient::all(arbiters), Arc::clone(&shared));
+        let (mut arbiters, watching) = (WatchedArbiter::all(arbiters), Arc::clone(&shared));
         let look = async move {
             while !watching.state().closed {
                 tokio::time::sleep(ROUND).await;
-                watching.look(&mut patients);
+                watching.look(&mut arbiters);
             }
         };
-        (Self(Some(Kennel { shared, thread: Mutex::new(None) })), look)
+        (Self(Some(Thread { shared, thread: Mutex::new(None) })), look)
     }
 
-    /// From now on the informer is told when something of it is stuck, and when it goes on.
+    /// From now on the informer's status shows when a part of it is stuck, and when it goes on.
     pub(crate) fn watch(&self, informer: Watched) {
-        if let Some(Kennel { shared, .. }) = &self.0 {
+        if let Some(Thread { shared, .. }) = &self.0 {
             shared.state().watched.push(informer);
         }
     }
 
     /// Lets the thread end.
     pub(super) fn end(&self) {
-        if let Some(Kennel { shared, .. }) = &self.0 {
+        if let Some(Thread { shared, .. }) = &self.0 {
             shared.state().closed = true;
             shared.wake.notify_all();
         }
@@ -161,7 +161,7 @@ impl Watchdog {
     /// Ends the thread and joins it; that takes as long as one look.
     pub(super) fn close(&self) {
         self.end();
-        let Some(Kennel { thread, .. }) = &self.0 else { return };
+        let Some(Thread { thread, .. }) = &self.0 else { return };
         if let Some(thread) = thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             drop(thread.join());
         }
@@ -177,7 +177,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&self, mut patients: Vec<Patient>) {
+    fn watch(&self, mut arbiters: Vec<WatchedArbiter>) {
         loop {
             let state = self.state();
             let open = |state: &mut State| !state.closed;
@@ -187,15 +187,15 @@ impl Shared {
                 return;
             }
             drop(state);
-            self.look(&mut patients);
+            self.look(&mut arbiters);
         }
     }
 
-    /// Looks at each arbiter and tells each informer; without the lock, since that wakes whoever waits for the
-    /// informer's status.
-    fn look(&self, patients: &mut [Patient]) {
+    /// Looks at each arbiter and updates each informer's status. Not under the lock, since an update wakes the tasks
+    /// that wait for that status.
+    fn look(&self, arbiters: &mut [WatchedArbiter]) {
         let now = self.clock.now();
-        patients.iter_mut().for_each(|patient| patient.look(now));
+        arbiters.iter_mut().for_each(|arbiter| arbiter.look(now));
         let mut watched = std::mem::take(&mut self.state().watched);
         watched.retain_mut(|informer| informer.look(now));
         self.state().watched.append(&mut watched);
@@ -212,7 +212,7 @@ impl Watched {
         Self { informer, arbiters, progress, stall: StallWatch::new(), logged_at: None, shown }
     }
 
-    /// Tells the informer what holds it; false when it need not be told any more.
+    /// Updates the informer's status; false when it is not watched any more.
     fn look(&mut self, now: Duration) -> bool {
         let stalled = self.stalled(now);
         if let Some(stalled) = stalled.as_ref().filter(|_| is_due(self.logged_at, now)) {
@@ -223,26 +223,26 @@ impl Watched {
                 actor,
                 %arbiter,
                 ?silent_for,
-                "an actor makes no progress although there is work: the informer's store is out of date until it is \
-                 started anew",
+                "an actor makes no progress although there is work: the informer's store is out of date until the \
+                 informer is started anew",
             );
             self.logged_at = Some(now);
         }
         (self.shown)(self.arbiters.iter().find_map(stuck).or(stalled).as_ref())
     }
 
-    /// What does not get on although its thread turns, if something does not.
+    /// The actor that makes no progress although its thread runs, if there is one.
     fn stalled(&mut self, now: Duration) -> Option<Stuck> {
         let arbiter = &self.arbiters[0];
         let turn = u64::try_from(arbiter.last_pulse().as_millis()).unwrap_or(u64::MAX);
         let since = self.stall.observe(now, self.progress.sample(turn))?;
-        let actor = format!("{}/{}", self.informer, self.progress.holder());
+        let actor = format!("{}/{}", self.informer, self.progress.stalled_actor());
         let kind = StuckKind::NoProgress;
         Some(Stuck { kind, arbiter: arbiter.name().into(), actor: Some(actor.into()), since })
     }
 }
 
-impl Patient {
+impl WatchedArbiter {
     fn all(arbiters: Vec<ArbiterHandle>) -> Vec<Self> {
         arbiters.into_iter().map(|arbiter| Self { arbiter, logged_at: None }).collect()
     }
@@ -252,7 +252,7 @@ impl Patient {
             Some(stuck) if is_due(self.logged_at, now) => {
                 let Stuck { arbiter, actor, since, .. } = stuck;
                 let (actor, silent_for) = (actor.as_deref().unwrap_or("unknown"), now.saturating_sub(since));
-                tracing::error!(%arbiter, actor, ?silent_for, "something blocks an arbiter: its actors stand still");
+                tracing::error!(%arbiter, actor, ?silent_for, "an arbiter is blocked: none of its actors can run until the blocking code returns");
                 self.logged_at = Some(now);
             }
             _ => {}

@@ -1,24 +1,24 @@
-//! What can be supervised: an actor that can be built anew, its mailbox, and how its end is told.
+//! A supervised actor: how it is built anew, its mailbox, and how its end is reported.
 //!
-//! Answers "what must an actor be, so that a guard can keep it alive?". Read next: `guard.rs`.
+//! Answers "what must an actor provide, so that a guard can restart it?". Read next: `guard.rs`.
 
 use actix::dev::channel::{AddressReceiver, channel};
 use actix::{Actor, Addr, Context, Supervised};
 use informer_core::restart::Verdict;
 
-/// Messages that a mailbox takes before its senders wait; each sender of ours has one ask in flight.
+/// How many messages a mailbox takes before its senders wait. Each of our senders has one ask in flight.
 const MAILBOX: usize = 64;
 
 /// An actor that can be built anew from its spec, at any time.
 pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
-    /// All that it is built from; holds no state of a life.
+    /// All that it is built from. It holds no state of the running actor.
     type Spec: Clone + Send + 'static;
 
-    /// A fresh one.
+    /// Builds a new actor.
     fn build(spec: &Self::Spec) -> Self;
 }
 
-/// An address and the mailbox behind it. Both exist before the actor does; what is sent early waits there.
+/// An address and its mailbox. Both exist before the actor does; messages sent early wait there.
 pub(crate) struct Mailbox<A: Actor>(pub(crate) Addr<A>, pub(crate) AddressReceiver<A>);
 
 impl<A: Actor> Mailbox<A> {
@@ -26,14 +26,14 @@ impl<A: Actor> Mailbox<A> {
         Self::with_room(MAILBOX)
     }
 
-    /// One that takes so many messages before its senders wait.
+    /// A mailbox that takes so many messages before its senders wait.
     pub(crate) fn with_room(messages: usize) -> Self {
         let (sender, inbox) = channel(messages);
         Self(Addr::new(sender), inbox)
     }
 }
 
-/// Tells of the end of one child, once: with the last verdict, or with none when it is dropped before.
+/// Reports the end of one child, once: with the last verdict, or with none if this is dropped before.
 pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
 
 impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {

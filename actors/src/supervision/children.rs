@@ -1,11 +1,12 @@
-//! Children of one kind that come and go: added, removed, and revived after supervision has given them up.
+//! Children of one kind that are added and removed while their owner runs, and revived after they were given up.
 //!
-//! Answers "how does an owner exchange a part of itself while it runs?". Invariants:
-//! 1. A key has one child; another one of the same key is started only when nothing of the former exists any more.
-//! 2. A child that is given up can be revived: it starts anew from its spec, with a new mailbox and a new restart
-//!    history, and its owner is told.
+//! Answers "how does an owner exchange some of its children while it runs?". Invariants:
+//! 1. A key has one child. Another child of the same key is started only when nothing of the former one exists any
+//!    more, its restart history included.
+//! 2. A child that was given up can be revived: it starts again from its spec, with a new mailbox and a new restart
+//!    history, and its owner is notified.
 //! 3. `remove` returns when nothing of the child exists any more, also when the arbiter has ended first.
-//! 4. The lock guards a small map; nothing is started, dropped or told under it.
+//! 4. The lock guards a small map. No child is started or dropped, and the owner is not called, under it.
 //!
 //! Read next: `start.rs`; `pipeline/wiring.rs`, whose reflectors these are.
 
@@ -18,7 +19,7 @@ use informer_core::restart::{Role, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use crate::supervision::child::{Child, Mailbox};
-use crate::supervision::owner::News;
+use crate::supervision::owner::ChildEvent;
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
 /// The children of one parent that have this role.
@@ -38,7 +39,6 @@ struct Entry<A: Child> {
     /// Cancelled when nothing of it exists any more.
     over: CancellationToken,
     is_given_up: bool,
-    revivals: u32,
 }
 
 impl<K, A: Child> Clone for Children<K, A> {
@@ -57,12 +57,12 @@ pub(crate) enum NotRevived {
 }
 
 impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
-    /// None yet.
+    /// No children yet.
     pub(crate) fn new(parent: Arc<Parent>, role: Role) -> Self {
         Self { parent, role, entries: Arc::default() }
     }
 
-    /// Starts a child under this name; false, and nothing happens, if there is one of this key.
+    /// Starts a child under this name. Gives false, and does nothing, if the key has a child.
     pub(crate) fn add(&self, key: K, name: &str, spec: A::Spec) -> bool {
         let Mailbox(address, inbox) = Mailbox::new();
         let entry = Entry {
@@ -72,7 +72,6 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
             stop: self.parent.stop.child_token(),
             over: CancellationToken::new(),
             is_given_up: false,
-            revivals: 0,
         };
         let context = self.context(&entry);
         let over = entry.over.clone();
@@ -87,7 +86,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         true
     }
 
-    /// Starts a child anew that was given up.
+    /// Starts a child again that was given up.
     pub(crate) fn revive(&self, key: &K) -> Result<(), NotRevived> {
         let Mailbox(address, inbox) = Mailbox::new();
         let (context, spec, over, former) = {
@@ -97,18 +96,17 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
                 return Err(NotRevived::NotGivenUp);
             }
             entry.is_given_up = false;
-            entry.revivals = entry.revivals.saturating_add(1);
             entry.over = CancellationToken::new();
             let former = std::mem::replace(&mut entry.address, address);
             (self.context(entry), entry.spec.clone(), entry.over.clone(), former)
         };
         drop(former);
-        context.tell_owner(News::Revived);
+        context.notify_owner(ChildEvent::Revived);
         self.start(key.clone(), context, (inbox, spec), over);
         Ok(())
     }
 
-    /// Ends a child and forgets it; false if there is none of this key.
+    /// Ends a child and removes it; false if the key has no child.
     pub(crate) async fn remove(&self, key: &K) -> bool {
         let over = {
             let entries = locked(&self.entries);
@@ -119,7 +117,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         over.cancelled().await;
         let removed = {
             let mut entries = locked(&self.entries);
-            // Another one who removes it may have been faster, and a new child may have the key.
+            // Another call may have removed it already, and a new child may have the key.
             let is_same = entries.get(key).is_some_and(|entry| entry.stop.is_cancelled());
             is_same.then(|| entries.remove(key))
         };
@@ -127,7 +125,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         true
     }
 
-    /// Where the child of this key is reached.
+    /// The address of the child of this key.
     #[cfg(test)]
     pub(crate) fn address(&self, key: &K) -> Option<Addr<A>> {
         locked(&self.entries).get(key).map(|entry| entry.address.clone())
@@ -142,7 +140,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
     fn context(&self, entry: &Entry<A>) -> ChildContext {
         let stop = StopOn::Token(entry.stop.clone());
         let context = self.parent.context(&entry.name, self.role);
-        ChildContext { stop, revivals: entry.revivals, ..context }
+        ChildContext { stop, ..context }
     }
 
     fn start(

@@ -1,31 +1,31 @@
 //! The epoch of a group of children that are restarted together.
 //!
-//! Answers "which life of the group is this?". Whatever a member sends carries its epoch, so that a message of an older
-//! life is recognized. Invariants:
-//! 1. The epoch moves on exactly once for each restart of the group, whoever caused it.
-//! 2. Guards are woken in the order in which they began to wait: receivers of a `watch` channel are woken in random
-//!    order, and a simulation would not repeat.
+//! Answers "how often was the group restarted?". Every message of a member carries its epoch, so that a message from
+//! before a restart is recognized and dropped. Invariants:
+//! 1. The epoch grows exactly once for each restart of the group, whichever member caused it.
+//! 2. Guards are woken in the order in which they began to wait. The receivers of a `watch` channel would be woken in
+//!    random order, and a simulation would not repeat.
 //!
-//! Read next: `guard.rs`, who moves it and follows it.
+//! Read next: `guard.rs`, which advances the epoch and follows it.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// Counts the lives of a group: it moves on when the group is restarted.
+/// The number of restarts of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Epoch(pub(crate) u64);
 
-/// Where the epoch of a group is kept. It may be kept beside what only members of the current epoch may change.
+/// Stores the epoch of a group. It may also store the state that only members of the current epoch may change.
 pub(crate) trait EpochCell: Send + Sync + 'static {
     /// The epoch now.
     fn epoch(&self) -> Epoch;
 
-    /// Begins the epoch after `current`; false if somebody else has begun it already.
+    /// Begins the epoch after `current`; false if another guard has begun it already.
     fn begin_epoch_after(&self, current: Epoch) -> bool;
 }
 
-/// A group, as guards see it.
+/// A group, as guards use it.
 #[derive(Clone)]
 pub(crate) struct Group {
     cell: Arc<dyn EpochCell>,
@@ -33,7 +33,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// The group whose epoch is kept there.
+    /// The group whose epoch this cell stores.
     pub(crate) fn new(cell: Arc<dyn EpochCell>) -> Self {
         Self { cell, moved: Arc::default() }
     }
@@ -42,7 +42,7 @@ impl Group {
         self.cell.epoch()
     }
 
-    /// Begins the epoch after `epoch`, unless somebody has.
+    /// Begins the epoch after `epoch`, unless another guard has.
     pub(crate) fn begin_after(&self, epoch: Epoch) {
         if self.cell.begin_epoch_after(epoch) {
             self.moved.notify_waiters();
@@ -52,7 +52,7 @@ impl Group {
     /// Waits until the group is in another epoch than this.
     pub(crate) async fn changed_from(&self, epoch: Epoch) {
         loop {
-            // It is woken by every move from here on, so none is missed after the look.
+            // Every restart from here on wakes it, so none is missed between the look and the wait.
             let moved = self.moved.notified();
             if self.epoch() != epoch {
                 return;

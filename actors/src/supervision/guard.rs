@@ -1,20 +1,32 @@
 //! The guard around each actor: it survives the actor's panics and carries out the supervisor's verdict.
 //!
-//! Answers "what happens when this actor ends?" by asking the Supervisor, and does it. actix's own `Supervisor` does
-//! not restart after a panic; this polls the actor's context under `catch_unwind` and restarts it in place, which
-//! keeps its address and the messages queued there. Invariants:
-//! 1. Nothing that an actor does, not even a panic while it is built or dropped, reaches beyond its guard.
-//! 2. An actor is never reused after a panic: `restarting` replaces it by a fresh one.
-//! 3. A member of the group is restarted exactly once for each epoch, whoever caused it.
-//! 4. The guard ends at the stop, when no address of its actor is left, or when supervision gives up; nothing of the
-//!    actor exists any more when that is told.
+//! Answers "what happens when this actor ends?" by asking the Supervisor, and carries the answer out. actix's own
+//! `Supervisor` does not restart after a panic. The guard polls the actor's context under `catch_unwind` and restarts
+//! it in place, which keeps its address and the messages queued there. Invariants:
+//! 1. No panic of an actor, also while it is built or dropped, reaches beyond its guard.
+//! 2. An actor is never reused after a panic: `restarting` replaces it by a new one.
+//! 3. A member of the group is restarted exactly once for each epoch, whichever member caused it.
+//! 4. The guard ends at the stop, when no address of its actor is left, or when supervision gives up. When its end is
+//!    reported, nothing of the actor exists any more.
+//! 5. Each poll looks at the stop first, then at the epoch, then at the actor: so an actor is never polled after its
+//!    stop, or in an older epoch.
 //!
 //! ```text
 //!  poll ──▶ ended / panicked ──▶ ask Supervisor ──▶ Restart{after} / RestartGroup{after} / GiveUp / Done
 //!   ▲                                                   │
 //!   └───────────── wait, rebuild, started ◀─────────────┘
 //! ```
-//! Read next: `supervisor.rs`, who answers; `informer_core::restart`, who decides; `start.rs`, who starts it.
+//! What the guard runs (`Life`) is in one of four states:
+//!
+//! | `state` | `must_rebuild` | meaning | next poll |
+//! |---|---|---|---|
+//! | `NotBuilt` | any | the first actor does not exist yet, or its build has panicked | builds it |
+//! | `Built` | false | the actor runs | polls it |
+//! | `Built` | true | the actor has failed, or belongs to an older epoch | replaces it, then polls the new one |
+//! | `Over` | any | the actor was dropped | reports `Finished` |
+//!
+//! Read next: `supervisor.rs`, which answers; `informer_core::restart`, which decides; `start.rs`, which starts a
+//! guard.
 
 use std::future::{Pending, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +40,7 @@ use actix::dev::ContextFut;
 use actix::dev::channel::AddressReceiver;
 use futures_util::FutureExt;
 use futures_util::future::{Either, LocalBoxFuture};
-use informer_core::restart::{Exit, Verdict};
+use informer_core::restart::{Exit, RestartHistory, Verdict};
 use informer_core::words::{Brief, QUOTED, one_line};
 
 use crate::runtime::faults::{Faults, Site};
@@ -36,11 +48,11 @@ use crate::runtime::mailbox::ask;
 use crate::runtime::{Labelled, panic_text, sleep};
 use crate::supervision::child::Child;
 use crate::supervision::group::Epoch;
-use crate::supervision::messages::Exited;
+use crate::supervision::messages::{Decided, Exited};
 use crate::supervision::owner::Ended;
 use crate::supervision::parent::ChildContext;
 
-/// One child under guard.
+/// One child and all that its guard needs to run it.
 pub(crate) struct Guard<A: Child> {
     context: ChildContext,
     labelled: Labelled,
@@ -55,23 +67,24 @@ impl<A: Child> Guard<A> {
         labelled: Labelled,
     ) -> Self {
         let epoch = context.parent.group.epoch();
-        let life = Life { state: LifeState::NotBuilt(inbox), spec, must_rebuild: false, epoch };
+        let state = LifeState::NotBuilt(inbox);
+        let life = Life { state, spec, must_rebuild: false, epoch, history: None };
         Self { context, labelled, life }
     }
 
-    /// Runs the child until it is not to be restarted again, drops it, and gives the last verdict.
+    /// Runs and restarts the child until a verdict ends it, drops it, and gives that verdict.
     // An `async fn` would hold the guard twice, as its argument and as its own variable.
     #[expect(clippy::manual_async_fn, reason = "a block captures the guard once")]
     pub(crate) fn keep(mut self) -> impl Future<Output = (Verdict, ChildContext)> {
         async move {
             loop {
                 let (context, life, labelled) = (&self.context, &mut self.life, &self.labelled);
-                let Some(exit) = happens(context, life, labelled).await else {
+                let Some(exit) = next_exit(context, life, labelled).await else {
                     life.epoch = context.parent.group.epoch();
                     life.must_rebuild = true;
                     continue;
                 };
-                // What follows is rare: it is boxed, so that a child that lives costs no memory for it.
+                // An exit is rare. Its future is boxed, so that a running child needs no memory for it.
                 if let Some(end) = Box::pin(life.after(exit, context)).await {
                     life.end(context);
                     return (end, self.context);
@@ -81,9 +94,9 @@ impl<A: Child> Guard<A> {
     }
 }
 
-/// Runs the child until it ends or is to end; `None` if its group restarts. One future and no `select!` over several:
-/// each guard has room for it.
-fn happens<A: Child>(
+/// Runs the child until it ends or has to end; `None` if its group restarts. One future and not a `select!` over
+/// several, since every guard has the memory for it at all times.
+fn next_exit<A: Child>(
     context: &ChildContext,
     life: &mut Life<A>,
     labelled: &Labelled,
@@ -100,7 +113,7 @@ fn happens<A: Child>(
     })
 }
 
-/// Ends when the group of a member has moved on; never for a child that is no member.
+/// Ready when the group of a member was restarted; never for a child that does not follow the group.
 fn group_restarts(context: &ChildContext, epoch: Epoch) -> Either<LocalBoxFuture<'_, ()>, Pending<()>> {
     if context.follows_group() {
         Either::Left(Box::pin(context.parent.group.changed_from(epoch)))
@@ -109,7 +122,7 @@ fn group_restarts(context: &ChildContext, epoch: Epoch) -> Either<LocalBoxFuture
     }
 }
 
-/// Waits out a backoff, shorter if the whole group is restarted meanwhile; false at the stop.
+/// Waits for a backoff, or less if its group is restarted meanwhile; false at the stop.
 async fn pause(context: &ChildContext, epoch: Epoch, after: Duration) -> bool {
     tokio::select! {
         biased;
@@ -119,18 +132,21 @@ async fn pause(context: &ChildContext, epoch: Epoch, after: Duration) -> bool {
     }
 }
 
-/// Asks until there is an answer: a Supervisor that dies over the question is restarted and asked again.
-async fn decide(context: &ChildContext, exit: &Exit) -> Verdict {
-    let Some(role) = context.role else { return about_the_supervisor(context, exit) };
+/// Asks until there is an answer: a Supervisor that dies before it answers is restarted and asked again.
+async fn decide(context: &ChildContext, exit: &Exit, history: &mut Option<Box<RestartHistory>>) -> Verdict {
+    let Some(role) = context.role else { return decide_for_supervisor(context, exit) };
     let (supervisor, child) = (&context.parent.supervisor, context.label.child());
+    let ask_anew = |history| Exited { child: Arc::clone(&child), role, history, exit: exit.clone() };
     loop {
-        let question =
-            Exited { child: Arc::clone(&child), role, revivals: context.revivals, exit: exit.clone() };
+        let question = ask_anew(history.clone());
         tokio::select! {
             biased;
             () = context.stopped() => return Verdict::Done,
             answer = ask(supervisor, question) => match answer {
-                Ok(verdict) => return verdict,
+                Ok(Decided { verdict, history: now }) => {
+                    *history = now;
+                    return verdict;
+                }
                 Err(_) if !supervisor.connected() => return Verdict::Done,
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -138,8 +154,8 @@ async fn decide(context: &ChildContext, exit: &Exit) -> Verdict {
     }
 }
 
-/// Nobody decides about the Supervisor: it restarts almost at once, because it holds nothing but restart histories.
-fn about_the_supervisor(context: &ChildContext, exit: &Exit) -> Verdict {
+/// The Supervisor has no supervisor: it restarts after a short pause, since it only holds the history of the group.
+fn decide_for_supervisor(context: &ChildContext, exit: &Exit) -> Verdict {
     let Exit::Panicked(_) = exit else { return Verdict::Done };
     let (informer, ended, after) = (&context.parent.name, Ended(exit), Brief(SUPERVISOR_PAUSE));
     tracing::error!(%informer, actor = "supervisor", "supervisor {ended}; it starts again in {after}");
@@ -148,13 +164,15 @@ fn about_the_supervisor(context: &ChildContext, exit: &Exit) -> Verdict {
 
 const SUPERVISOR_PAUSE: Duration = Duration::from_millis(10);
 
-/// What the guard knows of the actor that it runs now.
+/// The actor that the guard runs now; the table above describes its states.
 struct Life<A: Child> {
     state: LifeState<A>,
     spec: A::Spec,
-    /// The actor has failed or belongs to an older epoch: it must be built anew before it is polled again.
+    /// The actor has failed or belongs to an older epoch: it must be replaced before the next poll.
     must_rebuild: bool,
     epoch: Epoch,
+    /// The restarts of this child, if it has been restarted alone. It ends with the child.
+    history: Option<Box<RestartHistory>>,
 }
 
 enum LifeState<A: Child> {
@@ -164,9 +182,12 @@ enum LifeState<A: Child> {
 }
 
 impl<A: Child> Life<A> {
-    /// Carries out what is decided about an exit; a verdict if that was the end.
+    /// Asks what follows an exit and carries it out. Gives the verdict if that ends the child.
     async fn after(&mut self, exit: Exit, context: &ChildContext) -> Option<Verdict> {
-        let verdict = if exit == Exit::Asked { Verdict::Done } else { decide(context, &exit).await };
+        let verdict = match exit {
+            Exit::Asked => Verdict::Done,
+            exit => decide(context, &exit, &mut self.history).await,
+        };
         let after = match verdict {
             Verdict::Restart { after } | Verdict::RestartGroup { after } => after,
             end => return Some(end),
@@ -183,7 +204,7 @@ impl<A: Child> Life<A> {
         None
     }
 
-    /// Polls the actor, built first if need be, until it ends, one way or another.
+    /// Polls the actor, and builds or replaces it before if needed. Ready when the actor has ended or panicked.
     fn poll(
         &mut self,
         context: &ChildContext,
@@ -195,14 +216,20 @@ impl<A: Child> Life<A> {
         }
         let LifeState::Built(future) = &mut self.state else { return Poll::Ready(Exit::Finished) };
         let _entered = labelled.enter();
-        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut **future).poll(cx))) {
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            context.parent.faults.fail_point(Site::TurnBegun);
+            let polled = Pin::new(&mut **future).poll(cx);
+            context.parent.faults.fail_point(Site::TurnEnded);
+            polled
+        }));
+        match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => Poll::Ready(Exit::Finished),
             Err(panic) => Poll::Ready(Exit::Panicked(panic_text(&*panic).into())),
         }
     }
 
-    /// Builds the first one; later ones are built by `restarting`.
+    /// Builds the first actor; later ones are built by `restarting`.
     fn build(&mut self) -> Result<(), Exit> {
         if !matches!(self.state, LifeState::NotBuilt(_)) {
             return Ok(());
@@ -216,15 +243,14 @@ impl<A: Child> Life<A> {
         Ok(())
     }
 
-    /// Replaces an actor that must not be used any more by a fresh one; a panic in that is one more exit, after which
-    /// the actor must be replaced as before.
+    /// Rebuilds an actor that is marked for it. A panic in that is one more exit, and leaves the mark set.
     fn rebuild(&mut self, faults: &Faults) -> Result<(), Exit> {
         let LifeState::Built(future) = &mut self.state else { return Ok(()) };
         if !self.must_rebuild {
             return Ok(());
         }
         let restarted = catch_unwind(AssertUnwindSafe(|| {
-            faults.strike(Site::Rebuild);
+            faults.fail_point(Site::Rebuild);
             future.restart()
         }));
         match restarted {
@@ -235,12 +261,12 @@ impl<A: Child> Life<A> {
         Ok(())
     }
 
-    /// Drops the actor; a panic in that ends nothing else.
+    /// Drops the actor, and logs a panic in its destructor.
     fn end(&mut self, context: &ChildContext) {
         let state = std::mem::replace(&mut self.state, LifeState::Over);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(move || {
             let _dropped = state;
-            context.parent.faults.strike(Site::Dropped);
+            context.parent.faults.fail_point(Site::Dropped);
         })) {
             let (informer, actor) = (&context.parent.name, context.label.child());
             let panic = one_line(&panic_text(&*panic), QUOTED);

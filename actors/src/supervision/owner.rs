@@ -1,12 +1,12 @@
-//! Whom supervision tells what has become of a child.
+//! The owner of children: supervision notifies it of restarts and ends.
 //!
 //! Answers "who learns that an actor was restarted or given up?": its owner, through one method. The owner counts, logs
-//! and shows it, and decides whether it can go on. Invariants:
-//! 1. Each failure of a child is told once, with what follows.
-//! 2. A child is told as given up when nothing of it exists any more.
+//! and shows the event, and decides whether it can go on. Invariants:
+//! 1. Each failure of a child is reported once, with what follows.
+//! 2. A child is reported as given up when nothing of it exists any more.
 //! 3. The owner is called on the thread of the children and must not block it.
 //!
-//! Read next: `supervisor.rs` and `start.rs`, who tell; `pipeline/owner.rs`, the informer as an owner.
+//! Read next: `supervisor.rs` and `start.rs`, which call it; `pipeline/owner.rs`, the informer as an owner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use std::time::Duration;
 use informer_core::restart::{Exit, Role};
 use informer_core::words::{QUOTED, one_line};
 
-/// Who owns children.
+/// The owner of supervised children.
 pub(crate) trait Owner: Send + Sync + 'static {
-    /// Something has become of the child of this name and role.
-    fn told(&self, child: &Arc<str>, role: Role, news: News<'_>);
+    /// The child of this name and role has failed, ended, or was revived.
+    fn child_changed(&self, child: &Arc<str>, role: Role, event: ChildEvent<'_>);
 }
 
-/// What has become of a child.
+/// What has happened to a child.
 #[derive(Debug)]
-pub(crate) enum News<'a> {
+pub(crate) enum ChildEvent<'a> {
     /// It has failed and starts again after this wait, with its group if its role says so.
     Restarts { exit: &'a Exit, after: Duration },
     /// It has ended and is not needed any more.
@@ -34,7 +34,7 @@ pub(crate) enum News<'a> {
     Revived,
 }
 
-/// How a child has ended, in words.
+/// The text for how a child has ended.
 pub(crate) struct Ended<'a>(pub(crate) &'a Exit);
 
 impl fmt::Display for Ended<'_> {

@@ -1,12 +1,12 @@
-//! What children of one owner share, and what each of them has of its own.
+//! What the children of one owner share, and what each of them has alone.
 //!
-//! Answers "on which thread does a child run, whom does its guard ask, and what ends it?". Invariants:
+//! Answers "on which thread does a child run, which supervisor does its guard ask, and what ends it?". Invariants:
 //! 1. All children of one parent run on one arbiter.
-//! 2. The end of each child is told once, whatever ends first: with the last verdict, or with none when the arbiter
-//!    ends, or has ended, before the child does. So nothing that waits for it waits for ever.
+//! 2. The end of each child is reported once, whatever ends first: with the last verdict, or with none when the arbiter
+//!    ends, or has ended, before the child does. So every wait for it ends.
 //! 3. `tasks` is empty when nothing of any child exists any more.
 //!
-//! Read next: `start.rs`, who makes a parent and starts children; `guard.rs`, what a started child is wrapped in.
+//! Read next: `start.rs`, which makes a parent and starts children; `guard.rs`, which runs a child.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,46 +21,44 @@ use tokio_util::task::TaskTracker;
 use crate::runtime::faults::Faults;
 use crate::runtime::{ArbiterHandle, Label};
 use crate::supervision::group::Group;
-use crate::supervision::owner::{News, Owner};
+use crate::supervision::owner::{ChildEvent, Owner};
 use crate::supervision::supervisor::Supervisor;
 
 /// What all children of one owner share.
 pub(crate) struct Parent {
-    /// The owner's name. A text of its own, so that its address tells this owner from every other one.
+    /// The owner's name. It is a new allocation, so that its address identifies this owner.
     pub(crate) name: Arc<str>,
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) group: Group,
     /// Ends every child.
     pub(crate) stop: CancellationToken,
     pub(crate) arbiter: ArbiterHandle,
-    /// What of the children is left.
+    /// The tasks of the children that still run.
     pub(crate) tasks: TaskTracker,
     pub(crate) faults: Faults,
     pub(crate) supervisor: Addr<Supervisor>,
 }
 
-/// What a guard knows of its child.
+/// A child's name, role and stop, for its guard.
 pub(crate) struct ChildContext {
     pub(crate) parent: Arc<Parent>,
     pub(crate) label: Arc<Label>,
-    /// None for the Supervisor, about which nobody is asked.
+    /// None for the Supervisor: its guard decides by itself.
     pub(crate) role: Option<Role>,
     pub(crate) stop: StopOn,
-    /// How often it was revived.
-    pub(crate) revivals: u32,
 }
 
 /// What ends a child.
 pub(crate) enum StopOn {
-    /// A stop scope: its parent's, or one within that.
+    /// A stop token: its parent's, or a child token of that.
     Token(CancellationToken),
-    /// Something else that ends, as a subscription does.
+    /// Something else with an end, such as a subscription.
     Signal(Arc<dyn StopSignal>),
 }
 
 /// Something with an end that also ends a child.
 pub(crate) trait StopSignal: Send + Sync + 'static {
-    /// Ready when it has ended; until then it wakes the task that asked last. One guard asks.
+    /// Ready when it has ended; until then it wakes the task that polled last. Only one guard polls it.
     fn poll_ended(&self, cx: &mut task::Context<'_>) -> Poll<()>;
 }
 
@@ -82,11 +80,11 @@ impl Future for Stopped<'_> {
 }
 
 impl Parent {
-    /// What a child of this name and role has, that ends with its parent.
+    /// The context of a child of this name and role, which ends with its parent.
     pub(crate) fn context(self: &Arc<Self>, name: &str, role: Role) -> ChildContext {
         let label = Label { owner: Arc::clone(&self.name), kind: "", name: name.into() };
         let stop = StopOn::Token(self.stop.clone());
-        ChildContext { parent: Arc::clone(self), label: Arc::new(label), role: Some(role), stop, revivals: 0 }
+        ChildContext { parent: Arc::clone(self), label: Arc::new(label), role: Some(role), stop }
     }
 }
 
@@ -94,16 +92,16 @@ impl ChildContext {
     /// Waits for what ends the child.
     pub(crate) fn stopped(&self) -> Stopped<'_> {
         match &self.stop {
-            // Boxed, since each of many children with a signal would have room for it otherwise.
+            // Boxed: otherwise each of many children with a signal would need the memory for it.
             StopOn::Token(token) => Stopped::Token(Box::pin(token.cancelled())),
             StopOn::Signal(signal) => Stopped::Signal(&**signal),
         }
     }
 
-    /// Tells the owner, if it is to be told of this child.
-    pub(crate) fn tell_owner(&self, news: News<'_>) {
+    /// Notifies the owner, if the role says so.
+    pub(crate) fn notify_owner(&self, event: ChildEvent<'_>) {
         if let Some(role) = self.role.filter(|role| role.tells_owner) {
-            self.parent.owner.told(&self.label.child(), role, news);
+            self.parent.owner.child_changed(&self.label.child(), role, event);
         }
     }
 

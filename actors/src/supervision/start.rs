@@ -1,6 +1,6 @@
-//! How an owner begins: its parent with the Supervisor, then its children, each under a guard.
+//! How an owner starts: first its parent with the Supervisor, then its children, each under a guard.
 //!
-//! Answers "how is a child started, and who is told when it has ended?". Read next: `guard.rs`.
+//! Answers "how is a child started, and how is its end reported?". Read next: `guard.rs`.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::runtime::{Label, Runtime};
 use crate::supervision::child::{Child, Mailbox, OnEnd};
 use crate::supervision::group::Group;
 use crate::supervision::guard::Guard;
-use crate::supervision::owner::{News, Owner};
+use crate::supervision::owner::{ChildEvent, Owner};
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 use crate::supervision::supervisor::SupervisorSpec;
 
 impl Parent {
-    /// A parent on an arbiter of this runtime, without children but for the Supervisor, which is started at once.
+    /// A parent on an arbiter of this runtime. Its only child is the Supervisor, which is started here.
     pub(crate) fn start(
         name: &str,
         owner: Arc<dyn Owner>,
@@ -43,7 +43,6 @@ impl Parent {
             label: Arc::new(label),
             role: None,
             stop: StopOn::Token(stop),
-            revivals: 0,
         };
         supervisor.start(inbox, SupervisorSpec { owner, runtime: runtime.clone(), policy }, |_| ());
         parent
@@ -51,8 +50,8 @@ impl Parent {
 }
 
 impl ChildContext {
-    /// Puts a child under guard on the arbiter of its parent. `ended` is called once, whatever ends first: with the last
-    /// verdict, or with none when the arbiter ends, or has ended, before the child does.
+    /// Starts a child under a guard on the arbiter of its parent. `ended` is called once, whatever ends first: with the
+    /// last verdict, or with none when the arbiter ends, or has ended, before the child does.
     pub(crate) fn start<A: Child>(
         self,
         inbox: AddressReceiver<A>,
@@ -68,7 +67,7 @@ impl ChildContext {
                 let (verdict, context) = guard.await;
                 ended.call(verdict.clone());
                 if let Verdict::GiveUp { reason } = &verdict {
-                    context.tell_owner(News::GivenUp { reason });
+                    context.notify_owner(ChildEvent::GivenUp { reason });
                 }
                 drop(token);
             }

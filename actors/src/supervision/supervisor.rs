@@ -1,32 +1,31 @@
-//! The Supervisor: who decides what follows when a child of its owner fails.
+//! The Supervisor: decides what follows when a child of its owner ends.
 //!
-//! Answers "a child has ended: what now?" with the verdict of its core twin, `informer_core::restart`, and tells the
-//! owner of restarts. It touches no child; the child's guard carries the verdict out. Invariants:
-//! 1. One history for each child; children that are restarted as a group have one between them. A revived child has a
+//! Answers "a child has ended: what follows?" with the verdict of its core twin, `informer_core::restart`, and notifies
+//! the owner. It does not touch the child; the child's guard carries the verdict out. Invariants:
+//! 1. Each child has one restart history, which its guard keeps and sends with each ask; children that are restarted as
+//!    a group share one, which the Supervisor keeps. A child that is revived, or added again after its removal, gets a
 //!    new one.
-//! 2. The owner is told of each restart, once.
-//! 3. A history is kept only while it says something.
+//! 2. The owner is notified of each restart, once.
 //!
-//! Mailbox: one ask in flight a child. Its own death loses the histories, nothing else: its guard starts it again.
-//! Read next: `guard.rs`, who asks; `owner.rs`, who is told.
+//! Mailbox: each child has at most one ask in flight. If the Supervisor dies, only the group's history is lost; its
+//! guard starts it again. Read next: `guard.rs`, which asks; `owner.rs`, which is notified.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix::{Actor, Context, Handler, Supervised};
-use informer_core::restart::{OnFailure, RestartHistory, RestartPolicy, Verdict};
+use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Verdict};
 
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::Reply;
 use crate::runtime::{Chance, Runtime};
 use crate::supervision::child::Child;
-use crate::supervision::messages::Exited;
-use crate::supervision::owner::{News, Owner};
+use crate::supervision::messages::{Decided, Exited};
+use crate::supervision::owner::{ChildEvent, Owner};
 
 /// What a Supervisor is built from.
 #[derive(Clone)]
 pub(crate) struct SupervisorSpec {
-    /// Whose children they are.
+    /// The owner of the children.
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) runtime: Runtime,
     pub(crate) policy: RestartPolicy,
@@ -36,8 +35,6 @@ pub(crate) struct SupervisorSpec {
 pub(crate) struct Supervisor {
     spec: SupervisorSpec,
     group: RestartHistory,
-    /// Those of children that are restarted alone, and how often each was revived.
-    alone: BTreeMap<Arc<str>, (u32, RestartHistory)>,
     chance: Chance,
 }
 
@@ -55,46 +52,42 @@ impl Child for Supervisor {
     type Spec = SupervisorSpec;
 
     fn build(spec: &SupervisorSpec) -> Self {
-        let (group, alone) = (RestartHistory::new(spec.policy), BTreeMap::new());
-        Self { spec: spec.clone(), group, alone, chance: spec.runtime.chance() }
+        Self { spec: spec.clone(), group: RestartHistory::new(spec.policy), chance: spec.runtime.chance() }
     }
 }
 
 impl Handler<Exited> for Supervisor {
-    type Result = Reply<Verdict>;
+    type Result = Reply<Decided>;
 
-    fn handle(&mut self, exited: Exited, _ctx: &mut Context<Self>) -> Reply<Verdict> {
-        self.spec.runtime.0.faults.strike(Site::SupervisorExited);
-        let verdict = self.decide(&exited);
-        let exit = &exited.exit;
-        let news = match verdict {
-            Verdict::Restart { after } | Verdict::RestartGroup { after } => News::Restarts { exit, after },
-            _ => News::Ended { exit },
+    fn handle(&mut self, exited: Exited, _ctx: &mut Context<Self>) -> Reply<Decided> {
+        self.spec.runtime.0.faults.fail_point(Site::SupervisorExited);
+        let Exited { child, role, history, exit } = exited;
+        let decided = self.decide(role.on_failure, &exit, history);
+        let exit = &exit;
+        let event = match decided.verdict {
+            Verdict::Restart { after } | Verdict::RestartGroup { after } => {
+                ChildEvent::Restarts { exit, after }
+            }
+            _ => ChildEvent::Ended { exit },
         };
-        self.spec.owner.told(&exited.child, exited.role, news);
-        Reply::Now(verdict)
+        self.spec.owner.child_changed(&child, role, event);
+        Reply::Now(decided)
     }
 }
 
 impl Supervisor {
-    fn decide(&mut self, exited: &Exited) -> Verdict {
+    fn decide(
+        &mut self,
+        on_failure: OnFailure,
+        exit: &Exit,
+        history: Option<Box<RestartHistory>>,
+    ) -> Decided {
         let at = self.chance.moment(&self.spec.runtime.0.clock);
-        let on_failure = exited.role.on_failure;
         if on_failure == OnFailure::RestartGroup {
-            return self.group.decide(on_failure, &exited.exit, at);
+            return Decided { verdict: self.group.decide(on_failure, exit, at), history: None };
         }
-        let now = self.spec.runtime.now();
-        self.alone.retain(|_, (_, history)| !history.is_blank(now));
-        let (revivals, mut history) = self
-            .alone
-            .remove(&exited.child)
-            .filter(|(revivals, _)| *revivals == exited.revivals)
-            .unwrap_or_else(|| (exited.revivals, RestartHistory::new(self.spec.policy)));
-        let verdict = history.decide(on_failure, &exited.exit, at);
-        // Nobody asks again about a child that is done or given up, unless it was revived.
-        if matches!(verdict, Verdict::Restart { .. }) {
-            self.alone.insert(Arc::clone(&exited.child), (revivals, history));
-        }
-        verdict
+        let mut history = history.unwrap_or_else(|| Box::new(RestartHistory::new(self.spec.policy)));
+        let verdict = history.decide(on_failure, exit, at);
+        Decided { verdict, history: Some(history) }
     }
 }

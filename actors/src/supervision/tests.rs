@@ -1,7 +1,7 @@
-//! Supervision of an actor that is part of no informer, killed in each of its moments.
+//! Supervision of a test actor, which is killed in its build, start, handlers, futures and rebuild.
 //!
-//! Answers "what is kept, what is built anew, and who is told?". The owner takes notes; the actor dies on demand.
-//! Read next: `tests/ending.rs`, how children end, in every order.
+//! Answers "what is kept, what is built anew, and what is reported?". The owner records events; the actor dies on
+//! demand. Read next: `tests/ending.rs`, how children end, in every order.
 
 mod ending;
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::child::{Child, Mailbox};
 use super::children::{Children, NotRevived};
 use super::group::{Epoch, EpochCell, Group};
-use super::owner::{Ended, News, Owner};
+use super::owner::{ChildEvent, Ended, Owner};
 use super::parent::Parent;
 use crate::runtime::Runtime;
 use crate::runtime::faults::{Faults, Site};
@@ -28,13 +28,13 @@ const MEMBER: Role = Role { on_failure: OnFailure::RestartGroup, follows_group: 
 const FOLLOWER: Role = Role { follows_group: true, ..ALONE };
 const FRAGILE: Role = Role { on_failure: OnFailure::GiveUp, follows_group: false, tells_owner: true };
 
-/// Notes what happens to it, and how many messages this life of it has handled.
+/// Records what happens to it, and how many messages it has handled since it was built.
 struct Noting {
     spec: Notes,
     handled: u32,
 }
 
-/// What outlives it: the notes, and in how many builds and starts it is still to panic.
+/// What survives a restart: the notes, and in how many builds and starts it will still panic.
 #[derive(Clone, Default)]
 struct Notes {
     lines: Arc<Mutex<Vec<String>>>,
@@ -43,9 +43,11 @@ struct Notes {
 }
 
 /// A message to be noted; some are fatal.
-#[derive(Message)]
-#[rtype(result = "()")]
 struct Say(&'static str);
+
+impl Message for Say {
+    type Result = ();
+}
 
 impl Notes {
     fn note(&self, text: impl Into<String>) {
@@ -57,7 +59,7 @@ impl Notes {
     }
 }
 
-/// Whether this is one of so many first times.
+/// Whether the counter is above zero; takes one from it.
 fn is_due(left: &AtomicU32) -> bool {
     let one_less = |left: u32| left.checked_sub(1);
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
@@ -106,14 +108,14 @@ impl Handler<Say> for Noting {
     }
 }
 
-/// An owner that takes notes of what it is told.
+/// An owner that records the events of its children.
 impl Owner for Notes {
-    fn told(&self, child: &Arc<str>, _role: Role, news: News<'_>) {
-        match news {
-            News::Restarts { exit, .. } => self.note(format!("{child} {}: restarts", Ended(exit))),
-            News::Ended { exit } => self.note(format!("{child} {}", Ended(exit))),
-            News::GivenUp { reason } => self.note(format!("{child} is given up: {reason}")),
-            News::Revived => self.note(format!("{child} is revived")),
+    fn child_changed(&self, child: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        match event {
+            ChildEvent::Restarts { exit, .. } => self.note(format!("{child} {}: restarts", Ended(exit))),
+            ChildEvent::Ended { exit } => self.note(format!("{child} {}", Ended(exit))),
+            ChildEvent::GivenUp { reason } => self.note(format!("{child} is given up: {reason}")),
+            ChildEvent::Revived => self.note(format!("{child} is revived")),
         }
     }
 }
@@ -151,7 +153,7 @@ async fn say(to: &Addr<Noting>, texts: &[&'static str]) -> usize {
     answers.iter().filter(|answer| answer.is_ok()).count()
 }
 
-/// Longer than any backoff.
+/// Longer than any backoff; simulated time, which costs none.
 async fn settle() {
     tokio::time::sleep(Duration::from_secs(100)).await;
 }
@@ -181,7 +183,7 @@ fn inf_42_an_actor_killed_in_mid_message_keeps_its_address_and_the_messages_behi
         assert_eq!(notes.read(), expected, "the queue is kept, the count is built anew");
         assert_eq!(say(&actor, &["e"]).await, 1, "at the same address");
         assert_eq!(owner.read(), ["noting has panicked: in a handler: restarts"]);
-        assert_eq!(other.read(), ["started"], "and nobody else");
+        assert_eq!(other.read(), ["started"], "no other child is restarted");
     });
 }
 
@@ -222,7 +224,7 @@ fn inf_44_a_panic_in_build_start_handler_spawned_future_or_rebuild_is_one_counte
 }
 
 #[test]
-fn a_member_that_dies_takes_its_group_and_its_followers_along_once_and_nobody_else() {
+fn a_member_that_dies_restarts_its_group_and_its_followers_once_and_no_other_child() {
     Runtime::simulated(7).run(|runtime| async move {
         let (parent, owner) = parent(&runtime);
         let of = |name: &str, role: Role| {
@@ -266,7 +268,7 @@ fn inf_45_a_child_that_keeps_dying_is_given_up_once_nothing_of_it_is_left() {
         assert_eq!(restarts, 5, "{lines:?}");
         let given_up = "noting is given up: panicked: in a handler (after 5 restarts within 600s)".to_owned();
         assert_eq!(lines[lines.len() - 2..], ["dropped".to_owned(), given_up], "{lines:?}");
-        assert!(!actor.connected(), "whoever asks it is told so at once");
+        assert!(!actor.connected(), "an ask fails without a wait");
         assert_eq!(say(&actor, &["a"]).await, 0);
     });
 }
@@ -312,6 +314,42 @@ fn inf_66_a_child_that_was_given_up_is_revived_with_a_new_mailbox_and_a_new_hist
 }
 
 #[test]
+fn inf_80_a_child_that_is_added_again_after_its_removal_has_a_new_restart_history() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let ((parent, owner), notes) = (parent(&runtime), Notes::default());
+        let children = Children::<u8, Noting>::new(Arc::clone(&parent), ALONE);
+        for _ in 0..2 {
+            assert!(children.add(1, "one", notes.clone()));
+            let actor = children.address(&1).expect("it is there");
+            for _ in 0..5 {
+                assert_eq!(say(&actor, &["die"]).await, 0);
+                settle().await;
+            }
+            assert_eq!(say(&actor, &["hello"]).await, 1, "five restarts are tolerated: {:?}", owner.read());
+            let waits = runtime.now();
+            assert!(children.remove(&1).await);
+            assert!(runtime.now() - waits < Duration::from_secs(1), "long before its restarts age out");
+        }
+        assert_eq!(owner.read().len(), 10, "{:?}", owner.read());
+    });
+}
+
+#[test]
+fn a_child_keeps_its_restart_history_when_the_supervisor_dies() {
+    let questions = AtomicU32::new(0);
+    let third = move |site| site == Site::SupervisorExited && questions.fetch_add(1, Ordering::Relaxed) == 3;
+    let faults = Faults::new(move |site| assert!(!third(site), "over a question"));
+    Runtime::simulation(7).faults(faults).build().run(|runtime| async move {
+        let ((parent, owner), notes) = (parent(&runtime), Notes::default());
+        let actor = start(&parent, "noting", ALONE, &notes);
+        exhaust(&actor).await;
+        let restarts = owner.read().iter().filter(|line| line.ends_with("restarts")).count();
+        assert_eq!(restarts, 5, "{:?}", owner.read());
+        assert!(!actor.connected(), "it is given up like any other");
+    });
+}
+
+#[test]
 fn children_are_added_and_removed_while_others_go_on_and_their_keys_are_free_again() {
     Runtime::simulated(7).run(|runtime| async move {
         let (parent, owner) = parent(&runtime);
@@ -327,6 +365,6 @@ fn children_are_added_and_removed_while_others_go_on_and_their_keys_are_free_aga
         settle().await;
         assert_eq!((stays.read(), comes.read()), (vec!["started".to_owned()], vec!["started".to_owned()]));
         assert_eq!(children.keys(), [1, 2]);
-        assert!(owner.read().is_empty(), "no failure, no news: {:?}", owner.read());
+        assert!(owner.read().is_empty(), "no failure was reported: {:?}", owner.read());
     });
 }

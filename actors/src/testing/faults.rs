@@ -1,14 +1,15 @@
 //! Fault hooks: kill an actor at a site, a number of times.
 //!
-//! Answers "how does a test say where it hurts?". A strike panics inside the actor, in mid-message. Invariants:
-//! 1. A hook strikes exactly as often as it was told; then it is silent.
+//! Answers "how does a test choose where an actor dies?". The hook panics inside the actor, while it handles a message.
+//! Invariants:
+//! 1. A hook panics exactly as often as the test asked for, and not again.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use crate::runtime::faults::{Faults, Site};
 
-/// Kills the actor that comes to `site` for the `nth` time (the first is 1), once.
+/// Kills the actor that reaches `site` for the `nth` time (the first is 1), once.
 pub fn kill_at(site: Site, nth: u32) -> Faults {
     let visits = Mutex::new(0);
     Faults::new(move |here| {

@@ -1,9 +1,9 @@
-//! A subscribed actor that records what it is told and checks each event against what it was told before.
+//! A subscribed actor that records its events and checks each event against the ones before.
 //!
-//! Answers "was this subscriber told exactly the truth?": its replay must never contradict itself and must end in the
-//! store's content. Invariants:
-//! 1. A contradiction (an Added of what is present, an Updated or Deleted of what is not, an Updated from another
-//!    state than the one told last) is kept and reported, with the event's text.
+//! Answers "did this subscriber receive consistent and complete events?": they must never contradict each other, and
+//! together they must give the store's content. Invariants:
+//! 1. A contradiction (an Added of a present object, an Updated or Deleted of an absent one, an Updated whose `old` is
+//!    not the state delivered last) is kept and reported, with the event's text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -52,7 +52,7 @@ impl<S: Body> RecorderHandle<S> {
         let mut seen = self.seen();
         seen.lines.push(line(notify));
         let change = seen.change(notify);
-        if let Err(why) = seen.replay.tell(&change) {
+        if let Err(why) = seen.replay.apply(&change) {
             let contradiction = format!("{}: {why}", line(notify));
             seen.contradictions.push(contradiction);
         }
@@ -63,22 +63,22 @@ impl<S: Body> RecorderHandle<S> {
         self.seen().lines.clone()
     }
 
-    /// Forgets the lines, not what was told.
+    /// Forgets the lines, but not the state that the events add up to.
     pub fn clear_lines(&self) {
         self.seen().lines.clear();
     }
 
-    /// How many events have come.
+    /// How many events were recorded.
     pub fn len(&self) -> usize {
         self.seen().lines.len()
     }
 
-    /// What was told last of a key: `None` if it is not there.
+    /// The state of a key by the events so far: `None` if it does not exist.
     pub fn last(&self, key: &ObjectKey) -> Option<Object<S>> {
         self.seen().present.get(key).cloned()
     }
 
-    /// Whether nothing has come.
+    /// Whether no event was recorded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -86,7 +86,7 @@ impl<S: Body> RecorderHandle<S> {
     /// Checks that no event contradicted the ones before, and that together they give `snapshot`.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// What is wrong, as a text.
     pub fn agrees_with(&self, snapshot: &Snapshot<S>) -> Result<(), String> {
         let seen = self.seen();
         match seen.contradictions.first() {
@@ -101,7 +101,7 @@ impl<S: Body> RecorderHandle<S> {
 }
 
 impl<S> Seen<S> {
-    /// The event as the change it stands for: a deletion removes what was told last.
+    /// The event as the change it stands for: a deletion removes the state delivered last.
     fn change(&mut self, notify: &Notify<S>) -> Change<S> {
         match notify.clone() {
             Notify::Added { object, cause } => {

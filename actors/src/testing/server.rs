@@ -1,11 +1,12 @@
 //! A small versioned store behind `ListWatch`, with fault switches.
 //!
-//! Answers "what would a well- or ill-behaved API server say?" for simulated pipelines: one revision counter, lists at
-//! the newest state, watches from any version still in the history, initial events and bookmarks. Invariants:
+//! Answers "what would an API server answer, with faults or without?" for simulated pipelines: it has one revision
+//! counter, lists at the newest state, watches from any version still in the history, initial events and bookmarks.
+//! Invariants:
 //! 1. A watch from version n brings every event after n, in order, or an Expired error.
 //! 2. Requests are logged in order, as the lines that tests read.
-//! 3. A switch acts on what comes after it; `refuse` counts down.
-//! 4. An answer takes time (`latency.rs`): unless a test says so, its head is not there in the poll of its request.
+//! 3. A switch affects requests and events after it; `refuse` affects as many requests as it is given errors.
+//! 4. An answer takes time (`latency.rs`): unless a test changes that, the poll that sends a request has no answer yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -18,14 +19,14 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::request::{ListRequest, WatchRequest};
 
+mod changes;
 mod latency;
 mod live;
-mod news;
 mod poison;
 
 use latency::Latency;
 
-use self::news::News;
+use self::changes::Changes;
 use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
 
@@ -37,7 +38,7 @@ pub struct Server<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
     state: Mutex<State<S>>,
-    news: News,
+    changes: Changes,
     source: SourceId,
 }
 
@@ -48,8 +49,8 @@ struct State<S> {
     history: Vec<(u64, Happened<S>)>,
     compacted: u64,
     anonymous: bool,
-    /// Entries of the history that were forgotten: the place of the first one that is left.
-    forgotten: usize,
+    /// How many entries of the history were dropped: the position of the first one that is left.
+    dropped: usize,
     requests: Vec<RequestLine>,
     refusals: VecDeque<ListWatchError>,
     watch_list: bool,
@@ -81,7 +82,7 @@ impl<S: Body> Server<S> {
         Self::named(SourceId::default())
     }
 
-    /// The same for a source of this name.
+    /// An empty store for a source of this name.
     pub fn named(source: SourceId) -> Self {
         let state = State {
             revision: 1,
@@ -90,7 +91,7 @@ impl<S: Body> Server<S> {
             history: Vec::new(),
             compacted: 0,
             anonymous: false,
-            forgotten: 0,
+            dropped: 0,
             requests: Vec::new(),
             refusals: VecDeque::new(),
             watch_list: true,
@@ -103,10 +104,10 @@ impl<S: Body> Server<S> {
             frozen: false,
             latency: Latency::default(),
         };
-        Self(Arc::new(Shared { state: Mutex::new(state), news: News::default(), source }))
+        Self(Arc::new(Shared { state: Mutex::new(state), changes: Changes::default(), source }))
     }
 
-    /// The way to it, for an informer's spec.
+    /// A function that connects to it, for an informer's spec.
     pub fn connect(&self) -> Connect<S> {
         let server = self.clone();
         Arc::new(move || Box::new(server.clone()))
@@ -117,7 +118,7 @@ impl<S: Body> Server<S> {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
         let mut state = self.state();
         let revision = state.next();
-        let uid = state.objects.get(&key).and_then(|object| object.uid().cloned());
+        let uid = state.objects.get(&key).and_then(|object| object.object_uid().cloned());
         let uid = uid.or_else(|| {
             state.lives += 1;
             if state.anonymous {
@@ -129,7 +130,7 @@ impl<S: Body> Server<S> {
         state.objects.insert(key, object.clone());
         state.history.push((revision, Happened::Applied(object)));
         drop(state);
-        self.tell();
+        self.wake_streams();
         version(revision)
     }
 
@@ -142,14 +143,14 @@ impl<S: Body> Server<S> {
         let mut state = self.state();
         let gone = state.objects.remove(&key)?;
         let revision = state.next();
-        let last = Object::new(self.meta(&key, gone.uid().cloned(), revision), gone.body().clone());
+        let last = Object::new(self.meta(&key, gone.object_uid().cloned(), revision), gone.body().clone());
         state.history.push((revision, Happened::Deleted(last)));
         drop(state);
-        self.tell();
+        self.wake_streams();
         Some(version(revision))
     }
 
-    /// Puts another life under a key in one step: watches see one event with another uid.
+    /// Deletes and creates an object under one key in one step: watches see one event with another uid.
     pub fn replace_life(&self, key: &str, body: S) -> ResourceVersion {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
         self.state().objects.remove(&key);
@@ -161,24 +162,24 @@ impl<S: Body> Server<S> {
         self.state().anonymous = true;
     }
 
-    /// What is stored now, for [`Self::restore`].
+    /// The present state, for [`Self::restore`].
     pub fn backup(&self) -> Backup<S> {
         let state = self.state();
         Backup { revision: state.revision, objects: state.objects.clone() }
     }
 
-    /// Goes back to an older state: versions are issued again, and a watch from the lost future stays silent.
+    /// Goes back to an older state: versions are issued again, and a watch from a later version stays silent.
     pub fn restore(&self, backup: &Backup<S>) {
         let mut state = self.state();
         state.revision = backup.revision;
         state.objects.clone_from(&backup.objects);
-        state.forgotten += state.history.len();
+        state.dropped += state.history.len();
         state.history.clear();
         state.compacted = 0;
         state.generation += 1;
         state.end_with = None;
         drop(state);
-        self.tell();
+        self.wake_streams();
     }
 
     /// Sends a bookmark at the newest revision to every watch.
@@ -187,14 +188,14 @@ impl<S: Body> Server<S> {
         let revision = state.revision;
         state.history.push((revision, Happened::Bookmark));
         drop(state);
-        self.tell();
+        self.wake_streams();
     }
 
-    /// Forgets the history: a watch from before now is expired, also an open one that has not been told all of it.
+    /// Drops the history: a watch from an older version is expired, also an open one that has not read all of it.
     pub fn compact(&self) {
         let mut state = self.state();
         state.compacted = state.revision;
-        state.forgotten += state.history.len();
+        state.dropped += state.history.len();
         state.history.clear();
     }
 
@@ -214,19 +215,19 @@ impl<S: Body> Server<S> {
         state.generation += 1;
         state.end_with = error;
         drop(state);
-        self.tell();
+        self.wake_streams();
     }
 
-    /// Holds every list and watch-list before its end, or lets them go.
+    /// Holds every list and watch-list before its end, or lets them end.
     pub fn hold_lists(&self, hold: bool) {
         self.state().hold_lists = hold;
-        self.tell();
+        self.wake_streams();
     }
 
-    /// Open watches bring nothing any more, or everything again.
+    /// Open watches bring nothing, or all events again.
     pub fn freeze_watches(&self, freeze: bool) {
         self.state().frozen = freeze;
-        self.tell();
+        self.wake_streams();
     }
 
     /// How many objects each part of a list holds.
@@ -244,32 +245,26 @@ impl<S: Body> Server<S> {
         version(self.state().revision)
     }
 
-    /// What is stored, as key and version.
+    /// The stored objects, as key and version.
     pub fn content(&self) -> Vec<(ObjectKey, ResourceVersion)> {
         let state = self.state();
         state.objects.values().map(|object| (object.key().clone(), object.version().clone())).collect()
     }
 
     fn meta(&self, key: &ObjectKey, uid: Option<Uid>, revision: u64) -> Meta {
-        Meta {
-            key: key.clone(),
-            uid,
-            version: version(revision),
-            source: self.0.source.clone(),
-            wire_bytes: 100,
-        }
+        Meta::new(key.clone(), version(revision), self.0.source.clone()).uid(uid).wire_bytes(100)
     }
 
     fn state(&self) -> MutexGuard<'_, State<S>> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self) {
-        self.0.news.tell();
+    fn wake_streams(&self) {
+        self.0.changes.notify();
     }
 
     async fn until_released(&self) {
-        self.0.news.wait_while(|| self.state().hold_lists).await;
+        self.0.changes.wait_while(|| self.state().hold_lists).await;
     }
 }
 

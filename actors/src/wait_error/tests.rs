@@ -11,7 +11,7 @@ use informer_core::reflector::SourceState;
 use super::{NotSynced, WaitError};
 use crate::informer::{AddIndexError, StartError};
 use crate::lister::{NotReached, WaitForError};
-use crate::pipeline::seat::EndReason;
+use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::{StillRunning, Stuck, StuckKind};
 use crate::subscription::SubscribeError;
 
@@ -31,6 +31,7 @@ fn not_synced(state: SourceState) -> NotSynced {
         waited: Duration::from_secs(3),
         informer_synced: false,
         source: SourceId::new("shop"),
+        next_try_in: state.next_try(),
         state,
         last_error: None,
         stuck: None,
@@ -38,15 +39,23 @@ fn not_synced(state: SourceState) -> NotSynced {
 }
 
 fn deadlines() -> Vec<(NotSynced, &'static str)> {
-    let denied = || SourceState::Denied { error: ListWatchError::Denied("Unauthorized".into()) };
+    let denied = |seconds| SourceState::Denied {
+        attempts: 1,
+        error: ListWatchError::Denied("no rule".into()),
+        until: Duration::from_secs(seconds),
+    };
     let last_error = Some(ListWatchError::Timeout("pods: no answer came within 30s".into()));
     vec![
         (
             NotSynced {
-                last_error: Some(ListWatchError::Denied("Unauthorized".into())),
-                ..not_synced(denied())
+                last_error: Some(ListWatchError::Denied("no rule".into())),
+                ..not_synced(denied(42))
             },
-            r#"informer "pods" is not synced after 3s: source "shop": denied: Unauthorized"#,
+            r#"informer "pods" is not synced after 3s: source "shop": denied: no rule; it is asked again in 42s"#,
+        ),
+        (
+            not_synced(denied(0)),
+            r#"informer "pods" is not synced after 3s: source "shop": denied: no rule; it is being asked again"#,
         ),
         (
             NotSynced { last_error, ..not_synced(SourceState::Listing { received: 250 }) },
@@ -55,7 +64,7 @@ fn deadlines() -> Vec<(NotSynced, &'static str)> {
         ),
         (
             NotSynced { subscription: Some("audit".into()), ..not_synced(SourceState::Starting) },
-            "subscription \"audit\" of informer \"pods\" is not synced after 3s: source \"shop\": nothing was asked yet",
+            "subscription \"audit\" of informer \"pods\" is not synced after 3s: source \"shop\": no request was sent yet",
         ),
         (
             NotSynced {

@@ -1,11 +1,11 @@
-//! One client's run: sync, events, relist, with what each has cost.
+//! Runs and measures one client: sync, events, relist.
 //!
-//! Answers "what is measured, from when to when?" for both clients by the same lines. It knows neither. Invariants:
-//! 1. A stretch begins before the client, or the server, is told to begin, and ends when the cache has it all and the
-//!    client's own follower has been told the last of it.
-//! 2. Memory is read after a rest, so that freed memory has had the time to go back; the peak of the relist is
+//! Answers "what is measured, from when to when?" with the same code for both clients. Invariants:
+//! 1. A measurement begins before the client, or the server, is started, and ends when the cache is complete and the
+//!    client's subscriber has received the last object or event.
+//! 2. Memory is read after a pause, so that freed memory has been returned to the system. The peak of the relist is
 //!    counted from the memory before it.
-//! 3. The cache is compared outside of every stretch.
+//! 3. The cache is compared outside of every measurement.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
-//! What the same pods and the same watch events cost in actix-informer and in kube-rs's reflector.
+//! Measures what the same pods and the same watch events cost in actix-informer and in kube-rs's reflector.
 //!
-//! Answers "how do the two compare, on one machine, in one run?" with one table. One binary in three parts: `run`
-//! (what it does when told nothing) starts `serve`, the replay server, and then one `client`, each in a process of
-//! its own, so that what is measured is one client and nothing else. Invariants:
+//! Answers "how do the two compare, on one machine, in one run?" with one table. The binary has three parts: `run` (the
+//! default) starts `serve`, the replay server, and then one `client`, each in a process of its own, so that only one
+//! client is measured. Invariants:
 //! 1. Each client has a server of its own, which sends it the same bytes as any other.
-//! 2. A figure counts only if the client's cache was equal to the server's state, pod by pod, field by field (without
-//!    `managedFields`); otherwise the run fails.
-//! 3. Both clients run on the same allocator, on plain HTTP/1.1, each with its own defaults.
+//! 2. A result counts only if the client's cache was equal to the server's state in every field of every pod, except
+//!    `managedFields`; otherwise the run fails.
+//! 3. Both clients use the same allocator and plain HTTP/1.1, each with its own defaults.
 //!
 //! Linux only where memory is read. Read next: `run.rs`, what is started and when; `drive.rs`, what is measured.
 
@@ -25,6 +25,7 @@ mod meter;
 #[path = "../../support/pod.rs"]
 mod pod;
 mod replay;
+mod requests;
 mod run;
 mod server;
 mod stalled;
@@ -53,7 +54,7 @@ enum Part {
         /// How many pods it has.
         #[arg(long)]
         pods: usize,
-        /// How many of their changes it sends when told.
+        /// How many of their changes it sends on command.
         #[arg(long)]
         events: u64,
     },
@@ -86,16 +87,28 @@ enum Part {
         /// How many pods there are.
         #[arg(long, default_value_t = 20_000)]
         pods: usize,
-        /// How many changes of them are told.
+        /// How many changes of them are delivered.
         #[arg(long, default_value_t = 200_000)]
         events: u64,
+        /// How often both are measured, one after the other.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
+    /// Single requests, by actix-informer's `Api` and by kube-rs's, one at a time and 32 in flight.
+    Requests {
+        /// How many requests each client sends in a round.
+        #[arg(long, default_value_t = 10_000)]
+        requests: usize,
+        /// How many rounds there are; the table has medians.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
     },
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
     Stalled {
         /// How many pods there are.
         #[arg(long, default_value_t = 20_000)]
         pods: usize,
-        /// How many changes of them are told.
+        /// How many changes of them are delivered.
         #[arg(long, default_value_t = 100_000)]
         events: u64,
     },
@@ -114,7 +127,8 @@ fn main() -> ExitCode {
             let ticks = Serving::start(&plan).and_then(|(_serving, server)| tick::run(&server));
             ticks.and_then(|()| turns::run(objects))
         }
-        Some(Part::Floor { pods, events }) => floor::run(&Plan::of(pods, events)),
+        Some(Part::Floor { pods, events, rounds }) => floor::run(&Plan { rounds, ..Plan::of(pods, events) }),
+        Some(Part::Requests { requests, rounds }) => requests::run(requests, rounds),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };
     match done {

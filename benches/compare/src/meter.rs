@@ -1,8 +1,8 @@
-//! What the process has spent so far: processor time, time on the wall, memory.
+//! Measures processor time, wall time and memory of this process.
 //!
-//! Answers "what did this stretch cost?" for the process as a whole: all its threads, user and system time together.
-//! It knows nothing of other processes. Memory is read from `/proc`, which only Linux has. Invariants:
-//! 1. The peak is that since [`forget_peak`], not since the process began.
+//! Answers "what did this part of the run cost?" for the process: all its threads, user and system time together. Memory
+//! is read from `/proc`, which only Linux has. Invariants:
+//! 1. The peak is that since [`forget_peak`], not since the start of the process.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! The whole comparison: starts servers and clients in turn, and checks and prints what they found.
+//! Runs the comparison: starts servers and clients one after another, checks their reports and prints them.
 //!
-//! Answers "what is started, and when?": in each round every client once, one at a time, each with a fresh server,
-//! first by list and then by watch-list. It measures nothing itself. Invariants:
-//! 1. A client whose cache differed from the server's state at any of the three looks fails the run.
+//! Answers "what is started, and when?": in each round every client once, one at a time, each with a new server, first
+//! by list and then by watch-list. It measures nothing itself. Invariants:
+//! 1. If a client's cache differs from the server's state in any of the three comparisons, the run fails.
 //! 2. No process outlives the run: a server ends with the pipe that this process holds.
 
 use std::collections::BTreeMap;

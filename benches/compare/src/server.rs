@@ -1,7 +1,7 @@
-//! The replay server as the other processes see it: a few questions and commands beside the Kubernetes API.
+//! A client of the replay server's own API: a few queries and commands in addition to the Kubernetes API.
 //!
-//! Answers "how is the server told to go on?" It speaks only with `/replay/...`; lists and watches are the clients'
-//! own. Blocking; each call is one small request on a connection of its own.
+//! Answers "how is the server controlled?" It uses only `/replay/...`; the measured clients send the lists and watches.
+//! Blocking; each call is one small request on its own connection.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

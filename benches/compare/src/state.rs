@@ -1,9 +1,9 @@
-//! Many pods as one number: how the client's cache is compared with the server's state.
+//! Hashes many pods into one number, to compare the client's cache with the server's state.
 //!
-//! Answers "are these the same pods?" for two processes. Every field of every pod counts, with one exception:
-//! `managedFields`, which one client keeps and another does not. Invariants:
-//! 1. The order of the pods does not matter, every pod does.
-//! 2. One pod is copied at a time, so that looking hardly changes the memory that is measured.
+//! Answers "are these the same pods?" for two processes. Every field of every pod counts, except `managedFields`, which
+//! one client keeps and another does not. Invariants:
+//! 1. The result does not depend on the order of the pods.
+//! 2. One pod is copied at a time, so that the comparison hardly changes the measured memory.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
-//! The one table: medians, ratios, and the bar.
+//! Prints the table: medians, ratios, and the goals.
 //!
-//! Answers "who is how much better?" It knows no process and measures nothing. Invariants:
-//! 1. Every figure is the median over the rounds of that figure.
-//! 2. A ratio is ours to theirs, of the medians above it.
+//! Answers "how do the clients compare?" It starts no process and measures nothing. Invariants:
+//! 1. Every figure is the median of that figure over the rounds.
+//! 2. A ratio is actix-informer to kube-rs, of the medians above it.
 
 use std::fmt::Write as _;
 

@@ -1,262 +1,202 @@
-//! Configurations from kubeconfig files and from inside a pod.
+//! Makes configurations of kubeconfig files.
 //!
-//! Answers "what does this kubeconfig say?" in the terms of [`Config`]. Parsing, merging and relative paths are
-//! kube-client's; what is refused is decided here. Invariants:
-//! 1. Of several files the first definition of a name wins; missing ones are skipped in a list, not when named alone.
-//! 2. An empty kubeconfig inside a pod means the pod's service account.
-//! 3. Credentials of a kubeconfig are sent over TLS, or to this machine; elsewhere they are left out with a warning, as
-//!    client-go leaves them out. A certificate is shown over TLS only.
-//! 4. No error quotes the file: what is wrong is told by line and column.
+//! Answers "which files are read, which entry of a name counts, and when are they read again?" with kubectl's answers
+//! (client-go's `tools/clientcmd`), of which `tests/identity/kubeconfigs.rs` has a table. Invariants:
+//! 1. Of several files, the first definition of a name wins. Missing files in a list are skipped; a missing file that is
+//!    named alone is an error.
+//! 2. If the kubeconfig is empty and the process runs in a pod, the pod's service account is used.
+//! 3. A client's files are read again as long as it lives, for the credentials and the authority in them. The context
+//!    that was chosen at first stays. Where another server, or another way to log in, is found there, the old
+//!    credentials stay and an error says so: new credentials are never sent to an old server.
+//! 4. No error quotes the file: it gives field, line and column.
 //!
-//! Read next: `config.rs`; `kubeconfig/refusal.rs`, how kube-client's errors are told.
+//! Read next: `kubeconfig/file.rs` (what is written), `kubeconfig/user.rs` (what it means).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use kube_client::config::{AuthInfo, Cluster, Config as Loaded, Context, Kubeconfig};
-use secrecy::ExposeSecret as _;
+use std::sync::Arc;
 
 use super::Config;
-use crate::client::endpoint::Endpoint;
 use crate::client::error::Error;
+use crate::client::identity::material::{Material, Provider, Trust};
+use crate::text::quoted;
 
-mod refusal;
+mod file;
+mod user;
+
+use file::File;
+
+/// Where the credentials of a configuration are written, and which of them are taken from there.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    paths: Arc<[PathBuf]>,
+    context: Arc<str>,
+    pub(super) gives_authorities: bool,
+    pub(super) gives_certificate: bool,
+    pub(super) gives_login: bool,
+}
 
 impl Config {
-    /// Reads one kubeconfig file; `context` overrides its current context. Blocking.
+    /// Reads one kubeconfig file; `context` overrides its current context. Blocking. The client reads the file again
+    /// when it reads the files that it names: its tokens and certificates may change while the client lives, its
+    /// server, context, plugin and other settings take effect for new clients.
     ///
     /// # Errors
-    /// When it is missing, broken, incomplete, or asks for what this client does not do.
+    /// When it is missing, invalid or incomplete, or requires something that this client does not support.
     pub fn from_kubeconfig_file(path: impl AsRef<Path>, context: Option<&str>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let told = |error| refusal::of(error, Some(path));
-        convert(Kubeconfig::read_from(path).map_err(told)?, context, Some(path))
+        convert(load(path)?, context, std::slice::from_ref(&path.to_owned()))
     }
 
-    /// Reads a kubeconfig text; relative paths in it are those of this process. Blocking.
+    /// Reads a kubeconfig text; relative paths in it start at this process' working directory. Blocking.
     ///
     /// # Errors
     /// As [`Self::from_kubeconfig_file`].
     pub fn from_kubeconfig_text(yaml: &str, context: Option<&str>) -> Result<Self, Error> {
-        convert(Kubeconfig::from_yaml(yaml).map_err(|error| refusal::of(error, None))?, context, None)
+        let file = File::parse(yaml.as_bytes()).map_err(|what| Error::Kubeconfig { path: None, what })?;
+        convert(file, context, &[])
     }
 
-    /// Reads and merges several kubeconfig files, skipping those that do not exist. Blocking.
+    /// Reads and merges several kubeconfig files, skipping those that do not exist. Blocking. They are read again as
+    /// the file of [`Self::from_kubeconfig_file`].
     ///
     /// # Errors
     /// As [`Self::from_kubeconfig_file`]; with no file at all, that no context is set.
     pub fn from_kubeconfig_files(paths: &[PathBuf], context: Option<&str>) -> Result<Self, Error> {
-        convert(merged(paths)?, context, only(paths))
+        convert(merged(paths)?, context, paths)
     }
 
-    /// Uses the service account of the pod that this process runs in. Blocking.
+    /// Uses the files in the variable `KUBECONFIG`, or the pod's service account if these files are empty or missing.
+    /// Blocking. The home directory is not searched.
     ///
     /// # Errors
-    /// When this is no pod, or its service account is not mounted.
-    pub fn in_cluster() -> Result<Self, Error> {
-        let loaded = Loaded::incluster()?;
-        let mut config =
-            Self::new(loaded.cluster_url.to_string())?.default_namespace(loaded.default_namespace);
-        if let Some(path) = loaded.root_cert_file {
-            config = config.certificate_authority(read("certificate authority", &path)?);
-        }
-        if let Some(path) = loaded.auth_info.token_file {
-            config = config.token_file(path);
-        }
-        Ok(config)
-    }
-
-    /// The files of the variable `KUBECONFIG` if they say anything, else the pod's service account. Blocking; the
-    /// home directory is not looked into.
-    ///
-    /// # Errors
-    /// [`Error::NotConfigured`] when there is neither; otherwise as the two.
+    /// [`Error::NotConfigured`] when there is neither; otherwise as [`Self::from_kubeconfig_files`] and
+    /// [`Self::in_cluster`].
     pub fn from_environment(context: Option<&str>) -> Result<Self, Error> {
         let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
         let paths: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
-        if let Some(config) = from_files_that_say_something(&paths, context)? {
+        if let Some(config) = from_nonempty_files(&paths, context)? {
             return Ok(config);
         }
-        if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
+        if !Self::is_in_cluster() {
             return Err(Error::NotConfigured);
         }
         Self::in_cluster()
     }
 }
 
-/// `None` when there is nothing in the files, and no context was named that should be.
-fn from_files_that_say_something(paths: &[PathBuf], context: Option<&str>) -> Result<Option<Config>, Error> {
-    let kubeconfig = merged(paths)?;
-    let empty = kubeconfig.contexts.is_empty() && kubeconfig.clusters.is_empty() && context.is_none();
-    if empty { Ok(None) } else { convert(kubeconfig, context, only(paths)).map(Some) }
+impl Origin {
+    fn new(paths: &[PathBuf], context: &str) -> Option<Self> {
+        (!paths.is_empty()).then(|| Self {
+            paths: paths.into(),
+            context: context.into(),
+            gives_authorities: true,
+            gives_certificate: true,
+            gives_login: true,
+        })
+    }
+
+    /// What the files say now, for a client that was made with `config`: its material with other credentials. Blocking.
+    ///
+    /// # Errors
+    /// When the files cannot be used, or say something that takes a new client.
+    pub(crate) fn read_again(&self, config: &Config, mut material: Material) -> Result<Material, Error> {
+        let now = convert(merged(&self.paths)?, Some(&self.context), &self.paths)?;
+        let differs = |what: &str| Error::Kubeconfig {
+            path: single(&self.paths),
+            what: format!(
+                "{what} of its context {} is another one now, which takes a new client",
+                quoted(&self.context)
+            ),
+        };
+        if now.endpoint != config.endpoint {
+            return Err(differs("the server"));
+        }
+        if self.gives_login {
+            if now.login.is_some() != material.login.is_some() {
+                return Err(differs("the way to log in"));
+            }
+            material.login = now.login;
+        }
+        if let (Some(Provider::Oidc(known)), Some(login)) = (material.provider.as_deref(), &now.oidc) {
+            known.adopt(login);
+        }
+        let Some(tls) = &mut material.tls else { return Ok(material) };
+        if self.gives_certificate {
+            if now.certificate.is_some() != tls.certificate.is_some() {
+                return Err(differs("the way to log in"));
+            }
+            tls.certificate = now.certificate;
+        }
+        match (&mut tls.trust, now.authorities) {
+            (Trust::Only(known), Some(authorities)) if self.gives_authorities => *known = authorities,
+            (Trust::Only(_), None) if self.gives_authorities => return Err(differs("whom to trust")),
+            (Trust::System, Some(_)) if self.gives_authorities => return Err(differs("whom to trust")),
+            _ => {}
+        }
+        Ok(material)
+    }
 }
 
-fn merged(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {
-    let mut all = Kubeconfig::default();
-    for path in paths.iter().filter(|path| !path.as_os_str().is_empty() && path.exists()) {
-        let told = |error| refusal::of(error, Some(path));
-        all = all.merge(Kubeconfig::read_from(path).map_err(told)?).map_err(told)?;
+/// `None` when the files define nothing. If a context is named, files without it are an error instead.
+fn from_nonempty_files(paths: &[PathBuf], context: Option<&str>) -> Result<Option<Config>, Error> {
+    let file = merged(paths)?;
+    let is_empty = file.contexts.is_empty() && file.clusters.is_empty() && context.is_none();
+    if is_empty { Ok(None) } else { convert(file, context, paths).map(Some) }
+}
+
+fn merged(paths: &[PathBuf]) -> Result<File, Error> {
+    let mut all = File::default();
+    for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
+        let next = match load(path) {
+            Err(Error::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => continue,
+            next => next?,
+        };
+        add_new(&mut all.clusters, next.clusters);
+        add_new(&mut all.contexts, next.contexts);
+        add_new(&mut all.users, next.users);
+        if all.current_context.is_empty() {
+            all.current_context = next.current_context;
+        }
     }
     Ok(all)
 }
 
-fn only(paths: &[PathBuf]) -> Option<&Path> {
+/// Of two entries of a name, the one that is there already stays.
+fn add_new<T>(all: &mut BTreeMap<String, T>, mut next: BTreeMap<String, T>) {
+    next.append(all);
+    *all = next;
+}
+
+/// One file, with its paths made absolute.
+fn load(path: &Path) -> Result<File, Error> {
+    let failed = |source| Error::File { what: "kubeconfig", path: path.to_owned(), source };
+    let bytes = std::fs::read(path).map_err(failed)?;
+    let mut file =
+        File::parse(&bytes).map_err(|what| Error::Kubeconfig { path: Some(path.to_owned()), what })?;
+    let absolute = std::path::absolute(path).map_err(failed)?;
+    file.resolve_paths(absolute.parent().unwrap_or_else(|| Path::new("/")));
+    Ok(file)
+}
+
+fn convert(mut file: File, context: Option<&str>, paths: &[PathBuf]) -> Result<Config, Error> {
+    if let Some(name) = context {
+        file.current_context = name.to_owned();
+    }
+    let mut config = user::config_of(&file).map_err(|error| match error {
+        Error::Kubeconfig { what, .. } => Error::Kubeconfig { path: single(paths), what },
+        error => error,
+    })?;
+    config.origin = Origin::new(paths, &file.current_context);
+    Ok(config)
+}
+
+/// The path to name in errors about what only all files together say.
+fn single(paths: &[PathBuf]) -> Option<PathBuf> {
     match paths {
-        [path] => Some(path),
+        [path] => Some(path.clone()),
         _ => None,
     }
-}
-
-fn convert(mut kubeconfig: Kubeconfig, context: Option<&str>, path: Option<&Path>) -> Result<Config, Error> {
-    if let Some(name) = context {
-        kubeconfig.current_context = Some(name.to_owned());
-    }
-    let (name, cluster) = cluster_of(&kubeconfig);
-    // Checks that the context and its cluster exist, and parses the server's URL.
-    let loaded = Loaded::try_from(kubeconfig).map_err(|error| refusal::of(error, path))?;
-    let mut config = Config::new(loaded.cluster_url.to_string())?.default_namespace(loaded.default_namespace);
-    config.accepts_invalid_certificates = loaded.accept_invalid_certs;
-    config.tls_server_name = loaded.tls_server_name.filter(|name| !name.is_empty());
-    let authority = material(
-        "certificate authority",
-        cluster.certificate_authority_data.as_deref(),
-        cluster.certificate_authority.as_deref(),
-    )?;
-    config.certificate_authorities = authority;
-    if cluster.proxy_url.is_some_and(|url| !url.is_empty()) {
-        return Err(Error::Unsupported("proxy-url".to_owned()));
-    }
-    match Endpoint::parse(&config.endpoint)? {
-        endpoint if endpoint.tls => with_user(config, &loaded.auth_info),
-        endpoint => with_user_over_http(config, &loaded.auth_info, (&name, &endpoint)),
-    }
-}
-
-/// Leaves out what must not be sent in the open, and says so.
-fn with_user_over_http(
-    config: Config,
-    user: &AuthInfo,
-    (cluster, endpoint): (&str, &Endpoint),
-) -> Result<Config, Error> {
-    let mut sent = user.clone();
-    if endpoint.is_loopback() {
-        (sent.client_certificate, sent.client_certificate_data) = (None, None);
-        (sent.client_key, sent.client_key_data) = (None, None);
-    } else {
-        sent = AuthInfo::default();
-    }
-    let kept = credentials_of(&sent);
-    let left_out: Vec<_> = credentials_of(user).into_iter().filter(|what| !kept.contains(what)).collect();
-    let mut config = with_user(config, &sent)?;
-    if !left_out.is_empty() {
-        let warning = format!(
-            "cluster {cluster:?} is reached over plain http at {}: {} of its user {} not sent there, since anybody on \
-             the way could read or change it; an https server gets it",
-            endpoint.authority,
-            left_out.join(" and "),
-            if left_out.len() == 1 { "is" } else { "are" },
-        );
-        tracing::warn!(cluster, endpoint = %endpoint.authority, left_out = left_out.join(", "),
-            "credentials of a kubeconfig are not sent over plain http");
-        config.warnings.push(warning);
-    }
-    Ok(config)
-}
-
-/// What a user has to show, by name.
-fn credentials_of(user: &AuthInfo) -> Vec<&'static str> {
-    let given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
-    let certificate = given(&user.client_certificate) || given(&user.client_certificate_data);
-    let credentials = [
-        ("the token", user.token.is_some()),
-        ("the token file", given(&user.token_file)),
-        ("the client certificate", certificate || given(&user.client_key) || user.client_key_data.is_some()),
-        ("the credential plugin", user.exec.is_some() || user.auth_provider.is_some()),
-        ("the password", user.username.is_some() || user.password.is_some()),
-        ("the impersonation", impersonates(user)),
-    ];
-    credentials.into_iter().filter(|(_, is_given)| *is_given).map(|(what, _)| what).collect()
-}
-
-/// The cluster of the current context and its name; empty if there is none, which kube-client then refuses.
-fn cluster_of(kubeconfig: &Kubeconfig) -> (String, Cluster) {
-    let current = |context: &&Context| -> Option<(String, Cluster)> {
-        let named = kubeconfig.clusters.iter().find(|named| named.name == context.cluster)?;
-        Some((named.name.clone(), named.cluster.clone()?))
-    };
-    let named =
-        kubeconfig.contexts.iter().find(|named| Some(&named.name) == kubeconfig.current_context.as_ref());
-    named.and_then(|named| named.context.as_ref()).as_ref().and_then(current).unwrap_or_default()
-}
-
-fn with_user(mut config: Config, user: &AuthInfo) -> Result<Config, Error> {
-    if let Some(what) = unsupported(user) {
-        return Err(Error::Unsupported(what));
-    }
-    let certificate = material(
-        "client certificate",
-        user.client_certificate_data.as_deref(),
-        user.client_certificate.as_deref(),
-    )?;
-    let inline_key = user.client_key_data.as_ref().map(|secret| secret.expose_secret());
-    let key = material("client key", inline_key, user.client_key.as_deref())?;
-    match (certificate, key) {
-        (Some(certificate), Some(key)) => config = config.client_certificate(certificate, key),
-        (None, None) => {}
-        (certificate, _) => {
-            let what = if certificate.is_some() { "the client key" } else { "the client certificate" };
-            return Err(Error::Unusable {
-                what,
-                reason: "it is missing, and the other half is there".to_owned(),
-            });
-        }
-    }
-    // A file is preferred to a token written down beside it: only the file is renewed.
-    if let Some(path) = user.token_file.as_deref().filter(|path| !path.is_empty()) {
-        config = config.token_file(path);
-    } else if let Some(token) = user.token.as_ref().filter(|token| !token.expose_secret().is_empty()) {
-        config = config.token(token.expose_secret());
-    }
-    Ok(config)
-}
-
-/// What this user asks for that the client does not do.
-fn unsupported(user: &AuthInfo) -> Option<String> {
-    if let Some(plugin) = &user.exec {
-        let command = plugin.command.as_deref().unwrap_or("without a command");
-        return Some(format!("credential plugin (exec) {command:?}"));
-    }
-    if let Some(provider) = &user.auth_provider {
-        return Some(format!("auth provider {:?}", provider.name));
-    }
-    if impersonates(user) {
-        return Some("impersonation".to_owned());
-    }
-    (user.username.is_some() || user.password.is_some()).then(|| "basic authentication".to_owned())
-}
-
-fn impersonates(user: &AuthInfo) -> bool {
-    user.impersonate.is_some()
-        || user.impersonate_uid.is_some()
-        || user.impersonate_groups.is_some()
-        || user.impersonate_user_extra.is_some()
-}
-
-/// Inline data, else the file; `None` if neither is given.
-fn material(what: &'static str, data: Option<&str>, path: Option<&str>) -> Result<Option<Vec<u8>>, Error> {
-    match (data.filter(|data| !data.is_empty()), path.filter(|path| !path.is_empty())) {
-        (Some(data), _) => STANDARD
-            .decode(data.trim())
-            .map(Some)
-            .map_err(|_| Error::Unusable { what, reason: "its data is not base64".to_owned() }),
-        (None, Some(path)) => read(what, path.as_ref()).map(Some),
-        (None, None) => Ok(None),
-    }
-}
-
-fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|source| Error::File { what, path: path.to_owned(), source })
 }
 
 #[cfg(test)]

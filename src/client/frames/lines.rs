@@ -1,20 +1,21 @@
-//! Splits a watch into its lines.
+//! Splits the body of a watch into its lines.
 //!
-//! Answers "which events are complete?"; what stands on a line is `list_watch/decode.rs`'s to say. Invariants:
-//! 1. A line counts only with its newline: what is left when the body ends was cut off and is nothing.
-//! 2. Empty lines are nothing.
+//! Answers "which events are complete?"; `list_watch/event.rs` reads the content of a line. Invariants:
+//! 1. A line is complete only with its newline: what is left when the body ends was cut off and is discarded.
+//! 2. Empty lines are skipped.
 //!
 //! Read next: `frames.rs` for the bounds.
 
 use bytes::Bytes;
 use memchr::memchr;
 
-use super::{Carry, Frame};
+use super::{Frame, PartialFrame};
 
 /// Turns body chunks into lines.
 ///
 /// ```
-/// use actix_informer::client::frames::{Frame, LineSplitter};
+/// # #[cfg(feature = "unstable")] {
+/// use actix_informer::unstable::{Frame, LineSplitter};
 /// use bytes::Bytes;
 ///
 /// let mut lines = LineSplitter::new(1024);
@@ -23,16 +24,17 @@ use super::{Carry, Frame};
 /// lines.push(&Bytes::from_static(b"o\nhalf"), &mut found);
 /// assert_eq!(found, [Frame::Whole(Bytes::from_static(b"one")), Frame::Whole(Bytes::from_static(b"two"))]);
 /// assert_eq!(lines.unfinished(), 4);
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct LineSplitter {
-    carry: Carry,
+    line: PartialFrame,
 }
 
 impl LineSplitter {
     /// Keeps at most `limit` bytes of one line.
     pub fn new(limit: usize) -> Self {
-        Self { carry: Carry::new(limit) }
+        Self { line: PartialFrame::new(limit) }
     }
 
     /// Appends the lines that this chunk completes.
@@ -40,18 +42,18 @@ impl LineSplitter {
         let mut start = 0;
         while let Some(length) = memchr(b'\n', &chunk[start..]) {
             let end = start + length;
-            let line = self.carry.finish(chunk, start, end);
+            let line = self.line.finish(chunk, start, end);
             if !line.is_empty() {
                 lines.push(line);
             }
             start = end + 1;
         }
-        self.carry.push(&chunk[start..]);
+        self.line.push(&chunk[start..]);
     }
 
     /// How many bytes of an unfinished line have come.
     pub fn unfinished(&self) -> usize {
-        self.carry.size
+        self.line.size
     }
 }
 
@@ -93,7 +95,7 @@ mod tests {
             let expected: Vec<_> = whole_lines.split('\n').filter(|line| !line.is_empty()).collect();
             let found: Vec<_> = split(&chunks, 64).into_iter().map(|frame| match frame {
                 Frame::Whole(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-                Frame::Oversize { .. } => panic!("nothing is above the limit"),
+                Frame::Oversize { .. } => panic!("no line is above the limit"),
             }).collect();
             prop_assert_eq!(found, expected);
         }

@@ -1,12 +1,20 @@
-//! From the bytes of an item or an event to a part that the machinery understands.
+//! Decodes the bytes of one list item or one watch event.
 //!
-//! Answers "what does this frame say?", one frame at a time, on any thread. It knows nothing of streams. Invariants:
-//! 1. Name, uid and version come from a scan of the metadata, before and whether or not the body decodes.
-//! 2. An object that is known in this very version is given back, not decoded; at most its syntax is checked.
-//! 3. A frame that cannot be used costs itself alone: set aside if it has a name, unreadable if not; a panic in a
-//!    representation is a frame that cannot be used.
-//! 4. Bytes that are not one JSON document are no object, whatever name stands in them: they may hold two.
-//! 5. What is told of such a frame quotes no value of it and is at most some 256 characters long.
+//! Answers "which object is this, and what is its body?", one frame at a time, on any thread. It does not know streams.
+//!
+//! An object that is already known with the same uid, version and source is returned as it is, without decoding
+//! (`Decoder::meta`). Its bytes must still be one JSON document, because they may also hold a second object: an item
+//! or a line that has lost its separator, or members behind the object of an event that was split by position. The
+//! check is skipped if the frame has the same length as the known object had. Objects of the same uid and version have
+//! the same text, so a frame of that length holds this text and nothing more; a frame with a second object is longer.
+//!
+//! Invariants:
+//! 1. Name, uid and version come from a scan of the metadata, before the body is decoded and even if it cannot be.
+//! 2. An object that is known in this version is returned and not decoded; at most its syntax is checked.
+//! 3. A frame that cannot be used affects no other frame: it counts as undecodable if it has a name, and as unreadable
+//!    if not. A panic in a representation makes only its frame unusable.
+//! 4. Bytes that are not one JSON document are not an object, even if a name is found in them: they may hold two.
+//! 5. The error of such a frame quotes no value of it and is at most about 256 characters long.
 //! 6. `Representation::keep` is called at most once for a frame that it accepts.
 //!
 //! Read next: `event.rs` for watch frames.
@@ -16,40 +24,42 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use informer_actors::list_watch::Known;
-use informer_core::delta::SetAside;
+use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use serde::de::IgnoredAny;
 
+use super::scopes::Scopes;
 use crate::client::frames::Frame;
 use crate::representation::{DecodeError, MetaScan, Prune, Representation, UnnamedError, meta_scan};
 use crate::text::shortened;
 
-/// At most this much is told of a frame that cannot be used.
-const WORDS: usize = 256;
+/// At most this many characters of the error of a frame are kept.
+const MAX_ERROR_CHARS: usize = 256;
 
-/// What makes objects of frames; shared by all requests of a source.
+/// Makes objects of frames; shared by all requests of a source.
 #[derive(Debug)]
 pub(crate) struct Decoder<R> {
-    pub(crate) representation: R,
+    pub(crate) representation: Arc<R>,
     pub(crate) prune: Prune,
     pub(crate) source: SourceId,
-    /// The cluster that keys name, if the informer has several.
+    /// The cluster in the keys, if the informer has several clusters.
     pub(crate) cluster: Option<ClusterName>,
+    pub(crate) scopes: Scopes,
 }
 
-/// What one object's bytes turned out to be.
+/// The result of decoding one object's bytes.
 #[derive(Debug)]
 pub(crate) enum Observed<S> {
     Object(Object<S>),
-    SetAside(SetAside),
-    /// An object that nobody can name.
+    Undecodable(Undecodable),
+    /// It is JSON, but has no name or version.
     Unreadable(Arc<str>),
-    /// No JSON: where it ends, and what else is in it, is anybody's guess.
+    /// It is not one JSON document: where the object ends, and what else the bytes hold, is unknown.
     NotJson(Arc<str>),
 }
 
 impl<R: Representation> Decoder<R> {
-    /// Reads one item of a list. Also says whether the item named its kind.
+    /// Reads one item of a list. Also returns whether the item named its kind.
     pub(crate) fn item(&self, frame: &Frame, known: &Known<R::Body>) -> (Observed<R::Body>, bool) {
         match frame {
             Frame::Whole(bytes) => {
@@ -78,59 +88,61 @@ impl<R: Representation> Decoder<R> {
             Ok(body) => Observed::Object(Object::new(meta, body)),
             Err(error) if !is_json(bytes) => Observed::NotJson(unreadable(&error, bytes)),
             Err(error) => {
-                let error = shortened(&error, WORDS).into();
-                Observed::SetAside(SetAside { key: meta.key, version: meta.version, error })
+                let error = shortened(&error, MAX_ERROR_CHARS).into();
+                Observed::Undecodable(Undecodable { key: meta.key, version: meta.version, error })
             }
         }
     }
 
-    /// What is known of an object before its body is read. The published state is found by the texts of the scan; names
-    /// are taken from it: each text is held once, however many states of the object are about, and comparing two of
-    /// them reads no text.
+    /// What is known about an object before its body is read. The published object is found by the texts of the scan.
+    /// The new object takes its key and uid from the published one: each text is held once, however many states of the
+    /// object exist, and comparing two keys usually compares two pointers.
     fn meta(
         &self,
         bytes: &[u8],
         scan: &MetaScan<'_>,
         known: &Known<R::Body>,
-    ) -> Result<Named<R::Body>, Unnamed> {
+    ) -> Result<Named<R::Body>, NoObject> {
         let (name, version) = (scan.name()?, scan.version()?);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let Some(published) = known.named(self.cluster.as_ref(), scan.namespace.as_deref(), name) else {
             let (key, uid, source) = (self.key(scan)?, scan.uid(), self.source.clone());
-            return Ok(Named::New(Meta { key, uid, version, source, wire_bytes }));
+            return Ok(Named::New(Meta::new(key, version, source).uid(uid).wire_bytes(wire_bytes)));
         };
-        let is_same_life = published.uid().map(Uid::as_str) == scan.uid_text();
-        if is_same_life && *published.version() == version && *published.source() == self.source {
-            // Of the same length it is the same text; an item that has swallowed its neighbour is longer.
-            let is_whole = published.wire_bytes() == wire_bytes || is_json(bytes);
-            return if is_whole { Ok(Named::Known(published)) } else { Err(Unnamed::NotJson) };
+        let has_same_uid = published.object_uid().map(Uid::as_str) == scan.uid_text();
+        if has_same_uid && *published.version() == version && *published.source() == self.source {
+            // The same length means the same text: see the header.
+            let is_one_document = published.wire_bytes() == wire_bytes || is_json(bytes);
+            return if is_one_document { Ok(Named::Known(published)) } else { Err(NoObject::NotJson) };
         }
-        let uid = if is_same_life { published.uid().cloned() } else { scan.uid() };
+        let uid = if has_same_uid { published.object_uid().cloned() } else { scan.uid() };
         let (key, source) = (published.key().clone(), self.source.clone());
-        Ok(Named::New(Meta { key, uid, version, source, wire_bytes }))
+        Ok(Named::New(Meta::new(key, version, source).uid(uid).wire_bytes(wire_bytes)))
     }
 
-    /// What the head of an object says that is too long to be read.
+    /// Names an object that is longer than the limit, by its first bytes.
     pub(crate) fn oversize(&self, head: &[u8], size: usize) -> Observed<R::Body> {
         match self.named(&meta_scan(head)) {
             Ok((key, version)) => {
-                let error = format!("its {size} bytes are more than the limit").into();
-                Observed::SetAside(SetAside { key, version, error })
+                let error = format!("the object has {size} bytes, more than the limit").into();
+                Observed::Undecodable(Undecodable { key, version, error })
             }
             Err(error) => {
-                let error = shortened(&error.to_string(), WORDS);
-                Observed::Unreadable(format!("{size} bytes are more than the limit, and {error}").into())
+                let error = shortened(&error.to_string(), MAX_ERROR_CHARS);
+                Observed::Unreadable(
+                    format!("an object has {size} bytes, more than the limit, and {error}").into(),
+                )
             }
         }
     }
 
-    /// The key, which names the source's cluster, and the version.
+    /// The key, with the source's cluster in it, and the version.
     pub(crate) fn named(&self, scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
         Ok((self.key(scan)?, scan.version()?))
     }
 
     fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
-        Ok(self.cluster.iter().fold(scan.key()?, ObjectKey::in_cluster))
+        Ok(self.scopes.key(self.cluster.as_ref(), scan.namespace.as_deref(), scan.name()?))
     }
 
     fn check_kind(&self, scan: &MetaScan<'_>) -> Result<(), Arc<str>> {
@@ -163,27 +175,27 @@ enum Named<S> {
     New(Meta),
 }
 
-/// Why no object can be made of bytes, whatever their body.
+/// Why these bytes are not an object, whatever their body.
 #[derive(Debug, thiserror::Error)]
-enum Unnamed {
+enum NoObject {
     #[error(transparent)]
     Scan(#[from] UnnamedError),
-    #[error("no JSON")]
+    #[error("not JSON")]
     NotJson,
 }
 
-/// Whether these bytes are one JSON document, in syntax: texts that are no UTF-8, numbers without bounds and any depth
-/// count, which a decoder may still refuse.
+/// Whether these bytes are one JSON document by their syntax. Strings that are not UTF-8, numbers of any size and any
+/// depth are accepted here; a decoder may still refuse them.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
-/// Why nothing can be done with these bytes, and how many they are. None of them is quoted: they hold values.
+/// The error of bytes that cannot be used, and how many bytes they are. None of them is quoted: they hold values.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
-    format!("{} in {} bytes", shortened(&error.to_string(), WORDS), bytes.len()).into()
+    format!("{} in {} bytes", shortened(&error.to_string(), MAX_ERROR_CHARS), bytes.len()).into()
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }

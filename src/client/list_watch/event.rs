@@ -1,11 +1,21 @@
-//! One line of a watch.
+//! Reads one line of a watch: `{"type":"ADDED","object":{...}}`.
 //!
-//! Answers "what happened?" Lines as every server writes them are taken apart by position, without parsing; others by
-//! a parser. Invariants:
-//! 1. Bookmarks and errors are read without decoding the kind: a bookmark of pods carries `"containers":null`.
-//! 2. An event of an unknown type, or too long to be read, is its object set aside: a GET will tell.
-//! 3. Only a line that names no object, or is no JSON, ends the watch: a line that has lost its newline holds two
-//!    events, and only a list brings the second back.
+//! Answers "what happened to which object?" A line is split into type and object in one of two ways:
+//! - By position: the line begins with `{"type":"X","object":`, as every server writes it. Everything behind it,
+//!   without the last `}`, is taken for the object. This parses nothing, so the object is parsed only once, by its
+//!   decoder.
+//! - By a parser: for any other line, and to check a split by position that may be wrong.
+//!
+//! A split by position is wrong if members follow the object (`"object":{...},"x":1}`): what is taken for the object is
+//! then not one JSON document. Decoding such bytes fails, so an object that decodes proves the split right. An object
+//! that is already known is not decoded; `decode.rs` says why its length proves the split right. Only when an event
+//! gives neither an object nor a bookmark is the line split again by the parser. If the parser finds an object of
+//! another length, its split is used. Invariants:
+//! 1. Bookmarks and errors are read without decoding the kind: a bookmark of pods contains `"containers":null`.
+//! 2. The object of an event of an unknown type, or of one that is too long to be read, counts as undecodable: a GET of
+//!    the object follows.
+//! 3. Only a line that names no object, or is not JSON, ends the watch: a line that has lost its newline holds two
+//!    events, and only a list brings the second one back.
 //!
 //! Read next: `decode.rs`.
 
@@ -13,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use informer_actors::list_watch::Known;
-use informer_core::delta::{SetAside, WatchPart};
+use informer_core::delta::{Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use memchr::memchr;
 use serde::Deserialize;
@@ -21,12 +31,12 @@ use serde_json::value::RawValue;
 
 use super::decode::{Decoder, Observed, is_json, unreadable};
 use crate::client::frames::Frame;
-use crate::client::status::Status;
+use crate::client::status;
 use crate::representation::{JsonError, Representation, meta_scan};
 use crate::text::shortened;
 
-/// At most this much of an unknown event type is told.
-const EVENT_TYPE: usize = 40;
+/// At most this many characters of an unknown event type are shown in an error.
+const MAX_EVENT_TYPE_CHARS: usize = 40;
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -35,7 +45,7 @@ type Part<S> = Result<WatchPart<S>, ListWatchError>;
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
+    event_type: Cow<'a, str>,
     #[serde(borrow)]
     object: &'a RawValue,
 }
@@ -59,41 +69,41 @@ impl<R: Representation> Decoder<R> {
             Frame::Whole(bytes) => bytes,
             Frame::Oversize { head, size } => return self.oversize_event(head, *size),
         };
-        let Some((kind, object)) = by_position(bytes) else {
-            let (kind, object) = by_parser(bytes)?;
-            return self.part(&kind, object, known);
+        let Some((event_type, object)) = split_by_position(bytes) else {
+            let (event_type, object) = split_by_parser(bytes)?;
+            return self.part(&event_type, object, known);
         };
-        let part = self.part(kind, object, known);
-        if matches!(part, Ok(WatchPart::Applied(_) | WatchPart::Deleted(_) | WatchPart::Bookmark { .. })) {
+        let part = self.part(event_type, object, known);
+        if proves_split_by_position(&part) {
             return part;
         }
-        // By position, a member behind the object counts as a part of it: only a parser sees where the object ends.
-        match by_parser(bytes) {
-            Ok((kind, parsed)) if parsed.len() != object.len() => self.part(&kind, parsed, known),
+        match split_by_parser(bytes) {
+            Ok((event_type, parsed)) if parsed.len() != object.len() => self.part(&event_type, parsed, known),
             _ => part,
         }
     }
 
-    fn part(&self, kind: &str, object: &[u8], known: &Known<R::Body>) -> Part<R::Body> {
-        match kind {
+    fn part(&self, event_type: &str, object: &[u8], known: &Known<R::Body>) -> Part<R::Body> {
+        match event_type {
             "ADDED" | "MODIFIED" => match self.scanned(object, known)? {
                 Observed::Object(object) => Ok(WatchPart::Applied(object)),
-                Observed::SetAside(aside) => Ok(WatchPart::SetAside(aside)),
+                Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
             "DELETED" => match self.scanned(object, &Known::nothing())? {
                 Observed::Object(object) => Ok(WatchPart::Deleted(object)),
-                Observed::SetAside(aside) => Ok(WatchPart::DeletedUnread(aside)),
+                Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
             "BOOKMARK" => bookmark(object),
-            "ERROR" => Err(Status::from_frame(&String::from_utf8_lossy(object)).into_error(false)),
+            "ERROR" => Err(status::into_error(status::of_frame(&String::from_utf8_lossy(object)), false)),
             other => match self.named(&meta_scan(object)) {
                 Ok((key, version)) if is_json(object) => {
-                    let error = format!("unknown event type {:?}", shortened(other, EVENT_TYPE)).into();
-                    Ok(WatchPart::SetAside(SetAside { key, version, error }))
+                    let event_type = shortened(other, MAX_EVENT_TYPE_CHARS);
+                    let error = format!("unknown event type {event_type:?}").into();
+                    Ok(WatchPart::Undecodable(Undecodable { key, version, error }))
                 }
-                Ok(_) => Err(ListWatchError::Unreadable(unreadable(&"no JSON", object))),
+                Ok(_) => Err(ListWatchError::Unreadable(unreadable(&"not JSON", object))),
                 Err(error) => Err(ListWatchError::Unreadable(unreadable(&error, object))),
             },
         }
@@ -112,14 +122,21 @@ impl<R: Representation> Decoder<R> {
     }
 
     fn oversize_event(&self, head: &[u8], size: usize) -> Part<R::Body> {
-        let (kind, object) = cut_by_position(head).unwrap_or(("", head));
+        let (event_type, object) = split_head_by_position(head).unwrap_or(("", head));
         match self.oversize(object, size) {
-            Observed::SetAside(aside) if kind == "DELETED" => Ok(WatchPart::DeletedUnread(aside)),
-            Observed::SetAside(aside) => Ok(WatchPart::SetAside(aside)),
+            Observed::Undecodable(undecodable) if event_type == "DELETED" => {
+                Ok(WatchPart::DeletedUndecodable(undecodable))
+            }
+            Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
             Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             Observed::Object(_) => Err(ListWatchError::Unreadable("more than the limit".into())),
         }
     }
+}
+
+/// Whether this part can only come from bytes that are one JSON document, so that the split was right.
+fn proves_split_by_position<S>(part: &Part<S>) -> bool {
+    matches!(part, Ok(WatchPart::Applied(_) | WatchPart::Deleted(_) | WatchPart::Bookmark { .. }))
 }
 
 fn bookmark<S>(object: &[u8]) -> Part<S> {
@@ -134,25 +151,26 @@ fn bookmark<S>(object: &[u8]) -> Part<S> {
     Ok(WatchPart::Bookmark { version, initial_events_end })
 }
 
-/// Takes `{"type":"X","object":...}` apart without reading the object; a type of other than letters is a parser's.
-fn by_position(line: &[u8]) -> Option<(&str, &[u8])> {
-    let (kind, rest) = cut_by_position(line)?;
-    Some((kind, rest.trim_ascii_end().strip_suffix(b"}")?))
+/// Splits `{"type":"X","object":...}` into the type and the object without reading the object.
+fn split_by_position(line: &[u8]) -> Option<(&str, &[u8])> {
+    let (event_type, rest) = split_head_by_position(line)?;
+    Some((event_type, rest.trim_ascii_end().strip_suffix(b"}")?))
 }
 
-/// The same for a line whose end is not there.
-fn cut_by_position(line: &[u8]) -> Option<(&str, &[u8])> {
+/// As [`split_by_position`], for a line of which only the first bytes were kept. A type with other characters than
+/// letters is left to the parser: it may contain escapes.
+fn split_head_by_position(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
-    let (kind, rest) = rest.split_at(memchr(b'"', rest)?);
-    if !kind.iter().all(u8::is_ascii_alphabetic) {
+    let (event_type, rest) = rest.split_at(memchr(b'"', rest)?);
+    if !event_type.iter().all(u8::is_ascii_alphabetic) {
         return None;
     }
-    Some((std::str::from_utf8(kind).ok()?, rest.strip_prefix(br#"","object":"#)?))
+    Some((std::str::from_utf8(event_type).ok()?, rest.strip_prefix(br#"","object":"#)?))
 }
 
-fn by_parser(line: &[u8]) -> Result<(Cow<'_, str>, &[u8]), ListWatchError> {
+fn split_by_parser(line: &[u8]) -> Result<(Cow<'_, str>, &[u8]), ListWatchError> {
     match serde_json::from_slice::<Event<'_>>(line) {
-        Ok(event) => Ok((event.kind, event.object.get().as_bytes())),
+        Ok(event) => Ok((event.event_type, event.object.get().as_bytes())),
         Err(error) => Err(ListWatchError::Unreadable(unreadable(&JsonError::from(&error), line))),
     }
 }

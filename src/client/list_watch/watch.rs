@@ -1,10 +1,10 @@
-//! The body of a watch, as batches of parts.
+//! Turns the body of a watch into batches of parts for the reflector.
 //!
-//! Answers "what has happened since the last batch?" A batch is what has arrived at once, up to a chunk, so that an
-//! idle watch delays nothing and a busy one is decoded in chunks. Invariants:
-//! 1. Order is the order of the lines.
+//! Answers "what has happened since the last batch?" A batch is what has arrived at once, up to one chunk: an idle
+//! watch delays nothing, and a busy one is decoded in chunks. Invariants:
+//! 1. The parts come in the order of the lines.
 //! 2. The parts before an error are delivered, then the error, then nothing.
-//! 3. A line without its newline is nothing: the watch that comes next brings it whole.
+//! 3. A line without its newline is discarded: the next watch delivers it completely.
 //!
 //! Read next: `event.rs`, which reads one line.
 
@@ -25,8 +25,8 @@ use crate::client::error::TransportError;
 use crate::client::frames::{Frame, LineSplitter};
 use crate::representation::Representation;
 
-/// What reading a watch needs besides its body.
-pub(super) struct Reading<R: Representation> {
+/// Reads one watch.
+pub(super) struct WatchReader<R: Representation> {
     pub(super) decoder: Arc<Decoder<R>>,
     pub(super) pool: DecodePool,
     pub(super) frame_limit: usize,
@@ -35,22 +35,20 @@ pub(super) struct Reading<R: Representation> {
 
 type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
 
-enum Piece {
-    Lines(Vec<Frame>),
-    Failed(ListWatchError),
-}
+/// Lines that are decoded at once.
+type Chunk = Vec<Frame>;
 
-impl<R: Representation> Reading<R> {
+impl<R: Representation> WatchReader<R> {
     pub(super) fn batches(self, body: Body) -> impl Stream<Item = Batch<R::Body>> {
         let width = self.pool.width();
         let (decoder, known, pool) = (self.decoder, self.known, self.pool);
-        pieces(body, self.frame_limit)
-            .map(move |piece| {
+        chunks(body, self.frame_limit)
+            .map(move |chunk| {
                 let (decoder, known, pool) = (Arc::clone(&decoder), known.clone(), pool.clone());
                 async move {
-                    match piece {
-                        Piece::Lines(lines) => decoded(decoder, known, pool, lines).await,
-                        Piece::Failed(error) => vec![Err(error)],
+                    match chunk {
+                        Ok(lines) => decode(decoder, known, pool, lines).await,
+                        Err(error) => vec![Err(error)],
                     }
                 }
                 .boxed_local()
@@ -60,11 +58,12 @@ impl<R: Representation> Reading<R> {
     }
 }
 
-async fn decoded<R: Representation>(
+/// Decodes the lines of one chunk up to the first that ends the watch.
+async fn decode<R: Representation>(
     decoder: Arc<Decoder<R>>,
     known: Known<R::Body>,
     pool: DecodePool,
-    lines: Vec<Frame>,
+    lines: Chunk,
 ) -> Vec<Batch<R::Body>> {
     let bytes: usize = lines.iter().map(Frame::len).sum();
     let job = move || {
@@ -80,38 +79,48 @@ async fn decoded<R: Representation>(
     on_pool(&pool, bytes, job).await.unwrap_or_else(|error| vec![Err(error)])
 }
 
-struct Progress {
+/// Gathers the lines of the body to chunks.
+struct ChunkReader {
     body: Body,
     splitter: LineSplitter,
-    /// What one body chunk completed, on its way to `lines`.
+    /// The lines that one body chunk completed, on their way to `lines`. Kept to reuse its allocation.
     split: Vec<Frame>,
+    /// Lines that are not yet in a chunk.
     lines: VecDeque<Frame>,
-    end: Option<Option<TransportError>>,
+    body_ended: bool,
+    /// The error with which the body ended, until it is delivered.
+    error: Option<TransportError>,
 }
 
-fn pieces(body: Body, frame_limit: usize) -> impl Stream<Item = Piece> {
-    let splitter = LineSplitter::new(frame_limit);
-    let progress = Progress { body, splitter, split: Vec::new(), lines: VecDeque::new(), end: None };
-    stream::unfold(progress, |mut progress| async move { Some((progress.next().await?, progress)) })
+fn chunks(body: Body, frame_limit: usize) -> impl Stream<Item = Result<Chunk, ListWatchError>> {
+    let reader = ChunkReader {
+        body,
+        splitter: LineSplitter::new(frame_limit),
+        split: Vec::new(),
+        lines: VecDeque::new(),
+        body_ended: false,
+        error: None,
+    };
+    stream::unfold(reader, |mut reader| async move { Some((reader.next().await?, reader)) })
 }
 
-impl Progress {
-    /// What has arrived, at least one line; `None` when the watch has ended.
-    async fn next(&mut self) -> Option<Piece> {
+impl ChunkReader {
+    /// What has arrived, at least one line; then the error with which the body ended, if any; then `None`.
+    async fn next(&mut self) -> Option<Result<Chunk, ListWatchError>> {
         while self.lines.is_empty() {
-            if let Some(end) = &mut self.end {
-                return end.take().map(|error| Piece::Failed(error.into()));
+            if self.body_ended {
+                return self.error.take().map(|error| Err(error.into()));
             }
             let chunk = self.body.next().await;
             self.push(chunk);
         }
-        while self.lines.len() < CHUNK_OBJECTS && self.held() < CHUNK_BYTES && self.end.is_none() {
+        while self.lines.len() < CHUNK_OBJECTS && self.lines_bytes() < CHUNK_BYTES && !self.body_ended {
             match futures_util::poll!(self.body.next()) {
                 Poll::Ready(chunk) => self.push(chunk),
                 Poll::Pending => break,
             }
         }
-        Some(Piece::Lines(self.lines.drain(..self.lines.len().min(CHUNK_OBJECTS)).collect()))
+        Some(Ok(self.lines.drain(..self.lines.len().min(CHUNK_OBJECTS)).collect()))
     }
 
     fn push(&mut self, chunk: Option<Result<bytes::Bytes, TransportError>>) {
@@ -120,12 +129,12 @@ impl Progress {
                 self.splitter.push(&chunk, &mut self.split);
                 self.lines.extend(self.split.drain(..));
             }
-            Some(Err(error)) => self.end = Some(Some(error)),
-            None => self.end = Some(None),
+            Some(Err(error)) => (self.body_ended, self.error) = (true, Some(error)),
+            None => self.body_ended = true,
         }
     }
 
-    fn held(&self) -> usize {
+    fn lines_bytes(&self) -> usize {
         self.lines.iter().map(Frame::len).sum()
     }
 }

@@ -1,11 +1,13 @@
-//! The transport over awc: HTTP/1.1 with our own connections and our own deadlines.
+//! Sends requests with awc: HTTP/1.1 over connections made by `connector.rs`, without a deadline for the answer: the layers have it.
 //!
-//! Answers "how is a request sent?" Nothing outside this module and its children knows awc. Invariants:
-//! 1. One awc client for watches, one for everything else; neither bounds the number of connections, follows
+//! Answers "how is a request sent?" Only this module and its children know awc. Invariants:
+//! 1. One awc client is for watches, one for everything else. Neither limits the number of connections, follows
 //!    redirects or has a deadline of its own.
-//! 2. A GET is sent a second time, at once, only when it failed on a connection that had served before.
-//! 3. Two timeouts in a row of single requests throw their client away, and its pooled connections with it.
-//! 4. The token stands in the headers of each request, so a renewed one is used by the next.
+//! 2. A GET is sent a second time, at once, only when it failed on a connection that had been used before.
+//! 3. After two timeouts in a row of requests that are not watches, their client is replaced and its pooled
+//!    connections are closed.
+//! 4. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
+//!    one.
 //!
 //! awc needs a `LocalSet`, and no actix `System`. Read next: `awc/connector.rs`.
 
@@ -20,49 +22,63 @@ use awc::error::{ConnectError, SendRequestError};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{HeaderValue, Method, Request, Response, header};
-use tokio::time::{Instant, timeout};
 
-use super::{Body, HEAD_DEADLINE, Lane, READ_DEADLINE, Transport, TransportError};
-use crate::client::endpoint::Prepared;
-use answer::{Answer, Deadlines};
-use connector::{Connect, FRESH};
+use super::{Body, RequestKind, Transport, TransportError};
+use crate::client::endpoint::ConnectionSettings;
+use crate::client::identity::Identity;
+use answer::Answer;
+use connector::{Connect, MADE_CONNECTION};
+use renewal::Renewal;
 
 mod answer;
 mod connector;
+mod happy_eyeballs;
+mod renewal;
 mod socket;
 
-/// Timeouts in a row after which the pooled connections are given up.
-const TIMEOUTS_UNTIL_REBUILD: u8 = 2;
-/// Longest connect: twice the connector's own deadlines of 5 s, which give the better messages.
+/// Timeouts in a row after which the client with its pooled connections is replaced.
+const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
+/// Longer than the connector's own deadlines (5 s for TCP, 5 s for TLS), which give better messages.
 const CONNECT_BACKSTOP: Duration = Duration::from_secs(15);
 
-const USER_AGENT: &str = concat!("actix-informer/", env!("CARGO_PKG_VERSION"));
-
-/// Whether a failed attempt went over a connection that had served before.
+/// Whether a failed attempt used a connection that had been used before.
 struct Reused(bool);
 
-/// Carries requests over awc.
+/// Sends requests with awc.
 #[derive(Clone)]
 pub(crate) struct AwcTransport(Rc<Inner>);
 
 struct Inner {
-    prepared: Arc<Prepared>,
-    watches: awc::Client,
-    unary: RefCell<awc::Client>,
+    settings: Arc<ConnectionSettings>,
+    /// Made at the first request.
+    clients: RefCell<Option<Clients>>,
+    /// Timeouts in a row of requests that are not watches.
     timeouts: Cell<u8>,
 }
 
-impl AwcTransport {
-    pub(crate) fn new(prepared: Arc<Prepared>) -> Self {
-        let watches = client(&prepared);
-        let unary = RefCell::new(client(&prepared));
-        Self(Rc::new(Inner { prepared, watches, unary, timeouts: Cell::new(0) }))
+/// The awc clients of one TLS configuration. Dropping them closes idle connections; those in use go on.
+struct Clients {
+    identity: Arc<Identity>,
+    watches: awc::Client,
+    unary: awc::Client,
+}
+
+impl Clients {
+    fn new(settings: &Arc<ConnectionSettings>, identity: &Arc<Identity>) -> Self {
+        let client = || client(settings, identity);
+        Self { identity: Arc::clone(identity), watches: client(), unary: client() }
     }
 }
 
-fn client(prepared: &Arc<Prepared>) -> awc::Client {
+impl AwcTransport {
+    pub(crate) fn new(settings: Arc<ConnectionSettings>) -> Self {
+        Self(Rc::new(Inner { settings, clients: RefCell::new(None), timeouts: Cell::new(0) }))
+    }
+}
+
+fn client(settings: &Arc<ConnectionSettings>, identity: &Identity) -> awc::Client {
     let connector = awc::Connector::new()
-        .connector(Connect::new(Arc::clone(prepared)))
+        .connector(Connect::new(Arc::clone(settings), identity.tls.clone()))
         .limit(0)
         .timeout(CONNECT_BACKSTOP);
     awc::Client::builder()
@@ -77,136 +93,151 @@ impl Transport for AwcTransport {
     fn send(
         &self,
         request: Request<Bytes>,
-        lane: Lane,
+        kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
         let inner = Rc::clone(&self.0);
-        Box::pin(async move { inner.send(request, lane).await })
+        Box::pin(async move { inner.send(request, kind).await })
+    }
+
+    fn timed_out(&self, kind: RequestKind) {
+        self.0.count_timeouts(kind, true);
     }
 }
 
 impl Inner {
-    async fn send(&self, request: Request<Bytes>, lane: Lane) -> Result<Response<Body>, TransportError> {
-        let ends = match lane {
-            Lane::Unary => None,
-            // A time that no `Instant` can hold never comes.
-            Lane::Watch { total } => Instant::now().checked_add(total).map(|at| (at, total)),
+    async fn send(
+        &self,
+        request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> Result<Response<Body>, TransportError> {
+        let identity = match request.extensions().get::<Arc<Identity>>() {
+            Some(identity) => Arc::clone(identity),
+            None => self.settings.identities.current().await?,
         };
-        let late = TransportError::Timeout { what: "the head of the answer", after: HEAD_DEADLINE };
-        let answer = timeout(HEAD_DEADLINE, self.attempts(&request, lane)).await.unwrap_or(Err(late));
-        self.count(lane, &answer);
+        let answer = self.send_with_retry(&request, kind, &identity).await;
+        self.count_timeouts(kind, matches!(answer, Err(TransportError::Timeout { .. })));
         let mut answer = answer?;
-        if matches!(lane, Lane::Watch { .. }) && answer.is_encoded() {
+        let RequestKind::Watch { .. } = kind else { return Ok(answer.with_body(None)) };
+        if answer.is_encoded() {
             if answer.is_success() {
-                let why = "a watch was encoded although that was not accepted";
+                let why = "the server encoded a watch although the request accepts no encoding";
                 return Err(TransportError::Malformed(why.to_owned()));
             }
             answer = answer.decoded();
         }
-        let idle = matches!(lane, Lane::Unary).then_some(READ_DEADLINE);
-        Ok(answer.within(Deadlines { idle, ends }))
+        Ok(answer.with_body(Renewal::new(&self.settings.identities, identity.connections)))
     }
 
-    async fn attempts(&self, request: &Request<Bytes>, lane: Lane) -> Result<Answer, TransportError> {
-        let token = self.prepared.credentials.header().await?;
-        match self.attempt(request, lane, token.as_ref()).await {
+    async fn send_with_retry(
+        &self,
+        request: &Request<Bytes>,
+        kind: RequestKind,
+        identity: &Arc<Identity>,
+    ) -> Result<Answer, TransportError> {
+        match self.send_once(request, kind, identity).await {
             Err((TransportError::Broken { .. }, Reused(true))) if request.method() == Method::GET => {
-                tracing::debug!(path = request.uri().path(), "a pooled connection was dead, asking again");
-                self.attempt(request, lane, token.as_ref()).await.map_err(|(error, _)| error)
+                tracing::debug!(
+                    endpoint = %self.settings.endpoint.name(),
+                    path = request.uri().path(),
+                    "a pooled connection was closed by the server; sending the request again"
+                );
+                self.send_once(request, kind, identity).await.map_err(|(error, _)| error)
             }
             answer => answer.map_err(|(error, _)| error),
         }
     }
 
-    async fn attempt(
+    async fn send_once(
         &self,
         request: &Request<Bytes>,
-        lane: Lane,
-        token: Option<&HeaderValue>,
+        kind: RequestKind,
+        identity: &Arc<Identity>,
     ) -> Result<Answer, (TransportError, Reused)> {
-        let client = match lane {
-            Lane::Unary => self.unary.borrow().clone(),
-            Lane::Watch { .. } => self.watches.clone(),
-        };
-        let prepared = self.prepare(&client, request, lane, token).map_err(|error| (error, Reused(false)))?;
+        let client = self.client(kind, identity);
+        let built = self.build_request(&client, request, kind).map_err(|error| (error, Reused(false)))?;
         let has_no_body =
             request.body().is_empty() && matches!(*request.method(), Method::GET | Method::HEAD);
         let sending = match has_no_body {
-            true => prepared.send_body(actix_http::body::None::new()),
-            false => prepared.send_body(request.body().clone()),
+            true => built.send_body(actix_http::body::None::new()),
+            false => built.send_body(request.body().clone()),
         };
-        let fresh = Rc::new(Cell::new(false));
-        match FRESH.scope(Rc::clone(&fresh), sending).await {
-            Ok(answer) => {
-                let authorization = request.headers().get(header::AUTHORIZATION).or(token);
-                Answer::new(answer, authorization).map_err(|error| (error, Reused(false)))
-            }
-            Err(error) => Err((self.failed(error), Reused(!fresh.get()))),
+        let made_connection = Rc::new(Cell::new(false));
+        match MADE_CONNECTION.scope(Rc::clone(&made_connection), sending).await {
+            Ok(answer) => Answer::new(answer).map_err(|error| (error, Reused(false))),
+            Err(error) => Err((self.transport_error(error), Reused(!made_connection.get()))),
         }
     }
 
-    fn prepare(
+    /// The client for requests of `identity`. Requests that were begun with an older one share the newest connections.
+    fn client(&self, kind: RequestKind, identity: &Arc<Identity>) -> awc::Client {
+        let mut clients = self.clients.borrow_mut();
+        if clients.as_ref().is_none_or(|clients| clients.identity.connections < identity.connections) {
+            *clients = None;
+        }
+        let clients = clients.get_or_insert_with(|| Clients::new(&self.settings, identity));
+        match kind {
+            RequestKind::Unary => clients.unary.clone(),
+            RequestKind::Watch { .. } => clients.watches.clone(),
+        }
+    }
+
+    fn build_request(
         &self,
         client: &awc::Client,
         request: &Request<Bytes>,
-        lane: Lane,
-        token: Option<&HeaderValue>,
+        kind: RequestKind,
     ) -> Result<awc::ClientRequest, TransportError> {
         let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
-        let endpoint = &self.prepared.endpoint;
+        let endpoint = &self.settings.endpoint;
         let method = awc::http::Method::from_bytes(request.method().as_str().as_bytes())
             .map_err(|error| invalid(&error))?;
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-        // TLS is made by our own connector, below HTTP; awc's own kind of TLS would begin at "https".
+        // The connector makes TLS, below HTTP. With "https" here, awc would try to make TLS itself.
         let uri = format!("http://{}{}{target}", endpoint.authority, endpoint.prefix);
-        let mut sent = client.request(method, uri);
-        let encoding = HeaderValue::from_static(match lane {
-            Lane::Unary => "gzip",
-            Lane::Watch { .. } => {
-                sent = sent.no_decompress();
+        let mut built = client.request(method, uri);
+        let encoding = HeaderValue::from_static(match kind {
+            RequestKind::Unary if self.settings.accepts_compression => "gzip",
+            RequestKind::Unary => "identity",
+            RequestKind::Watch { .. } => {
+                built = built.no_decompress();
                 "identity"
             }
         });
         let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| invalid(&error))?;
-        let user_agent = HeaderValue::from_static(USER_AGENT);
-        // Where the caller has one of these, theirs is sent and not ours.
-        let own = [
-            (header::HOST, Some(&host)),
-            (header::ACCEPT_ENCODING, Some(&encoding)),
-            (header::USER_AGENT, Some(&user_agent)),
-            (header::AUTHORIZATION, token),
-        ];
-        let own = own.iter().filter_map(|(name, value)| Some((name, (*value)?)));
-        for (name, value) in
-            own.filter(|(name, _)| !request.headers().contains_key(*name)).chain(request.headers())
-        {
+        // A header that the caller has set replaces the default.
+        let defaults = [(&header::HOST, &host), (&header::ACCEPT_ENCODING, &encoding)];
+        let defaults = defaults.into_iter().filter(|(name, _)| !request.headers().contains_key(*name));
+        for (name, value) in defaults.chain(request.headers()) {
             let name = awc::http::header::HeaderName::from_bytes(name.as_str().as_bytes())
                 .map_err(|error| invalid(&error))?;
             let value = awc::http::header::HeaderValue::from_bytes(value.as_bytes())
                 .map_err(|error| invalid(&error))?;
-            sent = sent.append_header((name, value));
+            built = built.append_header((name, value));
         }
-        Ok(sent)
+        Ok(built)
     }
 
-    /// Counts timeouts in a row of single requests; a client whose connections went silent is replaced.
-    fn count(&self, lane: Lane, answer: &Result<Answer, TransportError>) {
-        if lane != Lane::Unary {
+    /// Counts timeouts in a row, except of watches. A client whose connections no longer answer is replaced.
+    fn count_timeouts(&self, kind: RequestKind, is_timeout: bool) {
+        if kind != RequestKind::Unary {
             return;
         }
-        let timeouts = match answer {
-            Err(TransportError::Timeout { .. }) => self.timeouts.get() + 1,
-            _ => 0,
-        };
-        self.timeouts.set(timeouts % TIMEOUTS_UNTIL_REBUILD);
-        if timeouts >= TIMEOUTS_UNTIL_REBUILD {
-            tracing::debug!(endpoint = %self.prepared.endpoint.authority, "connections are silent, making new ones");
-            *self.unary.borrow_mut() = client(&self.prepared);
+        let timeouts = if is_timeout { self.timeouts.get() + 1 } else { 0 };
+        self.timeouts.set(timeouts % TIMEOUTS_UNTIL_REPLACED);
+        if timeouts >= TIMEOUTS_UNTIL_REPLACED {
+            tracing::debug!(
+                endpoint = %self.settings.endpoint.name(),
+                timeouts,
+                "several requests in a row timed out; the next one uses a new connection"
+            );
+            if let Some(clients) = self.clients.borrow_mut().as_mut() {
+                clients.unary = client(&self.settings, &clients.identity);
+            }
         }
     }
 
-    fn failed(&self, error: SendRequestError) -> TransportError {
-        let connect =
-            |source| TransportError::Connect { endpoint: self.prepared.endpoint.authority.clone(), source };
+    fn transport_error(&self, error: SendRequestError) -> TransportError {
+        let connect = |source| TransportError::Connect { endpoint: self.settings.endpoint.name(), source };
         match error {
             SendRequestError::Connect(ConnectError::Disconnected) => {
                 broken(io::ErrorKind::UnexpectedEof.into())
@@ -214,10 +245,12 @@ impl Inner {
             SendRequestError::Connect(ConnectError::Timeout) => {
                 TransportError::Timeout { what: "connecting", after: CONNECT_BACKSTOP }
             }
-            SendRequestError::Connect(ConnectError::Io(source)) => match connector::deadline_of(&source) {
-                Some((what, after)) => TransportError::Timeout { what, after },
-                None => connect(source),
-            },
+            SendRequestError::Connect(ConnectError::Io(source)) => {
+                match connector::passed_deadline(&source) {
+                    Some((what, after)) => TransportError::Timeout { what, after },
+                    None => connect(source),
+                }
+            }
             SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),
             SendRequestError::Send(source) => broken(source),
             SendRequestError::Response(ParseError::Io(source)) => broken(source),

@@ -1,10 +1,27 @@
-//! A deserializer that leaves fields out on the way through.
+//! A deserializer that skips fields while it parses.
 //!
-//! Answers "how is a field skipped inside the parser?": it wraps a deserializer and follows the path trie; each map on
-//! a path hands the cut values to `IgnoredAny` and shows the visitor only the others. It knows no JSON and would wrap
-//! any self-describing format. Invariants:
-//! 1. Where the trie ends, the wrapped deserializer is used directly again.
-//! 2. What the visitor sees is exactly what it would see if the cut fields were not in the document.
+//! Answers "how is a field skipped inside the parser?" by wrapping the parser. serde knows two sides: a type (its
+//! visitor) asks the deserializer for a value, and the deserializer calls the visitor back with what it found. To see
+//! every map on a path, both sides must be wrapped, each with its node of the tree of paths:
+//!
+//! ```text
+//!  type     --deserialize_...--> CutDeserializer --deserialize_...--> parser
+//!  visitor  <--visit_...-------- CutVisitor      <--visit_...-------- parser
+//!               visit_map: the map becomes a CutMap          (1)
+//!               visit_seq: the list becomes a CutSeq         (2)
+//!               other values: passed through                 (3)
+//! ```
+//!
+//! 1. `CutMap` reads each key of the map and looks it up in its node. `Step::Cut`: it reads the value as `IgnoredAny`,
+//!    which allocates nothing, and goes on with the next key, so that the visitor never sees the field.
+//!    `Step::Descend`: the value is deserialized through a `CutSeed`, which wraps the parser of the value in a
+//!    `CutDeserializer` with the node of that field. Any other key: the value is deserialized by the parser directly.
+//! 2. `CutSeq` gives each element to a `CutSeed` with its own node: a path continues in each element of a list.
+//! 3. `Option` and newtypes are passed on with the same node, since they are not a step in the document.
+//!
+//! Nothing here is specific to JSON; any self-describing format could be wrapped. Invariants:
+//! 1. Where the tree of paths ends, the parser is used directly again.
+//! 2. The visitor sees exactly what it would see if the cut fields were not in the document.
 //!
 //! Read next: `prune.rs`, the only user.
 
@@ -13,33 +30,38 @@ use std::fmt;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Node, Step};
+use super::{PathNode, Step};
 
-/// A deserializer standing at a place of the trie.
-pub(super) struct Cut<'n, D> {
+/// Deserializes a value without the fields that `node` cuts from it.
+pub(super) struct CutDeserializer<'n, D> {
     pub(super) inner: D,
-    pub(super) node: &'n Node,
+    pub(super) node: &'n PathNode,
 }
 
+/// Receives a value from the parser and passes it on without the fields that `node` cuts from it.
 struct CutVisitor<'n, V> {
     inner: V,
-    node: &'n Node,
+    node: &'n PathNode,
 }
 
+/// Deserializes a field's value or a list's element without the fields that `node` cuts from it.
 struct CutSeed<'n, S> {
     inner: S,
-    node: &'n Node,
+    node: &'n PathNode,
 }
 
+/// A map without the fields that `node` cuts.
 struct CutMap<'n, M> {
     inner: M,
-    node: &'n Node,
-    below: Option<&'n Node>,
+    node: &'n PathNode,
+    /// The node of the field whose key was read last, if fields are cut from its value.
+    value_node: Option<&'n PathNode>,
 }
 
+/// A list from whose elements fields are cut.
 struct CutSeq<'n, A> {
     inner: A,
-    node: &'n Node,
+    node: &'n PathNode,
 }
 
 macro_rules! forward {
@@ -50,7 +72,7 @@ macro_rules! forward {
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Cut<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for CutDeserializer<'_, D> {
     type Error = D::Error;
 
     forward! {
@@ -104,11 +126,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for CutVisitor<'_, V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_some(Cut { inner, node: self.node })
+        self.inner.visit_some(CutDeserializer { inner, node: self.node })
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_newtype_struct(Cut { inner, node: self.node })
+        self.inner.visit_newtype_struct(CutDeserializer { inner, node: self.node })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
@@ -116,7 +138,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for CutVisitor<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(CutMap { inner, node: self.node, below: None })
+        self.inner.visit_map(CutMap { inner, node: self.node, value_node: None })
     }
 
     fn visit_enum<A: serde::de::EnumAccess<'de>>(self, data: A) -> Result<V::Value, A::Error> {
@@ -128,7 +150,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for CutSeed<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.inner.deserialize(Cut { inner, node: self.node })
+        self.inner.deserialize(CutDeserializer { inner, node: self.node })
     }
 }
 
@@ -150,12 +172,12 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for CutMap<'_, A> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         loop {
             let Some(key) = self.inner.next_key::<Key<'de>>()? else { return Ok(None) };
-            self.below = match self.node.step(key.as_str()) {
+            self.value_node = match self.node.step(key.as_str()) {
                 Some(Step::Cut) => {
                     self.inner.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                Some(Step::Into(node)) => Some(node),
+                Some(Step::Descend(node)) => Some(node),
                 None => None,
             };
             return match key {
@@ -167,14 +189,14 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for CutMap<'_, A> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        match self.below.take() {
+        match self.value_node.take() {
             Some(node) => self.inner.next_value_seed(CutSeed { inner: seed, node }),
             None => self.inner.next_value_seed(seed),
         }
     }
 }
 
-/// A key's text, borrowed from the document when it holds no escape.
+/// A key's text, borrowed from the document if it has no escapes.
 enum Key<'de> {
     Borrowed(&'de str),
     Owned(String),

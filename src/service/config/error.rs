@@ -1,7 +1,7 @@
-//! What is wrong with a configuration, for the person who wrote it.
+//! The errors of a configuration, for the person who wrote it.
 //!
-//! Answers "which key, on which line, and what would be right?" in one line. It decides nothing.
-//! 1. Every variant that concerns a key names it, its line, what is allowed and the default where there is one.
+//! Answers "which key, on which line, and what is allowed?" in one line. Invariant:
+//! 1. Every variant about a key names the key, its line, what is allowed, and the default if there is one.
 
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum Error {
         line: usize,
         /// The key with its table.
         key: String,
-        /// What was probably meant.
+        /// The key that was probably meant.
         nearest: Option<String>,
         /// The keys that exist there.
         allowed: String,
@@ -48,11 +48,11 @@ pub enum Error {
         line: usize,
         /// The key with its table.
         key: String,
-        /// What stands there.
+        /// The value in the file.
         found: String,
-        /// What may stand there.
+        /// The allowed values.
         allowed: &'static str,
-        /// What is taken if nothing stands there.
+        /// The value that is used if the key is missing.
         default: &'static str,
     },
     /// Values that contradict each other.
@@ -64,7 +64,7 @@ pub enum Error {
         line: usize,
         /// The key with its table.
         key: String,
-        /// What does not fit, and what would.
+        /// What contradicts, and what is allowed.
         message: String,
     },
 }

@@ -1,8 +1,8 @@
-//! How TOML text becomes values: every key has a rule, and every error has a line.
+//! Reads values from TOML text: every key has a rule, and every error has a line.
 //!
-//! Answers "what stands at this key, and may it?". Which keys there are is `rules.rs`. Invariants:
-//! 1. A default is TOML text, read by the same function as a file's value: it cannot disagree with what is allowed.
-//! 2. A key that no rule asked for is refused when its table is finished.
+//! Answers "which value does this key have, and is it allowed?". The keys are in `rules.rs`. Invariants:
+//! 1. A default is TOML text and is read by the same function as a file's value, so it is always an allowed value.
+//! 2. A key that no rule has read is refused when its table is finished.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Error, suggestion};
 
-/// One key: what may stand there, and what is taken if nothing does.
+/// One key: its allowed values and its default.
 pub(super) struct Rule<T> {
     pub(super) key: &'static str,
     pub(super) allowed: &'static str,
@@ -20,19 +20,19 @@ pub(super) struct Rule<T> {
     pub(super) read: fn(&DeValue<'_>) -> Option<T>,
 }
 
-/// A text with its name.
+/// A TOML text with its file name.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     file: &'a str,
     text: &'a str,
 }
 
-/// One table of the text, and which of its keys were asked for.
+/// One table of the text, and which of its keys have been read.
 pub(super) struct Section<'d> {
     document: &'d Document<'d>,
     path: String,
     table: DeTable<'d>,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
     absent: Vec<String>,
     span: Range<usize>,
 }
@@ -64,21 +64,21 @@ impl<'a> Document<'a> {
 
 impl<'d> Section<'d> {
     fn new(document: &'d Document<'d>, path: String, span: Range<usize>, table: DeTable<'d>) -> Self {
-        Self { document, path, table, asked: Vec::new(), absent: Vec::new(), span }
+        Self { document, path, table, known_keys: Vec::new(), absent: Vec::new(), span }
     }
 
     /// The value at a key, or its default.
     pub(super) fn read<T>(&mut self, rule: &Rule<T>) -> Result<T, Error> {
-        self.ask(rule.key);
+        self.add_known(rule.key);
         let Some(value) = self.table.get(rule.key) else {
-            self.absent.push(self.full(rule.key));
+            self.absent.push(self.full_key(rule.key));
             let default = DeValue::parse(rule.default).expect("a default is TOML");
-            return Ok((rule.read)(default.get_ref()).expect("a default is allowed"));
+            return Ok((rule.read)(default.get_ref()).expect("a default is an allowed value"));
         };
         (rule.read)(value.get_ref()).ok_or_else(|| Error::Value {
             file: self.document.file.to_owned(),
             line: self.document.line(value.span().start),
-            key: self.full(rule.key),
+            key: self.full_key(rule.key),
             found: self.document.excerpt(value.span()),
             allowed: rule.allowed,
             default: rule.default,
@@ -87,8 +87,8 @@ impl<'d> Section<'d> {
 
     /// The table at a key; empty if there is none.
     pub(super) fn table(&mut self, key: &'static str) -> Result<Self, Error> {
-        self.ask(key);
-        let path = self.full(key);
+        self.add_known(key);
+        let path = self.full_key(key);
         match self.table.remove(key) {
             None => Ok(Self::new(self.document, path, 0..0, DeTable::default())),
             Some(value) => self.section(path, value),
@@ -97,16 +97,16 @@ impl<'d> Section<'d> {
 
     /// The tables of an array of tables; `None` if the key is not there.
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Option<Vec<Self>>, Error> {
-        self.ask(key);
+        self.add_known(key);
         let Some(value) = self.table.remove(key) else { return Ok(None) };
-        let (path, span) = (self.full(key), value.span());
+        let (path, span) = (self.full_key(key), value.span());
         match value.into_inner() {
             DeValue::Array(items) => items
                 .into_iter()
                 .map(|item| self.section(path.clone(), item))
                 .collect::<Result<_, _>>()
                 .map(Some),
-            _ => Err(self.wrong_shape(path, span, "tables that begin with [[informer]]")),
+            _ => Err(self.wrong_type(path, span, "tables that begin with [[informer]]")),
         }
     }
 
@@ -114,36 +114,36 @@ impl<'d> Section<'d> {
         let span = value.span();
         match value.into_inner() {
             DeValue::Table(table) => Ok(Self::new(self.document, path, span, table)),
-            _ => Err(self.wrong_shape(path, span, "a table")),
+            _ => Err(self.wrong_type(path, span, "a table")),
         }
     }
 
-    /// Refuses what nobody asked for. Gives the keys that were asked for and are not there.
+    /// Refuses keys that no rule has read. Returns the keys that were read and are not in the text.
     pub(super) fn finish(self) -> Result<Vec<String>, Error> {
-        let stray = self.table.keys().find(|key| !self.asked.contains(&key.get_ref().as_ref()));
-        let Some(stray) = stray else { return Ok(self.absent) };
-        let word = stray.get_ref().as_ref();
+        let unknown = self.table.keys().find(|key| !self.known_keys.contains(&key.get_ref().as_ref()));
+        let Some(unknown) = unknown else { return Ok(self.absent) };
+        let key = unknown.get_ref().as_ref();
         Err(Error::UnknownKey {
             file: self.document.file.to_owned(),
-            line: self.document.line(stray.span().start),
-            key: self.full(word),
-            nearest: suggestion(word, self.asked.iter().copied()),
-            allowed: self.asked.join(", "),
+            line: self.document.line(unknown.span().start),
+            key: self.full_key(key),
+            nearest: suggestion(key, self.known_keys.iter().copied()),
+            allowed: self.known_keys.join(", "),
         })
     }
 
-    /// Something about `key` that does not fit the rest.
+    /// The error for a value of `key` that contradicts other values.
     pub(super) fn contradiction(&self, key: &str, message: impl Into<String>) -> Error {
         let span = self.table.get(key).map_or_else(|| self.span.clone(), Spanned::span);
         Error::Contradiction {
             file: self.document.file.to_owned(),
             line: self.document.line(span.start),
-            key: self.full(key),
+            key: self.full_key(key),
             message: message.into(),
         }
     }
 
-    fn wrong_shape(&self, key: String, span: Range<usize>, allowed: &'static str) -> Error {
+    fn wrong_type(&self, key: String, span: Range<usize>, allowed: &'static str) -> Error {
         Error::Value {
             file: self.document.file.to_owned(),
             line: self.document.line(span.start),
@@ -154,13 +154,13 @@ impl<'d> Section<'d> {
         }
     }
 
-    fn ask(&mut self, key: &'static str) {
-        if !self.asked.contains(&key) {
-            self.asked.push(key);
+    fn add_known(&mut self, key: &'static str) {
+        if !self.known_keys.contains(&key) {
+            self.known_keys.push(key);
         }
     }
 
-    fn full(&self, key: &str) -> String {
+    fn full_key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 }

@@ -1,9 +1,8 @@
-//! Every key of the configuration: what may stand there and what is taken if nothing does.
+//! All keys of the configuration, with their allowed values and defaults.
 //!
-//! Answers "which keys are there?". The reasons for the defaults stand beside them in `config/informerd.toml`, for
-//! those who set them. Invariants:
-//! 1. A key that carries a time has its unit in its name.
-//! 2. One informer a kind, so that the printed lines of one key have one order.
+//! Answers "which keys are there?". `config/informerd.toml` gives the reason of each default. Invariants:
+//! 1. The name of a key for a time has the unit in it.
+//! 2. Each kind has one informer, so that the printed lines of one object have one order.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,9 +14,9 @@ use super::reader::{Document, Rule, Section};
 use super::{
     Colour, Config, DemoConfig, Format, InformerConfig, Kept, OutputConfig, ProbesConfig, RunConfig,
 };
-use crate::core::delta_fifo::Discipline;
-use crate::core::listener::{Policy, WhenFull};
 use crate::service::kinds::{self, WatchedKind};
+use informer_core::delta_fifo::QueueOrder;
+use informer_core::listener::{Policy, WhenFull};
 
 const FORMAT: Rule<Format> =
     Rule { key: "format", allowed: r#""text" or "json""#, default: r#""text""#, read: format };
@@ -93,11 +92,11 @@ const REPRESENTATION: Rule<Option<Kept>> = Rule {
     default: r#""auto""#,
     read: kept,
 };
-const DISCIPLINE: Rule<Discipline> = Rule {
-    key: "discipline",
+const QUEUE_ORDER: Rule<QueueOrder> = Rule {
+    key: "queue_order",
     allowed: r#""in-order" or "per-key""#,
     default: r#""in-order""#,
-    read: discipline,
+    read: queue_order,
 };
 const POLICY: Rule<Option<WhenFull>> = Rule {
     key: "policy",
@@ -144,7 +143,7 @@ pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Err
     absent.extend(section.finish()?);
     let mut section = root.table("probes")?;
     let (enabled, address) = (section.read(&ENABLED)?, section.read(&ADDRESS)?);
-    let port = u16::try_from(section.read(&PORT)?).expect("the rule says so");
+    let port = u16::try_from(section.read(&PORT)?).expect("the rule allows no larger number");
     let probes = ProbesConfig::new(enabled, address, port);
     absent.extend(section.finish()?);
     let mut section = root.table("run")?;
@@ -153,8 +152,8 @@ pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Err
     absent.extend(section.finish()?);
     let mut section = root.table("demo")?;
     let demo = DemoConfig {
-        pods: usize::try_from(section.read(&PODS)?).expect("the rule says so"),
-        changes_per_second: u32::try_from(section.read(&CHANGES)?).expect("the rule says so"),
+        pods: usize::try_from(section.read(&PODS)?).expect("the rule allows no larger number"),
+        changes_per_second: u32::try_from(section.read(&CHANGES)?).expect("the rule allows no larger number"),
         seed: section.read(&SEED)?,
     };
     absent.extend(section.finish()?);
@@ -174,7 +173,8 @@ fn informers(root: &mut Section<'_>) -> Result<(Vec<InformerConfig>, Vec<String>
         let informer = informer(&mut section)?;
         let same = |other: &InformerConfig| other.kind.same_resource(&informer.kind);
         if informers.iter().any(same) {
-            let message = "is watched twice; one informer a kind, which may name several namespaces";
+            let message =
+                "is watched twice; allowed: one informer for each kind, which may have several namespaces";
             return Err(section.contradiction("kind", format!("{} {message}", informer.kind.name())));
         }
         informers.push(informer);
@@ -187,25 +187,24 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
     let kind = section.read(&KIND)?;
     let (group, version, plural) = (section.read(&GROUP)?, section.read(&VERSION)?, section.read(&PLURAL)?);
     let kind = WatchedKind::find(&kind, &group, &version, &plural).map_err(|message| {
-        // A name that is built in, for another group, was not misspelt.
+        // A name that is built in for another group is not misspelt.
         let nearest = super::error::suggestion(&kind, kinds::built_in_names()).filter(|name| *name != kind);
         let hint = nearest.map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
         section.contradiction("kind", format!("{message}{hint}"))
     })?;
     let namespaces = section.read(&NAMESPACES)?;
     if kind.is_cluster_scoped() && !namespaces.is_empty() {
-        let message = format!("a {} is in no namespace; allowed: [] (the default)", kind.name());
+        let message = format!("a {} is not in a namespace; allowed: [] (the default)", kind.name());
         return Err(section.contradiction("namespaces", message));
     }
     let repeated = namespaces.iter().enumerate().find(|(at, name)| namespaces[..*at].contains(name));
     if let Some((_, name)) = repeated {
-        let message = format!("{name:?} stands there twice; allowed: each namespace once");
+        let message = format!("{name:?} is listed twice; allowed: each namespace once");
         return Err(section.contradiction("namespaces", message));
     }
     let representation = match section.read(&REPRESENTATION)? {
         Some(Kept::Typed) if !kind.has_type() => {
-            let message =
-                format!(r#"no type is built in for {}; allowed: "dynamic", "metadata""#, kind.name());
+            let message = format!(r#"{} has no built-in type; allowed: "dynamic", "metadata""#, kind.name());
             return Err(section.contradiction("representation", message));
         }
         Some(kept) => kept,
@@ -220,14 +219,14 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
         fields: section.read(&FIELDS)?,
         resync: seconds_unless_zero(section.read(&RESYNC)?),
         representation,
-        discipline: section.read(&DISCIPLINE)?,
+        queue_order: section.read(&QUEUE_ORDER)?,
         policy: policy(section)?,
     })
 }
 
 fn policy(section: &mut Section<'_>) -> Result<Policy, Error> {
     let (when_full, bytes) = (section.read(&POLICY)?, section.read(&BACKLOG)?);
-    let bytes = usize::try_from(bytes).expect("the rule says so");
+    let bytes = usize::try_from(bytes).expect("the rule allows no larger number");
     Ok(when_full.map_or(Policy::Coalesce, |when_full| Policy::Every { bytes, when_full }))
 }
 
@@ -276,15 +275,15 @@ fn kept(value: &DeValue<'_>) -> Option<Option<Kept>> {
     }
 }
 
-fn discipline(value: &DeValue<'_>) -> Option<Discipline> {
+fn queue_order(value: &DeValue<'_>) -> Option<QueueOrder> {
     match value.as_str()? {
-        "in-order" => Some(Discipline::InOrder),
-        "per-key" => Some(Discipline::PerKey),
+        "in-order" => Some(QueueOrder::InOrder),
+        "per-key" => Some(QueueOrder::PerKey),
         _ => None,
     }
 }
 
-/// What becomes of a backlog of every change that is full; `Some(None)` for one that coalesces.
+/// What happens when the backlog of a policy that delivers every change is full; `Some(None)` for "coalesce".
 fn when_full(value: &DeValue<'_>) -> Option<Option<WhenFull>> {
     match value.as_str()? {
         "coalesce" => Some(None),

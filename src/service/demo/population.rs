@@ -1,25 +1,25 @@
-//! The pods of the demo and what happens to them next: seeded chance, no clock, no server.
+//! The pods of the demo and their next changes, chosen by a seeded random number generator, without clock and server.
 //!
-//! Answers "what is the next change?" so that a pod's life looks like one: created, scheduled, started, ready,
-//! sometimes crashing or relabelled, in the end succeeded, failed or evicted, deleted and followed by another.
+//! Answers "what is the next change?". A pod is created, scheduled, started and ready; it may crash or get another
+//! label or image; in the end it succeeds or fails, or it is deleted while it is ready; a new pod replaces it.
 //! Invariants:
-//! 1. Each act is legal for the pod as it then is, if nobody else touches it.
-//! 2. The number of pods stays near the wanted one: whoever goes is followed by a new pod.
-//! 3. Equal seeds give equal acts.
+//! 1. Each change is allowed for the pod in its stage, if no other client changes the pod.
+//! 2. The number of pods stays near the configured one: a deleted pod is followed by a new one.
+//! 3. Equal seeds give equal changes.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::cast::{APPS, App, NODES, TRACKS};
+use super::fixtures::{APPS, App, NODES, TRACKS};
 
 /// One change on the server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Act {
-    /// A new pod, with a status at once if it has been there before we look.
+pub(super) enum Change {
+    /// Creates a pod; with a status if the pod exists from the start.
     Create { object: Value, status: Option<Value> },
     /// A merge patch of a pod, or of its status.
     Patch { resource: &'static str, namespace: &'static str, name: String, patch: Value },
-    /// The end of a pod.
+    /// Deletes a pod.
     Delete { namespace: &'static str, name: String },
 }
 
@@ -30,7 +30,7 @@ enum Stage {
     Starting,
     Ready,
     Crashed,
-    Over,
+    Ended,
 }
 
 #[derive(Debug)]
@@ -56,85 +56,84 @@ impl Population {
         Self { pods: Vec::with_capacity(wanted), wanted, rng: Rng::with_seed(seed) }
     }
 
-    /// The pods that are there from the start, most of them ready.
-    pub(super) fn settle(&mut self) -> Vec<Act> {
+    /// Creates the pods that exist from the start; most of them are ready.
+    pub(super) fn initial_changes(&mut self) -> Vec<Change> {
         (0..self.wanted)
             .map(|number| {
-                let mut pod = self.conceive(&APPS[number % APPS.len()]);
+                let mut pod = self.new_pod(&APPS[number % APPS.len()]);
                 pod.stage = if self.rng.u8(..10) < 9 { Stage::Ready } else { Stage::Starting };
                 let mut object = manifest(&pod, self.pick(&TRACKS));
                 object["spec"]["nodeName"] = json!(pod.node);
                 let status = Some(json!({"status": status(&pod, "Running")}));
                 self.pods.push(pod);
-                Act::Create { object, status }
+                Change::Create { object, status }
             })
             .collect()
     }
 
     /// The next change.
-    pub(super) fn next(&mut self) -> Act {
+    pub(super) fn next(&mut self) -> Change {
         if self.pods.len() < self.wanted {
             let app = &APPS[self.rng.usize(..APPS.len())];
-            let pod = self.conceive(app);
+            let pod = self.new_pod(app);
             let object = manifest(&pod, self.pick(&TRACKS));
             self.pods.push(pod);
-            return Act::Create { object, status: None };
+            return Change::Create { object, status: None };
         }
-        let at = self.choose();
+        let at = self.choose_pod();
         match self.pods[at].stage {
             Stage::Unscheduled => self.schedule(at),
-            Stage::Scheduled => self.tell(at, Stage::Starting, "Running"),
-            Stage::Starting => self.tell(at, Stage::Ready, "Running"),
+            Stage::Scheduled => self.set_stage(at, Stage::Starting, "Running"),
+            Stage::Starting => self.set_stage(at, Stage::Ready, "Running"),
             Stage::Crashed => self.restart(at),
-            Stage::Over => self.remove(at),
-            Stage::Ready => self.live(at),
+            Stage::Ended => self.delete(at),
+            Stage::Ready => self.change_ready_pod(at),
         }
     }
 
-    /// Pods that are under way are preferred: a cluster finishes what it has begun before something new happens.
-    fn choose(&mut self) -> usize {
-        let under_way: Vec<usize> = self
+    /// Prefers pods that are not ready: a real cluster would soon change them.
+    fn choose_pod(&mut self) -> usize {
+        let not_ready: Vec<usize> = self
             .pods
             .iter()
             .enumerate()
             .filter(|(_, pod)| pod.stage != Stage::Ready)
             .map(|(at, _)| at)
             .collect();
-        if under_way.is_empty() || self.rng.u8(..10) < 4 {
+        if not_ready.is_empty() || self.rng.u8(..10) < 4 {
             return self.rng.usize(..self.pods.len());
         }
-        under_way[self.rng.usize(..under_way.len())]
+        not_ready[self.rng.usize(..not_ready.len())]
     }
 
-    /// Something happens to a pod that is ready.
-    fn live(&mut self, at: usize) -> Act {
+    fn change_ready_pod(&mut self, at: usize) -> Change {
         let job = self.pods[at].app.job;
         match self.rng.u8(..100) {
-            0..35 if job => self.tell(at, Stage::Over, "Succeeded"),
-            35..42 if job => self.tell(at, Stage::Over, "Failed"),
-            42..55 => self.tell(at, Stage::Crashed, "Running"),
+            0..35 if job => self.set_stage(at, Stage::Ended, "Succeeded"),
+            35..42 if job => self.set_stage(at, Stage::Ended, "Failed"),
+            42..55 => self.set_stage(at, Stage::Crashed, "Running"),
             55..75 => {
                 let track = self.pick(&TRACKS);
                 self.patch(at, "pods", json!({"metadata": {"labels": {"track": track}}}))
             }
             75..85 => self.roll_out(at),
-            _ if job => self.tell(at, Stage::Over, "Succeeded"),
-            _ => self.remove(at),
+            _ if job => self.set_stage(at, Stage::Ended, "Succeeded"),
+            _ => self.delete(at),
         }
     }
 
-    fn schedule(&mut self, at: usize) -> Act {
+    fn schedule(&mut self, at: usize) -> Change {
         self.pods[at].stage = Stage::Scheduled;
         let node = self.pods[at].node;
         self.patch(at, "pods", json!({"spec": {"nodeName": node}}))
     }
 
-    fn restart(&mut self, at: usize) -> Act {
+    fn restart(&mut self, at: usize) -> Change {
         self.pods[at].restarts += 1;
-        self.tell(at, Stage::Starting, "Running")
+        self.set_stage(at, Stage::Starting, "Running")
     }
 
-    fn roll_out(&mut self, at: usize) -> Act {
+    fn roll_out(&mut self, at: usize) -> Change {
         let pod = &mut self.pods[at];
         let [old, new] = pod.app.tags;
         pod.tag = if pod.tag == old { new } else { old };
@@ -142,25 +141,25 @@ impl Population {
         self.patch(at, "pods", json!({"spec": {"containers": containers}}))
     }
 
-    fn remove(&mut self, at: usize) -> Act {
+    fn delete(&mut self, at: usize) -> Change {
         let pod = self.pods.swap_remove(at);
-        Act::Delete { namespace: pod.app.namespace, name: pod.name }
+        Change::Delete { namespace: pod.app.namespace, name: pod.name }
     }
 
-    fn tell(&mut self, at: usize, stage: Stage, phase: &str) -> Act {
+    fn set_stage(&mut self, at: usize, stage: Stage, phase: &str) -> Change {
         self.pods[at].stage = stage;
         let status = status(&self.pods[at], phase);
         self.patch(at, "pods/status", json!({ "status": status }))
     }
 
-    fn patch(&self, at: usize, resource: &'static str, patch: Value) -> Act {
+    fn patch(&self, at: usize, resource: &'static str, patch: Value) -> Change {
         let pod = &self.pods[at];
-        Act::Patch { resource, namespace: pod.app.namespace, name: pod.name.clone(), patch }
+        Change::Patch { resource, namespace: pod.app.namespace, name: pod.name.clone(), patch }
     }
 
-    fn conceive(&mut self, app: &'static App) -> DemoPod {
+    fn new_pod(&mut self, app: &'static App) -> DemoPod {
         let tag = self.pick(&app.tags);
-        // As a ReplicaSet or a Job names its pods.
+        // The name has the form that a ReplicaSet or a CronJob gives its pods.
         let owner =
             if app.job { self.rng.u32(29_000_000..29_900_000).to_string() } else { hash_of(app, tag) };
         let name = format!("{}-{owner}-{}", app.name, self.suffix());
@@ -177,7 +176,7 @@ impl Population {
     }
 }
 
-/// Stands for the hash of a pod template: the same for the pods of one version of one application.
+/// Replaces the hash of a pod template: it is the same for all pods of one version of one application.
 fn hash_of(app: &App, tag: &str) -> String {
     let text = [app.name.as_bytes(), tag.as_bytes()].concat();
     let sum = text.iter().fold(5_381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(*byte));
@@ -245,39 +244,39 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn equal_seeds_tell_equal_stories() {
-        let story = |seed| {
+    fn equal_seeds_give_equal_sequences_of_changes() {
+        let sequence = |seed| {
             let mut population = Population::new(50, seed);
-            let mut acts = population.settle();
-            acts.extend((0..500).map(|_| population.next()));
-            acts
+            let mut changes = population.initial_changes();
+            changes.extend((0..500).map(|_| population.next()));
+            changes
         };
-        assert_eq!(story(1), story(1));
-        assert_ne!(story(1), story(2));
+        assert_eq!(sequence(1), sequence(1));
+        assert_ne!(sequence(1), sequence(2));
     }
 
     #[test]
-    fn pods_are_created_changed_and_deleted_and_their_number_stays() {
+    fn pods_are_created_changed_and_deleted_and_their_number_does_not_change() {
         let mut population = Population::new(50, 7);
-        let mut there = BTreeSet::new();
-        let mut acts = population.settle();
-        acts.extend((0..2_000).map(|_| population.next()));
+        let mut existing = BTreeSet::new();
+        let mut changes = population.initial_changes();
+        changes.extend((0..2_000).map(|_| population.next()));
         let (mut changed, mut deleted) = (0, 0);
-        for act in acts {
-            match act {
-                Act::Create { object, .. } => {
-                    assert!(there.insert(object["metadata"]["name"].as_str().unwrap().to_owned()));
+        for change in changes {
+            match change {
+                Change::Create { object, .. } => {
+                    assert!(existing.insert(object["metadata"]["name"].as_str().unwrap().to_owned()));
                 }
-                Act::Patch { name, .. } => {
-                    assert!(there.contains(&name));
+                Change::Patch { name, .. } => {
+                    assert!(existing.contains(&name));
                     changed += 1;
                 }
-                Act::Delete { name, .. } => {
-                    assert!(there.remove(&name));
+                Change::Delete { name, .. } => {
+                    assert!(existing.remove(&name));
                     deleted += 1;
                 }
             }
         }
-        assert!((49..=50).contains(&there.len()) && changed > 500 && deleted > 100, "{changed} {deleted}");
+        assert!((49..=50).contains(&existing.len()) && changed > 500 && deleted > 100, "{changed} {deleted}");
     }
 }

@@ -1,8 +1,8 @@
-//! Objects of any kind in words: which fields differ, one level below the top, and the metadata.
+//! Describes objects of any kind: the fields that differ, down to one level below the top, and the metadata.
 //!
-//! Answers "what changed?" where the kind has no words of its own. Invariants:
-//! 1. Values are shown where they are numbers, texts or booleans; what is deeper is only named.
-//! 2. Of an object whose values are hidden, a Secret, no value at all is shown.
+//! Answers "what changed?" for kinds without a description of their own. Invariants:
+//! 1. Numbers, strings and booleans are shown; of objects and lists only the name of the field is shown.
+//! 2. Of an object with hidden values (a Secret) no value is shown.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::DynamicObject;
@@ -28,7 +28,7 @@ impl Describe for DynamicObject {
         let (before, now) = (old.data.as_object().unwrap_or(&empty), self.data.as_object().unwrap_or(&empty));
         changes.extend(field_changes("", (before, now), values));
         if changes.is_empty() {
-            changes.push("only its version".to_owned());
+            changes.push("only the resource version changed".to_owned());
         }
         changes
     }
@@ -42,7 +42,7 @@ impl<K> Describe for PartialObjectMeta<K> {
     fn changes(&self, old: &Self, values: Values) -> Vec<String> {
         let mut changes = with_generation(&old.metadata, &self.metadata, values);
         if changes.is_empty() {
-            changes.push("something outside the metadata".to_owned());
+            changes.push("fields outside the metadata changed".to_owned());
         }
         changes
     }
@@ -56,10 +56,10 @@ fn with_generation(old: &ObjectMeta, new: &ObjectMeta, values: Values) -> Vec<St
 
 type Members = Map<String, Value>;
 
-/// The differing members, those of `spec`, `status` and the like one level deeper.
+/// The fields that differ; for top-level objects such as `spec` and `status`, the fields in them.
 fn field_changes(path: &str, (old, new): (&Members, &Members), values: Values) -> Vec<String> {
-    let gone = old.keys().filter(|key| !new.contains_key(*key));
-    let keys = new.keys().chain(gone).filter(|key| old.get(*key) != new.get(*key));
+    let removed = old.keys().filter(|key| !new.contains_key(*key));
+    let keys = new.keys().chain(removed).filter(|key| old.get(*key) != new.get(*key));
     keys.flat_map(|key| {
         let (before, now) = (old.get(key), new.get(key));
         match (before, now) {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_fields_are_named_and_shown_where_they_are_simple() {
+    fn changed_fields_are_named_and_simple_values_are_shown() {
         let old = object(json!({"metadata": {"name": "a", "generation": 1},
             "spec": {"replicas": 1, "template": {"x": 1}}, "status": {"readyReplicas": 1}}));
         let new = object(json!({"metadata": {"name": "a", "generation": 2},
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_secret_no_value_is_told_wherever_it_stands() {
+    fn no_value_of_a_secret_is_shown_in_whatever_field_it_is() {
         let secret = |value: &str| {
             object(
                 json!({"kind": "Secret", "apiVersion": "v1", "type": value, "immutable": value == "hunter2",
@@ -117,11 +117,11 @@ mod tests {
                 "data": {"k": value, value: "x"}, "stringData": {"k": value}, value: value}),
             )
         };
-        let told = secret("hunter2").changes(&secret("before"), Values::Hidden).join("; ");
-        assert!(told.contains("data.k changed") && told.contains("annotation a changed"), "{told}");
-        // Names of keys are told, values are not.
+        let text = secret("hunter2").changes(&secret("before"), Values::Hidden).join("; ");
+        assert!(text.contains("data.k changed") && text.contains("annotation a changed"), "{text}");
+        // Names of keys are shown, values are not.
         let names = ["data.hunter2 added", "data.before removed", "hunter2 added", "before removed"];
-        let rest = names.iter().fold(told.clone(), |told, name| told.replace(name, ""));
-        assert!(!rest.contains("hunter2") && !rest.contains("before") && !rest.contains("true"), "{told}");
+        let rest = names.iter().fold(text.clone(), |text, name| text.replace(name, ""));
+        assert!(!rest.contains("hunter2") && !rest.contains("before") && !rest.contains("true"), "{text}");
     }
 }

@@ -1,7 +1,7 @@
-//! Pods in words: phase, readiness, node, restarts, images, labels.
+//! Describes pods: phase, readiness, node, restarts, images, labels.
 //!
-//! Answers "what happened to this pod?" as `kubectl get pods` would show it. Invariants:
-//! 1. What has no words of its own is still named: `spec changed`, `status changed`.
+//! Answers "what happened to this pod?" with the values that `kubectl get pods` shows. Invariant:
+//! 1. A change of any other field is also reported: `spec changed`, `status changed`.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 
@@ -35,7 +35,7 @@ impl Describe for Pod {
             changes.push("status changed".to_owned());
         }
         if changes.is_empty() {
-            changes.push("only its version".to_owned());
+            changes.push("only the resource version changed".to_owned());
         }
         changes
     }
@@ -62,13 +62,13 @@ fn restarts(pod: &Pod) -> i32 {
     containers(pod).iter().map(|container| container.restart_count).sum()
 }
 
-/// Why a container waits or has ended, or the pod itself: the first reason that is given.
+/// The first reason why a container waits or has ended; else the reason of the pod itself.
 fn reason(pod: &Pod) -> Option<&str> {
-    let first = containers(pod).iter().find_map(of_container);
+    let first = containers(pod).iter().find_map(container_reason);
     first.or_else(|| pod.status.as_ref()?.reason.as_deref())
 }
 
-fn of_container(container: &ContainerStatus) -> Option<&str> {
+fn container_reason(container: &ContainerStatus) -> Option<&str> {
     let state = container.state.as_ref()?;
     let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.as_deref());
     waiting.or_else(|| state.terminated.as_ref()?.reason.as_deref())
@@ -100,22 +100,22 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_starts_is_told_by_phase_and_readiness() {
+    fn the_start_of_a_pod_is_described_by_phase_and_readiness() {
         let (old, new) = (pod("Pending", false, "web", "x:1"), pod("Running", true, "web", "x:1"));
         assert_eq!(new.changes(&old, Values::Shown), ["phase Pending -> Running", "ready 0/1 -> 1/1"]);
         assert_eq!(new.outline(), "Running, 1/1 ready on node-1");
     }
 
     #[test]
-    fn labels_and_images_are_told_with_both_values() {
+    fn changes_of_labels_and_images_are_shown_with_the_old_and_the_new_value() {
         let (old, new) = (pod("Running", true, "web", "x:1"), pod("Running", true, "api", "x:2"));
         assert_eq!(new.changes(&old, Values::Shown), ["image of main x:1 -> x:2", "label tier: web -> api"]);
     }
 
     #[test]
-    fn a_change_without_words_of_its_own_is_still_named() {
+    fn a_change_without_a_description_of_its_own_is_still_reported() {
         let (old, mut new) = (pod("Running", true, "web", "x:1"), pod("Running", true, "web", "x:1"));
-        assert_eq!(new.changes(&old, Values::Shown), ["only its version"]);
+        assert_eq!(new.changes(&old, Values::Shown), ["only the resource version changed"]);
         new.spec.as_mut().unwrap().hostname = Some("h".to_owned());
         assert_eq!(new.changes(&old, Values::Shown), ["spec changed"]);
     }

@@ -1,17 +1,17 @@
-//! Lines for scripts: one JSON document each.
+//! Formats lines for scripts: each line is one JSON document.
 //!
 //! Answers "which members does a document have?"; the README promises them. Invariants:
 //! 1. A line has exactly one of: `event`, `status`, `object`, `summary`.
 //! 2. Members are added, never renamed.
-//! 3. Control characters of every kind are escaped as JSON does it: a terminal shows them, a reader gets the very text.
+//! 3. All control characters have JSON escapes: a terminal shows the escapes, and a JSON parser gets the original text.
 
 use serde::Serialize;
 
-use super::{Doing, discipline_name, policy_name, state_name};
-use crate::core::meta::Object;
-use crate::messages::Notify;
+use super::{KindStatus, policy_name, queue_order_name, state_name};
 use crate::service::printable::printable_json;
 use crate::service::run::Report;
+use informer_actors::subscription::Notify;
+use informer_core::meta::Object;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +24,7 @@ struct Event<'a> {
     exact: Option<bool>,
 }
 
-/// Everything else, under the name of what it is.
+/// Every other document: one member, named for its content.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Named<'a> {
@@ -53,8 +53,8 @@ struct Status<'a> {
     restarts: u64,
     relists: u64,
     last_error: Option<String>,
-    set_aside: usize,
-    discipline: &'static str,
+    undecodable: usize,
+    queue_order: &'static str,
     policy: &'static str,
     waiting: usize,
     coalesced: u64,
@@ -75,23 +75,23 @@ pub(super) fn object<S>(kind: &str, object: &Object<S>) -> String {
     text(&Named::Object(subject(kind, object)))
 }
 
-pub(super) fn status(kind: &str, doing: &Doing) -> String {
-    let status = &doing.status;
+pub(super) fn status(kind: &str, current: &KindStatus) -> String {
+    let status = &current.informer;
     let error = status.failed.as_deref().map(str::to_owned);
     let document = Status {
         kind,
         state: state_name(&status.state()),
         objects: status.objects,
-        resource_version: doing.version.as_deref(),
+        resource_version: current.version.as_deref(),
         restarts: status.restarts,
         relists: status.relists(),
         last_error: error.or_else(|| status.last_error().map(ToString::to_string)),
-        set_aside: status.set_aside,
-        discipline: discipline_name(status.discipline),
-        policy: policy_name(doing.subscription.policy),
-        waiting: doing.subscription.depth,
-        coalesced: doing.subscription.coalesced,
-        dropped: doing.subscription.dropped,
+        undecodable: status.undecodable,
+        queue_order: queue_order_name(status.queue_order),
+        policy: policy_name(current.subscription.policy),
+        waiting: current.subscription.depth,
+        coalesced: current.subscription.coalesced,
+        dropped: current.subscription.dropped,
     };
     text(&Named::Status(document))
 }
@@ -106,7 +106,7 @@ fn subject<'a, S>(kind: &'a str, object: &'a Object<S>) -> Subject<'a> {
         kind,
         namespace: key.namespace(),
         name: key.name(),
-        uid: object.uid().map(crate::core::meta::Uid::as_str),
+        uid: object.object_uid().map(informer_core::meta::Uid::as_str),
         resource_version: object.version().to_string(),
     }
 }
@@ -120,19 +120,16 @@ fn text(document: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::delta::Cause;
-    use crate::core::meta::{Meta, ObjectKey, ResourceVersion, SourceId, Uid};
+    use informer_core::delta::Cause;
+    use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId, Uid};
 
     fn object_of(key: ObjectKey) -> Object<()> {
         let version = ResourceVersion::from_number(7).unwrap();
-        Object::new(
-            Meta { key, uid: Uid::new("u-1"), version, source: SourceId::default(), wire_bytes: 0 },
-            (),
-        )
+        Object::new(Meta::new(key, version, SourceId::default()).uid(Uid::new("u-1")), ())
     }
 
     #[test]
-    fn a_deletion_has_the_promised_members_in_the_promised_order() {
+    fn a_deletion_has_the_documented_members_in_the_documented_order() {
         let last = object_of(ObjectKey::namespaced("web", "a"));
         let line = event("Pod", &Notify::Deleted { last, exact: false, cause: Cause::Relist });
         assert_eq!(
@@ -142,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_addition_has_no_exact_and_a_cluster_scoped_object_no_namespace() {
+    fn an_addition_has_no_member_exact_and_a_cluster_scoped_object_has_no_namespace() {
         let object = object_of(ObjectKey::cluster("node-1"));
         let line = event("Node", &Notify::Added { object, cause: Cause::InitialList });
         assert_eq!(

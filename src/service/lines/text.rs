@@ -1,30 +1,30 @@
-//! Lines for people.
+//! Formats lines for people.
 //!
-//! Answers "what would a stranger understand at a glance?": time, kind, what happened, to which object, why, and what
-//! changed. Invariants:
-//! 1. Without colour a line is plain ASCII but for what the cluster's own texts hold.
-//! 2. [`Text::line`] makes every line: what it is given is escaped there, and nowhere else.
+//! Answers "what does a person want to see at once?": time, kind, what happened, to which object, why, and what changed.
+//! Invariants:
+//! 1. Without colour a line is plain ASCII, except for texts of the cluster.
+//! 2. `Text::line` makes every line. It escapes the texts; nothing else does.
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
 
-use super::{Doing, state_name};
-use crate::core::meta::Object;
-use crate::core::reflector::SourceState;
-use crate::messages::Notify;
+use super::{KindStatus, state_name};
 use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
 use crate::service::printable::printable;
 use crate::service::run::{InformerReport, Report};
 use crate::text::shortened;
+use informer_actors::subscription::Notify;
+use informer_core::meta::Object;
+use informer_core::reflector::SourceState;
 
-/// How wide the column of keys is; longer keys push the rest of their line aside.
+/// The width of the column of keys; a longer key moves the rest of its line to the right.
 const KEY_WIDTH: usize = 36;
-/// At most this much of an error: it can hold what a server sent.
-const ERROR: usize = 400;
-/// At most this much of all that is told of an object.
-const REST: usize = 4_000;
+/// At most this many characters of an error are printed: it may quote a server.
+const MAX_ERROR_CHARS: usize = 900;
+/// At most this many characters follow the event or state in a line.
+const MAX_REST_CHARS: usize = 4_000;
 
 /// Text, with or without colour.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub(in crate::service) struct Text {
 }
 
 impl Text {
-    /// Lines with a column for kinds of at most this width.
+    /// Lines with a column of this width for the kind.
     pub(in crate::service) fn new(coloured: bool, kind_width: usize) -> Self {
         Self { coloured, kind_width }
     }
@@ -43,35 +43,37 @@ impl Text {
         let (event, paint, what) = match notify {
             Notify::Added { object, .. } => ("Added", green(), object.outline()),
             Notify::Updated { old, object, .. } => ("Updated", yellow(), changes(old, object, values)),
-            Notify::Deleted { last, exact, .. } => ("Deleted", red(), farewell(last, *exact)),
+            Notify::Deleted { last, exact, .. } => ("Deleted", red(), deletion_text(last, *exact)),
         };
         let (event, cause) = (format!("{event:<9}"), notify.cause().as_str());
         self.line(kind, (paint, &event), &format!(" {:<KEY_WIDTH$} {cause:<11} {what}", key(notify)))
     }
 
-    pub(super) fn state(&self, kind: &str, doing: &Doing) -> String {
-        let status = &doing.status;
+    pub(super) fn state(&self, kind: &str, current: &KindStatus) -> String {
+        let status = &current.informer;
         let state = status.state();
-        let place = place_of_worst(doing);
+        let source = worst_source(current);
         let (paint, rest) = match &state {
-            SourceState::Backoff { attempts, error, until } => {
-                let wait = until.saturating_sub(doing.now).as_secs_f64();
-                (red(), format!(" (attempt {attempts}, next in {wait:.1} s){place}: {error}"))
-            }
-            SourceState::Denied { error } | SourceState::Gone { error } => {
-                (red(), format!(" (asked again every 30 to 60 s){place}: {error}"))
+            SourceState::Backoff { attempts, error, until }
+            | SourceState::Denied { attempts, error, until }
+            | SourceState::Gone { attempts, error, until }
+            | SourceState::SelectorRejected { attempts, error, until } => {
+                let wait = until.saturating_sub(current.now).as_secs_f64();
+                (red(), format!(" (attempt {attempts}, next in {wait:.1} s){source}: {error}"))
             }
             SourceState::Streaming if !status.synced => (green(), ": storing the first list".to_owned()),
-            SourceState::Streaming => (green(), format!(": {}", self.counts(doing))),
+            SourceState::Streaming => (green(), format!(": {}", self.counts(current))),
             _ => (Paint::new(), String::new()),
         };
-        let failed = status.failed.as_ref().map(|why| format!("; given up: {why}")).unwrap_or_default();
-        self.line(kind, (paint.bold(), state_name(&state)), &shortened(&format!("{rest}{failed}"), ERROR))
+        let failed =
+            status.failed.as_ref().map(|why| format!("; not restarted any more: {why}")).unwrap_or_default();
+        let rest = shortened(&format!("{rest}{failed}"), MAX_ERROR_CHARS);
+        self.line(kind, (paint.bold(), state_name(&state)), &rest)
     }
 
-    pub(super) fn status(&self, kind: &str, doing: &Doing, changes: f64) -> String {
-        let name = state_name(&doing.status.state());
-        let text = format!("{name}: {}, {changes:.1} changes/s", self.counts(doing));
+    pub(super) fn status(&self, kind: &str, current: &KindStatus, rate: f64) -> String {
+        let name = state_name(&current.informer.state());
+        let text = format!("{name}: {}, {rate:.1} changes/s", self.counts(current));
         self.line(kind, (Paint::new().dimmed(), &text), "")
     }
 
@@ -86,7 +88,7 @@ impl Text {
             "summary after {:.1} s ({}): {}",
             report.seconds,
             report.ending.as_str(),
-            came_of(report)
+            outcome(report)
         );
         let title = printable(&title);
         let mut lines = self.paint(Paint::new().bold(), &title);
@@ -97,25 +99,25 @@ impl Text {
         lines
     }
 
-    /// The one place where a line is made: `head` is painted, everything is escaped before it is painted.
+    /// Makes a line. Everything is escaped first; then `head` is coloured.
     fn line(&self, kind: &str, (paint, head): (Paint, &str), rest: &str) -> String {
         let time = self.paint(Paint::new().dimmed(), &time_of_day());
-        let (kind, head, rest) = (printable(kind), printable(head), shortened(rest, REST));
+        let (kind, head, rest) = (printable(kind), printable(head), shortened(rest, MAX_REST_CHARS));
         let (head, rest) = (self.paint(paint, &head), printable(&rest));
         format!("{time} {kind:<width$} {head}{rest}", width = self.kind_width).trim_end().to_owned()
     }
 
-    fn counts(&self, doing: &Doing) -> String {
-        let status = &doing.status;
-        let version = doing.version.as_deref().unwrap_or("none");
+    fn counts(&self, current: &KindStatus) -> String {
+        let status = &current.informer;
+        let version = current.version.as_deref().unwrap_or("none");
         let mut text = format!(
             "{} at version {version}, {}, {}",
             number(status.objects as u64, "object"),
             number(status.restarts, "restart"),
             number(status.relists(), "relist"),
         );
-        if status.set_aside > 0 {
-            let _ = write!(text, ", {} set aside", status.set_aside);
+        if status.undecodable > 0 {
+            let _ = write!(text, ", {} undecodable", status.undecodable);
         }
         text
     }
@@ -130,18 +132,22 @@ fn key<S>(notify: &Notify<S>) -> String {
 }
 
 fn changes<S: Describe>(old: &Object<S>, new: &Object<S>, values: Values) -> String {
-    if old.ptr_eq(new) { "told again".to_owned() } else { new.body().changes(old.body(), values).join("; ") }
+    if old.ptr_eq(new) {
+        "unchanged (resync)".to_owned()
+    } else {
+        new.body().changes(old.body(), values).join("; ")
+    }
 }
 
-fn farewell<S: Describe>(last: &Object<S>, exact: bool) -> String {
+fn deletion_text<S: Describe>(last: &Object<S>, exact: bool) -> String {
     let outline = last.outline();
     let was = if outline.is_empty() { String::new() } else { format!("was {outline}") };
-    if exact { was } else { format!("{was} (missed its end; last known state)") }
+    if exact { was } else { format!("{was} (the deletion was missed; this is the last known state)") }
 }
 
-/// In an informer of several namespaces: where it is worst.
-fn place_of_worst(doing: &Doing) -> String {
-    match (doing.status.sources.len(), doing.status.worst()) {
+/// In an informer of several namespaces: the namespace of the source in the worst state, which the line is about.
+fn worst_source(current: &KindStatus) -> String {
+    match (current.informer.sources.len(), current.informer.worst()) {
         (2.., Some(worst)) => format!(" in {}", worst.source),
         _ => String::new(),
     }
@@ -172,18 +178,18 @@ fn summary_of(informer: &InformerReport) -> String {
     let _ = write!(
         text,
         " ({}); {}, {}",
-        if by_cause.is_empty() { "nothing was told".to_owned() } else { by_cause.join(", ") },
+        if by_cause.is_empty() { "no notifications".to_owned() } else { by_cause.join(", ") },
         number(informer.restarts, "restart"),
         number(informer.relists, "relist"),
     );
     if let Some(error) = &informer.last_error {
-        let _ = write!(text, "; last error: {}", shortened(error, ERROR));
+        let _ = write!(text, "; last error: {}", shortened(error, MAX_ERROR_CHARS));
     }
     text
 }
 
-/// Whether everything that was owed was delivered; who never synced was never owed anything.
-fn came_of(report: &Report) -> String {
+/// Whether every notification was delivered, and which kinds never synced: those have no notifications.
+fn outcome(report: &Report) -> String {
     let unsynced: Vec<&str> =
         report.informers.iter().filter(|one| !one.synced).map(|one| one.kind.as_str()).collect();
     match (report.clean, unsynced.as_slice()) {
@@ -216,8 +222,8 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
 
     use super::*;
-    use crate::core::delta::Cause;
-    use crate::core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+    use informer_core::delta::Cause;
+    use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 
     const HOSTILE: &str = "k\n12:00:00 forged\u{1b}[2J\u{9b}1m\u{202e}";
 
@@ -229,18 +235,18 @@ mod tests {
         pod.metadata.annotations = Some(texts.into());
         let version = ResourceVersion::from_number(number).unwrap();
         let key = ObjectKey::namespaced(HOSTILE, HOSTILE);
-        Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes: 0 }, pod)
+        Object::new(Meta::new(key, version, SourceId::default()), pod)
     }
 
     #[test]
-    fn keys_and_values_of_labels_names_and_kinds_are_escaped_where_the_line_is_made() {
+    fn a_line_escapes_kinds_names_and_keys_and_values_of_labels() {
         let updated = Notify::Updated { old: pod(1), object: pod(2), cause: Cause::Watch };
-        let gone = Notify::Deleted { last: pod(1), exact: false, cause: Cause::Relist };
+        let deleted = Notify::Deleted { last: pod(1), exact: false, cause: Cause::Relist };
         for coloured in [false, true] {
             let text = Text::new(coloured, 3);
-            for notify in [&updated, &gone] {
+            for notify in [&updated, &deleted] {
                 let line = text.event((HOSTILE, Values::Shown), notify);
-                // The colours are our own: what is left of them holds no escape sequence.
+                // The colours of the line are removed first: the rest must have no escape sequence.
                 let colours = ["\u{1b}[2m", "\u{1b}[33m", "\u{1b}[31m", "\u{1b}[0m"];
                 let line = colours.iter().fold(line, |line, colour| line.replace(colour, ""));
                 assert_eq!(printable(&line), line, "{line:?}");

@@ -1,4 +1,4 @@
-//! What the probes say of an informer that supervision has given up on.
+//! Tests what the probes report about an informer whose reflector is no longer restarted.
 
 use std::future::ready;
 use std::time::Duration;
@@ -7,53 +7,53 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::core::restart::RestartPolicy;
 use crate::informer::{Informer, ShutdownReport, WaitError};
-use crate::list_watch::ListWatch;
-use crate::seat::EndReason;
 use crate::service::follow::Printer;
-use crate::service::lines::Doing;
+use crate::service::lines::KindStatus;
 use crate::service::run::InformerReport;
 use crate::status::InformerStatus;
 use crate::subscription::Subscription;
+use informer_actors::list_watch::ListWatch;
+use informer_actors::subscription::EndReason;
+use informer_core::restart::RestartPolicy;
 
-/// A kind whose source panics whenever it is made.
-struct Doomed(Informer<()>, Subscription<()>);
+/// A kind whose source panics each time it is made.
+struct PanickingKind(Informer<()>, Subscription<()>);
 
-fn careless() -> Box<dyn ListWatch<()>> {
-    panic!("careless")
+fn panicking_source() -> Box<dyn ListWatch<()>> {
+    panic!("the source panics")
 }
 
-impl Doomed {
+impl PanickingKind {
     fn on(runtime: &Runtime) -> Self {
-        let source = crate::wiring::SourceSpec::new(
+        let source = informer_actors::list_watch::SourceSpec::new(
             Default::default(),
-            Arc::new(careless),
-            crate::core::reflector::ReflectorConfig::new("doomed"),
+            Arc::new(panicking_source),
+            informer_core::reflector::ReflectorConfig::new("panicking"),
         );
-        let never_again = RestartPolicy { limit: 0, ..RestartPolicy::default() };
-        let builder = Informer::builder(runtime, "doomed").source_with(source).restarts(never_again);
+        let no_restarts = RestartPolicy { limit: 0, ..RestartPolicy::default() };
+        let builder = Informer::builder(runtime, "panicking").source_with(source).restarts(no_restarts);
         let informer = builder.start().expect("the spec is sound");
         let subscription = informer.for_each(|_| ready(())).expect("it runs");
         Self(informer, subscription)
     }
 }
 
-impl Followed for Doomed {
-    fn kind(&self) -> &str {
-        "Doomed"
+impl WatchedKindHandle for PanickingKind {
+    fn name(&self) -> &str {
+        "Panicking"
     }
 
-    fn doing(&self) -> Doing {
-        let (status, subscription) = (self.0.status(), self.1.status());
-        Doing { status, subscription, version: None, now: self.0.runtime().now() }
+    fn status(&self) -> KindStatus {
+        let (informer, subscription) = (self.0.status(), self.1.status());
+        KindStatus { informer, subscription, version: None, now: self.0.runtime().now() }
     }
 
-    fn silent(&self) -> Option<EndReason> {
+    fn subscription_end(&self) -> Option<EndReason> {
         self.1.ended()
     }
 
-    fn told(&self) -> u64 {
+    fn delivered_count(&self) -> u64 {
         0
     }
 
@@ -74,19 +74,21 @@ impl Followed for Doomed {
     }
 
     fn report(&self) -> InformerReport {
-        unreachable!("the probes ask for no report")
+        unreachable!("the probes do not use the report")
     }
 }
 
 #[tokio::test]
-async fn inf_45_an_informer_that_is_given_up_is_neither_ready_nor_healthy_and_the_probes_say_why() {
+async fn inf_45_an_informer_that_is_not_restarted_any_more_is_neither_ready_nor_healthy_and_the_probes_say_why()
+ {
     let runtime = Runtime::threads().start().expect("threads can be started");
-    let doomed = Arc::new(Doomed::on(&runtime));
-    doomed.wait_until(Box::new(|status| status.failed.is_some())).await.expect("it is given up");
+    let kind = Arc::new(PanickingKind::on(&runtime));
+    kind.wait_until(Box::new(|status| status.failed.is_some())).await.expect("it is not restarted");
     let draining = AtomicBool::new(false);
-    let vitals = Vitals { followed: vec![doomed], runtime, draining };
-    for reasons in [vitals.unready(), vitals.unhealthy()] {
-        let why = reasons.iter().find(|why| why.starts_with("Doomed is given up: reflector/default: "));
-        assert!(why.is_some_and(|why| why.contains("careless")), "{reasons:?}");
+    let state = ProbeState { kinds: vec![kind], runtime, draining };
+    for reasons in [state.unready(), state.unhealthy()] {
+        let begin = "Panicking is not restarted any more: reflector/default: ";
+        let why = reasons.iter().find(|why| why.starts_with(begin));
+        assert!(why.is_some_and(|why| why.contains("the source panics")), "{reasons:?}");
     }
 }

@@ -1,8 +1,8 @@
-//! The in-memory API server of our own and its workload, in builds that have one.
+//! The in-memory API server with its demo workload, in builds that have one.
 //!
-//! Answers "what do we read when told of no cluster?". This is the only thing that informerd ever writes to: the
-//! client that reads has no part in it, the workload changes the store directly.
-//! 1. Without the feature `embedded` there is no such server, and none can be asked for.
+//! Answers "which server is read if no cluster is configured?". It is the only server that informerd writes to. The
+//! workload changes the server's store directly; the client only reads. Invariant:
+//! 1. Without the feature `embedded` there is no such server, and starting one is an error.
 
 use crate::client::Config;
 use crate::service::config::DemoConfig;
@@ -18,19 +18,19 @@ pub(super) struct OwnServer {
 
 #[cfg(feature = "embedded")]
 impl OwnServer {
-    /// Starts both; gives the way to read it.
+    /// Starts the server and the workload; returns the configuration of a client that reads it.
     pub(super) fn start(config: &DemoConfig) -> Result<(Option<Self>, Config), Error> {
         let demo = crate::service::demo::Demo::start(config)?;
         let client = Config::new(demo.url())?;
         Ok((Some(Self { demo }), client))
     }
 
-    /// Ends the changes; the server goes on serving.
+    /// Ends the changes; the server keeps running.
     pub(super) fn stop_workload(&self) {
         self.demo.stop_workload();
     }
 
-    /// What it is, for people.
+    /// A description for people.
     pub(super) fn announcement(&self) -> [String; 2] {
         self.demo.announcement()
     }
@@ -39,7 +39,7 @@ impl OwnServer {
 #[cfg(not(feature = "embedded"))]
 impl OwnServer {
     pub(super) fn start(_config: &DemoConfig) -> Result<(Option<Self>, Config), Error> {
-        Err(crate::service::target::NoCluster::Untold.into())
+        Err(crate::service::target::NoCluster::NotConfigured.into())
     }
 
     pub(super) fn stop_workload(&self) {

@@ -1,11 +1,11 @@
-//! What has come of a run: the summary, as data.
+//! The report of a run: the summary as data.
 //!
-//! Answers "what was told, what is cached, and did it end well?". It is what JSON's `summary` holds, member by member.
+//! Answers "what was delivered, what is cached, and did it end well?". JSON's `summary` has the same members. Invariant:
 //! 1. Members are added, never renamed.
 
 use serde::Serialize;
 
-/// Why it ended.
+/// Why the service ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Ending {
@@ -17,12 +17,12 @@ pub enum Ending {
     Terminated,
     /// The configured time was over.
     TimeOver,
-    /// Nobody read the output any more.
+    /// The reader of the output has closed it.
     OutputClosed,
 }
 
 impl Ending {
-    /// In words.
+    /// As text.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Interrupted => "SIGINT",
@@ -33,7 +33,7 @@ impl Ending {
     }
 }
 
-/// What has come of a run.
+/// The report of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -42,53 +42,53 @@ pub struct Report {
     pub ending: Ending,
     /// How long it ran.
     pub seconds: f64,
-    /// Whether everything owed was delivered in time; a kind that never synced was owed nothing.
+    /// Whether every notification was delivered in time. A kind that never synced has none.
     pub clean: bool,
     /// Each kind.
     pub informers: Vec<InformerReport>,
 }
 
 impl Report {
-    /// Whether every kind has had all its objects at some time.
+    /// Whether every kind has synced at some time.
     pub fn synced(&self) -> bool {
         self.informers.iter().all(|informer| informer.synced)
     }
 }
 
-/// What has come of one kind.
+/// The report of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InformerReport {
     /// Its name, as in the lines.
     pub kind: String,
-    /// Whether it has ever had all objects.
+    /// Whether its cache has ever held a complete list.
     pub synced: bool,
     /// Objects in the cache at the end.
     pub objects: usize,
-    /// The version that the cache is at.
+    /// The resource version of the cache.
     pub resource_version: Option<String>,
     /// The newest version of an object in the cache.
     pub newest_object: Option<String>,
-    /// Notifications told, by event.
+    /// Delivered notifications, by event.
     pub events: EventCounts,
-    /// Notifications told, by cause.
+    /// Delivered notifications, by cause.
     pub causes: CauseCounts,
-    /// In which order changes reached the cache, as the configuration calls it.
-    pub discipline: &'static str,
-    /// What was told while the output was slow, as the configuration calls it.
+    /// In which order changes reached the cache: the value of the setting `queue_order`.
+    pub queue_order: &'static str,
+    /// What was delivered while the output was slow: the value of the setting `policy`.
     pub policy: &'static str,
     /// Notifications that were merged into later ones because the output was slow.
     pub coalesced: u64,
-    /// Notifications that were dropped because more waited than may.
+    /// Notifications that were dropped because the backlog was full.
     pub dropped: u64,
     /// Restarts after panics.
     pub restarts: u64,
     /// Lists after the first.
     pub relists: u64,
     /// Objects that could not be decoded, at the end.
-    pub set_aside: usize,
-    /// The newest failure, overcome or not.
+    pub undecodable: usize,
+    /// The newest error, even if a retry has succeeded since.
     pub last_error: Option<String>,
 }
 
@@ -99,9 +99,9 @@ pub struct InformerReport {
 pub struct EventCounts {
     /// New objects.
     pub added: u64,
-    /// Changed ones.
+    /// Changed objects.
     pub updated: u64,
-    /// Those that are gone.
+    /// Deleted objects.
     pub deleted: u64,
 }
 
@@ -110,14 +110,14 @@ pub struct EventCounts {
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct CauseCounts {
-    /// There at the beginning.
+    /// Objects that existed at the start.
     pub initial_list: u64,
-    /// Live.
+    /// Events of the watch.
     pub watch: u64,
-    /// Found by listing again.
+    /// Differences found by a list after the first.
     pub relist: u64,
-    /// The server had gone back.
+    /// Differences found after the server had gone back to an older state.
     pub rewind: u64,
-    /// Told again.
+    /// Repeated deliveries.
     pub resync: u64,
 }

@@ -1,4 +1,4 @@
-//! What the server costs: a start, a create, a large list, an event to many watchers.
+//! The costs of the server: a start, a create, a large list, an event to many watchers.
 //!
 //! ```text
 //! cargo bench -p informer-apiserver

@@ -1,4 +1,4 @@
-//! How a server is described before it runs.
+//! The settings of a server before it runs.
 //!
 //! Answers: which port, token, first version, bounds and seed? Every setting has a default that fits a test.
 //! 1. Nothing is bound or spawned before `start`.
@@ -6,10 +6,11 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::access::user::User;
 use crate::access::{Plan, StaticToken};
+use crate::clock::Clock;
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
 use crate::http::in_flight;
@@ -19,7 +20,7 @@ use crate::server::ApiServer;
 use crate::tls::Tls;
 use crate::world::World;
 
-/// About how many bytes of a snapshot are written before the disk is waited for.
+/// About how many bytes of a snapshot are written before it waits for the disk.
 const SNAPSHOT_STEP: usize = 1 << 20;
 
 /// Why a server could not be started.
@@ -45,16 +46,20 @@ pub enum StartError {
     /// The server's own authority or certificate could not be made.
     #[error("cannot make the certificates")]
     Certificates(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A server in process follows the clock of a tokio runtime, and was not started inside of one.
+    #[error("a server in process has to be started inside of a tokio runtime")]
+    NoRuntime,
     /// The server's thread could not be started, or ended before it listened.
     #[error("cannot start the server's thread")]
     Thread(#[source] std::io::Error),
 }
 
-/// A description of a server; `start` makes it run.
+/// The settings of a server; `start` runs it.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Builder {
     port: u16,
+    in_process: Option<SystemTime>,
     access: Plan,
     compress_watch_lists: bool,
     first_revision: u64,
@@ -72,7 +77,7 @@ pub struct Builder {
     log_slack: u64,
     managed_fields: bool,
     garbage_collection: bool,
-    /// Reading ones, then changing ones.
+    /// For requests that read, then for requests that change something.
     in_flight: (usize, usize),
 }
 
@@ -80,13 +85,14 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             port: 0,
+            in_process: None,
             access: Plan::default(),
             compress_watch_lists: false,
             // Above 1, because a client that takes versions for small numbers should fail in tests.
             first_revision: 1_000,
             // Far above what a real watch cache keeps at first (100), so that only tests that want a 410 see one.
             event_window: 10_000,
-            // What a watcher may be behind: some seconds of a busy cluster, a few MB in the worst case.
+            // How far a watcher may be behind: some seconds of a busy cluster, a few MB in the worst case.
             watch_queue: 4_096,
             // As a real server.
             bookmark_period: Duration::from_secs(60),
@@ -98,14 +104,15 @@ impl Default for Builder {
             admin_port: None,
             latency: None,
             data_dir: None,
-            // Only who asks for a directory pays for it; then a power cut should not surprise.
+            // Only a server with a directory pays for it; then the data should survive a power cut.
             sync: true,
-            // A few seconds of writes; below it a snapshot is hardly worth its disk.
+            // A few seconds of writes; below it a snapshot is not worth its disk writes.
             log_slack: 16 << 20,
             managed_fields: true,
             // A kube-apiserver alone has none.
             garbage_collection: false,
-            // Real ones have 400 and 200, but share them out by priority, so that few ever see a refusal.
+            // Real ones have 400 and 200, but divide them by priority, so that few clients ever see a
+            // refusal.
             in_flight: (0, 0),
         }
     }
@@ -115,6 +122,17 @@ impl Builder {
     /// The loopback port; 0 (the default) takes a free one.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
+        self
+    }
+
+    /// Opens no socket and starts no thread: only this process reaches the server, through
+    /// [`ApiServer::service`](crate::ApiServer::service). The address has port 0.
+    ///
+    /// Its clock follows that of the tokio runtime in which the server is started, and shows the time of day `wall_time`
+    /// at the start. On a paused clock an hour of watches takes milliseconds, and with [`Self::seed`] each run is like
+    /// the other, unless there is a `data_dir`: the disk does not wait for a paused clock, nor the clock for the disk.
+    pub fn in_process(mut self, wall_time: SystemTime) -> Self {
+        self.in_process = Some(wall_time);
         self
     }
 
@@ -137,8 +155,9 @@ impl Builder {
         self
     }
 
-    /// Lets Roles, ClusterRoles and their bindings decide who may do what; the store begins with those a fresh cluster
-    /// has. Without `token`, the administrator gets a random one, which the kubeconfig holds. By default all may do all.
+    /// Lets Roles, ClusterRoles and their bindings decide who may do what; the store begins with those a
+    /// fresh cluster has. Without `token`, the administrator gets a random one, which the kubeconfig holds.
+    /// By default every user may do everything.
     pub fn rbac(mut self) -> Self {
         self.access.rbac = true;
         self
@@ -187,9 +206,10 @@ impl Builder {
         self
     }
 
-    /// Whether built-in objects that a real server would refuse (a pod without containers) are refused; by default they are.
+    /// Whether built-in objects that a real server would refuse (for example a pod without containers) are
+    /// refused; by default they are.
     ///
-    /// Turned off, tests may store fragments. Names, versions and conflicts are judged in any case.
+    /// Turned off, tests may store fragments. Names, versions and conflicts are checked in any case.
     pub fn validation(mut self, validation: bool) -> Self {
         self.validation = validation;
         self
@@ -216,26 +236,27 @@ impl Builder {
 
     /// Whether objects carry `metadata.managedFields`; by default they do, as on a real server.
     ///
-    /// Without them writes are cheaper and objects smaller. Server-side apply still works, but knows no owners: nothing
-    /// conflicts, and nothing left out is taken away.
+    /// Without them writes are cheaper and objects smaller. Server-side apply still works, but without
+    /// owners: nothing conflicts, and fields that are left out are not removed.
     pub fn managed_fields(mut self, kept: bool) -> Self {
         self.managed_fields = kept;
         self
     }
 
-    /// Whether objects go when their owners have gone, as the controller manager of a cluster sees to; by default they stay.
+    /// Whether objects are deleted after their owners, as the controller manager of a cluster does; by
+    /// default they stay.
     ///
-    /// With it, a deletion in the foreground ends once the dependants that block it have gone, and one that orphans once
-    /// no one refers to the object; without it, both wait for their finalizers. What follows of a write is done before the
-    /// write is answered, a few objects at a time.
+    /// With it, a foreground deletion ends once the dependants that block it are gone, and an orphaning one
+    /// once no object refers to the owner; without it, both wait for their finalizers. The deletions that
+    /// follow from a write are done before the write is answered, a few objects at a time.
     pub fn garbage_collection(mut self, on: bool) -> Self {
         self.garbage_collection = on;
         self
     }
 
-    /// How many requests that read are answered at once, as `--max-requests-inflight` of a real server without priorities:
-    /// one more is 429, `Retry-After: 1`, in plain text. Watches and `system:masters` are let in anyway. By default (0) any
-    /// number.
+    /// How many requests that read are answered at once, as `--max-requests-inflight` of a real server
+    /// without priorities: one more is 429, `Retry-After: 1`, in plain text. Watches and `system:masters` are
+    /// always admitted. By default (0) any number.
     pub fn max_requests_inflight(mut self, requests: usize) -> Self {
         self.in_flight.0 = requests;
         self
@@ -250,8 +271,8 @@ impl Builder {
     /// Keeps the store in this directory over the end of the process, also over `kill -9` at any moment; it is made if
     /// it is not there, and one server has it at a time. By default nothing is kept.
     ///
-    /// Keys, generated tokens, the seed and the port (unless one is named) are kept too: tokens of service accounts,
-    /// certificates and kubeconfigs hold over a start.
+    /// Keys, generated tokens, the seed and the port (unless a port is given) are kept too: tokens of service
+    /// accounts, certificates and kubeconfigs stay valid over a restart.
     ///
     /// A write is answered after it is on the disk. Versions go on from a reserve above all that were issued, so a watch
     /// from before a start gets 410. Past versions, fault switches and the clock are not kept.
@@ -260,15 +281,17 @@ impl Builder {
         self
     }
 
-    /// How many bytes of the log may hold what is not so any more before the store is written anew; by default 16 MiB.
-    /// Beyond it, the directory stays below about twice the size of what is stored. Without `data_dir` it means nothing.
+    /// How many bytes of the log may be outdated before the store is written anew; by default 16 MiB. Beyond
+    /// it, the directory stays below about twice the size of what is stored. Without `data_dir` it means
+    /// nothing.
     pub fn log_slack(mut self, bytes: u64) -> Self {
         self.log_slack = bytes;
         self
     }
 
-    /// Whether a write waits until the disk has it (the default), or only until the operating system has it: then it
-    /// survives the end of the process, but not of the machine. Without `data_dir` it means nothing.
+    /// Whether a write waits until it is on the disk (the default), or only until the operating system has
+    /// it: then it survives a crash of the process, but not of the machine. Without `data_dir` it means
+    /// nothing.
     pub fn sync(mut self, sync: bool) -> Self {
         self.sync = sync;
         self
@@ -277,9 +300,9 @@ impl Builder {
     /// Starts the server. May be awaited on any runtime, also one with a paused clock.
     ///
     /// # Errors
-    /// If the port is taken, or the thread or the certificates cannot be made.
+    /// If the port is taken, or the thread or the certificates cannot be made; in process, outside of a runtime.
     pub async fn start(self) -> Result<ApiServer, StartError> {
-        // Binding and starting a thread take a few milliseconds and wait for nothing the caller's runtime would do.
+        // Binding and starting a thread take a few milliseconds and do not wait for the caller's runtime.
         self.start_blocking()
     }
 
@@ -288,6 +311,7 @@ impl Builder {
     /// # Errors
     /// As `start`.
     pub fn start_blocking(self) -> Result<ApiServer, StartError> {
+        let clock = self.in_process.map(Clock::of_runtime).transpose().map_err(|_| StartError::NoRuntime)?;
         let mut home = self.data_dir.as_deref().map(Home::enter).transpose()?;
         let mut fresh = Identity::default();
         let identity = home.as_mut().map_or(&mut fresh, |home| &mut home.identity);
@@ -306,7 +330,7 @@ impl Builder {
         let authority = tls.as_ref().map(|tls| Arc::clone(&tls.clients));
         let access = self.access.build(authority, identity).map_err(StartError::Certificates)?;
         let known_port = identity.port;
-        let mut world = World::new(settings, self.bookmark_period, access);
+        let mut world = World::new(settings, self.bookmark_period, access, clock.unwrap_or_else(Clock::real));
         if let Some(home) = &home {
             let limits = Limits { sync: self.sync, slack: self.log_slack, step: SNAPSHOT_STEP };
             home.write()?;
@@ -315,7 +339,7 @@ impl Builder {
         if self.garbage_collection {
             world.garbage_collection = true;
             world.with(|inner| inner.cluster.collect_garbage());
-            // What could not be kept is told by the first change.
+            // A failure to keep the state is reported by the first change.
             let _kept = world.settle();
         }
         world.limits = in_flight::Limits::new(self.in_flight.0, self.in_flight.1);
@@ -326,9 +350,10 @@ impl Builder {
             world.switch(|inner| inner.faults.set_size(Dial::Latency, None, Some(milliseconds)));
         }
         let again = known_port.filter(|_| self.port == 0);
-        let setup = Setup { port: self.port, again, workers: self.workers, tls };
+        let in_process = self.in_process.is_some();
+        let setup = Setup { in_process, port: self.port, again, workers: self.workers, tls };
         let server = ApiServer::serve(world, setup, self.admin_port)?;
-        if let Some(home) = &mut home {
+        if let Some(home) = home.as_mut().filter(|_| !in_process) {
             home.identity.port = Some(server.addr().port());
             home.write()?;
         }
@@ -336,7 +361,7 @@ impl Builder {
     }
 }
 
-/// The directory of a server, and who the server is.
+/// The directory of a server, and its identity.
 #[derive(Debug)]
 struct Home {
     path: PathBuf,

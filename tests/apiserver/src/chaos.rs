@@ -1,9 +1,9 @@
 //! Chaos: a seeded sequence of faults, turned on and off step by step.
 //!
 //! Answers: what breaks next? The same seed over the same resources breaks the same things in the same order.
-//! 1. Only faults that a correct client survives are drawn: nothing is told twice, in the wrong order, or taken back.
+//! 1. Only faults that a correct client survives are drawn: no event is sent twice, in the wrong order, or taken back.
 //! 2. A standing fault is over after at most `LONGEST` further steps; `rest` ends them all.
-//! 3. Nothing here waits or reads a clock: who calls `step` decides when.
+//! 3. Nothing here waits or reads a clock: the caller of `step` decides when.
 use crate::cluster::rng::Rng;
 use crate::fault::Fault;
 use crate::faults::{FaultError, Faults};
@@ -29,7 +29,7 @@ pub struct Chaos {
     faults: Faults,
     rng: Rng,
     resources: Vec<String>,
-    /// What takes a standing fault back, and after how many steps.
+    /// The fault that ends a standing fault, and after how many steps.
     standing: Vec<(u64, Fault)>,
     trail: Vec<Fault>,
 }
@@ -42,7 +42,8 @@ impl Chaos {
         Self { faults, rng: Rng::new(seed), resources, standing: Vec::new(), trail: Vec::new() }
     }
 
-    /// Takes back what has stood long enough, then breaks one more thing. Blocks while connections are reset.
+    /// Ends the faults that have lasted long enough, then breaks one more thing. Blocks while connections are
+    /// reset.
     ///
     /// # Errors
     /// If the server's port cannot be listened on again.
@@ -62,7 +63,7 @@ impl Chaos {
         self.apply(fault)
     }
 
-    /// Takes every standing fault back.
+    /// Ends every standing fault.
     ///
     /// # Errors
     /// As `step`.
@@ -73,7 +74,7 @@ impl Chaos {
         Ok(())
     }
 
-    /// Every fault so far, in order, those that take others back included.
+    /// Every fault so far, in order, including those that end others.
     #[must_use]
     pub fn trail(&self) -> &[Fault] {
         &self.trail
@@ -86,7 +87,7 @@ impl Chaos {
     }
 }
 
-/// One fault, of a drawn resource where it can be of one.
+/// One fault, for a drawn resource if the fault can be for one.
 fn draw(rng: &mut Rng, resources: &[String]) -> Fault {
     let off = false;
     let one = |rng: &mut Rng| resources.get(rng.below(resources.len() as u64) as usize).cloned();

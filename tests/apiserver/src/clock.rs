@@ -1,30 +1,66 @@
-//! The clock of one server: what time stamps say, and when bookmarks, watch timeouts and waits are due.
+//! The clock of one server: what time stamps show, and when bookmarks, watch timeouts and waits are due.
 //!
-//! Answers: what time is it here, and how long until then? By default it is the machine's; a test may set it, stop it
-//! and move it on. It is never the clock of the caller's runtime, paused or not.
+//! Answers: what time is it here, and how long until then? By default it follows the machine's, and never the clock of
+//! the caller's runtime, paused or not. The clock of a server in process follows that of the tokio runtime in which it was
+//! started. A test may set either, stop it and move it on.
 //! 1. `set` changes what the wall clock shows and nothing else: timers do not jump.
 //! 2. `advance` moves the wall clock and all timers together; what falls due meanwhile happens at once.
-//! 3. A stopped clock stands still in both until `advance` or `resume`.
+//! 3. A stopped clock stands still in both respects until `advance` or `resume`.
 //!
 //! Not governed by it: how long the server waits for a slow client, and faults measured in bytes per second.
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::runtime::{Handle, TryCurrentError};
 use tokio::sync::watch;
 
 /// The clock of a running server; clones share it.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    started: Instant,
+    followed: Followed,
     state: Arc<watch::Sender<State>>,
+}
+
+/// The clock that this one follows.
+#[derive(Debug, Clone)]
+enum Followed {
+    Machine {
+        started: Instant,
+    },
+    Runtime {
+        runtime: Handle,
+        started: tokio::time::Instant,
+        /// The time of day at the start.
+        at: Timestamp,
+    },
+}
+
+impl Followed {
+    fn since_start(&self) -> Duration {
+        match self {
+            Self::Machine { started } => started.elapsed(),
+            Self::Runtime { runtime, started, .. } => {
+                // Inside of the runtime its clock is read, outside of it the machine's.
+                let _inside = runtime.enter();
+                started.elapsed()
+            }
+        }
+    }
+
+    fn timestamp(&self) -> Timestamp {
+        match self {
+            Self::Machine { .. } => Timestamp::now(),
+            Self::Runtime { at, .. } => at.saturating_add(self.since_start()).unwrap_or(Timestamp::MAX),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
-    /// What the wall clock of this server shows beyond the machine's.
+    /// How far the wall clock of this server is ahead of the machine's.
     shift: SignedDuration,
-    /// How far the timers are beyond the machine's; negative after a stop.
+    /// How far the timers are ahead of the machine's; negative after a stop.
     ahead: SignedDuration,
     /// The time at which the clock stands still: on the wall, and since the start.
     stopped: Option<(Timestamp, Duration)>,
@@ -34,7 +70,21 @@ impl Clock {
     /// The clock of this machine, until a test changes it.
     #[expect(clippy::disallowed_methods, reason = "the one place where a server reads the machine's clock")]
     pub(crate) fn real() -> Self {
-        Self { started: Instant::now(), state: Arc::new(watch::Sender::new(State::default())) }
+        Self::following(Followed::Machine { started: Instant::now() })
+    }
+
+    /// The clock of the runtime in which this is called, which may be paused. It shows the time of day `at` now.
+    ///
+    /// # Errors
+    /// Outside of a runtime.
+    pub(crate) fn of_runtime(at: SystemTime) -> Result<Self, TryCurrentError> {
+        let runtime = Handle::try_current()?;
+        let started = tokio::time::Instant::now();
+        Ok(Self::following(Followed::Runtime { runtime, started, at: timestamp_of(at) }))
+    }
+
+    fn following(followed: Followed) -> Self {
+        Self { followed, state: Arc::new(watch::Sender::new(State::default())) }
     }
 
     /// What the wall clock of this server shows now.
@@ -47,11 +97,10 @@ impl Clock {
     ///
     /// Times beyond year 9999 or before year -9999 are taken as the nearest time within.
     pub fn set(&self, to: SystemTime) {
-        let late = to >= SystemTime::UNIX_EPOCH;
-        let to = Timestamp::try_from(to).unwrap_or(if late { Timestamp::MAX } else { Timestamp::MIN });
+        let to = timestamp_of(to);
         self.state.send_modify(|state| match &mut state.stopped {
             Some((wall, _)) => *wall = to,
-            None => state.shift = Timestamp::now().duration_until(to),
+            None => state.shift = self.followed.timestamp().duration_until(to),
         });
     }
 
@@ -81,7 +130,7 @@ impl Clock {
         let since = self.since_start();
         self.state.send_modify(|state| {
             if let Some((wall, elapsed)) = state.stopped.take() {
-                state.shift = Timestamp::now().duration_until(wall);
+                state.shift = self.followed.timestamp().duration_until(wall);
                 let elapsed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX);
                 state.ahead = elapsed.saturating_sub(since);
             }
@@ -97,7 +146,7 @@ impl Clock {
         let state = *self.state.borrow();
         match state.stopped {
             Some((wall, _)) => wall,
-            None => Timestamp::now().saturating_add(state.shift).unwrap_or(Timestamp::MAX),
+            None => self.followed.timestamp().saturating_add(state.shift).unwrap_or(Timestamp::MAX),
         }
     }
 
@@ -119,7 +168,7 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            // A clock that is gone cannot be moved: `self` holds it, so `changed` does not fail.
+            // `self` holds the clock, so `changed` does not fail.
             if stopped {
                 let _moved = changes.changed().await;
             } else {
@@ -129,8 +178,14 @@ impl Clock {
     }
 
     fn since_start(&self) -> SignedDuration {
-        SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX)
+        SignedDuration::try_from(self.followed.since_start()).unwrap_or(SignedDuration::MAX)
     }
+}
+
+/// Times beyond what can be written become the nearest one that can.
+fn timestamp_of(time: SystemTime) -> Timestamp {
+    let late = time >= SystemTime::UNIX_EPOCH;
+    Timestamp::try_from(time).unwrap_or(if late { Timestamp::MAX } else { Timestamp::MIN })
 }
 
 #[cfg(test)]
@@ -140,7 +195,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     #[test]
-    fn a_clock_that_is_set_shows_that_time_and_leaves_the_timers_alone() {
+    fn a_clock_that_is_set_shows_that_time_and_does_not_change_the_timers() {
         let clock = Clock::real();
         clock.stop();
         let before = clock.elapsed();
@@ -151,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_goes_on_from_where_it_stood() {
+    fn a_stopped_clock_continues_from_where_it_stopped() {
         let clock = Clock::real();
         clock.stop();
         clock.set(SystemTime::UNIX_EPOCH);
@@ -162,8 +217,21 @@ mod tests {
         assert!(clock.elapsed() >= elapsed && clock.elapsed() < elapsed + HOUR);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_of_a_server_in_process_follows_its_runtime_also_on_other_threads() {
+        let clock = Clock::of_runtime(SystemTime::UNIX_EPOCH).unwrap();
+        clock.sleep_until(HOUR).await;
+        let elsewhere = clock.clone();
+        let shown = std::thread::spawn(move || (elsewhere.seconds(), elsewhere.elapsed())).join().unwrap();
+        assert_eq!((shown, clock.seconds(), clock.elapsed()), ((3_600, HOUR), 3_600, HOUR));
+        clock.advance(HOUR);
+        clock.set(SystemTime::UNIX_EPOCH);
+        tokio::time::sleep(HOUR).await;
+        assert_eq!((clock.seconds(), clock.elapsed()), (3_600, 3 * HOUR));
+    }
+
     #[tokio::test]
-    async fn who_waits_is_woken_when_the_clock_is_moved_past_the_time() {
+    async fn a_wait_ends_when_the_clock_is_moved_past_its_time() {
         let clock = Clock::real();
         clock.stop();
         let due = clock.elapsed() + HOUR;

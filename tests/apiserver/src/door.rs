@@ -1,17 +1,20 @@
-//! Whether the server listens: opened at the start, closed by an outage, opened again on the same port.
+//! The listening socket: opened at the start, closed by an outage, opened again on the same port.
 //!
-//! Answers: how does a server go away and come back while its store stays? It knows no requests.
-//! 1. At most one `Serving` exists at a time, always on the same port.
+//! Answers: how does a server go away and come back while its store stays? It does not handle requests.
+//! 1. At most one `Serving` exists at a time, always on the same port; none if the server is in process.
 //! 2. After `shut` (the handle was dropped) nothing opens it again.
-use std::net::SocketAddr;
+//! 3. What was begun while it was open, by this process too, is cancelled when it is closed.
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::builder::StartError;
 use crate::kubeconfig::Credential;
 use crate::serve::{Serving, Setup};
 use crate::world::World;
 
-/// The door of one server.
+/// The listening socket of one server.
 #[derive(Debug)]
 pub(crate) struct Door {
     pub(crate) setup: Setup,
@@ -22,7 +25,7 @@ pub(crate) struct Door {
 
 #[derive(Debug)]
 enum State {
-    Open(Serving),
+    Open(Option<Serving>, CancellationToken),
     Closed,
     Shut,
 }
@@ -30,10 +33,16 @@ enum State {
 impl Door {
     /// Starts to listen.
     pub(crate) fn new(world: &Arc<World>, setup: Setup) -> Result<Self, StartError> {
-        // A port that another has meanwhile is not waited for: any free one was asked for.
+        if setup.in_process {
+            let (addr, open) = ((Ipv4Addr::LOCALHOST, 0).into(), State::Open(None, CancellationToken::new()));
+            return Ok(Self { setup, addr, world: Arc::clone(world), state: Mutex::new(open) });
+        }
+        // If another process has taken the port meanwhile, it does not wait for it: any free port was asked
+        // for.
         let known = setup.again.and_then(|port| Serving::start(world, &setup, port).ok());
         let serving = known.map_or_else(|| Serving::start(world, &setup, setup.port), Ok)?;
-        let (addr, state) = (serving.addr(), Mutex::new(State::Open(serving)));
+        let addr = serving.addr();
+        let state = Mutex::new(State::Open(Some(serving), CancellationToken::new()));
         Ok(Self { setup, addr, world: Arc::clone(world), state })
     }
 
@@ -60,7 +69,7 @@ impl Door {
         self.end(State::Closed);
     }
 
-    /// As `close`, for good.
+    /// As `close`, but permanently.
     pub(crate) fn shut(&self) {
         self.end(State::Shut);
     }
@@ -69,12 +78,22 @@ impl Door {
     pub(crate) fn open(&self) -> Result<(), StartError> {
         let mut state = self.lock();
         if matches!(*state, State::Closed) {
-            *state = State::Open(Serving::start(&self.world, &self.setup, self.addr.port())?);
+            let listens = !self.setup.in_process;
+            let serve = || Serving::start(&self.world, &self.setup, self.addr.port());
+            *state = State::Open(listens.then(serve).transpose()?, CancellationToken::new());
         }
         Ok(())
     }
 
-    /// Whether connections are taken now, or the server was stopped by its handle for good.
+    /// Cancelled when the server stops; none if it has stopped already.
+    pub(crate) fn closing(&self) -> Option<CancellationToken> {
+        match &*self.lock() {
+            State::Open(_, closing) => Some(closing.clone()),
+            State::Closed | State::Shut => None,
+        }
+    }
+
+    /// Whether connections are accepted now, or the server was stopped by its handle permanently.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(*self.lock(), State::Closed)
     }
@@ -84,8 +103,9 @@ impl Door {
         if matches!(*state, State::Shut) {
             return;
         }
-        if let State::Open(serving) = std::mem::replace(&mut *state, next) {
-            serving.stop();
+        if let State::Open(serving, closing) = std::mem::replace(&mut *state, next) {
+            closing.cancel();
+            serving.into_iter().for_each(Serving::stop);
         }
     }
 

@@ -1,15 +1,16 @@
-//! A fault as a value: what the admin port takes as JSON, the command line as arguments, and chaos draws by seed.
+//! A fault as a value: the admin port takes it as JSON, the command line as arguments, and chaos draws it from a seed.
 //!
 //! Answers: how is a fault named and described outside of Rust code? Acting on it is `Faults::apply` in `faults/apply.rs`.
-//! 1. Every method of `Faults` that moves a switch has one variant here, and the other way round.
-//! 2. The texts below are the help of the command, so they say what happens, not how.
+//! 1. Every method of `Faults` that sets a switch has one variant here, and every variant has a method.
+//! 2. The texts below are the help of the command, so they describe what happens, not how.
 use serde::{Deserialize, Serialize};
 
-/// One movement of a fault switch, as data.
+/// One setting of a fault switch, as data.
 ///
 /// As JSON it is an object whose member `fault` names it: `{"fault": "freeze-watches", "resource": "pods"}`.
-/// A resource is named as for kubectl (`pods`, `deployments.apps`, `deploy`); without one the fault holds for all. A name
-/// that is no resource of the server is refused; `ExpectResource` announces one that a definition adds later.
+/// A resource is named as for kubectl (`pods`, `deployments.apps`, `deploy`); without one the fault holds for
+/// all. A name that is not a resource of the server is refused; `ExpectResource` announces one that a
+/// definition adds later.
 ///
 /// ```
 /// use informer_apiserver::Fault;
@@ -31,13 +32,13 @@ pub enum Fault {
         /// Its plural and group (`widgets.example.com`)
         resource: String,
     },
-    /// Forget all past events: watches and exact lists from before get 410
+    /// Drop all past events: watches and exact lists from before get 410
     Compact {
         /// Only of this resource
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resource: Option<String>,
     },
-    /// Forget all past events but those of the last versions
+    /// Drop all past events but those of the last versions
     KeepRevisions {
         /// How many versions are kept
         revisions: u64,
@@ -103,7 +104,7 @@ pub enum Fault {
         #[cfg_attr(feature = "cli", arg(long))]
         off: bool,
     },
-    /// Answer nothing any more; connections are still taken
+    /// Answer nothing any more; connections are still accepted
     FreezeServer {
         /// Switch it off
         #[serde(default, skip_serializing_if = "is_false")]
@@ -150,7 +151,7 @@ pub enum Fault {
         #[cfg_attr(feature = "cli", arg(long))]
         off: bool,
     },
-    /// Send every event twice (no faithful server does)
+    /// Send every event twice (a correct server never does)
     DuplicateEvents {
         /// Only of this resource
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +161,7 @@ pub enum Fault {
         #[cfg_attr(feature = "cli", arg(long))]
         off: bool,
     },
-    /// Send events in pairs, the later one first (no faithful server does)
+    /// Send events in pairs, the later one first (a correct server never does)
     ReorderEvents {
         /// Only of this resource
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,7 +230,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resource: Option<String>,
     },
-    /// Let each request wait before it is looked at
+    /// Let each request wait before it is handled
     DelayRequests {
         /// Milliseconds; 0 is none
         milliseconds: u64,
@@ -251,7 +252,7 @@ pub enum Fault {
     },
     /// Keep the whole store as it is now
     KeepBackup {},
-    /// Put the kept store back, with its versions
+    /// Restore the kept store, with its versions
     RestoreBackup {},
     /// Replace an object by another one of the same name: another uid, no status
     Recreate {
@@ -263,7 +264,7 @@ pub enum Fault {
         #[serde(default)]
         #[cfg_attr(feature = "cli", arg(long, short, default_value = ""))]
         namespace: String,
-        /// Do not let watches learn of the deletion: end them first and forget it
+        /// Hide the deletion from watches: end them first and drop the event
         #[serde(default, skip_serializing_if = "is_false")]
         #[cfg_attr(feature = "cli", arg(long))]
         unseen: bool,

@@ -1,10 +1,10 @@
-//! The positions of the fault switches, and what they make of a request.
+//! The positions of the fault switches, and their effect on a request.
 //!
-//! Answers: does a switch hold here, and is this request refused by one? Pure; `faults.rs` moves the switches.
-//! 1. `default()` is "no faults": every behaviour is then the faithful one.
+//! Answers: does a switch hold here, and is this request refused by one? Pure; `faults.rs` sets the switches.
+//! 1. `default()` is "no faults": the server then behaves correctly.
 //! 2. A switch holds for a resource if it is on for that resource or everywhere.
-//! 3. A counted fault counts only the requests it refuses; one for a resource is asked before one for all.
-//! 4. Whoever lets a switch or size act counts that (`struck`, `struck_by` in `faults/strikes.rs`).
+//! 3. A counted fault counts only the requests it refuses; one for a resource is used before one for all.
+//! 4. The code that applies a switch or size counts it (`count_switch`, `count_setting` in `faults/counts.rs`).
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::kind::ResourceId;
@@ -59,7 +59,7 @@ pub(crate) enum Dial {
     ListLimit,
     /// Lists are made longer by this many blanks.
     ListPadding,
-    /// Requests wait this many milliseconds before they are looked at.
+    /// Requests wait this many milliseconds before they are handled.
     Latency,
 }
 
@@ -105,9 +105,9 @@ pub(crate) struct FaultState {
     pub(crate) dials: BTreeMap<(Dial, Place), u64>,
     /// Resources that a definition is said to add later.
     pub(crate) expected: BTreeSet<ResourceId>,
-    /// How often each fault that was set has acted, by its name and place.
-    pub(crate) strikes: BTreeMap<(String, Place), u64>,
-    /// Definitions taken away by a switch, to be put back by it, by name.
+    /// How often each fault that was set has taken effect, by its name and place.
+    pub(crate) counts: BTreeMap<(String, Place), u64>,
+    /// Definitions removed by a switch, to be restored by it, by name.
     pub(crate) withdrawn: BTreeMap<String, serde_json::Value>,
     /// The state kept by `keep_backup`.
     pub(crate) backup: Option<Frozen>,
@@ -125,7 +125,7 @@ pub(crate) enum Refused {
 impl FaultState {
     /// Whether a switch is on for this resource.
     pub(crate) fn holds(&self, switch: Switch, resource: &ResourceId) -> bool {
-        // The usual server has no switch on: spare it the search.
+        // Usually no switch is on: then the search is not needed.
         !self.on.is_empty()
             && (self.on.contains(&(switch, None)) || self.on.contains(&(switch, Some(resource.clone()))))
     }
@@ -135,12 +135,12 @@ impl FaultState {
         self.on.contains(&(switch, None))
     }
 
-    /// Whether this resource was announced, or its definition taken away, or a fault set for it.
+    /// Whether this resource was announced, or its definition was removed, or a fault was set for it.
     pub(crate) fn has_met(&self, resource: &ResourceId) -> bool {
         self.expected.contains(resource)
             || self.withdrawn.contains_key(&resource.to_string())
             || self.denied.iter().any(|(_, denied)| denied == resource)
-            || self.strikes.keys().any(|(_, place)| place.as_ref() == Some(resource))
+            || self.counts.keys().any(|(_, place)| place.as_ref() == Some(resource))
             || self.on.iter().any(|(_, place)| place.as_ref() == Some(resource))
             || self.dials.keys().any(|(_, place)| place.as_ref() == Some(resource))
             || self.failures.keys().any(|place| place.as_ref() == Some(resource))
@@ -189,7 +189,7 @@ impl FaultState {
         self.denied.insert((verb, resource));
     }
 
-    /// Asks the switches about a request; counts down where one refuses.
+    /// Checks the switches for a request; counts down if one refuses.
     pub(crate) fn refuse(&mut self, verb: &str, resource: &ResourceId) -> Option<Refused> {
         if !self.denied.is_empty() && self.denied.contains(&(verb.to_owned(), resource.clone())) {
             self.note(&format!("deny {verb}"), Some(resource.clone()), 1);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_one_resource_is_asked_before_one_of_all_and_leaves_others_alone() {
+    fn a_fault_of_one_resource_is_used_before_one_of_all_and_does_not_affect_others() {
         let (pods, nodes) = (ResourceId::parse("pods"), ResourceId::parse("nodes"));
         let mut faults = FaultState::default();
         faults.failures.insert(None, failing(9, 503, false));

@@ -1,16 +1,17 @@
-//! The fault switches of a running server: each plays an outage that users of real clusters have met.
+//! The fault switches of a running server: each causes an outage that users of real clusters have seen.
 //!
 //! Answers: how does a test make the server misbehave, and behave again? All switches are off at the start.
-//! 1. A switch acts from the moment its method returns, on open watches too where it says so.
+//! 1. A switch takes effect from the moment its method returns, on open watches too where it says so.
 //! 2. `clear` puts every switch back; what a switch has already done (compaction, ended watches) stays done.
 //! 3. `of` narrows the switches to one resource; without it they hold for all.
-//! 4. A name that is no resource of the server is refused, and what a fault did is counted: nothing passes vacuously.
+//! 4. A name that is not a resource of the server is refused, and the effects of a fault are counted: no test passes
+//!    without its fault.
 //!
 //! Next: `fault.rs` is the same as data, for the admin port and chaos; `fault_state.rs` holds the positions;
-//! `faults/names.rs` reads the names of resources, `faults/strikes.rs` counts.
+//! `faults/names.rs` reads the names of resources, `faults/counts.rs` counts.
 mod apply;
+mod counts;
 mod names;
-mod strikes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 pub use self::apply::FaultError;
-pub use self::strikes::Strikes;
+pub use self::counts::FaultCount;
 use crate::builder::StartError;
 use crate::cluster::kind::ResourceId;
 use crate::cluster::watch::WatchEnd;
@@ -26,18 +27,19 @@ use crate::door::Door;
 use crate::fault_state::{Dial, Failure, FaultState, Switch};
 use crate::world::{Inner, World};
 
-/// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`, `deploy`); a method
-/// that is given a name of no resource panics, and says which name is near.
+/// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`,
+/// `deploy`); a method that is given an unknown name panics, and names the most similar one.
 ///
-/// The refusals for the next requests (`gone_next`, `fail_next`, `too_many_requests_next`) share one switch per place:
-/// the last one set holds. They count requests for resources; discovery, version and health always answer.
+/// The refusals for the next requests (`gone_next`, `fail_next`, `too_many_requests_next`) share one switch
+/// per place: the last setting counts. They count requests for resources; discovery, version and health
+/// always answer.
 ///
 /// ```
 /// # let server = informer_apiserver::ApiServer::builder().start_blocking()?;
 /// server.faults().too_many_requests_next(3, 1, informer_apiserver::ErrorBody::Status);
 /// server.faults().of("pods").drop_bookmarks(true);     // of pods only
 /// server.faults().clear();
-/// assert_eq!(server.faults().struck(), 0);             // nothing was asked meanwhile
+/// assert_eq!(server.faults().total_count(), 0);             // nothing was asked meanwhile
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -53,7 +55,7 @@ pub struct Faults {
 pub enum ErrorBody {
     /// A `Status` object.
     Status,
-    /// A line of text, as proxies and the in-flight limit send it.
+    /// A line of text, as proxies and the limit of requests in flight send it.
     Text,
 }
 
@@ -62,27 +64,27 @@ impl Faults {
         Self { world, door, place: None }
     }
 
-    /// Puts all switches back, of all resources: faithful behaviour from here on. A server that refuses connections
-    /// stays so until `accept_connections`; what was kept by `keep_backup` or `withdraw_definition` is kept, and so are
-    /// the counts of `strikes`.
+    /// Resets all switches, of all resources: correct behaviour from here on. A server that refuses
+    /// connections stays so until `accept_connections`; what was kept by `keep_backup` or
+    /// `withdraw_definition` is kept, and so are the `counts`.
     pub fn clear(&self) {
         self.set(|faults| {
             let old = std::mem::take(faults);
             *faults = FaultState {
                 withdrawn: old.withdrawn,
                 backup: old.backup,
-                strikes: old.strikes,
+                counts: old.counts,
                 ..FaultState::default()
             };
         });
     }
 
-    /// Forgets all past events: a watch or exact list from before gets 410, open watches go on.
+    /// Drops all past events: a watch or exact list from before gets 410, open watches go on.
     pub fn compact(&self) {
         self.keep_revisions(0);
     }
 
-    /// Forgets all past events but those of the last `revisions` versions.
+    /// Drops all past events but those of the last `revisions` versions.
     pub fn keep_revisions(&self, revisions: u64) {
         self.world.with(|inner| {
             let storage = self.place.as_ref().map(|resource| inner.cluster.registry.storage_of(resource));
@@ -146,8 +148,8 @@ impl Faults {
         self.turn(Switch::FreezeWatches, on);
     }
 
-    /// Answers nothing any more, to no request and into no watch; connections are still taken, as by a server that hangs.
-    /// Requests that came meanwhile are answered when it is switched off.
+    /// Answers nothing any more, to no request and into no watch; connections are still accepted, as by a
+    /// server that hangs. Requests that came meanwhile are answered when it is switched off.
     pub fn freeze_server(&self, on: bool) {
         self.set(|faults| faults.turn(Switch::FreezeServer, None, on));
     }
@@ -162,7 +164,7 @@ impl Faults {
         self.turn(Switch::DropBookmarks, on);
     }
 
-    /// Plays a server without watch-list: `sendInitialEvents` is refused with 422.
+    /// Behaves as a server without watch-list: `sendInitialEvents` is refused with 422.
     pub fn refuse_watch_list(&self, on: bool) {
         self.turn(Switch::RefuseWatchList, on);
     }
@@ -172,12 +174,13 @@ impl Faults {
         self.turn(Switch::WithholdEndBookmark, on);
     }
 
-    /// Sends every event twice. A faithful server never does; this proves what a client makes of versions.
+    /// Sends every event twice. A correct server never does; this shows how a client uses versions.
     pub fn duplicate_events(&self, on: bool) {
         self.turn(Switch::DuplicateEvents, on);
     }
 
-    /// Sends events in pairs, the later one first; a single one waits for its companion. A faithful server never does.
+    /// Sends events in pairs, the later one first; a single one waits for its companion. A correct server
+    /// never does.
     pub fn reorder_events(&self, on: bool) {
         self.turn(Switch::ReorderEvents, on);
     }
@@ -220,12 +223,12 @@ impl Faults {
         self.dial(Dial::ListLimit, bytes);
     }
 
-    /// Makes lists longer by this many blanks, so that they are larger than what a client is ready to read.
+    /// Makes lists longer by this many blanks, so that they are larger than a client accepts.
     pub fn pad_lists(&self, bytes: Option<u64>) {
         self.dial(Dial::ListPadding, bytes);
     }
 
-    /// Lets each request wait this long (in whole milliseconds) before it is looked at; none for no wait.
+    /// Lets each request wait this long (in whole milliseconds) before it is handled; none for no wait.
     pub fn delay_requests(&self, latency: Option<Duration>) {
         self.dial(Dial::Latency, latency.map(|latency| latency.as_millis().try_into().unwrap_or(u64::MAX)));
     }

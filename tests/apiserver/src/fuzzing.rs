@@ -1,8 +1,8 @@
-//! What reads foreign bytes in here, as functions for the fuzz targets of `fuzz/` and for the judge of `tests/judged/`.
+//! The functions that read bytes from outside, for the fuzz targets of `fuzz/` and for the judge of `tests/judged/`.
 //!
-//! Answers: how do they reach the readers of bodies and request lines, which are private? Only the feature `fuzzing`
-//! makes this public; nothing else uses it.
-//! 1. Each function is one of bytes alone: no server, no clock.
+//! Answers: how do the fuzz targets reach the readers of bodies and request lines, which are private? Only the feature
+//! `fuzzing` makes this public; nothing else uses it.
+//! 1. Each function depends only on its bytes: no server, no clock.
 use serde_json::{Value, json};
 
 use crate::cluster::builtin;
@@ -86,7 +86,8 @@ pub enum Language {
     Apply,
 }
 
-/// Patches a small deployment: what is stored afterwards, or what is stored and the code of the refusal.
+/// Patches a small deployment: returns what is stored afterwards, or what is stored and the code of the
+/// refusal.
 ///
 /// # Panics
 /// If the deployment cannot be created.

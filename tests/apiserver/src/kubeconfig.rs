@@ -1,11 +1,11 @@
 //! The kubeconfig of a server, as YAML text.
 //!
 //! Answers: what does a client need to know to reach this server? One cluster, one user, one context.
-//! 1. The token is written as a JSON string, which is a YAML string whatever it holds.
+//! 1. The token is written as a JSON string, which is a valid YAML string for any content.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What a client shows to say who it is.
+/// What a client presents to identify itself.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Credential {

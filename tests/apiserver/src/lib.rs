@@ -1,7 +1,7 @@
 //! An in-memory Kubernetes API server for tests: faithful in resource versions, watches and errors, over real HTTP.
 //!
-//! It stands in for a cluster where the API is all that a program needs of it: operators, controllers, informers, kubectl.
-//! Nothing has to be installed, a server starts in milliseconds, every test has its own, and it can be broken on request.
+//! It replaces a cluster where a program needs only the API: operators, controllers, informers, kubectl. Nothing has
+//! to be installed, a server starts in milliseconds, every test has its own, and it can be broken on request.
 //!
 //! # Testing an operator
 //!
@@ -50,7 +50,7 @@
 //! assert_eq!(server.get("configmaps", "default", "b")?["metadata"]["labels"]["seen"], "true");
 //!
 //! // The outage was met, and what else did it ask?
-//! assert_eq!(server.faults().struck(), 1);
+//! assert_eq!(server.faults().total_count(), 1);
 //! assert_eq!(server.requests().iter().filter(|request| request.verb == "list").count(), 3);
 //! # Ok(())
 //! # }
@@ -60,15 +60,18 @@
 //!
 //! - [`ApiServer`]: the handle. Direct calls go through the rules of the API and are seen by every watch.
 //! - [`Builder`]: port, credentials, TLS, bounds, seed, latency, a directory to keep the store in, an admin port.
-//! - [`Faults`]: the outages users of real clusters have met, for one resource or all; [`Fault`] is the same as data.
+//! - [`Faults`]: the outages that users of real clusters have seen, for one resource or all; [`Fault`] is the same as
+//!   data.
 //! - [`Chaos`]: faults drawn from a seed. A failing run is repeated by its seed.
 //! - [`Clock`]: the server's own. Move it to let leases, bookmarks and watch timeouts come due at once.
+//! - [`Builder::in_process`] and [`ApiServer::service`]: no socket and no thread; the clock is that of a tokio runtime, so
+//!   that a simulation on a paused clock includes its server.
 //!
-//! A server has threads of its own, so it may be started in any runtime, also one whose clock is paused, and blocks none.
-//! It listens on loopback only. Dropping the handle ends it.
+//! Any other server has threads of its own, so it may be started in any runtime, also one whose clock is paused, and
+//! blocks none. It listens on loopback only. Dropping the handle ends it.
 //!
-//! Inside, `cluster` is the pure half and `http` the thin one; `world` is the one lock between them. README.md tells
-//! which behaviours of a real server are there, and how they are held against a real one.
+//! Inside, `cluster` decides (pure) and `http` translates; `world` is the one lock between them. README.md lists which
+//! behaviours of a real server are there, and how they are compared with a real one.
 mod access;
 mod admin;
 mod builder;
@@ -82,6 +85,7 @@ mod faults;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
+mod in_process;
 mod kubeconfig;
 mod metrics;
 mod outages;
@@ -102,7 +106,7 @@ pub use chaos::Chaos;
 pub use clock::Clock;
 pub use cluster::status::ApiError;
 pub use fault::Fault;
-pub use faults::{ErrorBody, FaultError, Faults, Strikes};
+pub use faults::{ErrorBody, FaultCount, FaultError, Faults};
 pub use kubeconfig::Credential;
 pub use persistence::PersistenceError;
 pub use requests::Request;

@@ -1,7 +1,7 @@
-//! What the server counts of itself, and how Prometheus reads it.
+//! The metrics of the server, and how Prometheus reads them.
 //!
-//! Answers: how many requests, events, open watches and objects? The names and labels are those of a real server;
-//! what it does not count is not invented.
+//! Answers: how many requests, events, open watches and objects? The names and labels are those of a real server; it
+//! reports no metric that it does not count.
 //! 1. A watch is counted when its head is sent, a refused request too.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ impl Counted {
         };
         match route {
             Route::Resource(target) => counted.resource_request(target, verb),
-            // Any text can be asked for; only paths that are served become labels.
+            // Clients can request any path; only paths that are served become labels.
             Route::Unknown => {}
             _ => path.clone_into(&mut counted.sub),
         }
@@ -60,7 +60,7 @@ impl Counted {
         self.sub = target.sub.clone().unwrap_or_default();
     }
 
-    /// Takes away what names a resource, where there is none of that name.
+    /// Removes the labels that name a resource if there is no such resource.
     pub(crate) fn unknown(mut self) -> Self {
         for text in [&mut self.group, &mut self.resource, &mut self.version, &mut self.sub] {
             text.clear();
@@ -72,7 +72,7 @@ impl Counted {
 /// The counters.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// Requests without their answer: reading ones, then changing ones.
+    /// Requests that are not answered yet: those that read, then those that change something.
     in_flight: [u64; 2],
     requests: BTreeMap<Counted, u64>,
     events: BTreeMap<(ResourceId, String), u64>,
@@ -149,7 +149,7 @@ fn changes(method: &str) -> bool {
     !matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 
-/// A request without its answer; dropped with it, also where the client went away first.
+/// A request that is not answered yet; dropped with the answer, also if the client went away first.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     world: Arc<World>,

@@ -1,8 +1,9 @@
-//! The faults that change what is stored: jumps and rewinds of versions, objects and definitions that come back as others.
+//! The faults that change what is stored: jumps and rewinds of versions, objects and definitions that are replaced
+//! under their name.
 //!
-//! Answers: how does a test play a restore from a backup, or a name that is another object now?
-//! 1. Each is one visit to the core: no client sees a half of it. What the garbage collector makes of it follows.
-//! 2. All but `jump_revision` and `restore_backup` go through the rules of the API and are told to watches as usual.
+//! Answers: how does a test cause a restore from a backup, or a name that belongs to another object now?
+//! 1. Each is one visit to the core: no client sees a part of it. The garbage collector acts afterwards.
+//! 2. All but `jump_revision` and `restore_backup` go through the rules of the API and are sent to watches as usual.
 //!
 //! Next: `cluster/outage.rs` does the work.
 use crate::cluster::status::ApiError;
@@ -23,9 +24,9 @@ impl Faults {
         self.world.with(|inner| inner.faults.backup = Some(inner.cluster.freeze()));
     }
 
-    /// Puts the kept state back, as `ApiServer::restore` does: versions go back, open watches end, and a watch from the
-    /// lost future stays silent. Whether there was one (and it is kept in the directory, where there is one); it stays for
-    /// another time.
+    /// Puts the kept state back, as `ApiServer::restore` does: versions go back, open watches end, and a
+    /// watch from the lost future stays silent. Returns whether there was a kept state (and whether it is
+    /// kept in the directory, if there is one); it can be restored again.
     pub fn restore_backup(&self) -> bool {
         self.world.with(|inner| {
             let backup = inner.faults.backup.clone();
@@ -36,13 +37,13 @@ impl Faults {
         }) && self.followed().is_ok()
     }
 
-    /// Deletes an object, whatever holds it, and creates it again under the same name with another uid, without its status.
+    /// Deletes an object, whatever finalizers it has, and creates it again under the same name with another
+    /// uid, without its status.
     ///
-    /// Watches are told DELETED and ADDED. With `unseen` they are ended first and the past of the resource is forgotten:
-    /// a client finds another object under the name and never learns of the deletion.
+    /// Watches receive DELETED and ADDED. With `unseen` they are ended first and the past events of the
+    /// resource are dropped: a client finds another object under the name and never receives the deletion.
     ///
-    /// # Errors
-    /// 404 if it is not there, or what the creation is refused with.
+    /// # Errors 404 if it is not there, or the refusal of the creation.
     pub fn recreate(
         &self,
         resource: &str,
@@ -75,10 +76,9 @@ impl Faults {
         self.followed()
     }
 
-    /// Creates the definition that `withdraw_definition` took, with another uid and without objects.
+    /// Creates the definition that `withdraw_definition` removed, with another uid and without objects.
     ///
-    /// # Errors
-    /// 404 if none of this name was taken, 409 if one is there again.
+    /// # Errors 404 if no definition of this name was removed, 409 if one is there again.
     pub fn return_definition(&self, name: &str) -> Result<(), ApiError> {
         let now = self.world.now();
         self.world.with(|inner| {
@@ -93,7 +93,8 @@ impl Faults {
         self.followed()
     }
 
-    /// What follows of a change is done before the method returns, as for a request: objects that lost their owners go.
+    /// The deletions that follow from a change are done before the method returns, as for a request: objects
+    /// that lost their owners are deleted.
     fn followed(&self) -> Result<(), ApiError> {
         self.world.settle().map_err(|error| ApiError::not_kept(&error))
     }

@@ -1,7 +1,7 @@
 //! The log of requests the server has seen, for tests that count them.
 //!
 //! Answers: what did the client ask, and in which order? Bodies and headers are not kept.
-//! 1. At most `KEPT` requests are kept; the oldest are forgotten first.
+//! 1. At most `KEPT` requests are kept; the oldest are removed first.
 use std::collections::VecDeque;
 
 /// How many requests are remembered.
@@ -19,7 +19,7 @@ pub struct Request {
     pub path: String,
     /// The members of the query, percent-decoded, in their order.
     pub query: Vec<(String, String)>,
-    /// The verb of the API (`list`, `watch`, `get`, `create`, ...); empty for paths that are no resource.
+    /// The verb of the API (`list`, `watch`, `get`, `create`, ...); empty for paths that are not a resource.
     pub verb: String,
     /// The resource in kubectl's form (`pods`, `deployments.apps`); empty for other paths.
     pub resource: String,
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_forgets_the_oldest_first() {
+    fn the_log_removes_the_oldest_first() {
         let mut log = RequestLog::default();
         for _ in 0..KEPT + 3 {
             let (method, path, verb, resource) = <(String, String, String, String)>::default();

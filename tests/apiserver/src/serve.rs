@@ -1,6 +1,6 @@
-//! The thread that serves: a listening socket, an actix system of its own, and the way to end both.
+//! The thread that serves: a listening socket, an actix system of its own, and how both end.
 //!
-//! Answers: how does the server start and stop, whatever runtime its user has? It knows no Kubernetes.
+//! Answers: how does the server start and stop, whatever runtime its user has? It contains no Kubernetes logic.
 //! 1. The socket listens before `start` returns, so a client may connect at once.
 //! 2. `stop` first marks all connections for a reset, then ends the system, then joins the thread.
 //! 3. `stop` returns when the worker threads have ended too, so nothing of the server outlives it.
@@ -24,7 +24,7 @@ use crate::world::World;
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
 const BACKLOG: i32 = 1_024;
-/// How long `stop` waits for the worker threads, which have nothing left to wait for themselves.
+/// How long `stop` waits for the worker threads, which wait for nothing any more.
 const WORKERS_END: Duration = Duration::from_secs(10);
 
 thread_local! {
@@ -35,8 +35,10 @@ thread_local! {
 /// How to serve.
 #[derive(Debug)]
 pub(crate) struct Setup {
+    /// Whether there is no socket and no thread: requests of this process only.
+    pub(crate) in_process: bool,
     pub(crate) port: u16,
-    /// Where this server listened before, to be tried first.
+    /// Where this server listened before; this address is tried first.
     pub(crate) again: Option<u16>,
     pub(crate) workers: usize,
     pub(crate) tls: Option<Tls>,
@@ -69,7 +71,7 @@ impl Serving {
                     let server = server(web::Data::from(world), noted, (workers, alive), listener, tls);
                     let failed = match server {
                         Ok(server) => {
-                            // The starter waits for this message; it is there.
+                            // The starter waits for this message, so it still exists.
                             let _told = ready.send(Ok(server.handle()));
                             server.await.err()
                         }
@@ -93,10 +95,10 @@ impl Serving {
     /// Ends the server and waits for its thread.
     pub(crate) fn stop(self) {
         self.connections.reset_all();
-        // The future only waits for what the join below waits for too.
+        // The join below waits for the same end as this future.
         drop(self.handle.stop(false));
         let _panicked = self.thread.join();
-        // Nothing is ever sent: an error means closed, which is what is waited for.
+        // Nothing is ever sent: an error means that the channel is closed, as expected.
         let workers = self.workers.into_inner().unwrap_or_else(PoisonError::into_inner);
         let _closed = workers.recv_timeout(WORKERS_END);
     }
@@ -128,7 +130,7 @@ fn server(
         .workers(workers)
         .keep_alive(KEEP_ALIVE)
         .client_request_timeout(HEAD_TIMEOUT)
-        // A client that closes its side is gone; otherwise its watches would live on.
+        // A client that closes its side is gone; otherwise its watches would stay open.
         .h1_allow_half_closed(false)
         .disable_signals();
     let server = match tls {

@@ -1,4 +1,4 @@
-//! The running server as its user holds it: address, kubeconfig, fault switches, and the store without HTTP.
+//! The handle of a running server: address, kubeconfig, fault switches, and the store without HTTP.
 //!
 //! Answers: where is the server, what has it seen, and how do I change what it serves? Dropping it stops it.
 //! 1. The direct calls go through the same core as HTTP requests and reach the same watches.
@@ -61,10 +61,15 @@ impl ApiServer {
         Ok(Self { world, door, admin })
     }
 
-    /// The address the server listens on (always loopback).
+    /// The address the server listens on (always loopback); in process, with port 0.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.door.addr
+    }
+
+    /// What its service needs of it.
+    pub(crate) fn shared(&self) -> (Arc<World>, Arc<Door>) {
+        (Arc::clone(&self.world), Arc::clone(&self.door))
     }
 
     /// The address of the admin port, if the builder was asked for one.
@@ -153,7 +158,7 @@ impl ApiServer {
         self.world.with(|inner| inner.log.all())
     }
 
-    /// Forgets the requests seen so far.
+    /// Clears the log of requests.
     pub fn clear_requests(&self) {
         self.world.with(|inner| inner.log.clear());
     }
@@ -183,32 +188,28 @@ impl ApiServer {
     ///
     /// As through HTTP, a status in the body is dropped where the kind has a status subresource: see `update_status`.
     ///
-    /// # Errors
-    /// What the API would refuse it with.
+    /// # Errors The refusal of the API.
     pub fn create(&self, object: Value) -> Result<Value, ApiError> {
         self.write(object, false, |cluster, call, object| cluster.create(call, object))
     }
 
     /// Replaces an object, as PUT does.
     ///
-    /// # Errors
-    /// What the API would refuse it with.
+    /// # Errors The refusal of the API.
     pub fn update(&self, object: Value) -> Result<Value, ApiError> {
         self.write(object, false, |cluster, call, object| Ok(cluster.update(call, object)?.object))
     }
 
     /// Replaces the status of an object, as PUT on its status subresource does.
     ///
-    /// # Errors
-    /// What the API would refuse it with.
+    /// # Errors The refusal of the API.
     pub fn update_status(&self, object: Value) -> Result<Value, ApiError> {
         self.write(object, true, |cluster, call, object| Ok(cluster.update(call, object)?.object))
     }
 
     /// Applies a JSON merge patch. `resource` may name the status: `pods/status`.
     ///
-    /// # Errors
-    /// What the API would refuse it with.
+    /// # Errors The refusal of the API.
     pub fn merge_patch(
         &self,
         resource: &str,
@@ -226,10 +227,9 @@ impl ApiServer {
 
     /// Deletes an object without grace (finalizers still hold it). Gives its last state.
     ///
-    /// A pod is marked first and told as MODIFIED, then as DELETED, as a real server does for every pod.
+    /// A pod is marked first and sent as MODIFIED, then as DELETED, as a real server does for every pod.
     ///
-    /// # Errors
-    /// What the API would refuse it with.
+    /// # Errors The refusal of the API.
     pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
         let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
         self.changing()?;
@@ -267,10 +267,10 @@ impl ApiServer {
         Backup(self.world.with(|inner| inner.cluster.freeze()))
     }
 
-    /// Puts an earlier state back: versions go back too, and will be issued a second time.
+    /// Restores an earlier state: versions go back too, and will be issued a second time.
     ///
-    /// Open watches end, as at the restart a restore needs; a new watch from a version of the lost future is accepted
-    /// and stays silent until the store has got there again.
+    /// Open watches end, as at the restart a restore needs; a new watch from a version of the lost future is
+    /// accepted and stays silent until the store has reached that version again.
     pub fn restore(&self, backup: &Backup) {
         self.world.with(|inner| inner.cluster.restore(&backup.0));
     }
@@ -288,8 +288,8 @@ impl ApiServer {
         self.door.open()
     }
 
-    /// Whether what is written is kept, where the builder was given a directory. Once it is not, every change is refused
-    /// with 500, and health checks fail, until the server is started again.
+    /// Whether writes are kept in the directory that the builder was given. Once they are not, every change
+    /// is refused with 500, and health checks fail, until the server is started again.
     ///
     /// # Errors
     /// Why it is not.

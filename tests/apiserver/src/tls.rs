@@ -1,6 +1,6 @@
 //! The server's own certificate authority and certificate.
 //!
-//! Answers: what does the server show, and what must a client trust? The authority is made for each server, and
+//! Answers: what does the server present, and what must a client trust? The authority is made for each server, and
 //! kept where the server keeps its store; the certificate is made at each start.
 //! 1. The certificate names localhost and the loopback addresses, nothing else.
 mod subject;
@@ -30,13 +30,13 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct Tls {
     pub(crate) ca_pem: String,
     pub(crate) config: ServerConfig,
-    /// Judges client certificates.
+    /// Checks client certificates.
     pub(crate) clients: Arc<dyn ClientCertVerifier>,
     issuer: Arc<Issuer<'static, KeyPair>>,
 }
 
 impl Tls {
-    /// What a server with this authority shows; the authority is made if there is none.
+    /// The certificate of a server with this authority; the authority is created if there is none.
     ///
     /// # Errors
     /// If it is damaged, or no key can be made.

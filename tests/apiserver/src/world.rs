@@ -1,10 +1,11 @@
-//! What the handle, the handlers and the streams share: the core behind one lock, and the means to be woken.
+//! What the handle, the handlers and the streams share: the core behind one lock, and the wake-ups of waiting streams.
 //!
-//! Answers: how does anything outside reach the core, and how do waiting streams learn of it? It decides nothing.
+//! Answers: how does outside code reach the core, and how are waiting streams woken? It decides nothing.
 //! 1. The core is touched only inside `with`; nothing in there waits, reads a socket or encodes a list.
-//! 2. After each visit every stream that is owed something is notified, outside the lock.
-//! 3. Waiting for a version or a fault switch uses the server's own runtime, never the caller's clock.
-use std::collections::HashMap;
+//! 2. After each visit every stream with pending events is notified, outside the lock.
+//! 3. Waiting for a version or a fault switch follows the server's clock.
+//! 4. Streams are woken in the order in which they were opened, in every run.
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) log: RequestLog,
     pub(crate) metrics: Metrics,
     pub(crate) rng: Rng,
-    streams: HashMap<usize, Arc<Notify>>,
+    streams: BTreeMap<usize, Arc<Notify>>,
 }
 
 /// The shared world of one server.
@@ -45,17 +46,16 @@ pub(crate) struct World {
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
     journal: Option<Journal>,
-    /// Whether watch-lists are sent as gzip to clients that take it.
+    /// Whether watch-lists are sent as gzip to clients that accept it.
     pub(crate) compress_watch_lists: bool,
-    /// Whether objects follow their owners.
+    /// Whether objects are deleted after their owners.
     pub(crate) garbage_collection: bool,
     /// How many requests are answered at once.
     pub(crate) limits: Limits,
 }
 
 impl World {
-    pub(crate) fn new(settings: Settings, bookmark_period: Duration, access: Access) -> Self {
-        let clock = Clock::real();
+    pub(crate) fn new(settings: Settings, bookmark_period: Duration, access: Access, clock: Clock) -> Self {
         let mut cluster = Cluster::new(settings, clock.seconds());
         cluster.add_beginnings(clock.seconds());
         if access.authorization == Authorization::Rbac {
@@ -70,7 +70,7 @@ impl World {
             log,
             metrics: Metrics::default(),
             rng,
-            streams: HashMap::new(),
+            streams: BTreeMap::new(),
         });
         Self {
             inner,
@@ -86,7 +86,8 @@ impl World {
         }
     }
 
-    /// Takes the state kept in this directory, and keeps it there from now on. What was being deleted goes on.
+    /// Takes the state kept in this directory, and keeps it there from now on. Deletions in progress
+    /// continue.
     ///
     /// # Errors
     /// If it cannot be read or written, or is damaged.
@@ -108,23 +109,22 @@ impl World {
 
     /// Whether changes are kept, where they should be.
     ///
-    /// # Errors
-    /// Why no change is taken any more.
+    /// # Errors Why no change is accepted any more.
     pub(crate) fn kept(&self) -> Result<(), PersistenceError> {
         self.journal.as_ref().map_or(Ok(()), Journal::kept)
     }
 
-    /// Lets a few objects follow their owners, if that is wanted. Gives whether there may be more.
+    /// Deletes a few objects whose owners are gone, if that is switched on. Returns whether there may be
+    /// more.
     fn swept(&self) -> bool {
         let now = self.now();
         self.garbage_collection && self.with(|inner| inner.cluster.sweep(now))
     }
 
-    /// Waits until what follows of the changes made so far has been done, and until all of it is kept, if changes are
-    /// kept at all.
+    /// Waits until the consequences of the changes so far are done, and until all of it is kept, if changes
+    /// are kept at all.
     ///
-    /// # Errors
-    /// If they are not kept: a start would not find them.
+    /// # Errors If they are not kept: a restart would not find them.
     pub(crate) async fn settled(&self) -> Result<(), PersistenceError> {
         while self.swept() {
             tokio::task::yield_now().await;
@@ -149,7 +149,7 @@ impl World {
         self.clock.seconds()
     }
 
-    /// Visits the core, then wakes whom the visit concerns.
+    /// Visits the core, then wakes the streams that the visit concerns.
     pub(crate) fn with<R>(&self, visit: impl FnOnce(&mut Inner) -> R) -> R {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let result = visit(&mut inner);
@@ -204,7 +204,7 @@ impl World {
     pub(crate) async fn fresh(&self, version: u64) {
         let mut revision = self.revision.subscribe();
         let late = self.clock.elapsed() + FRESHNESS_WAIT;
-        // Whether it was reached or not is asked again under the lock.
+        // Whether it was reached is checked again under the lock.
         tokio::select! {
             _reached = revision.wait_for(|now| *now >= version) => {}
             () = self.clock.sleep_until(late) => {}

@@ -1,12 +1,13 @@
-//! YAML text, read into the JSON value that a real server's conversion makes of it, and written as a real server does.
+//! YAML text, read into the JSON value that a real server converts it to, and written as a real server does.
 //!
-//! Answers: what does this text say? Used for request bodies and apply patches; `write.rs` writes answers.
+//! Answers: what does this text mean? Used for request bodies and apply patches; `write.rs` writes answers.
 //! 1. Only the first document counts; of a key that comes twice, the last value.
-//! 2. Words mean what YAML 1.1 says (`yes` is true), for Kubernetes' parser reads it so.
+//! 2. Words mean what YAML 1.1 says (`yes` is true), because Kubernetes' parser reads them so.
 //! 3. Bounded: nesting, aliases and the number of nodes end in an error, not in a full memory.
 mod order;
 mod plain;
 mod scalar;
+#[cfg(feature = "yaml")]
 mod words;
 mod write;
 
@@ -15,7 +16,15 @@ use serde_json::Value;
 pub(crate) use write::{encode, encode_v3};
 
 /// # Errors
-/// The words of Go's parser on text that is no YAML, as far as ours tells what is wrong.
+/// That nothing here reads YAML.
+#[cfg(not(feature = "yaml"))]
+pub(crate) fn decode(_bytes: &[u8]) -> Result<Value, String> {
+    Err("this server reads no YAML: it is built without the feature `yaml`; send JSON".to_owned())
+}
+
+/// # Errors The error text of Go's parser for text that is not YAML, as far as our parser finds the same
+/// fault.
+#[cfg(feature = "yaml")]
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, String> {
     let mut options = serde_saphyr::Options::default();
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
@@ -26,7 +35,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, String> {
     first.unwrap_or(Ok(Value::Null)).map_err(|error| words::of_go(&error.to_string(), bytes))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "yaml"))]
 mod tests {
     use serde_json::json;
 

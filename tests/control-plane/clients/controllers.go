@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// typedClient goes once through everything that controller-runtime's client does to an object.
+// typedClient uses each function of controller-runtime's client on an object once.
 func typedClient(ctx context.Context, w world) error {
 	c, err := client.New(w.config, client.Options{})
 	if err != nil {
@@ -126,7 +126,7 @@ func apply(ctx context.Context, w world) error {
 	return nil
 }
 
-// unstructuredClient speaks of kinds that Go has no type for.
+// unstructuredClient uses kinds for which there is no Go type.
 func unstructuredClient(ctx context.Context, w world) error {
 	c, err := client.New(w.config, client.Options{})
 	if err != nil {
@@ -150,7 +150,7 @@ func unstructuredClient(ctx context.Context, w world) error {
 	return c.DeleteAllOf(ctx, object, client.InNamespace(w.namespace))
 }
 
-// definitions makes a kind and uses it as soon as discovery knows it.
+// definitions creates a kind and uses it as soon as discovery lists it.
 func definitions(ctx context.Context, w world) error {
 	c, err := client.New(w.config, client.Options{})
 	if err != nil {
@@ -197,7 +197,7 @@ func definitions(ctx context.Context, w world) error {
 	return c.Delete(ctx, definition)
 }
 
-// copier makes a secret of every config map that asks for it.
+// copier creates a secret for every config map that has the label for it.
 type copier struct{ client.Client }
 
 func (c copier) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -216,7 +216,7 @@ func (c copier) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	return reconcile.Result{}, err
 }
 
-// runManager runs a manager with a leader and a reconciler until its work shows.
+// runManager runs a manager with a leader and a reconciler until the result of its work is there.
 func runManager(ctx context.Context, w world) error {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := context.WithCancel(ctx)

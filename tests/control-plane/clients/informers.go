@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// log keeps what handlers were told, in order for each object.
+// log keeps what handlers received, in order for each object.
 type log struct {
 	lock  sync.Mutex
 	lines []string
@@ -42,7 +42,7 @@ func (l *log) count() int {
 	return len(l.lines)
 }
 
-// print shows the lines by object; what one object went through stays in order.
+// print shows the lines by object; the lines of one object stay in order.
 func (l *log) print() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -78,7 +78,7 @@ func deployment(name, namespace string) *appsv1.Deployment {
 	}
 }
 
-// informers runs three shared informers over objects that come, change and go.
+// informers runs three shared informers over objects that are created, changed and deleted.
 func informers(ctx context.Context, w world) error {
 	clients, err := kubernetes.NewForConfig(w.config)
 	if err != nil {
@@ -148,7 +148,7 @@ func informers(ctx context.Context, w world) error {
 	return nil
 }
 
-// http2 tells by which protocol answers come.
+// http2 prints by which protocol answers come.
 func http2(ctx context.Context, w world) error {
 	seen := &protocols{seen: map[string]bool{}}
 	w.config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -1,4 +1,4 @@
-// Command go-clients runs one scenario of Go's own clients against an API server and says what it saw.
+// Command go-clients runs one scenario of Go's own clients against an API server and prints what it observed.
 //
 // Question it answers: do client-go and controller-runtime work against this server, unchanged? What is printed is the
 // same for every correct server, so that a caller can compare two of them line by line.
@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// limit is how long a scenario may take before it has failed: more than a loaded machine needs.
+// limit is how long a scenario may take before it fails: more than a loaded machine needs.
 const limit = 4 * time.Minute
 
 // world is what a scenario runs in.
@@ -70,7 +70,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// until asks until it is told yes, and fails with what it waited for when the scenario's time is over.
+// until asks until the answer is yes. When the scenario's time is over, it fails and names what it waited for.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	for {
 		yes, err := done()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// events records in both ways that client-go has, and reads what became of it in core.
+// events records events by both recorders of client-go, and reads the results in the core group.
 func events(ctx context.Context, w world) error {
 	clients, err := kubernetes.NewForConfig(w.config)
 	if err != nil {
@@ -65,7 +65,7 @@ func events(ctx context.Context, w world) error {
 //
 // A renewal that is on its way when a candidate resigns may be written between the read and the write of its release. The
 // release is then refused as a conflict, client-go does not try again, and the lease stays taken. On a busy machine that
-// happens often, so a candidate leads and resigns until its release came through; it keeps its number of transitions.
+// happens often, so a candidate leads and resigns until its release is accepted; it keeps its number of transitions.
 func election(ctx context.Context, w world) error {
 	clients, err := kubernetes.NewForConfig(w.config)
 	if err != nil {
@@ -91,7 +91,7 @@ func election(ctx context.Context, w world) error {
 	return nil
 }
 
-// term lets a candidate lead once, and tells what the lease said meanwhile.
+// term lets a candidate lead once, and gives the content of the lease meanwhile.
 func term(ctx context.Context, clients kubernetes.Interface, namespace, candidate string) []string {
 	var told []string
 	term, resign := context.WithCancel(ctx)

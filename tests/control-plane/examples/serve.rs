@@ -1,8 +1,8 @@
 //! Runs a control plane by hand, until its standard input ends:
 //! `cargo run -p informer-control-plane --example serve -- KUBECONFIG [--FLAG=VALUE]...`
 //!
-//! Question: how do I try kubectl, or a program of mine, against what the tests use? It writes a kubeconfig
-//! and prints the process ids; Ctrl-D ends it. Flags go to kube-apiserver.
+//! Question: how do I try kubectl, or a program of mine, against the control plane of the tests? It writes a
+//! kubeconfig and prints the process ids; Ctrl-D ends it. Flags go to kube-apiserver.
 //!
 //! Read next: `src/builder.rs`.
 

@@ -1,7 +1,7 @@
 //! Finds the three programs of a control plane on this machine.
 //!
-//! Question: which kube-apiserver, etcd and kubectl do the tests use, and what happens when there are none?
-//! It does not run them, and does not check their versions: who sets a variable means it.
+//! Question: which kube-apiserver, etcd and kubectl do the tests use, and what happens when there are none? It does
+//! not run them, and does not check their versions: a variable that is set is used as it is.
 //! 1. The order is the field's: `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then the cache of `build.sh`.
 //! 2. A variable that is set is binding: a wrong path means skipping, not silently using another program.
 //! 3. With `INFORMER_REQUIRE_CONTROL_PLANE=1` a skip is a failure, so CI cannot pass by testing nothing.
@@ -31,7 +31,8 @@ pub struct Binaries {
     pub(crate) go_clients: Option<PathBuf>,
 }
 
-/// No complete set of programs was found; displays as `skipped: no control plane binaries` and what lacks.
+/// No complete set of programs was found; displays as `skipped: no control plane binaries` and what is
+/// missing.
 #[derive(Debug, Clone)]
 pub struct Skipped {
     missing: Vec<String>,
@@ -40,14 +41,13 @@ pub struct Skipped {
 impl Binaries {
     /// Looks for the programs; reads the environment and the file system, starts nothing.
     ///
-    /// # Errors
-    /// [`Skipped`] when at least one of the three is nowhere to be found.
+    /// # Errors [`Skipped`] when at least one of the three was not found.
     pub fn find() -> Result<Self, Skipped> {
         Self::find_in(&|variable| env::var_os(variable).filter(|value| !value.is_empty()))
     }
 
     /// What a test begins with: the programs, or `None` after a line on standard error, which the test runner
-    /// shows for passing tests too. Where the programs were sought is said once per process.
+    /// shows for passing tests too. The places that were searched are printed once per process.
     ///
     /// # Panics
     /// When there are none and `INFORMER_REQUIRE_CONTROL_PLANE` is `1`.
@@ -63,7 +63,7 @@ impl Binaries {
         None
     }
 
-    /// The program kubectl, for who wants to run it against another server.
+    /// The program kubectl, to run it against another server.
     #[must_use]
     pub fn kubectl(&self) -> &Path {
         &self.kubectl
@@ -102,12 +102,12 @@ impl Binaries {
 }
 
 impl Skipped {
-    /// Not `eprintln!`: what that writes is captured, and a skipped test would look like one that ran.
+    /// Not `eprintln!`: its output is captured, and a skipped test would look like one that ran.
     fn report(&self) {
         static FIRST: Once = Once::new();
         let mut text = format!("{SKIPPED}\n");
         FIRST.call_once(|| text = format!("{self}\n"));
-        // Nobody to tell if standard error is closed.
+        // Nothing can be reported if standard error is closed.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 }

@@ -5,7 +5,7 @@
 //! 1. etcd answers before kube-apiserver starts; `start` returns when `/readyz` does and the namespace
 //!    `default` exists.
 //! 2. Flags of the caller come last, and the last of equal flags wins: each default can be overridden.
-//! 3. A port that someone else took in the meantime means starting again on others, not failing.
+//! 3. If another process took a port in the meantime, it starts again on other ports and does not fail.
 //!
 //! Read next: `control_plane.rs`.
 
@@ -96,7 +96,7 @@ impl Builder {
     }
 }
 
-/// All that is decided before the first process runs, and stays the same over restarts.
+/// Everything that is decided before the first process runs, and stays the same over restarts.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) binaries: Binaries,
@@ -124,7 +124,7 @@ fn etcd_arguments(ports: Ports, data: &Path) -> Vec<String> {
         format!("--listen-peer-urls={peer}"),
         format!("--initial-advertise-peer-urls={peer}"),
         format!("--initial-cluster=default={peer}"),
-        // Tests end before a power cut would matter.
+        // A test ends before a power cut could matter.
         "--unsafe-no-fsync".into(),
         "--log-level=warn".into(),
     ]
@@ -146,13 +146,13 @@ fn apiserver_arguments(ports: Ports, identity: &Identity, directory: &Path) -> V
         format!("--service-account-signing-key-file={}", files.service_account_key.display()),
         "--authorization-mode=RBAC".into(),
         "--service-cluster-ip-range=10.0.0.0/24".into(),
-        // No controller makes service accounts here, and without them this plugin refuses every pod.
+        // No controller creates service accounts here, and without them this plugin refuses every pod.
         "--disable-admission-plugins=ServiceAccount".into(),
         "--allow-privileged".into(),
-        // There is no network in which anyone could reach the service `kubernetes`.
+        // There is no network in which a client could reach the service `kubernetes`.
         "--endpoint-reconciler-type=none".into(),
         "--advertise-address=192.0.2.1".into(),
-        // Without it a stop waits a minute for open watches.
+        // Without this flag a stop waits a minute for open watches.
         "--shutdown-watch-termination-grace-period=1s".into(),
     ];
     if identity.client.is_some() {

@@ -1,7 +1,7 @@
 //! A running control plane: what a client needs to reach it, and the ways to break it.
 //!
-//! Question: what can be done to a control plane once it runs? How it is started is `builder.rs`; how
-//! processes behave is `process.rs`.
+//! Question: what can be done to a control plane once it runs? `builder.rs` starts it; `process.rs` says how processes
+//! behave.
 //! 1. Address, certificates, tokens and data stay the same over any stop and start.
 //! 2. A call that starts something returns when that serves again; one that stops something, when it is gone.
 //! 3. All methods take `&self`, so a test may share the value with a blocking thread; they run one by one.
@@ -13,10 +13,11 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use crate::{
-    Binaries, Builder, ClientCertificate, Error, EtcdBackup, StartError,
+    Binaries, Builder, ClientCertificate, Error, EtcdBackup, ServingCertificate, StartError,
     builder::Setup,
     etcd,
     http::{self, Request},
@@ -30,12 +31,12 @@ const ETCD: &str = "etcd";
 /// A kube-apiserver and its etcd, on loopback, for one test. Dropping it ends both and removes their data.
 #[derive(Debug)]
 pub struct ControlPlane {
-    // Before the setup, whose directory must outlive the processes.
+    // Before the setup, whose directory must exist longer than the processes.
     processes: Mutex<Processes>,
     setup: Setup,
 }
 
-/// kube-apiserver first: it is dropped first and does not see its storage go.
+/// kube-apiserver comes first: it is dropped first and does not see its storage disappear.
 #[derive(Debug, Default)]
 struct Processes {
     apiserver: Option<Process>,
@@ -66,7 +67,7 @@ impl ControlPlane {
         &self.setup.identity.admin_token
     }
 
-    /// The bearer token of a user who is known and may do nothing: every list and watch is answered 403.
+    /// The bearer token of a user who is known and has no permissions: every list and watch is answered 403.
     #[must_use]
     pub fn powerless_token(&self) -> &str {
         &self.setup.identity.powerless_token
@@ -77,6 +78,32 @@ impl ControlPlane {
     #[must_use]
     pub fn client_certificate(&self) -> Option<&ClientCertificate> {
         self.setup.identity.client.as_ref()
+    }
+
+    /// A certificate of another user, for the private key in this PEM; it ends after `life`, or never. The server
+    /// accepts it if it was started with [`Builder::with_client_ca`].
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] when the key cannot be read.
+    pub fn issue_certificate(
+        &self,
+        user: &str,
+        group: &str,
+        key_pem: &str,
+        life: Option<Duration>,
+    ) -> Result<String, Error> {
+        self.setup.identity.issue((user, group), key_pem, life).map_err(Error::Certificate)
+    }
+
+    /// Makes the running server present this certificate from now on; it reads the files by itself within seconds.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the files cannot be written.
+    pub fn present(&self, certificate: &ServingCertificate) -> Result<(), Error> {
+        let failed = |source| Error::Io { action: "write the server's certificate", source };
+        let files = &self.setup.identity.files;
+        fs::write(&files.key, &certificate.key_pem).map_err(failed)?;
+        fs::write(&files.certificate, &certificate.certificate_pem).map_err(failed)
     }
 
     /// A kubeconfig as YAML, with everything inline: contexts `admin` (current), `powerless`, and
@@ -94,10 +121,9 @@ impl ControlPlane {
         fs::write(path, self.kubeconfig())
     }
 
-    /// Runs kubectl as the admin and gives what it wrote. Blocks, for a tenth of a second or its own timeout.
+    /// Runs kubectl as the admin and returns its output. Blocks, for a tenth of a second or its own timeout.
     ///
-    /// # Errors
-    /// [`Error::Kubectl`] with its complaint when it fails.
+    /// # Errors [`Error::Kubectl`] with its error output when it fails.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String, Error> {
         self.kubectl_reading(arguments, "")
     }
@@ -105,8 +131,7 @@ impl ControlPlane {
     /// Creates or changes the objects in `manifest` (YAML or JSON), through `kubectl apply`. Blocks like
     /// [`Self::kubectl`].
     ///
-    /// # Errors
-    /// [`Error::Kubectl`] with its complaint when an object is refused.
+    /// # Errors [`Error::Kubectl`] with its error output when an object is refused.
     pub fn apply(&self, manifest: &str) -> Result<String, Error> {
         self.kubectl_reading(&["apply", "--filename=-"], manifest)
     }
@@ -124,7 +149,7 @@ impl ControlPlane {
     }
 }
 
-/// Provocations: what happens to clusters, on request.
+/// Provocations: what happens to real clusters, on request.
 impl ControlPlane {
     /// Ends kube-apiserver in good order (SIGTERM): watches end cleanly, new connections are refused. Takes
     /// one to three seconds.
@@ -146,7 +171,7 @@ impl ControlPlane {
     }
 
     /// Starts kube-apiserver again: same port, same certificates, same data. Its watch cache starts at the
-    /// present, so watches from before are told 410.
+    /// present version, so watches from before get 410.
     ///
     /// # Errors
     /// [`Error::AlreadyRunning`]; [`Error::Start`] when it does not become ready.
@@ -168,8 +193,8 @@ impl ControlPlane {
         self.start_apiserver()
     }
 
-    /// Makes kube-apiserver stand still (SIGSTOP): connections stay open, new ones are accepted by the
-    /// system, nothing answers. Returns when it stands.
+    /// Stops kube-apiserver where it is (SIGSTOP): connections stay open, the system accepts new ones,
+    /// nothing answers. Returns when it has stopped.
     ///
     /// # Errors
     /// [`Error::NotRunning`].
@@ -185,7 +210,7 @@ impl ControlPlane {
         running(&self.processes().apiserver, APISERVER)?.thaw()
     }
 
-    /// Makes etcd forget every revision before `revision`. kube-apiserver hides that behind its watch cache,
+    /// Makes etcd compact every revision before `revision`. kube-apiserver hides that behind its watch cache,
     /// unless started with `--watch-cache=false`.
     ///
     /// # Errors
@@ -195,7 +220,8 @@ impl ControlPlane {
         etcd::compact(self.setup.ports.etcd, revision)
     }
 
-    /// Copies etcd's data as it is now. etcd stands still for the milliseconds it takes; it is not restarted.
+    /// Copies etcd's data as it is now. etcd pauses for the milliseconds that this takes; it is not
+    /// restarted.
     ///
     /// # Errors
     /// [`Error::NotRunning`]; [`Error::Io`] when copying fails.
@@ -203,14 +229,14 @@ impl ControlPlane {
         let processes = self.processes();
         let etcd = running(&processes.etcd, ETCD)?;
         etcd.freeze()?;
-        // The copy is what etcd would find after a crash at this moment, and it is made to recover from that.
+        // The copy is what etcd would find after a crash at this moment; etcd is built to recover from that.
         let backup = EtcdBackup::take(&self.setup.etcd_data);
         etcd.thaw()?;
         backup.map_err(|source| Error::Io { action: "copy etcd's data", source })
     }
 
-    /// Goes back in time: stops both, puts `backup` in place of etcd's data, starts both. Resource versions
-    /// then run backwards. Takes as long as a restart.
+    /// Goes back in time: stops both, replaces etcd's data by `backup`, starts both. Resource versions then
+    /// go backwards. Takes as long as a restart.
     ///
     /// # Errors
     /// Those of stopping and starting; [`Error::Io`] when copying fails. Both are stopped then.
@@ -219,7 +245,7 @@ impl ControlPlane {
         if processes.apiserver.is_some() {
             self.end_apiserver(&mut processes)?;
         }
-        // Killed: what it would still write is about to be thrown away.
+        // Killed: what it would still write is about to be deleted.
         drop(processes.etcd.take());
         let put_back = backup.put_back(&self.setup.etcd_data);
         put_back.map_err(|source| Error::Io { action: "put back etcd's data", source })?;
@@ -243,7 +269,7 @@ impl ControlPlane {
         process.stop(self.setup.limits.stop)
     }
 
-    /// A test that panicked while holding the lock leaves processes that are still worth stopping.
+    /// A test that panicked while it held the lock leaves processes that must still be stopped.
     fn processes(&self) -> MutexGuard<'_, Processes> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -261,7 +287,7 @@ impl ControlPlane {
             .spawn()
             .map_err(failed)?;
         if let Some(mut pipe) = child.stdin.take() {
-            // A kubectl that ends early says why itself; a broken pipe here would hide it.
+            // A kubectl that ends early reports the reason itself; a broken pipe here would hide it.
             let _ = io::Write::write_all(&mut pipe, input.as_bytes());
         }
         let output = child.wait_with_output().map_err(failed)?;

@@ -1,8 +1,8 @@
 //! What can go wrong with a control plane: starting it, and everything after.
 //!
-//! Question: what does a failing test print, so that nobody has to run it again to see why?
-//! 1. An error of a process carries the end of its log, because the directory goes with the test.
-//! 2. No error is worth retrying here: ports taken by someone else have been retried already.
+//! Question: what does a failing test print, so that the cause is visible without running it again?
+//! 1. An error of a process carries the end of its log, because the directory is removed with the test.
+//! 2. No error is worth a retry here: ports taken by another process have been retried already.
 //!
 //! Read next: `process.rs`, which makes most of these.
 
@@ -68,7 +68,7 @@ pub enum StartError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A process did not come back.
+    /// A process did not start again.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The call needs a process that is not running.
@@ -101,6 +101,9 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
+    /// A key or certificate could not be made.
+    #[error("cannot make the certificate")]
+    Certificate(#[source] rcgen::Error),
     /// etcd refused a request.
     #[error("etcd answered {status}: {body}")]
     Etcd {

@@ -1,6 +1,6 @@
-//! What is asked of etcd itself: is it healthy, forget the past, and a copy of its data.
+//! Requests to etcd itself: its health, a compaction, and a copy of its data.
 //!
-//! Question: how does a test make history disappear, or come back? It knows etcd's HTTP gateway and its
+//! Question: how does a test make old revisions disappear, or come back? It knows etcd's HTTP gateway and its
 //! directory, and nothing of Kubernetes.
 //! 1. A compaction is done when the call returns, on disk too.
 //! 2. A backup is a value: it may be restored any number of times, until it is dropped.
@@ -16,21 +16,21 @@ use crate::{
     http::{self, Request},
 };
 
-/// A copy of etcd's data at one moment; its directory goes when it is dropped.
+/// A copy of etcd's data at one moment; its directory is removed when it is dropped.
 #[derive(Debug)]
 pub struct EtcdBackup {
     directory: TempDir,
 }
 
 impl EtcdBackup {
-    /// Copies `data`, which nobody may write to meanwhile.
+    /// Copies `data`, which no process may write to meanwhile.
     pub(crate) fn take(data: &Path) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("etcd-backup-").tempdir()?;
         copy(data, directory.path())?;
         Ok(Self { directory })
     }
 
-    /// Puts the copy in place of `data`.
+    /// Replaces `data` by the copy.
     pub(crate) fn put_back(&self, data: &Path) -> io::Result<()> {
         fs::remove_dir_all(data)?;
         create_private(data)?;
@@ -38,7 +38,7 @@ impl EtcdBackup {
     }
 }
 
-/// `Ok` when etcd serves; else what it answered.
+/// `Ok` when etcd serves; else its answer.
 pub(crate) fn health(port: u16) -> Result<(), String> {
     let request = Request { path: "/health", ..Request::default() };
     match http::plain(port, request) {
@@ -48,7 +48,7 @@ pub(crate) fn health(port: u16) -> Result<(), String> {
     }
 }
 
-/// Forgets every revision before `revision`.
+/// Compacts every revision before `revision`.
 pub(crate) fn compact(port: u16, revision: u64) -> Result<(), Error> {
     let body = format!(r#"{{"revision":"{revision}","physical":true}}"#);
     let request = Request { path: "/v3/kv/compaction", token: None, body: Some(&body) };

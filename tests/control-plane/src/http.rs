@@ -1,6 +1,6 @@
-//! A blocking HTTP client just big enough to ask whether etcd and kube-apiserver are ready.
+//! A small blocking HTTP client, just enough to ask whether etcd and kube-apiserver are ready.
 //!
-//! Question: what status and body does one request give? It knows no redirects, no keep-alive, no proxy.
+//! Question: what status and body does one request return? It does not support redirects, keep-alive or proxies.
 //! 1. It speaks HTTP/1.0, so the body ends with the connection and is never chunked.
 //! 2. Every read and write has a limit: a frozen server gives an error, not a hang.
 //! 3. TLS trusts exactly one CA, with ring as the only cryptography.
@@ -48,7 +48,7 @@ pub(crate) fn trusting(ca: CertificateDer<'static>) -> Result<Tls, rustls::Error
     Ok(Arc::new(config))
 }
 
-/// Sends `request` to a port on loopback, in the clear.
+/// Sends `request` to a port on loopback, without TLS.
 pub(crate) fn plain(port: u16, request: Request<'_>) -> io::Result<Response> {
     exchange(connect(port)?, request)
 }
@@ -73,7 +73,7 @@ fn exchange(mut stream: impl Read + Write, request: Request<'_>) -> io::Result<R
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
         Ok(_) => {}
-        // A server that closes without the TLS goodbye has still answered; parsing tells whether it did.
+        // A server that closes without a close_notify has still answered; parsing shows whether it did.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
         Err(error) => return Err(error),
     }

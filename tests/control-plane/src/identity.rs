@@ -1,9 +1,9 @@
-//! Who the control plane is, and who may talk to it: its CA, its keys, the tokens and the client certificate.
+//! The identity of the control plane and of its users: its CA, its keys, the tokens and the client certificate.
 //!
 //! Question: which files does kube-apiserver need in order to authenticate itself and its users?
-//! 1. One CA, made anew for each control plane, signs the server's certificate and the client's.
-//! 2. All keys are EC P-256 in PKCS#8. Certificates do not expire.
-//! 3. The files outlive a restart of the process, so the server comes back as itself.
+//! 1. One CA, created anew for each control plane, signs the server's certificate and the client's.
+//! 2. All keys of its own are EC P-256 in PKCS#8. Certificates do not expire, except those that are issued to do so.
+//! 3. The files outlast a restart of the process, so the server keeps its identity.
 //!
 //! Effects: [`Identity::create`] writes the files of [`Files`] and nothing later changes them. Read next:
 //! `kubeconfig.rs`.
@@ -11,15 +11,16 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose,
+    KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 use rustls::pki_types::CertificateDer;
 
-use crate::{StartError, ports::random};
+use crate::{Error, StartError, ports::random};
 
 /// The group that may do everything, in any Kubernetes.
 const ADMIN_GROUP: &str = "system:masters";
@@ -45,7 +46,15 @@ impl ClientCertificate {
     }
 }
 
-/// Where the files that kube-apiserver reads are.
+/// What a kube-apiserver presents, of an authority of its own.
+#[derive(Debug, Clone)]
+pub struct ServingCertificate {
+    authority_pem: String,
+    pub(crate) certificate_pem: String,
+    pub(crate) key_pem: String,
+}
+
+/// The paths of the files that kube-apiserver reads.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) ca: PathBuf,
@@ -56,7 +65,7 @@ pub(crate) struct Files {
     pub(crate) tokens: PathBuf,
 }
 
-/// Everything secret or signed of one control plane.
+/// All keys, certificates and tokens of one control plane.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) ca: CertificateDer<'static>,
@@ -65,10 +74,11 @@ pub(crate) struct Identity {
     pub(crate) powerless_token: String,
     pub(crate) client: Option<ClientCertificate>,
     pub(crate) files: Files,
+    authority: Authority,
 }
 
 impl Identity {
-    /// Makes keys, certificates and tokens, and writes what kube-apiserver reads into `directory`.
+    /// Creates keys, certificates and tokens, and writes what kube-apiserver reads into `directory`.
     pub(crate) fn create(directory: &Path, with_client: bool) -> Result<Self, StartError> {
         let authority = Authority::create().map_err(StartError::Certificates)?;
         let (certificate, key) = authority.server().map_err(StartError::Certificates)?;
@@ -91,11 +101,54 @@ impl Identity {
                 &format!("{admin_token},admin,1,\"{ADMIN_GROUP}\"\n{powerless_token},powerless,2\n"),
             )?,
         };
-        Ok(Self { ca: authority.der, ca_pem: authority.pem, admin_token, powerless_token, client, files })
+        let (ca, ca_pem) = (authority.der.clone(), authority.pem.clone());
+        Ok(Self { ca, ca_pem, admin_token, powerless_token, client, files, authority })
+    }
+
+    /// A certificate for the key in this PEM, which ends after `life` or never.
+    pub(crate) fn issue(
+        &self,
+        (user, group): (&str, &str),
+        key_pem: &str,
+        life: Option<Duration>,
+    ) -> Result<String, rcgen::Error> {
+        let usage = ExtendedKeyUsagePurpose::ClientAuth;
+        let mut params = params(Vec::new(), name(user, Some(group)), usage)?;
+        if let Some(life) = life {
+            params.not_after = date_time_ymd(1970, 1, 1) + since_1970() + life;
+        }
+        Ok(params.signed_by(&KeyPair::from_pem(key_pem)?, &self.authority.issuer)?.pem())
     }
 }
 
-/// The CA while it signs.
+impl ServingCertificate {
+    /// Makes an authority and lets it sign.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] when no key can be made.
+    pub fn of_new_authority() -> Result<Self, Error> {
+        let authority = Authority::create().map_err(Error::Certificate)?;
+        let (certificate_pem, key_pem) = authority.server().map_err(Error::Certificate)?;
+        Ok(Self { authority_pem: authority.pem, certificate_pem, key_pem })
+    }
+
+    /// The authority that a client must trust, in PEM.
+    #[must_use]
+    pub fn authority_pem(&self) -> &str {
+        &self.authority_pem
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the server compares the end of a certificate with the time of day"
+)]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The CA.
+#[derive(Debug)]
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     der: CertificateDer<'static>,
@@ -132,15 +185,23 @@ impl Authority {
         subject: DistinguishedName,
         usage: ExtendedKeyUsagePurpose,
     ) -> Result<(String, String), rcgen::Error> {
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name = subject;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![usage];
-        params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.issuer)?;
+        let certificate = params(names, subject, usage)?.signed_by(&key, &self.issuer)?;
         Ok((certificate.pem(), key.serialize_pem()))
     }
+}
+
+fn params(
+    names: Vec<String>,
+    subject: DistinguishedName,
+    usage: ExtendedKeyUsagePurpose,
+) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = subject;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![usage];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
 }
 
 fn name(common: &str, organization: Option<&str>) -> DistinguishedName {

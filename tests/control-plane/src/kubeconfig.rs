@@ -1,7 +1,7 @@
 //! Writes the kubeconfig of a control plane, with everything inline.
 //!
-//! Question: how does a program that knows only kubeconfig files reach this control plane, and as whom?
-//! It is text for kubectl and for our own loader; it does not read kubeconfigs.
+//! Question: how does a program that knows only kubeconfig files reach this control plane, and as which user? It
+//! writes text for kubectl and for our own loader; it does not read kubeconfigs.
 //! 1. The contexts are `admin` (current) and `powerless`, by token, and `certificate` if there is one.
 //! 2. No file is referred to, so the text may be moved.
 //!

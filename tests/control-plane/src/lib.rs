@@ -1,15 +1,14 @@
-//! A real kube-apiserver and etcd for tests: started on loopback, talked to over TLS, and broken on request.
+//! A real kube-apiserver and etcd for tests: started on loopback, reached over TLS, and broken on request.
 //!
-//! It answers one question: how does a test get a control plane of its own, and put it into the states
-//! informers fear? It builds nothing (`build.sh` does), speaks no Kubernetes API beyond readiness, and is
-//! never published.
+//! It answers one question: how does a test get a control plane of its own, and bring it into the states that are hard
+//! for informers? It builds nothing (`build.sh` does), speaks no Kubernetes API beyond readiness, and is never
+//! published.
 //! 1. Everything listens on 127.0.0.1 and lives in one temporary directory.
-//! 2. No process outlives its [`ControlPlane`], nor a test process that is killed.
+//! 2. No process outlasts its [`ControlPlane`], nor a test process that is killed.
 //! 3. Stopping and starting keeps addresses, certificates, tokens and data.
 //!
-//! Every call blocks, some for seconds: in async code use `spawn_blocking`, or a runtime that may stand still
-//! meanwhile. Unix only. Reading order: [`Binaries`], [`Builder`], [`ControlPlane`], `process`, `identity`,
-//! `http`.
+//! Every call blocks, some for seconds: in async code use `spawn_blocking`, or a runtime that may block meanwhile.
+//! Unix only. Reading order: [`Binaries`], [`Builder`], [`ControlPlane`], `process`, `identity`, `http`.
 //!
 //! ```no_run
 //! use informer_control_plane::{Binaries, ControlPlane};
@@ -39,4 +38,4 @@ pub use builder::Builder;
 pub use control_plane::ControlPlane;
 pub use error::{Error, StartError};
 pub use etcd::EtcdBackup;
-pub use identity::ClientCertificate;
+pub use identity::{ClientCertificate, ServingCertificate};

@@ -1,9 +1,9 @@
 //! Free ports on loopback that are still free after a restart.
 //!
-//! Question: which ports does a control plane listen on? It reserves nothing: a port is tried, then let go.
-//! 1. Ports lie below the range the operating system hands out for outgoing connections. Otherwise a client
-//!    that keeps dialling a stopped server can be given the server's own port, connect to itself and keep the
-//!    server from returning.
+//! Question: which ports does a control plane listen on? It reserves nothing: a port is tried, then released.
+//! 1. Ports lie below the range that the operating system assigns to outgoing connections. Otherwise a client that
+//!    keeps dialling a stopped server can get the server's own port, connect to itself and keep the server from
+//!    starting again.
 //! 2. The ports of one set differ.
 //!
 //! Two test processes may still pick the same port; then `builder.rs` starts again.
@@ -28,7 +28,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Three ports that nobody listens on just now.
+    /// Three ports that no process listens on just now.
     pub(crate) fn free() -> io::Result<Self> {
         // Held together until the end, so that they differ.
         let (etcd, _etcd) = free_port()?;

@@ -1,12 +1,11 @@
-//! One program of the control plane as a child process: its log, its signals, and the certainty that it ends.
+//! One program of the control plane as a child process: its log, its signals, and the guarantee that it ends.
 //!
-//! Question: what may happen to a process, and how do we know that it has? It knows nothing of what the
-//! program does.
+//! Question: what may happen to a process, and how do we know that it has? It does not know what the program does.
 //! 1. Dropping a `Process` kills it and waits for it, also while a test panics.
-//! 2. If this test process ends without dropping anything (SIGKILL, abort, a value in a static), the guard kills
-//!    the child and removes its directory: a shell that waits for the end of a pipe which only we hold open. A
-//!    parent-death signal would need unsafe code, and would strike when the *thread* that started the child ends.
-//! 3. `freeze` returns when the process stands still, not when it has been told to.
+//! 2. If this test process ends without dropping anything (SIGKILL, abort, a value in a static), the guard kills the
+//!    child and removes its directory: a shell that waits for the end of a pipe which only we hold open. A
+//!    parent-death signal would need unsafe code, and would come when the *thread* that started the child ends.
+//! 3. `freeze` returns when the process has stopped, not when the signal was sent.
 //!
 //! Read next: `control_plane.rs`.
 
@@ -54,7 +53,8 @@ impl Process {
         match guard(&child, leftovers) {
             Ok(guard) => Ok(Self { name, child, guard, log }),
             Err(source) => {
-                // Unguarded it could outlive us. It is our child and not waited for: the signal finds it.
+                // Without a guard it could outlast us. It is our child and not waited for: the signal finds
+                // it.
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(StartError::Spawn { process: "sh", source })
@@ -66,7 +66,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits until `ready` says so; its errors are what the process answered instead.
+    /// Waits until `ready` returns Ok; its errors are what the process answered instead.
     pub(crate) fn await_ready(
         &mut self,
         limit: Duration,
@@ -90,7 +90,7 @@ impl Process {
         }
     }
 
-    /// Asks the process to end (SIGTERM), and kills it when it has not after `limit`.
+    /// Asks the process to end (SIGTERM), and kills it if it has not ended after `limit`.
     pub(crate) fn stop(mut self, limit: Duration) -> Result<(), Error> {
         self.signal(Signal::TERM)?;
         // A frozen process would keep the request pending.
@@ -102,7 +102,7 @@ impl Process {
         }
     }
 
-    /// Stops the process where it stands (SIGSTOP): its connections stay open and nothing answers.
+    /// Stops the process where it is (SIGSTOP): its connections stay open and nothing answers.
     pub(crate) fn freeze(&self) -> Result<(), Error> {
         self.signal(Signal::STOP)?;
         let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -113,7 +113,7 @@ impl Process {
         Ok(())
     }
 
-    /// Lets a frozen process go on (SIGCONT); nothing happens to one that runs.
+    /// Lets a frozen process go on (SIGCONT); has no effect on one that runs.
     pub(crate) fn thaw(&self) -> Result<(), Error> {
         self.signal(Signal::CONT)
     }
@@ -123,7 +123,7 @@ impl Process {
             .map_err(|error| Error::Io { action: "send a signal to a process", source: error.into() })
     }
 
-    /// Ours until it is waited for, so no other process can have it.
+    /// The id is ours until we wait for the process, so no other process can have it.
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -139,8 +139,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Each of these fails only when the process is gone already, which is what is wanted.
-        // The guard goes before the child is waited for: after that its process id may be someone else's.
+        // Each of these fails only when the process has already ended, which is what is wanted. The guard
+        // ends before the child is waited for: after that its process id may belong to another process.
         let _ = self.child.kill();
         if let Some(mut pipe) = self.guard.stdin.take() {
             let _ = pipe.write_all(b"dismissed\n");
@@ -150,12 +150,12 @@ impl Drop for Process {
     }
 }
 
-/// A shell that waits for the end of its standard input; if that comes without a line, we are gone, and it kills
-/// `child` and removes the directory that nobody else will.
+/// A shell that waits for the end of its standard input; if that comes without a line, this process is gone,
+/// and the shell kills `child` and removes the directory that nothing else will remove.
 ///
-/// Each process has a guard, and both remove: what one cannot yet because the other's process still writes, it tries
-/// again, a few times. It ignores what a terminal or a `timeout` sends to us and all our children at once: a process
-/// that hangs in its orderly end would be left to nobody.
+/// Each process has a guard, and both remove: what one cannot yet because the other's process still writes,
+/// it tries again, a few times. It ignores what a terminal or a `timeout` sends to us and all our children at
+/// once: otherwise nothing would end a process that hangs in its orderly end.
 fn guard(child: &Child, leftovers: &Path) -> io::Result<Child> {
     const SCRIPT: &str = r#"trap '' HUP INT TERM
         read -r _ && exit

@@ -1,8 +1,8 @@
 //! Waiting in real time: the one place in this crate that reads a clock and sleeps.
 //!
-//! Question: has this taken too long? Other processes are waited for here, so no invented clock can help;
-//! nothing outside test support may do this.
-//! 1. A wait ends when its condition holds or its limit has passed, and looks at least once.
+//! Question: has this taken too long? It waits for other processes, so a simulated clock cannot help; nothing outside
+//! test support may do this.
+//! 1. A wait ends when its condition holds or its limit has passed, and checks at least once.
 //!
 //! Read next: `process.rs`.
 #![expect(
@@ -28,7 +28,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Reads the variables that the field's test environments share; two minutes each where unset.
+    /// Reads the variables that other Kubernetes test environments use too; two minutes each if unset.
     pub(crate) fn from_environment() -> Result<Self, StartError> {
         Ok(Self {
             start: limit("KUBEBUILDER_CONTROLPLANE_START_TIMEOUT")?,
@@ -37,7 +37,7 @@ impl Limits {
     }
 }
 
-/// Calls `attempt` until it gives a value or `limit` has passed.
+/// Calls `attempt` until it returns a value or `limit` has passed.
 pub(crate) fn until<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {

@@ -2,13 +2,13 @@
 // bodies and writes answers with, and the bodies its tests compare:
 //
 //	go run ./tables > ../apiserver/src/protobuf/messages.txt
-//	go run ./tables fixtures > ../apiserver/src/protobuf/fixtures.txt
+//	go run ./tables fixtures | gzip -9n > ../apiserver/src/protobuf/fixtures.txt.gz
 //	go run ./tables yaml > ../apiserver/src/yaml/fixtures.txt
 //	go run ./tables v2 > ../apiserver/src/cluster/openapi/protobuf/v2.txt
 //	go run ./tables v3 > ../apiserver/src/cluster/openapi/protobuf/v3.txt
 //
 // It reads the Go types, because only they hold both halves: the field numbers (tag `protobuf`) and the JSON shape (tag
-// `json`). The table's own header says how a line reads. Lists are left out (all are alike), and so are alpha and
+// `json`). The header of the table describes its lines. Lists are left out (all are alike), and so are alpha and
 // beta versions.
 package main
 
@@ -191,7 +191,7 @@ func main() {
 		kinds = append(kinds, "k "+key+" "+t.message(byName[key]))
 	}
 	if len(os.Args) > 1 {
-		fixtures(known, order, os.Args[1] == "everything")
+		fixtures(known, order)
 		return
 	}
 	for _, of := range []reflect.Type{

@@ -1,7 +1,7 @@
-//! The harness against real processes: it starts, serves, and survives everything it can do to itself.
+//! The harness against real processes: it starts, serves, and recovers from everything that it can do to itself.
 //!
-//! Question: does each provocation do what its sentence says, and does the control plane come back after it?
-//! What clients make of it is tested where the clients are.
+//! Question: does each provocation do what its documentation says, and does the control plane recover from it? How
+//! clients react is tested where the clients are.
 //! 1. Each test starts its own control plane, or skips with a line when there are no binaries.
 //! 2. Nothing is timed; every wait is for a condition.
 //!
@@ -16,7 +16,7 @@ fn start() -> Option<ControlPlane> {
     Some(ControlPlane::builder(binaries).start().expect("the control plane starts"))
 }
 
-/// Creates a config map and gives its resource version.
+/// Creates a config map and returns its resource version.
 fn create(plane: &ControlPlane, name: &str) -> u64 {
     plane.kubectl(&["create", "configmap", name]).expect("a config map is created");
     version(plane, name)
@@ -90,7 +90,7 @@ fn it_survives_a_kill_on_the_same_port_with_its_data() {
 }
 
 #[test]
-fn it_survives_a_restart_in_good_order() {
+fn it_survives_an_orderly_restart() {
     let Some(plane) = start() else { return };
     create(&plane, "kept");
     plane.restart_apiserver().unwrap();
@@ -98,7 +98,7 @@ fn it_survives_a_restart_in_good_order() {
 }
 
 #[test]
-fn frozen_it_is_connected_and_silent_until_thawed() {
+fn frozen_it_stays_connected_and_silent_until_it_is_thawed() {
     let Some(plane) = start() else { return };
     plane.freeze_apiserver().unwrap();
     let complaint = refused(plane.kubectl(&["--request-timeout=1s", "get", "--raw=/readyz"]));

@@ -1,7 +1,7 @@
 //! A test process that is killed leaves no control plane behind, neither processes nor files.
 //!
-//! Question: what if nothing is dropped? The test runs itself as a second process, which starts a control
-//! plane, says which processes those are, and meets its end.
+//! Question: what if nothing is dropped? The test runs itself as a second process, which starts a control plane,
+//! prints the ids of its processes, and is then killed.
 //! 1. The wait ends with the processes; it has no limit of its own.
 //!
 //! Read next: `src/process.rs`.
@@ -69,8 +69,7 @@ fn leaves_nothing_behind(name: &str, doom: fn(&ControlPlane)) {
     }
 }
 
-/// False for a process that is gone, and for one that ended and is not yet waited for by whoever inherited
-/// it.
+/// False for a process that is gone, and for one that ended and that its new parent has not waited for yet.
 fn runs_a_program(id: &str) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(id).join("status"));
     status.is_ok_and(|status| !status.lines().any(|line| line.starts_with("State:\tZ")))

@@ -1,7 +1,7 @@
-//! What a relay answers in the server's place, as a load balancer does that finds no healthy server.
+//! What a relay answers in the server's place, as a load balancer does when it finds no healthy server.
 //!
-//! Answers "how does a 429 or 503 get into a connection that is encrypted?" By not being the server: the relay ends TLS
-//! itself, with a certificate of its own that the client was told to trust. Invariants:
+//! Answers "how does a 429 or 503 get into a connection that is encrypted?" The relay ends TLS itself, with a
+//! certificate of its own that the client is configured to trust. Invariants:
 //! 1. One request, one answer, then the connection is closed.
 //! 2. No more than [`HEAD`] bytes of a request are read.
 
@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 /// The longest head of a request.
 const HEAD: u64 = 64 * 1024;
 
-/// Speaks for a server.
+/// Answers in a server's place.
 pub(super) struct Answerer {
     secure: Option<(TlsAcceptor, String)>,
 }
@@ -28,7 +28,7 @@ impl Answerer {
         Self { secure: None }
     }
 
-    /// Behind HTTPS.
+    /// For servers behind HTTPS.
     pub(super) fn secure() -> Self {
         let CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
@@ -50,7 +50,7 @@ impl Answerer {
     /// Reads one request's head and answers it.
     pub(super) async fn answer(&self, near: TcpStream, text: &str) {
         let Some((acceptor, _)) = &self.secure else { return answer(near, text).await };
-        // A client that goes away during the handshake needs no answer.
+        // A client that closes during the handshake needs no answer.
         if let Ok(near) = acceptor.accept(near).await {
             answer(near, text).await;
         }
@@ -66,7 +66,7 @@ async fn answer(mut near: impl AsyncRead + AsyncWrite + Unpin, text: &str) {
             Err(_) => return,
         }
     }
-    // A client that is gone by now does not miss it.
+    // A client that has closed by now does not need it.
     if near.write_all(text.as_bytes()).await.is_ok() {
         let _gone = near.shutdown().await;
     }

@@ -1,12 +1,12 @@
-//! When what waits in the queue arrived.
+//! The arrival times of the parts in the queue.
 //!
-//! Answers "since when does the oldest part wait that is handed out now?", so that delivery latency is known without a
-//! time in each part. Invariants:
-//! 1. There are at most as many marks as parts that wait.
+//! Answers "when did the oldest part of this batch arrive?", so that delivery latency is known without a time in each
+//! part. Invariants:
+//! 1. There are at most as many marks as waiting parts.
 //! 2. In order of arrival the answer is exact. Per key, where parts overtake each other and deletions merge, it is the
-//!    arrival of the oldest part that may be in the batch: never too late.
+//!    arrival of the oldest part that may be in the batch: it is never too late.
 //!
-//! Read next: `delta_fifo.rs`, whose parts these are.
+//! Read next: `delta_fifo.rs`, the queue.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -30,8 +30,8 @@ impl Arrivals {
         self.waiting = waiting;
     }
 
-    /// Something was popped; `waiting` parts are left in the queue. Gives when the oldest of what was popped arrived;
-    /// nothing if no part was.
+    /// Something was popped; `waiting` parts are left in the queue. Gives when the oldest popped part arrived; `None`
+    /// if no part was popped.
     pub fn handle_pop(&mut self, waiting: usize) -> Option<Duration> {
         let oldest = self.oldest().filter(|_| waiting < self.waiting);
         self.popped = self.popped.saturating_add(self.waiting.saturating_sub(waiting) as u64);
@@ -45,7 +45,7 @@ impl Arrivals {
         oldest
     }
 
-    /// When the oldest part that waits arrived.
+    /// When the oldest waiting part arrived.
     pub fn oldest(&self) -> Option<Duration> {
         self.marks.front().map(|(_, at)| *at)
     }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_part_of_a_batch_tells_when_it_arrived() {
+    fn the_oldest_part_of_a_batch_shows_when_it_arrived() {
         let mut arrivals = Arrivals::default();
         arrivals.handle_push(3, at(1));
         arrivals.handle_push(5, at(2));

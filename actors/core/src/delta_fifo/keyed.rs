@@ -1,9 +1,9 @@
-//! Parts that wait by key: what the discipline `PerKey` keeps between two barriers.
+//! The waiting parts by key: what the queue keeps between two barriers under `PerKey`.
 //!
-//! Answers "whose turn is it, and what has come of that key since?"; what two parts of a key come to is the table
-//! [`compress`]. Invariants:
-//! 1. A key waits once, at the place of the first of its parts; they leave together, oldest first.
-//! 2. A bookmark is no part: only the version that it reaches is kept, one a source.
+//! Answers "which key is next, and which parts of it wait?". The table [`compress`] merges two parts of a key.
+//! Invariants:
+//! 1. A key has one place, that of its first part. Its parts leave together, oldest first.
+//! 2. A bookmark is not kept as a part: only the version that it reaches is kept, one per source.
 //!
 //! Logarithmic in the number of keys that wait. Read next: `delta_fifo.rs`, which puts barriers between these.
 
@@ -13,12 +13,12 @@ use super::Depth;
 use crate::delta::{Compressed, WatchPart, compress};
 use crate::meta::{ObjectKey, ResourceVersion, SourceId};
 
-/// A part, and whose word it is.
-pub(super) type Told<S> = (SourceId, WatchPart<S>);
+/// A part and its source.
+pub(super) type SourcePart<S> = (SourceId, WatchPart<S>);
 
 pub(super) struct Keyed<S> {
     order: VecDeque<ObjectKey>,
-    parts: BTreeMap<ObjectKey, Vec<Told<S>>>,
+    parts: BTreeMap<ObjectKey, Vec<SourcePart<S>>>,
     reached: BTreeMap<SourceId, ResourceVersion>,
     depth: Depth,
 }
@@ -41,7 +41,7 @@ impl<S> Keyed<S> {
             self.parts.insert(key.clone(), vec![(source.clone(), part)]);
             return;
         };
-        let last = waiting.last_mut().filter(|(teller, _)| teller == source);
+        let last = waiting.last_mut().filter(|(of, _)| of == source);
         match last.map(|(_, last)| (compress(last, &part), last)) {
             Some((Compressed::Older, _)) => {}
             Some((Compressed::Newer, last)) => {
@@ -56,8 +56,8 @@ impl<S> Keyed<S> {
         }
     }
 
-    /// Whole keys up to `most` parts; one key at least, however many parts it has.
-    pub(super) fn pop(&mut self, most: usize) -> Vec<Told<S>> {
+    /// All parts of the next keys, up to `most` parts; at least one key, also if it has more parts.
+    pub(super) fn pop(&mut self, most: usize) -> Vec<SourcePart<S>> {
         let mut popped = Vec::new();
         while let Some(key) = self.order.front() {
             let count = self.parts.get(key).map_or(0, Vec::len);
@@ -81,7 +81,7 @@ impl<S> Keyed<S> {
         self.depth
     }
 
-    /// The versions that its sources have reached with all that was pushed.
+    /// The versions that the sources have reached with all that was pushed.
     pub(super) fn into_reached(self) -> BTreeMap<SourceId, ResourceVersion> {
         self.reached
     }

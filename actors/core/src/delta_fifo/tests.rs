@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 mod per_key;
 
-use super::{Batch, Bounds, DeltaQueue, Depth, Discipline};
+use super::{Batch, Bounds, DeltaQueue, Depth, QueueOrder};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::meta::{Meta, Object, SourceId};
 use crate::processor::ListenerId;
@@ -30,7 +30,7 @@ fn listeners(numbers: &[u64]) -> Arc<[ListenerId]> {
 }
 
 fn in_order(bounds: Bounds) -> DeltaQueue<()> {
-    DeltaQueue::new(bounds, Discipline::InOrder)
+    DeltaQueue::new(bounds, QueueOrder::InOrder)
 }
 
 fn bounds(parts: usize, bytes: usize, batch: usize) -> Bounds {
@@ -38,12 +38,12 @@ fn bounds(parts: usize, bytes: usize, batch: usize) -> Bounds {
 }
 
 /// How tests write a batch down: `1 2`, `replace 5`, `resync 1 2`.
-fn tell(batch: &Batch<()>) -> String {
+fn text_of(batch: &Batch<()>) -> String {
     let words: Vec<String> = match batch {
         Batch::Parts(parts) => parts.iter().map(|(_, part)| part.version().to_string()).collect(),
         Batch::Keyed { parts, reached } => {
-            let told = parts.iter().map(|(_, part)| part.version().to_string());
-            told.chain(reached.iter().map(|(_, version)| format!("(reached {version})"))).collect()
+            let delivered = parts.iter().map(|(_, part)| part.version().to_string());
+            delivered.chain(reached.iter().map(|(_, version)| format!("(reached {version})"))).collect()
         }
         Batch::Replace { replacement, .. } => vec!["replace".to_owned(), replacement.version.to_string()],
         Batch::RemoveSource { source } => vec!["remove".to_owned(), source.to_string()],
@@ -56,7 +56,7 @@ fn tell(batch: &Batch<()>) -> String {
 }
 
 fn drained(queue: &mut DeltaQueue<()>) -> Vec<String> {
-    std::iter::from_fn(|| queue.pop_batch()).map(|batch| tell(&batch)).collect()
+    std::iter::from_fn(|| queue.pop_batch()).map(|batch| text_of(&batch)).collect()
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn rf_30_one_entry_larger_than_the_bound_is_taken_and_fills_the_queue_until_popp
 }
 
 #[test]
-fn a_delta_without_parts_is_no_batch() {
+fn a_delta_without_parts_is_not_a_batch() {
     let mut queue = in_order(Bounds::default());
     queue.push_delta(SourceId::default(), Vec::new());
     assert!(queue.pop_batch().is_none());
@@ -229,7 +229,7 @@ proptest! {
                     queue.push_resync(listeners(&due));
                 }
                 Step::Pop => {
-                    let popped = queue.pop_batch().map(|batch| tell(&batch));
+                    let popped = queue.pop_batch().map(|batch| text_of(&batch));
                     prop_assert_eq!(popped, pop_naively(&mut events, batch));
                 }
             }
@@ -242,16 +242,37 @@ proptest! {
 
 #[test]
 fn inf_80_the_end_of_a_source_leaves_behind_all_that_it_has_put_in() {
-    for discipline in [Discipline::InOrder, Discipline::PerKey] {
-        let mut queue = DeltaQueue::new(bounds(100, 10_000, 1), discipline);
+    for queue_order in [QueueOrder::InOrder, QueueOrder::PerKey] {
+        let mut queue = DeltaQueue::new(bounds(100, 10_000, 1), queue_order);
         queue.push_delta(SourceId::new("a"), vec![part(1, 1), part(2, 1)]);
         queue.push_remove_source(SourceId::new("a"));
         queue.push_delta(SourceId::new("b"), vec![part(3, 1)]);
         assert_eq!(queue.depth().parts, 4);
-        let told = drained(&mut queue);
-        let end = told.iter().position(|batch| batch == "remove a").expect("it is told");
-        assert!(told[..end].iter().any(|batch| batch.starts_with('2')), "{told:?}");
-        assert!(!told[end..].join(" ").contains("reached 2"), "nothing of it is reached later: {told:?}");
+        let delivered = drained(&mut queue);
+        let end = delivered.iter().position(|batch| batch == "remove a").expect("it is delivered");
+        assert!(delivered[..end].iter().any(|batch| batch.starts_with('2')), "{delivered:?}");
+        assert!(
+            !delivered[end..].join(" ").contains("reached 2"),
+            "nothing of it is reached later: {delivered:?}"
+        );
         assert_eq!(queue.depth(), Depth::default());
     }
+}
+
+#[test]
+fn an_emptied_vector_is_filled_with_the_next_batch_unless_it_is_large() {
+    let mut queue = in_order(bounds(1_000, 10_000, 250));
+    let mut next_batch = |spare: Vec<(SourceId, WatchPart<()>)>, parts: u64| {
+        queue.reuse(spare);
+        queue.push_delta(SourceId::default(), (1..=parts).map(|number| part(number, 1)).collect());
+        let Some(Batch::Parts(parts)) = queue.pop_batch() else { panic!("no parts") };
+        parts
+    };
+    let first = next_batch(Vec::new(), 1);
+    let at = first.as_ptr();
+    let again = next_batch(first, 1);
+    assert_eq!((again.as_ptr(), again.len()), (at, 1), "the same vector, with the new part alone");
+    let large = next_batch(again, 200);
+    assert_eq!(large.capacity(), 200, "one allocation of the right size");
+    assert!(next_batch(large, 1).capacity() < 200, "a large one is not kept");
 }

@@ -1,14 +1,15 @@
-//! An index on its way: built over the objects that are there, while parts go on changing them.
+//! The building of an index over the stored objects, while parts still change them.
 //!
-//! Answers "which objects does the new index know yet?". Invariants:
-//! 1. Keys up to `passed` are in the index as they are now; later ones are not in it at all.
-//! 2. It is in no frame before it has passed every key.
+//! Answers "which objects are in the new index already?". Invariants:
+//! 1. Keys up to `passed` are in the index in their present state; later ones are not in it.
+//! 2. No frame has the index before it has passed every key.
 
 use super::Store;
 use super::draft::Draft;
 use crate::index::{Index, IndexSpec};
 use crate::meta::{Object, ObjectKey};
-use crate::snapshot::{Held, Sources};
+use crate::snapshot::Held;
+use crate::tree::Sources;
 
 pub(super) struct Building<S> {
     spec: IndexSpec<S>,
@@ -25,7 +26,7 @@ impl<S> Building<S> {
         &self.spec
     }
 
-    /// An object was stored: known here only if its key is passed, else the walk will come to it.
+    /// An object was stored: it is indexed here if its key is passed; otherwise the walk will reach it.
     pub(super) fn follow(&mut self, object: &Object<S>, draft: &mut Draft<S>) {
         if self.passed.as_ref().is_some_and(|passed| object.key() <= passed) {
             draft.index(&mut self.index, &self.spec, object);
@@ -38,7 +39,7 @@ impl<S> Building<S> {
 }
 
 impl<S> Store<S> {
-    /// Takes up at most `budget` objects into the first index being built; true when it is whole.
+    /// Adds at most `budget` objects to the first index being built; true when it is complete.
     pub(super) fn advance_building(&mut self, budget: usize) -> bool {
         let Some(building) = self.building.front_mut() else {
             return false;

@@ -1,7 +1,8 @@
-//! What a publish will hand out, while it is being collected.
+//! The content of the next publish, while it is being collected.
 //!
-//! Answers "what has changed and what is to be reported since the last publish?"; it decides nothing. Bounds: at
-//! most two changes for each part; at most 250 incidents in full, the rest as counts by reason.
+//! Answers "what has changed since the last publish, and what has to be reported?". It decides nothing. Objects that
+//! leave the store are collected here by `discard_stored`, so that the arbiter does not free them. Bounds: at most two
+//! changes for each part; at most 250 incidents in full, the rest as counts by reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,27 +10,29 @@ use std::iter::once;
 use std::sync::Arc;
 
 use super::{Incident, Reason, Reported};
+use crate::chunks::Chunks;
 use crate::delta::{Cause, Change, Changes};
 use crate::index::{Index, IndexSpec};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 
-/// How many incidents of one publish are reported in full, and how many discarded objects share an allocation.
-const CHUNK: usize = 250;
+/// How many incidents of one publish are reported in full.
+const REPORTED: usize = 250;
 
-/// One publish: the snapshot, and exactly what it changes.
+/// One publish: the snapshot, and exactly what changed.
 pub struct Applied<S> {
     /// The snapshot to publish.
     pub snapshot: Snapshot<S>,
-    /// The one before it. Dropping the last handle frees nodes, so drop it off the arbiter, too.
+    /// The snapshot before it. Dropping its last handle frees nodes, so drop it off the arbiter, too.
     pub before: Snapshot<S>,
-    /// The difference to the snapshot before: of parts in the order of application, of a list as the two snapshots. A
-    /// list that changes nothing is told, too; parts that change nothing, and a new index, are not.
+    /// The difference from the snapshot before: of parts in the order of application, of a list as the two snapshots.
+    /// A list that changes nothing is included. `None` for parts that change nothing, and for a new index.
     pub changes: Option<Changes<S>>,
-    /// Objects that left the store or never came into it, in several allocations so that none was ever moved: to be
-    /// dropped off the arbiter.
-    pub replaced: Vec<Vec<Object<S>>>,
-    /// What has to be counted and logged.
+    /// Objects that left the store or were never stored, to be dropped off the arbiter.
+    pub replaced: Chunks<Object<S>>,
+    /// What those were on the wire, in bytes.
+    pub replaced_bytes: usize,
+    /// Incidents to count and log.
     pub reported: Vec<Reported>,
 }
 
@@ -44,21 +47,22 @@ impl<S> fmt::Debug for Applied<S> {
             .field("snapshot", &self.snapshot)
             .field("before", &self.before)
             .field("changes", &changes)
-            .field("replaced", &self.replaced.iter().map(Vec::len).sum::<usize>())
+            .field("replaced", &self.replaced.len())
             .field("reported", &self.reported)
             .finish()
     }
 }
 
 pub(super) struct Draft<S> {
-    /// The first change and the others: a lone one needs no vector.
+    /// The first change and the others: a single change needs no vector.
     first: Option<Change<S>>,
     others: Vec<Change<S>>,
-    /// It is one part alone: what that takes out of the store is in the snapshot before, which keeps it.
+    /// The publish has one part alone: the object that it replaces is kept by the snapshot before.
     is_lone: bool,
     /// A list was applied, or its source removed.
     listed: Option<(SourceId, Cause)>,
-    replaced: Vec<Vec<Object<S>>>,
+    replaced: Chunks<Object<S>>,
+    replaced_bytes: usize,
     reported: Vec<Reported>,
     omitted: BTreeMap<Reason, usize>,
 }
@@ -71,9 +75,10 @@ impl<S> Draft<S> {
         }
     }
 
-    /// One part alone is applied: [`Self::discard_stored`] has nothing to do.
-    pub(super) fn expect_one_part(&mut self) {
-        self.is_lone = true;
+    /// So many parts are applied. Of one that is alone [`Self::discard_stored`] has nothing to do.
+    pub(super) fn expect_parts(&mut self, count: usize, is_alone: bool) {
+        self.is_lone = is_alone && count == 1;
+        self.others.reserve(count.saturating_sub(1));
     }
 
     /// Keeps an object that left the store from being freed here.
@@ -83,25 +88,19 @@ impl<S> Draft<S> {
         }
     }
 
-    /// What this publish changes is told as the difference that a list made.
+    /// The changes of this publish are those of a list.
     pub(super) fn list(&mut self, source: SourceId, cause: Cause) {
         self.listed = Some((source, cause));
     }
 
     /// Keeps an object that never came into the store from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
-        match self.replaced.last_mut() {
-            Some(last) if last.len() < last.capacity() => last.push(object),
-            _ => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(object);
-                self.replaced.push(chunk);
-            }
-        }
+        self.replaced_bytes += object.wire_bytes() as usize;
+        self.replaced.push(object);
     }
 
     pub(super) fn report(&mut self, source: &SourceId, incident: Incident) {
-        if self.reported.len() < CHUNK {
+        if self.reported.len() < REPORTED {
             self.reported.push(Reported::of(source, incident));
         } else {
             *self.omitted.entry(incident.reason()).or_default() += 1;
@@ -130,7 +129,8 @@ impl<S> Draft<S> {
         };
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
         self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
-        Applied { snapshot, before, changes, replaced: self.replaced, reported: self.reported }
+        let (replaced, replaced_bytes, reported) = (self.replaced, self.replaced_bytes, self.reported);
+        Applied { snapshot, before, changes, replaced, replaced_bytes, reported }
     }
 }
 
@@ -141,7 +141,8 @@ impl<S> Default for Draft<S> {
             others: Vec::new(),
             is_lone: false,
             listed: None,
-            replaced: Vec::new(),
+            replaced: Chunks::new(),
+            replaced_bytes: 0,
             reported: Vec::new(),
             omitted: BTreeMap::new(),
         }

@@ -1,17 +1,17 @@
-//! What went otherwise than a faithful source and a correct program would have it.
+//! Incidents: anomalies in the data of a source, and failures of index functions.
 //!
-//! Answers "what has to be counted, by which reason, and logged with which key?"; nothing here stops an informer.
+//! Answers "what has to be counted, by which reason, and logged with which key?". No incident stops an informer.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::delta::SetAside;
+use crate::delta::Undecodable;
 use crate::index::IndexError;
 use crate::meta::{ObjectKey, ResourceVersion, SourceId};
 
 /// Why something is reported: what it is counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "whoever counts must have a counter for every reason")]
+#[non_exhaustive]
 pub enum Reason {
     /// A deletion of a key that the store does not hold.
     DeletedUnknown,
@@ -28,14 +28,14 @@ pub enum Reason {
     /// An object came under another source's name.
     ForeignSource,
     /// An object that does not decode.
-    SetAside,
+    Undecodable,
     /// An index function failed or panicked.
     IndexFailed,
 }
 
 impl Reason {
     /// Every reason there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: &[Self] = &[
         Self::DeletedUnknown,
         Self::Duplicate,
         Self::Unchanged,
@@ -43,7 +43,7 @@ impl Reason {
         Self::OlderListed,
         Self::OlderReplace,
         Self::ForeignSource,
-        Self::SetAside,
+        Self::Undecodable,
         Self::IndexFailed,
     ];
 
@@ -57,7 +57,7 @@ impl Reason {
             Self::OlderListed => "older_listed",
             Self::OlderReplace => "older_replace",
             Self::ForeignSource => "foreign_source",
-            Self::SetAside => "set_aside",
+            Self::Undecodable => "undecodable",
             Self::IndexFailed => "index_failed",
         }
     }
@@ -73,9 +73,9 @@ impl fmt::Display for Reason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reported {
-    /// Whose data; `None` where several are counted together.
+    /// The source; `None` where incidents of several sources are counted together.
     pub source: Option<SourceId>,
-    /// What was odd.
+    /// The incident.
     pub incident: Incident,
 }
 
@@ -90,33 +90,33 @@ impl Reported {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Incident {
-    /// A deletion of a key that the store does not hold: no change, the version moved on.
+    /// A deletion of a key that the store does not hold: no change, but the version moved on.
     DeletedUnknown(ObjectKey),
     /// A key twice in one Replace; the higher version counts.
     Duplicate(ObjectKey),
-    /// A watch told a state that the store holds already: no change.
+    /// A watch sent a state that the store holds already: no change.
     Unchanged(ObjectKey),
     /// A part older than what the store holds: not applied.
     StaleVersion {
-        /// Whose.
+        /// The object.
         key: ObjectKey,
         /// The version in the store.
         stored: ResourceVersion,
         /// The version of the part.
-        told: ResourceVersion,
+        received: ResourceVersion,
     },
-    /// A list, not of a rewind, holds an older version than the store. The list is right: applied.
+    /// A list, not of a rewind, has an older version of an object than the store. The list is applied.
     OlderListed {
-        /// Whose.
+        /// The object.
         key: ObjectKey,
         /// The version in the store until now.
         stored: ResourceVersion,
         /// The version in the list.
         listed: ResourceVersion,
     },
-    /// A list, not of a rewind, is older than what its source had reached. The list is right: applied.
+    /// A list, not of a rewind, is older than what its source had reached. The list is applied.
     OlderReplace {
-        /// Whose list.
+        /// The source of the list.
         source: SourceId,
         /// The version reached until now.
         published: ResourceVersion,
@@ -125,23 +125,23 @@ pub enum Incident {
     },
     /// An object came from a source under another source's name: stored, and held by the source that brought it.
     ForeignSource {
-        /// Whose.
+        /// The object.
         key: ObjectKey,
         /// The source that brought it.
         source: SourceId,
     },
-    /// An object that could not be read: its last good version stays.
-    SetAside(SetAside),
-    /// An index function failed or panicked: the object is stored and told, and is not in that index.
+    /// An object that could not be decoded: the last version that decoded stays.
+    Undecodable(Undecodable),
+    /// An index function failed or panicked: the object is stored and delivered, but is not in that index.
     IndexFailed {
         /// The index.
         index: Arc<str>,
         /// The object.
         key: ObjectKey,
-        /// What the function said.
+        /// The function's error.
         error: IndexError,
     },
-    /// More of the same in one publish, not reported one by one.
+    /// More incidents of one reason in one publish, not reported one by one.
     Omitted {
         /// The [`Incident::reason`] of each.
         reason: Reason,
@@ -161,7 +161,7 @@ impl Incident {
             Self::OlderListed { .. } => Reason::OlderListed,
             Self::OlderReplace { .. } => Reason::OlderReplace,
             Self::ForeignSource { .. } => Reason::ForeignSource,
-            Self::SetAside(_) => Reason::SetAside,
+            Self::Undecodable(_) => Reason::Undecodable,
             Self::IndexFailed { .. } => Reason::IndexFailed,
             Self::Omitted { reason, .. } => *reason,
         }
@@ -180,7 +180,7 @@ impl Incident {
             | Self::OlderListed { key, .. }
             | Self::ForeignSource { key, .. }
             | Self::IndexFailed { key, .. } => Some(key),
-            Self::SetAside(aside) => Some(&aside.key),
+            Self::Undecodable(undecodable) => Some(&undecodable.key),
             Self::OlderReplace { .. } | Self::Omitted { .. } => None,
         }
     }
@@ -190,23 +190,94 @@ impl fmt::Display for Incident {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DeletedUnknown(key) => write!(f, "{key} was deleted and is not in the store"),
-            Self::Duplicate(key) => write!(f, "{key} is twice in one list"),
-            Self::Unchanged(key) => write!(f, "{key} was told again unchanged"),
-            Self::StaleVersion { key, stored, told } => {
-                write!(f, "{key} was told at version {told}, the store holds {stored}")
+            Self::Duplicate(key) => write!(f, "{key} is twice in one list; its higher version is stored"),
+            Self::Unchanged(key) => write!(f, "{key} was sent again unchanged; it is ignored"),
+            Self::StaleVersion { key, stored, received } => {
+                write!(f, "{key} was sent at version {received}, the store holds {stored}; it is ignored")
             }
             Self::OlderListed { key, stored, listed } => {
-                write!(f, "{key} is listed at version {listed}, the store held {stored}")
+                write!(f, "{key} is listed at version {listed}, the store held {stored}; the list is applied")
             }
             Self::OlderReplace { source, published, listed } => {
-                write!(f, "list of source {source} at version {listed}, published was {published}")
+                write!(
+                    f,
+                    "the list of source {source} is at version {listed}, older than the published {published}; it is applied"
+                )
             }
             Self::ForeignSource { key, source } => write!(f, "{key} of another source came from {source}"),
-            Self::SetAside(aside) => {
-                write!(f, "{} set aside at {}: {}", aside.key, aside.version, aside.error)
+            Self::Undecodable(undecodable) => {
+                write!(
+                    f,
+                    "{} cannot be decoded at version {}: {}",
+                    undecodable.key, undecodable.version, undecodable.error
+                )
             }
             Self::IndexFailed { index, key, error } => write!(f, "index {index} failed for {key}: {error}"),
             Self::Omitted { reason, count } => write!(f, "{count} more of {reason}"),
         }
+    }
+}
+
+/// Incidents in the data, counted by reason. Each is logged with its key, up to 250 of one publish.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataCounters {
+    /// Deletions of keys that the store did not hold.
+    pub deleted_unknown: u64,
+    /// Keys that came twice in one list.
+    pub duplicates: u64,
+    /// States that the store held already.
+    pub unchanged: u64,
+    /// Parts older than the stored object.
+    pub stale_parts: u64,
+    /// Objects that a list held in an older version than the store.
+    pub older_listed: u64,
+    /// Lists older than what their source had reached.
+    pub older_replaces: u64,
+    /// Objects that came under the name of another source.
+    pub foreign_sources: u64,
+    /// Objects that could not be decoded, ever.
+    pub undecodable: u64,
+    /// Index entries lost to a failing index function.
+    pub index_failures: u64,
+    /// Messages of an older epoch that were ignored. They are not incidents in the data and have no [`Reason`].
+    pub stale_messages: u64,
+}
+
+impl DataCounters {
+    /// How often something was reported for this reason.
+    pub const fn count_of(&self, reason: Reason) -> u64 {
+        match reason {
+            Reason::DeletedUnknown => self.deleted_unknown,
+            Reason::Duplicate => self.duplicates,
+            Reason::Unchanged => self.unchanged,
+            Reason::StaleVersion => self.stale_parts,
+            Reason::OlderListed => self.older_listed,
+            Reason::OlderReplace => self.older_replaces,
+            Reason::ForeignSource => self.foreign_sources,
+            Reason::Undecodable => self.undecodable,
+            Reason::IndexFailed => self.index_failures,
+        }
+    }
+
+    /// Every reason with its count, including those that never happened.
+    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
+        Reason::ALL.iter().map(|reason| (*reason, self.count_of(*reason)))
+    }
+
+    /// Counts an incident; [`Incident::Omitted`] counts as many as it stands for.
+    pub fn count(&mut self, incident: &Incident) {
+        let counter = match incident.reason() {
+            Reason::DeletedUnknown => &mut self.deleted_unknown,
+            Reason::Duplicate => &mut self.duplicates,
+            Reason::Unchanged => &mut self.unchanged,
+            Reason::StaleVersion => &mut self.stale_parts,
+            Reason::OlderListed => &mut self.older_listed,
+            Reason::OlderReplace => &mut self.older_replaces,
+            Reason::ForeignSource => &mut self.foreign_sources,
+            Reason::Undecodable => &mut self.undecodable,
+            Reason::IndexFailed => &mut self.index_failures,
+        };
+        *counter += incident.count() as u64;
     }
 }

@@ -1,10 +1,10 @@
 //! How parts in the order of their keys change the store, a slice at a time.
 //!
-//! Answers "what may the snapshot's version say while older parts of other keys are still to come?". Each part is applied
-//! as by `indexer/parts.rs`, and each slice is one publish. Invariants:
-//! 1. A source's version moves only by what the queue says is reached, after the last part of the batch: everything up
-//!    to it has then been applied.
-//! 2. How far single objects have run ahead of it is kept, so that nothing is asked for or listed from before them.
+//! Answers "which version does the snapshot have while older parts of other keys are still to come?". Each part is
+//! applied as by `indexer/parts.rs`, and each slice is one publish. Invariants:
+//! 1. A source's version moves only to what the queue says is reached, after the last part of the batch: then
+//!    everything up to it has been applied.
+//! 2. The newest version of any applied object is kept, too, so that no request asks for an older one.
 
 use std::vec;
 

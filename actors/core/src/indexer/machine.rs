@@ -1,50 +1,52 @@
-//! What the Indexer does next: one step at a time.
+//! The Indexer's state machine: one step at a time.
 //!
-//! Answers "ask for a batch, apply the one that came, go on with what is under way, or wait?". `handle_*` tells what
-//! happened, [`IndexerMachine::poll_effect`] says what to do now; the actor sends the messages and owns the store. A
-//! question to the queue may be open while an index is built or handed on: its answer is held until the step is over.
+//! Answers "ask for a batch, apply the one that came, continue the work under way, or wait?". The actor reports what
+//! happened with `handle_*`; [`IndexerMachine::poll_effect`] gives what to do now. The actor sends the messages and
+//! owns the store. An ask to the queue may be open while an index is built or published: its answer is held until the
+//! step is over.
 //!
 //! ```text
 //!            ┌─ Advance ──▶ Advancing ──slice, turn──▶ Idle
-//!   Idle ────┼─ Apply ────▶ published: Telling ──told──▶ Idle      Advancing ──published──▶ Telling
+//!   Idle ────┼─ Apply ────▶ published: FanningOut ──taken──▶ Idle   Advancing ──published──▶ FanningOut
 //!            └─ Ask ──────▶ Asking ──batch, or work──▶ Idle        any ──epoch over──▶ Ended
 //! ```
 //! Invariants:
 //! 1. One step at a time: no slice begins and no batch is applied while another step has not ended.
 //! 2. One question is open at a time, and none while a batch is held.
 //! 3. Every batch is handed out once, in the order in which they came, and only when the store has nothing under way.
-//! 4. Whenever nothing is under way, the next batch has been asked for: what comes later is never waited for in vain.
+//! 4. Whenever nothing is under way, the next batch has been asked for, so a later batch always arrives.
 
-/// What the Indexer is at.
+/// The Indexer's present step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Nothing: it is about to begin the next step.
+    /// No step: the next one is about to begin.
     Idle,
-    /// It has asked for a batch and waits for it, with nothing else to do.
+    /// It has asked for a batch and waits for it, without other work.
     Asking,
     /// A Replace, the removal of a source, parts by key or a new index is under way, in slices.
     Advancing,
-    /// Something was published, and the Processor has not taken it yet.
-    Telling,
-    /// Its epoch is over: it waits to be built anew.
+    /// A publish was sent to the Processor, which has not taken it yet.
+    FanningOut,
+    /// Its epoch is over: it waits to be rebuilt.
     Ended,
 }
 
-/// What is to be done now.
+/// One action for the actor.
 #[derive(Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "whoever carries out steps must carry out every kind of them")]
+#[expect(clippy::exhaustive_enums, reason = "the actor must carry out every kind of effect")]
 pub enum Effect<B> {
-    /// Ask the queue for a batch; the answer is told by [`IndexerMachine::handle_batch`].
+    /// Ask the queue for a batch; pass the answer to [`IndexerMachine::handle_batch`].
     Ask,
-    /// Apply this batch. If that publishes, tell it by [`IndexerMachine::handle_published`]; else the store is busy with it.
+    /// Apply this batch. If that publishes, call [`IndexerMachine::handle_published`]; otherwise the store is busy with
+    /// it.
     Apply(B),
-    /// Let the store advance by one slice. If that publishes, tell it by [`IndexerMachine::handle_published`]; else call
-    /// [`IndexerMachine::handle_turn`] once others have had their turn.
+    /// Let the store advance by one slice. If that publishes, call [`IndexerMachine::handle_published`]; otherwise call
+    /// [`IndexerMachine::handle_turn`] after other actors have had a turn.
     Advance,
 }
 
-/// How far the next batch is.
+/// The state of the next batch.
 #[derive(Debug)]
 enum Intake<B> {
     Empty,
@@ -52,12 +54,12 @@ enum Intake<B> {
     Held(B),
 }
 
-/// What is under way.
+/// The work under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
     Advancing,
-    Telling,
+    FanningOut,
     Ended,
 }
 
@@ -74,19 +76,19 @@ impl<B> IndexerMachine<B> {
         Self { work: Work::Nothing, intake: Intake::Empty }
     }
 
-    /// What it is at.
+    /// The present step.
     pub const fn step(&self) -> Step {
         match (self.work, &self.intake) {
             (Work::Nothing, Intake::Asked) => Step::Asking,
             (Work::Nothing, _) => Step::Idle,
             (Work::Advancing, _) => Step::Advancing,
-            (Work::Telling, _) => Step::Telling,
+            (Work::FanningOut, _) => Step::FanningOut,
             (Work::Ended, _) => Step::Ended,
         }
     }
 
-    /// What to do now; to be drained after each call that tells what happened. `is_busy` says whether the store has
-    /// something under way.
+    /// What to do now. Call it until it gives `None` after each call of a `handle_*` method. `is_busy` says whether the
+    /// store has something under way.
     pub fn poll_effect(&mut self, is_busy: bool) -> Option<Effect<B>> {
         if self.work != Work::Nothing {
             return None;
@@ -114,22 +116,22 @@ impl<B> IndexerMachine<B> {
         self.intake = Intake::Held(batch);
     }
 
-    /// What was applied is published, or nothing had to be, and the Processor is being told.
+    /// The result is published, or there was nothing to publish, and the changes were sent to the Processor.
     pub fn handle_published(&mut self) {
-        self.go_on(&[Work::Nothing, Work::Advancing], Work::Telling);
+        self.go_on(&[Work::Nothing, Work::Advancing], Work::FanningOut);
     }
 
-    /// The Processor has taken what it was told.
-    pub fn handle_told(&mut self) {
-        self.go_on(&[Work::Telling, Work::Ended], Work::Nothing);
+    /// The Processor has taken the changes.
+    pub fn handle_fanned_out(&mut self) {
+        self.go_on(&[Work::FanningOut, Work::Ended], Work::Nothing);
     }
 
-    /// A slice is done, others have had their turn, and nothing was published.
+    /// A slice is done, other actors have had a turn, and nothing was published.
     pub fn handle_turn(&mut self) {
         self.go_on(&[Work::Advancing, Work::Ended], Work::Nothing);
     }
 
-    /// The epoch is over: nothing more is to be done in this life, and what still comes is dropped.
+    /// The epoch is over: this machine does nothing more, and drops a batch that still comes.
     pub fn handle_end(&mut self) {
         self.work = Work::Ended;
         self.intake = Intake::Empty;

@@ -1,33 +1,35 @@
-//! How one part of a watch changes the store: one decision per (stored, told) pair.
+//! How one part of a watch changes the store: one decision for each pair of a stored and a received state.
 //!
-//! Answers "is this newer than what is held, and is it the same life?". Invariants:
-//! 1. Every part moves its source's version forward, applied or not; but a fetched object does not: it may be
-//!    ahead of the watch, which has yet to tell what else happened before it.
-//! 2. A part older than what the store holds of that key is reported, never applied; so is a state told again.
+//! Answers "is this newer than the stored state, and is it the same life?". Invariants:
+//! 1. Every part moves its source's version forward, applied or not, except a fetched object: it may be ahead of the
+//!    watch, which has not yet brought the events before it.
+//! 2. A part older than the stored state of its key is reported and not applied; so is a state that is sent again.
 //! 3. A new life of a key ends the old one: Deleted (not exact), then Added.
-//! 4. A set-aside entry ends with a good version or a deletion that is not older than it. A fetched object counts
-//!    only as long as its key is set aside, at no newer version: else the watch knows better.
+//! 4. An undecodable entry ends with a version that decodes, or a deletion, that is not older than it. A fetched object
+//!    is applied only while its key is undecodable, and not at a newer version: otherwise the watch has brought a newer
+//!    state.
 
 use super::{Incident, Store};
-use crate::delta::{Cause, Change, SetAside, WatchPart};
+use crate::delta::{Cause, Change, Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use crate::snapshot::{Aside, Put};
+use crate::snapshot::{Put, UndecodableEntry};
 
 impl<S> Store<S> {
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
         match part {
             WatchPart::Applied(object) => self.apply_object(source, object),
             WatchPart::Deleted(last) => self.apply_deletion(source, last),
-            WatchPart::DeletedUnread(aside) => self.apply_unread_deletion(source, &aside),
-            WatchPart::SetAside(aside) => self.apply_set_aside(source, aside),
+            WatchPart::DeletedUndecodable(undecodable) => self.apply_unread_deletion(source, &undecodable),
+            WatchPart::Undecodable(undecodable) => self.apply_undecodable(source, undecodable),
             WatchPart::Fetched(object) => self.apply_fetched(source, object),
             WatchPart::Bookmark { .. } => {}
         }
     }
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
-        let is_news = |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
-        let stored = match self.working.objects_mut().put(source, &object, is_news) {
+        let is_newer =
+            |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
+        let stored = match self.working.objects_mut().put(source, &object, is_newer) {
             Put::Kept(stored) => return self.refuse(source, &stored, object),
             Put::Replaced(stored) => Some(stored),
             Put::New => None,
@@ -36,7 +38,7 @@ impl<S> Store<S> {
             let (key, of) = (object.key().clone(), source.clone());
             self.draft.report(source, Incident::ForeignSource { key, source: of });
         }
-        self.end_set_aside(object.key(), object.version());
+        self.end_undecodable(object.key(), object.version());
         self.index(&object);
         let cause = Cause::Watch;
         let Some(old) = stored else {
@@ -50,12 +52,12 @@ impl<S> Store<S> {
         self.draft.change(Change::Added { object, cause });
     }
 
-    /// A part that is older than what is stored, or the same. That another source has told as much is no incident: two
-    /// that overlap tell everything twice.
+    /// A part that is older than the stored state, or the same. It is not an incident if another source brought the
+    /// stored state: sources that overlap bring everything twice.
     fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
         let is_own = stored.source() == source;
         if object.version() >= stored.version() {
-            self.end_set_aside(object.key(), object.version());
+            self.end_undecodable(object.key(), object.version());
             if is_own {
                 self.draft.report(source, Incident::Unchanged(object.key().clone()));
             }
@@ -78,22 +80,22 @@ impl<S> Store<S> {
         self.draft.change(change);
     }
 
-    fn apply_unread_deletion(&mut self, source: &SourceId, aside: &SetAside) {
-        self.draft.report(source, Incident::SetAside(aside.clone()));
-        if let Some(old) = self.take_for_deletion(source, &aside.key, &aside.version) {
+    fn apply_unread_deletion(&mut self, source: &SourceId, undecodable: &Undecodable) {
+        self.draft.report(source, Incident::Undecodable(undecodable.clone()));
+        if let Some(old) = self.take_for_deletion(source, &undecodable.key, &undecodable.version) {
             self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause: Cause::Watch });
         }
     }
 
-    /// The source does not hold this key any more, unless it has told a newer state. Gives the object if no other
-    /// source holds it: it is gone.
+    /// The source does not hold this key any more, unless it has brought a newer state. Gives the object if no other
+    /// source holds it, since then it is deleted.
     fn take_for_deletion(
         &mut self,
         source: &SourceId,
         key: &ObjectKey,
         version: &ResourceVersion,
     ) -> Option<Object<S>> {
-        self.end_set_aside(key, version);
+        self.end_undecodable(key, version);
         let held = self.working.objects().held(key).filter(|held| held.is_held_by(source));
         let Some(stored) = held.map(|held| held.object().clone()) else {
             self.draft.report(source, Incident::DeletedUnknown(key.clone()));
@@ -106,36 +108,41 @@ impl<S> Store<S> {
         self.release(key, source)
     }
 
-    fn apply_set_aside(&mut self, source: &SourceId, told: SetAside) {
-        let stored = self.working.get(&told.key).map(Object::version);
-        let known = self.working.set_aside().get(&told.key).map(|aside| &aside.told.version);
-        if let Some(newer) = stored.max(known).filter(|newest| told.version <= **newest).cloned() {
-            return self.report_stale(source, &told.key, [&newer, &told.version]);
+    fn apply_undecodable(&mut self, source: &SourceId, undecodable: Undecodable) {
+        let stored = self.working.get(&undecodable.key).map(Object::version);
+        let known = self.working.undecodable().get(&undecodable.key).map(|entry| &entry.object.version);
+        if let Some(newer) = stored.max(known).filter(|newest| undecodable.version <= **newest).cloned() {
+            return self.report_stale(source, &undecodable.key, [&newer, &undecodable.version]);
         }
-        self.draft.report(source, Incident::SetAside(told.clone()));
+        self.draft.report(source, Incident::Undecodable(undecodable.clone()));
         let round = self.working.replaces();
-        let entry = Aside { source: source.clone(), round, told };
-        self.working.insert_set_aside(entry);
+        let entry = UndecodableEntry { source: source.clone(), round, object: undecodable };
+        self.working.insert_undecodable(entry);
     }
 
     fn apply_fetched(&mut self, source: &SourceId, object: Object<S>) {
         let wanted = self
             .working
-            .set_aside()
+            .undecodable()
             .get(object.key())
-            .is_some_and(|aside| aside.source == *source && aside.told.version <= *object.version());
+            .is_some_and(|entry| entry.source == *source && entry.object.version <= *object.version());
         if wanted { self.apply_object(source, object) } else { self.draft.discard(object) }
     }
 
-    /// A good version or a deletion ends a set-aside entry that is not newer.
-    pub(super) fn end_set_aside(&mut self, key: &ObjectKey, version: &ResourceVersion) {
-        if self.working.set_aside().get(key).is_some_and(|aside| aside.told.version <= *version) {
-            self.working.remove_set_aside(key);
+    /// A version that decodes, or a deletion, ends an undecodable entry that is not newer.
+    pub(super) fn end_undecodable(&mut self, key: &ObjectKey, version: &ResourceVersion) {
+        if self.working.undecodable().get(key).is_some_and(|entry| entry.object.version <= *version) {
+            self.working.remove_undecodable(key);
         }
     }
 
-    fn report_stale(&mut self, source: &SourceId, key: &ObjectKey, [stored, told]: [&ResourceVersion; 2]) {
-        let (key, stored, told) = (key.clone(), stored.clone(), told.clone());
-        self.draft.report(source, Incident::StaleVersion { key, stored, told });
+    fn report_stale(
+        &mut self,
+        source: &SourceId,
+        key: &ObjectKey,
+        [stored, received]: [&ResourceVersion; 2],
+    ) {
+        let (key, stored, received) = (key.clone(), stored.clone(), received.clone());
+        self.draft.report(source, Incident::StaleVersion { key, stored, received });
     }
 }

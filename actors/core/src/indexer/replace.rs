@@ -1,41 +1,52 @@
 //! How a whole list of one source changes the store, a slice at a time.
 //!
-//! Answers "which keys are new, changed, unchanged or vanished?" in three walks: put the listed objects into the
-//! working frame, let go of what the source held and did not list, drop its set-aside entries that were not listed. The
-//! removal of a source is the same without a list. What that changed is the difference of two snapshots, and told as
-//! such. Invariants:
+//! Answers "which keys are new, changed, unchanged or gone?" in three walks, one after the other:
+//!
+//! | walk | visits | does |
+//! |---|---|---|
+//! | `Store` | the undecodable objects of the list, then its objects | stores each, notes the listed ones |
+//! | `Release` | the stored objects of the source, by key | releases those not listed; skipped on a first list |
+//! | `DropUndecodable` | the source's undecodable entries, by key | drops those that this list does not have |
+//!
+//! The removal of a source is the same without a list. The changes are the difference of the snapshots before and
+//! after. Invariants:
 //! 1. Nothing is published before the last walk ends; each slice handles at most its budget.
-//! 2. Only what its own source holds vanishes, if no other source holds it, and nothing that the list set aside.
-//! 3. An unchanged object keeps its pointer, unless the cause is a rewind: then equal versions prove nothing.
-//! 4. A list that is behind a fetched object, or behind what another source that holds the object told, does not take
-//!    it back.
+//! 2. Only objects that no source but this one holds are removed, and none that is undecodable in the list.
+//! 3. An unchanged object keeps its pointer, unless the cause is a rewind: then an equal version may be another state.
+//! 4. A stored object stays if it was fetched and is newer than the list, or if another source that holds it has sent a
+//!    newer state than the list.
 //! 5. A key listed twice is stored once, in its higher version.
 //!
-//! Bounds: beyond the list itself it keeps one word for each object listed and not yet walked past, none on a
-//! source's first list, which needs no second walk. An address names an object as long as the list and the frame before
-//! are alive, and both are kept to the end. The second walk skips parts of the map that have nothing of the source.
+//! The second walk must know which stored objects were listed. It compares addresses, since an address is one word
+//! where a key is two pointers and a search. An address identifies an object as long as it is not freed: every listed
+//! object is in `objects` or in `base`, and both are kept to the end, so no address is used again meanwhile.
+//!
+//! Bounds: beyond the list itself one word for each object listed and not yet visited by the second walk; none on a
+//! source's first list. The second walk skips parts of the map that have nothing of the source.
 
 use std::collections::BTreeSet;
 
 use super::{Incident, Store};
-use crate::delta::{Cause, Replacement, SetAside};
+use crate::chunks::Chunks;
+use crate::delta::{Cause, Replacement, Undecodable};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::OffArbiter;
-use crate::snapshot::{Aside, Held, Put, Snapshot, Sources};
+use crate::snapshot::{Held, Put, Snapshot, UndecodableEntry};
+use crate::tree::Sources;
 
 pub(super) struct Replacing<S> {
     source: SourceId,
-    /// Where the source is after it; `None`: it is removed.
+    /// The source's version after it; `None`: the source is removed.
     version: Option<ResourceVersion>,
     cause: Cause,
     /// The frame before it.
     base: Snapshot<S>,
-    /// The frame's number of this Replace: its own set-aside entries carry it.
+    /// The number of this Replace in the frame; undecodable entries of this list carry it.
     round: u64,
-    set_aside: OffArbiter<Vec<SetAside>>,
-    set_aside_stored: usize,
-    /// All that was listed, kept whole to be freed elsewhere, and how many of them are stored.
-    objects: OffArbiter<Vec<Object<S>>>,
+    undecodable: OffArbiter<Chunks<Undecodable>>,
+    undecodable_stored: usize,
+    /// All listed objects, kept to the end so that their addresses stay unique, and how many of them are stored.
+    objects: OffArbiter<Chunks<Object<S>>>,
     stored: usize,
     listed: Listed,
     walk: Walk,
@@ -43,28 +54,28 @@ pub(super) struct Replacing<S> {
 
 /// Which stored objects this Replace has listed.
 enum Listed {
-    /// The source's first list: every object that the source holds is of this Replace.
+    /// The source's first list: every object that the source holds is listed.
     All,
-    /// The addresses of listed objects that the walk has not reached.
+    /// The addresses of listed objects that the second walk has not visited.
     Addresses(BTreeSet<usize>),
 }
 
-/// What is left to do; keys up to the one held are done.
+/// The present walk; keys up to the one held here are done.
 enum Walk {
     Store,
     Release(Option<ObjectKey>),
-    DropSetAside(Option<ObjectKey>),
+    DropUndecodable(Option<ObjectKey>),
 }
 
 impl<S> Replacing<S> {
     fn new(base: Snapshot<S>, source: SourceId, replacement: Option<Replacement<S>>) -> Self {
         let is_first = base.newest_version(&source).is_none() && replacement.is_some();
-        let (version, cause, objects, set_aside) = match replacement {
-            Some(list) => (Some(list.version), list.cause, list.objects, list.set_aside),
+        let (version, cause, objects, undecodable) = match replacement {
+            Some(list) => (Some(list.version), list.cause, list.objects, list.undecodable),
             None => {
-                let (objects, set_aside) =
-                    (OffArbiter::in_place(Vec::new()), OffArbiter::in_place(Vec::new()));
-                (None, Cause::Relist, objects, set_aside)
+                let (objects, undecodable) =
+                    (OffArbiter::in_place(Chunks::new()), OffArbiter::in_place(Chunks::new()));
+                (None, Cause::Relist, objects, undecodable)
             }
         };
         Self {
@@ -74,8 +85,8 @@ impl<S> Replacing<S> {
             source,
             version,
             cause,
-            set_aside,
-            set_aside_stored: 0,
+            undecodable,
+            undecodable_stored: 0,
             objects,
             stored: 0,
             walk: Walk::Store,
@@ -95,7 +106,7 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Whether the source holds this object and has not listed it; a listed one is forgotten.
+    /// Whether the source holds this object and has not listed it. Removes the address of a listed one.
     fn lacks(&mut self, held: &Held<S>) -> bool {
         match &mut self.listed {
             Listed::All => false,
@@ -105,13 +116,13 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Whether the list is behind the stored object: that was fetched, and is newer than the list and than all that the
-    /// source had told; or another source that holds it has told it.
+    /// Whether the stored object is newer than the list: it was fetched, and is newer than the list and than all that
+    /// the source had sent; or another source that holds it has sent a newer state.
     fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
         let stored = held.object();
-        let told = self.base.version(&self.source);
+        let reached = self.base.version(&self.source);
         let is_fetched = version_is_above(stored, self.version.as_ref())
-            && told.is_some_and(|told| told < stored.version());
+            && reached.is_some_and(|reached| reached < stored.version());
         let is_of_other = stored.source() != &self.source && held.is_held_by(stored.source());
         is_fetched || (is_of_other && listed.version() < stored.version())
     }
@@ -126,7 +137,7 @@ fn version_is_above<S>(stored: &Object<S>, listed: Option<&ResourceVersion>) -> 
 }
 
 impl<S> Store<S> {
-    /// Goes on with the Replace under way, or the next one waiting; true when it is ready to be published.
+    /// Continues the Replace that is under way, or begins the next one; true when it is ready to be published.
     pub(super) fn advance_replace(&mut self, budget: usize) -> bool {
         let next = self.replacing.take().or_else(|| {
             let (source, replacement) = self.waiting.pop_front()?;
@@ -148,7 +159,7 @@ impl<S> Store<S> {
             let is_over = match &replacing.walk {
                 Walk::Store => self.store_listed(&mut replacing, &mut left),
                 Walk::Release(_) => self.release_missing(&mut replacing, &mut left),
-                Walk::DropSetAside(_) => self.drop_set_aside(&mut replacing, &mut left),
+                Walk::DropUndecodable(_) => self.drop_undecodable(&mut replacing, &mut left),
             };
             if is_over {
                 self.end_replace(replacing);
@@ -179,17 +190,17 @@ impl<S> Store<S> {
 
     fn store_listed(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         while *left > 0 {
-            if let Some(told) = replacing.set_aside.get(replacing.set_aside_stored).cloned() {
-                replacing.set_aside_stored += 1;
-                self.draft.report(&replacing.source, Incident::SetAside(told.clone()));
+            if let Some(object) = replacing.undecodable.get(replacing.undecodable_stored).cloned() {
+                replacing.undecodable_stored += 1;
+                self.draft.report(&replacing.source, Incident::Undecodable(object.clone()));
                 let (source, round) = (replacing.source.clone(), replacing.round);
-                self.working.insert_set_aside(Aside { source, round, told });
+                self.working.insert_undecodable(UndecodableEntry { source, round, object });
             } else if let Some(object) = replacing.objects.get(replacing.stored).cloned() {
                 replacing.stored += 1;
                 self.store_one(replacing, object);
             } else {
                 let is_first = matches!(replacing.listed, Listed::All);
-                replacing.walk = if is_first { Walk::DropSetAside(None) } else { Walk::Release(None) };
+                replacing.walk = if is_first { Walk::DropUndecodable(None) } else { Walk::Release(None) };
                 return false;
             }
             *left -= 1;
@@ -198,7 +209,7 @@ impl<S> Store<S> {
     }
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
-        self.end_set_aside(object.key(), object.version());
+        self.end_undecodable(object.key(), object.version());
         let Some(held) = self.working.objects().held(object.key()) else {
             return self.store_new(replacing, object);
         };
@@ -242,7 +253,8 @@ impl<S> Store<S> {
         replacing.list(&object);
     }
 
-    /// The second of one key in one list: the higher version stays, as the frame before knew it if it did.
+    /// The second object of a key in one list: the higher version stays, with the pointer of the frame before if that
+    /// had this state.
     fn store_duplicate(&mut self, replacing: &mut Replacing<S>, stored: &Object<S>, object: Object<S>) {
         self.draft.report(&replacing.source, Incident::Duplicate(object.key().clone()));
         if object.version() <= stored.version() {
@@ -256,7 +268,7 @@ impl<S> Store<S> {
         self.store_new(replacing, known.unwrap_or(object));
     }
 
-    /// Lets go of what the source held and did not list, but for what it set aside in this list.
+    /// Releases the objects that the source held and did not list, except those that are undecodable in this list.
     fn release_missing(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         let Walk::Release(passed) = &mut replacing.walk else {
             return false;
@@ -268,8 +280,8 @@ impl<S> Store<S> {
         for held in objects.by_ref().take(*left) {
             let key = held.object().key();
             if replacing.lacks(held) {
-                let entry = self.working.set_aside().get(key);
-                if entry.is_none_or(|aside| aside.round != replacing.round) {
+                let entry = self.working.undecodable().get(key);
+                if entry.is_none_or(|undecodable| undecodable.round != replacing.round) {
                     missing.push(key.clone());
                 }
             }
@@ -282,22 +294,27 @@ impl<S> Store<S> {
         for key in &missing {
             self.release(key, &replacing.source);
         }
-        replacing.walk = if is_over { Walk::DropSetAside(None) } else { Walk::Release(last) };
+        replacing.walk = if is_over { Walk::DropUndecodable(None) } else { Walk::Release(last) };
         false
     }
 
-    /// Drops entries of this source that this list did not set aside again.
-    fn drop_set_aside(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
-        let Walk::DropSetAside(passed) = &mut replacing.walk else {
+    /// Drops entries of this source that this list does not have.
+    fn drop_undecodable(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
+        let Walk::DropUndecodable(passed) = &mut replacing.walk else {
             return false;
         };
         let keys: Vec<ObjectKey> =
-            self.working.set_aside_by(&replacing.source, passed.as_ref()).take(*left).cloned().collect();
+            self.working.undecodable_by(&replacing.source, passed.as_ref()).take(*left).cloned().collect();
         let is_over = keys.len() < *left;
         *left -= keys.len();
         for key in &keys {
-            if self.working.set_aside().get(key).is_some_and(|aside| aside.round != replacing.round) {
-                self.working.remove_set_aside(key);
+            if self
+                .working
+                .undecodable()
+                .get(key)
+                .is_some_and(|undecodable| undecodable.round != replacing.round)
+            {
+                self.working.remove_undecodable(key);
             }
         }
         *passed = keys.into_iter().next_back();

@@ -3,7 +3,7 @@
 //! Answers "what does a test see of a publish?" with [`Play`]: it feeds a store, advances it in slices of 250, checks
 //! every invariant at each publish and writes changes and incidents as text.
 
-use crate::delta::{Cause, Change, Replacement, SetAside, WatchPart};
+use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
 use crate::index::IndexSpec;
 use crate::indexer::{Applied, Progress, Reported, Store, invariants};
 use crate::meta::{Object, SourceId};
@@ -55,7 +55,7 @@ impl Play {
     }
 
     fn apply_from(&mut self, source: &SourceId, parts: Vec<WatchPart<String>>) -> Applied<String> {
-        let parts = parts.into_iter().map(|part| (source.clone(), part)).collect();
+        let parts = parts.into_iter().map(|part| (source.clone(), part));
         let applied = self.store.apply_parts(parts);
         assert!(invariants::versions_advance(&applied.before, &applied.snapshot), "{applied:?}");
         self.note(applied)
@@ -72,8 +72,8 @@ impl Play {
         cause: Cause,
         objects: &[Object<String>],
     ) -> Applied<String> {
-        let set_aside = Vec::new();
-        let replacement = Replacement::new(version(number), cause, objects.to_vec(), set_aside);
+        let undecodable = Vec::new();
+        let replacement = Replacement::new(version(number), cause, objects.to_vec(), undecodable);
         self.replace_whole(source, replacement)
     }
 
@@ -99,7 +99,7 @@ impl Play {
 
     fn note(&mut self, applied: Applied<String>) -> Applied<String> {
         assert!(self.store.snapshot().ptr_eq(&applied.snapshot));
-        assert!(invariants::replays_to(&applied), "{:?}", told(&applied));
+        assert!(invariants::replays_to(&applied), "{:?}", texts(&applied));
         assert!(invariants::is_consistent(&applied.snapshot));
         for spec in self.specs.iter().filter(|spec| applied.snapshot.by_index(&spec.name, "").is_ok()) {
             assert!(invariants::index_matches(&applied.snapshot, spec), "{}", spec.name);
@@ -110,11 +110,11 @@ impl Play {
 }
 
 /// The changes as text: `+ a/x u1@1 Watch`, `a/x u1@1 -> a/x u1@2 Watch`, `- a/x u1@3 exact Watch`.
-fn told(applied: &Applied<String>) -> Vec<String> {
-    invariants::changes_of(applied).iter().map(tell).collect()
+fn texts(applied: &Applied<String>) -> Vec<String> {
+    invariants::changes_of(applied).iter().map(text_of).collect()
 }
 
-fn tell(change: &Change<String>) -> String {
+fn text_of(change: &Change<String>) -> String {
     match change {
         Change::Added { object, cause } => format!("+ {} {cause}", written(object)),
         Change::Updated { old, object, cause } => format!("{} -> {} {cause}", written(old), written(object)),
@@ -145,8 +145,8 @@ fn bookmark(number: u64) -> WatchPart<String> {
     WatchPart::Bookmark { version: version(number), initial_events_end: false }
 }
 
-fn aside(name: &str, number: u64) -> SetAside {
-    SetAside { key: key(name), version: version(number), error: "no such field".into() }
+fn undecodable(name: &str, number: u64) -> Undecodable {
+    Undecodable { key: key(name), version: version(number), error: "no such field".into() }
 }
 
 fn at(play: &Play) -> String {

@@ -1,39 +1,40 @@
-//! What the events of one key come to while its subscriber has not been told: the table.
+//! The coalescing table: how the waiting events of one key merge with the next event.
 //!
-//! Answers "the recipient has not heard of this, and now that happened: what is it owed?" and nothing about order or
-//! other keys. Invariants:
-//! 1. What is owed leads from the state that the recipient was told last to the newest one; what lies between is
-//!    lost on purpose, except that a life which came and went is told: the last one of them.
-//! 2. At most four events, in this order: the `Deleted` of the life told last, the `Added` and the `Deleted` of a
+//! Answers "these events of the key wait, and now this happened: which events wait then?". Order and other keys are not
+//! its concern. Invariants:
+//! 1. The waiting events lead from the state delivered last to the newest one. States between them are left out on
+//!    purpose, except that the last life which was created and deleted meanwhile is delivered.
+//! 2. At most four events, in this order: the `Deleted` of the life delivered last, the `Added` and the `Deleted` of a
 //!    brief life, and the `Added` of the life that is there now; or one `Updated`.
-//! 3. A way back to the very state told last is nothing, unless a list lies between: a list may hide a rewind, after
-//!    which equal versions prove nothing, so then it is told with cause `Rewind`.
+//! 3. A way back to the very state delivered last is nothing, unless a list lies between: a list may hide a rewind,
+//!    after which equal versions prove nothing, so then it is delivered with cause `Rewind`.
 //!
 //! Which cause stands: an `Added` keeps its first one; else the last one counts, except that `Rewind` stays, since it
-//! is the reason why versions may repeat. Read next: `pending.rs`.
+//! is the reason why versions may repeat, and that a `Resync` behind another event adds nothing. Read next:
+//! `pending.rs`.
 
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 
-/// What one key is owed, in the order of telling.
+/// The waiting events of one key, in the order of delivery.
 #[derive(Debug)]
-pub(super) struct Owed<S> {
-    /// The end of the life told last.
+pub(super) struct KeyEvents<S> {
+    /// The end of the life delivered last.
     deleted: Option<Change<S>>,
-    /// The last life that came and went meanwhile.
+    /// The last life that began and ended meanwhile.
     pub(super) brief: Option<Box<Brief<S>>>,
-    /// What is there now: `Added`, or `Updated` if nothing else is owed.
+    /// What is there now: `Added`, or `Updated` if nothing else waits.
     now: Option<Change<S>>,
 }
 
-/// A life that came and went before it was told: an `Added` and a `Deleted`.
+/// A life that began and ended before it was delivered: an `Added` and a `Deleted`.
 #[derive(Debug)]
 pub(super) struct Brief<S> {
-    /// When it went, by the number of the arrival.
+    /// When it ended, by the number of the arrival.
     pub(super) arrival: u64,
-    /// Why it came.
+    /// Why it began.
     pub(super) cause: Cause,
-    /// Its end; the state before it is told as added.
+    /// Its end; the state before it is delivered as added.
     pub(super) deleted: Change<S>,
 }
 
@@ -52,8 +53,8 @@ impl<S> Brief<S> {
     }
 }
 
-impl<S> Owed<S> {
-    /// Nothing is owed.
+impl<S> KeyEvents<S> {
+    /// Nothing waits.
     pub(super) const fn nothing() -> Self {
         Self { deleted: None, brief: None, now: None }
     }
@@ -64,7 +65,7 @@ impl<S> Owed<S> {
         usize::from(self.deleted.is_some()) + brief + usize::from(self.now.is_some())
     }
 
-    /// The key that it is about; `None` if nothing is owed.
+    /// The key that it is about; `None` if nothing waits.
     pub(super) fn key(&self) -> Option<&ObjectKey> {
         let brief = self.brief.as_ref().map(|brief| &brief.deleted);
         self.now.as_ref().or(self.deleted.as_ref()).or(brief).map(Change::key)
@@ -76,11 +77,13 @@ impl<S> Owed<S> {
         self.deleted.into_iter().chain(brief).chain(self.now)
     }
 
-    /// Adds what happened next, as the event of this arrival; false if it could not follow. What is owed leads to the
+    /// Adds what happened next, as the event of this arrival; false if it could not follow. What waits leads to the
     /// newest state all the same.
     pub(super) fn merge(&mut self, next: Change<S>, arrival: u64) -> bool {
         match next {
             Change::Added { object, cause } => self.add(object, cause),
+            // The waiting event carries the object.
+            Change::Updated { cause: Cause::Resync, .. } if self.len() > 0 => true,
             Change::Updated { old, object, cause } => self.update(old, object, cause),
             Change::Deleted { .. } => self.delete(next, arrival),
         }
@@ -94,7 +97,9 @@ impl<S> Owed<S> {
             (None, Some(Change::Deleted { old, cause: first, .. }))
                 if self.brief.is_none() && old.is_same_life_as(&object) =>
             {
-                let is_hidden_rewind = cause != Cause::Watch && old.is_same_as(&object);
+                // A list lies between if either event came from one.
+                let is_listed = first != Cause::Watch || cause != Cause::Watch;
+                let is_hidden_rewind = is_listed && old.is_same_as(&object);
                 let cause = if is_hidden_rewind { Cause::Rewind } else { standing(first, cause) };
                 (updated(old, object, cause), true)
             }
@@ -140,14 +145,14 @@ impl<S> Owed<S> {
     }
 }
 
-/// From the state told last to the newest of the same life: nothing, if they are the same.
+/// From the state delivered last to the newest of the same life: nothing, if they are the same.
 fn updated<S>(old: Object<S>, object: Object<S>, cause: Cause) -> Option<Change<S>> {
     let is_same = old.is_same_as(&object) && cause != Cause::Rewind;
     (!is_same).then_some(Change::Updated { old, object, cause })
 }
 
 /// The cause of two events that became one.
-fn standing(first: Cause, next: Cause) -> Cause {
+pub(super) fn standing(first: Cause, next: Cause) -> Cause {
     if first == Cause::Rewind { first } else { next }
 }
 

@@ -1,21 +1,21 @@
-//! Debts that are not written out: what the difference of two snapshots owes, told a chunk at a time.
+//! Cursors: waiting events that are not in memory, but are the difference of two snapshots, delivered a chunk at a
+//! time.
 //!
-//! Answers "what does this list, late join, restart or resync still owe?" without an event in memory: a cursor is two
-//! snapshots and a place between their keys. Invariants:
+//! Answers "which events of this list, late join, restart or resync are still to be delivered?". A cursor is two
+//! snapshots and a position between their keys. Invariants:
 //! 1. Of cursors that lead to the newest snapshot, at most one has yet to pass a key: [`gaps`] gives the ranges of
 //!    keys that none of them has yet to pass, and only those get a new cursor.
-//! 2. A cursor tells each key of its range once, as it passes it.
+//! 2. A cursor gives each key of its range once, as it passes it.
 //!
 //! Read next: `listener.rs`, which gives every cursor its place among the events that wait.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
 use crate::snapshot::{DiffCursor, Difference, Snapshot};
 
-/// What a cursor tells.
+/// Which events a cursor gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// What differs between its snapshots, with this cause: a list, a late join, a restart.
@@ -24,15 +24,17 @@ pub(super) enum Purpose {
     Resync,
 }
 
-/// One debt.
+/// One list, late join, restart or resync that is still to be delivered.
 pub(super) struct Cursor<S> {
     pub(super) purpose: Purpose,
     pub(super) arrival: u64,
     pub(super) since: Duration,
     diff: DiffCursor<S>,
     until: Option<ObjectKey>,
-    /// How many differences it has given.
-    given: usize,
+    /// How many keys of its newer state are delivered, if it gives all of them.
+    delivered: Option<usize>,
+    /// No key that it has yet to give waits by itself.
+    pub(super) is_alone: bool,
     pub(super) has_begun: bool,
 }
 
@@ -42,34 +44,46 @@ pub(super) type Range = (Option<ObjectKey>, Option<ObjectKey>);
 impl<S> Cursor<S> {
     /// What leads from one state to another within a range.
     pub(super) fn new(purpose: Purpose, states: (Snapshot<S>, Snapshot<S>), (after, until): Range) -> Self {
+        let gives_all = states.0.is_empty() && after.is_none() && until.is_none();
         let diff = DiffCursor::between(states.0, states.1, after, until.clone());
-        Self { purpose, arrival: 0, since: Duration::ZERO, diff, until, given: 0, has_begun: false }
+        let delivered = gives_all.then_some(0);
+        let (arrival, since) = (0, Duration::ZERO);
+        Self { purpose, arrival, since, diff, until, delivered, is_alone: true, has_begun: false }
     }
 
-    /// The state that it leads from.
+    /// This change happened behind it, or another entry delivers it: it has one key more or less to give.
+    pub(super) fn count(&mut self, change: &Change<S>) {
+        if let (Purpose::List(_), Some(delivered)) = (self.purpose, &mut self.delivered) {
+            match change {
+                Change::Added { .. } => *delivered += 1,
+                Change::Updated { .. } => {}
+                Change::Deleted { .. } => *delivered = delivered.saturating_sub(1),
+            }
+        }
+    }
+
+    /// The snapshot before the differences.
     pub(super) fn older(&self) -> &Snapshot<S> {
         self.diff.older()
     }
 
-    /// The state that it leads to.
+    /// The snapshot after the differences.
     pub(super) fn newer(&self) -> &Snapshot<S> {
         self.diff.newer()
     }
 
     /// Leads to this state from now on.
     pub(super) fn lead_to(&mut self, newer: &Snapshot<S>) {
-        if self.purpose != Purpose::Resync {
-            self.diff.lead_to(newer.clone());
-        }
+        self.diff.lead_to(newer.clone());
     }
 
-    /// Whether it is a list's, and has yet to pass this key.
+    /// Whether it belongs to a list, and has not passed this key yet.
     pub(super) fn covers(&self, key: &ObjectKey) -> bool {
         self.purpose != Purpose::Resync && self.diff.covers(key)
     }
 
-    /// Whether it has yet to tell something of this key.
-    pub(super) fn owes(&self, key: &ObjectKey) -> bool {
+    /// Whether it still has to give an event of this key.
+    pub(super) fn will_give(&self, key: &ObjectKey) -> bool {
         self.covers(key) && !self.diff.at(key).is_empty()
     }
 
@@ -88,23 +102,23 @@ impl<S> Cursor<S> {
         self.diff.place()
     }
 
-    /// How many keys it still has to tell, if that is known without looking.
+    /// How many keys it still has to give, if that is known without a walk.
     pub(super) fn remaining(&self) -> usize {
-        if self.older().is_empty() { self.newer().len().saturating_sub(self.given) } else { 0 }
+        self.delivered.map_or(0, |delivered| self.newer().len().saturating_sub(delivered))
     }
 
     /// Makes at most so many visits and gives what differs.
     pub(super) fn pass(&mut self, max_visits: usize) -> Vec<Difference<S>> {
         let mut passed = Vec::new();
         self.diff.next_chunk(max_visits, &mut passed);
-        self.given += passed.len();
+        self.delivered = self.delivered.map(|delivered| delivered + passed.len());
         self.has_begun = true;
         passed
     }
 }
 
-/// A difference, told with the cause of its list.
-pub(super) fn told_as<S>(difference: Difference<S>, cause: Cause) -> Change<S> {
+/// A difference as a change, with the cause of its list.
+pub(super) fn change_of<S>(difference: Difference<S>, cause: Cause) -> Change<S> {
     match difference {
         Difference::Added(object) => Change::Added { object, cause },
         Difference::Updated { old, new, is_rewound } => {
@@ -115,11 +129,11 @@ pub(super) fn told_as<S>(difference: Difference<S>, cause: Cause) -> Change<S> {
     }
 }
 
-/// The ranges of keys that no list's cursor has yet to pass, in key order.
-pub(super) fn gaps<S>(cursors: &VecDeque<Cursor<S>>) -> Vec<Range> {
-    let lists = cursors.iter().filter(|cursor| cursor.purpose != Purpose::Resync && !cursor.is_finished());
+/// The ranges of keys that none of these cursors has yet to pass, in key order.
+pub(super) fn gaps<'a, S: 'a>(cursors: impl Iterator<Item = &'a Cursor<S>>) -> Vec<Range> {
+    let unfinished = cursors.filter(|cursor| !cursor.is_finished());
     let mut covered: Vec<(Option<&ObjectKey>, Option<&ObjectKey>)> =
-        lists.map(|cursor| (cursor.place(), cursor.until.as_ref())).collect();
+        unfinished.map(|cursor| (cursor.place(), cursor.until.as_ref())).collect();
     covered.sort_unstable();
     let mut gaps = Vec::new();
     let mut passed = None;

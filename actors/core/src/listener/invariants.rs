@@ -1,12 +1,12 @@
-//! What every subscriber may rely on, as a function that complains in words.
+//! The promises to a subscriber, as a check of its events.
 //!
-//! Answers "is this sequence of told changes one that a subscriber can replay, and does it end where the store is?".
-//! It keeps what a naive subscriber would keep, one map. Used by this crate's proptests and by the suites of whole
-//! informers. What it demands of each told change:
-//! 1. No `Added` of a key that is present; no `Updated` or `Deleted` of one that is absent.
-//! 2. `old` is what was told last, so nothing of the key was told out of order or left out.
-//! 3. No event for an unchanged object, but for `Resync`, which changes nothing, and `Rewind`, after which equal
-//!    versions prove nothing.
+//! Answers "can a subscriber replay this sequence of changes, and does it end in the store's state?". It keeps one map,
+//! as a simple subscriber would. Used by this crate's proptests and by the tests of whole informers. It requires of
+//! each delivered change:
+//! 1. No `Added` of a key that is present; no `Updated` or `Deleted` of a key that is absent.
+//! 2. `old` is the state delivered last, so no event of the key is missing or out of order.
+//! 3. No event for an unchanged object, except `Resync`, which changes nothing, and `Rewind`, after which an equal
+//!    version may be another state.
 //! 4. Another life of a key is a `Deleted`, then an `Added`.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::Snapshot;
 
-/// The state of a subscriber that believes what it is told.
+/// The state of a subscriber that applies every event it receives.
 ///
 /// ```
 /// use informer_core::listener::invariants::Replay;
@@ -26,45 +26,45 @@ use crate::snapshot::Snapshot;
 /// ```
 pub struct Replay<S> {
     present: BTreeMap<ObjectKey, Object<S>>,
-    told: u64,
+    applied: u64,
 }
 
 impl<S> Replay<S> {
-    /// Believes one change. Logarithmic.
+    /// Applies one change. Logarithmic.
     ///
     /// # Errors
-    /// In words, what rule the change broke; it is believed all the same, so that one fault is one complaint.
-    pub fn tell(&mut self, change: &Change<S>) -> Result<(), String> {
-        self.told += 1;
+    /// The rule that the change broke, as a text. The change is applied in any case, so one fault gives one error.
+    pub fn apply(&mut self, change: &Change<S>) -> Result<(), String> {
+        self.applied += 1;
         let verdict = check(self.present.get(change.key()), change);
         match change.object() {
             Some(object) => self.present.insert(change.key().clone(), object.clone()),
             None => self.present.remove(change.key()),
         };
-        verdict.map_err(|complaint| format!("event {}: {complaint}", self.told))
+        verdict.map_err(|complaint| format!("event {}: {complaint}", self.applied))
     }
 
-    /// Whether what was told is exactly this state. Linear.
+    /// Whether what was applied leads to exactly this state. Linear.
     ///
     /// # Errors
     /// In words, the first key that differs.
     pub fn equals(&self, snapshot: &Snapshot<S>) -> Result<(), String> {
         for object in snapshot.iter() {
             match self.present.get(object.key()) {
-                None => return Err(format!("{object:?} is in the snapshot and was not told")),
-                Some(told) if !told.is_same_as(object) => {
-                    return Err(format!("{object:?} is in the snapshot, told was {told:?}"));
+                None => return Err(format!("{object:?} is in the snapshot and was not delivered")),
+                Some(delivered) if !delivered.is_same_as(object) => {
+                    return Err(format!("{object:?} is in the snapshot, {delivered:?} was delivered"));
                 }
                 Some(_) => {}
             }
         }
-        match self.present.values().find(|told| !snapshot.contains(told.key())) {
-            Some(told) => Err(format!("{told:?} was told and is not in the snapshot")),
+        match self.present.values().find(|delivered| !snapshot.contains(delivered.key())) {
+            Some(delivered) => Err(format!("{delivered:?} was delivered and is not in the snapshot")),
             None => Ok(()),
         }
     }
 
-    /// What was told last of a key: `None` if it is absent.
+    /// The last state of a key: `None` if it is absent.
     pub fn get(&self, key: &ObjectKey) -> Option<&Object<S>> {
         self.present.get(key)
     }
@@ -79,27 +79,30 @@ impl<S> Replay<S> {
         self.present.is_empty()
     }
 
-    /// How many changes were told.
-    pub fn told(&self) -> u64 {
-        self.told
+    /// How many changes were applied.
+    pub fn applied(&self) -> u64 {
+        self.applied
     }
 }
 
 impl<S> Default for Replay<S> {
     fn default() -> Self {
-        Self { present: BTreeMap::new(), told: 0 }
+        Self { present: BTreeMap::new(), applied: 0 }
     }
 }
 
 impl<S> Clone for Replay<S> {
     fn clone(&self) -> Self {
-        Self { present: self.present.clone(), told: self.told }
+        Self { present: self.present.clone(), applied: self.applied }
     }
 }
 
 impl<S> fmt::Debug for Replay<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replay").field("present", &self.present.len()).field("told", &self.told).finish()
+        f.debug_struct("Replay")
+            .field("present", &self.present.len())
+            .field("applied", &self.applied)
+            .finish()
     }
 }
 
@@ -140,5 +143,5 @@ fn check_update<S>(
 }
 
 fn check_old<S>(known: &Object<S>, old: &Object<S>) -> Result<(), String> {
-    if known.is_same_as(old) { Ok(()) } else { Err(format!("old is {old:?}, told last was {known:?}")) }
+    if known.is_same_as(old) { Ok(()) } else { Err(format!("old is {old:?}, delivered last was {known:?}")) }
 }

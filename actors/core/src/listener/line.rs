@@ -1,9 +1,9 @@
 //! The events that wait under `Every`, in one line up to a bound of bytes.
 //!
-//! Answers "which event is next, how much do they weigh, and what has the recipient been told?". Invariants:
+//! Answers "which event is next, how many bytes wait, and which state was delivered?". Invariants:
 //! 1. None is merged, and they leave in the order in which they came.
 //! 2. Beyond the bound an event is refused, unless none other waits.
-//! 3. Only to restate is it kept what was told: one map of objects, shared with the snapshots it came from.
+//! 3. The delivered state is kept only for a restatement: one map of objects, shared with the snapshots.
 //!
 //! Read next: `listener.rs`, which decides what happens when it is full.
 
@@ -15,7 +15,7 @@ use crate::delta::Change;
 use crate::off_arbiter::Freeing;
 use crate::snapshot::{Frame, Snapshot};
 
-/// What an event weighs beside its object.
+/// The bytes counted for an event beside its object.
 const EVENT_BYTES: usize = 64;
 
 /// Events with their arrivals, and since when they wait.
@@ -25,19 +25,19 @@ pub(super) struct Line<S> {
     bound: usize,
     pub(super) when_full: WhenFull,
     events: Events<S>,
-    /// How events are freed that nobody is told any more.
+    /// How events are freed that are not delivered any more.
     freeing: Freeing<Events<S>>,
     pub(super) bytes: usize,
-    /// The state that was told, unless a cursor has begun; kept only to restate.
-    told: Frame<S>,
+    /// The state that was delivered, unless a cursor has begun; kept only for a restatement.
+    delivered: Frame<S>,
     /// It was full, and the subscription ends over it.
     pub(super) is_closed: bool,
 }
 
 impl<S> Line<S> {
     pub(super) fn new(bound: usize, when_full: WhenFull) -> Self {
-        let (told, freeing) = (Frame::default(), Freeing::in_place());
-        Self { bound, when_full, events: VecDeque::new(), freeing, bytes: 0, told, is_closed: false }
+        let (delivered, freeing) = (Frame::default(), Freeing::in_place());
+        Self { bound, when_full, events: VecDeque::new(), freeing, bytes: 0, delivered, is_closed: false }
     }
 
     /// Takes an event in; false if that is too much.
@@ -65,7 +65,7 @@ impl<S> Line<S> {
         self.events.len()
     }
 
-    /// Has events that nobody is told any more freed in this way.
+    /// Sets how events are freed that are not delivered any more.
     pub(super) fn free_by(&mut self, freeing: &Freeing<Events<S>>) {
         self.freeing = freeing.clone();
     }
@@ -74,32 +74,32 @@ impl<S> Line<S> {
     pub(super) fn clear(&mut self) {
         let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
         if !events.is_empty() {
-            let mut dropped = self.freeing.keep(events);
+            let dropped = self.freeing.keep(events);
             dropped.weigh(bytes);
         }
     }
 
-    /// Believes an event that is told, as its recipient does.
-    pub(super) fn tell(&mut self, change: &Change<S>) {
+    /// Applies a delivered event to the delivered state.
+    pub(super) fn apply_delivered(&mut self, change: &Change<S>) {
         if self.when_full != WhenFull::Restate {
             return;
         }
         match change.object() {
-            Some(object) => drop(self.told.insert(object.clone())),
-            None => drop(self.told.remove(change.key())),
+            Some(object) => drop(self.delivered.insert(object.clone())),
+            None => drop(self.delivered.remove(change.key())),
         }
     }
 
-    /// What was told is this state.
-    pub(super) fn knows(&mut self, told: &Snapshot<S>) {
+    /// The delivered state is this one.
+    pub(super) fn set_delivered(&mut self, delivered: &Snapshot<S>) {
         if self.when_full == WhenFull::Restate {
-            self.told = told.frame().objects_only();
+            self.delivered = delivered.frame().objects_only();
         }
     }
 
-    /// The state that was told.
-    pub(super) fn told(&self) -> Snapshot<S> {
-        Snapshot::publish(self.told.objects_only())
+    /// The state that was delivered.
+    pub(super) fn delivered_state(&self) -> Snapshot<S> {
+        Snapshot::publish(self.delivered.objects_only())
     }
 }
 

@@ -1,14 +1,24 @@
-//! When a listener attaches, delivers, yields and answers: its steps as a machine.
+//! The Listener's state machine: when it attaches, delivers, yields and answers.
 //!
-//! Answers "what does the actor do next, given what happened?"; what is owed is the [`Ledger`]'s. It knows no message,
-//! no clock and no subscriber. Invariants:
+//! Answers "what does the actor do next, given what happened?". The [`Backlog`] holds the waiting events. The machine
+//! does not depend on messages, a clock or a subscriber. Invariants:
 //! 1. One window at a time: the next one is given when the one before was handled. A stream's ask says both.
-//! 2. What is published is owed at once, whatever is under way; only its delivery waits.
+//! 2. A publish is recorded at once in every state; only its delivery waits.
 //! 3. Each turn shows its figures at most once, after its window was given and before a drain is answered.
-//! 4. A drain is answered when nothing is owed, on its way or under way; a stream that is not polled is given up.
+//! 4. Cursors that must not stand still are walked, 250 keys a turn, whether or not a window is wanted.
+//! 5. A drain is answered when no event waits or is with the subscriber. A stream that is not polled is not waited for.
+//!
+//! Its state has four independent parts, each with its own legal values:
+//!
+//! | part | values | what moves it |
+//! |---|---|---|
+//! | attachment (`is_attaching`, `must_attach`) | to ask, asked, attached | `Effect::Attach`, `handle_start`, `handle_reattach` |
+//! | `window` | `NotWanted` (streams only), `Wanted`, `UnderWay` | `handle_take`, `Effect::Deliver`, `handle_handled` |
+//! | `is_yielding` | a turn of others is awaited, or not | `Effect::Yield`, `handle_turn` |
+//! | `drains` | `None`, `Wait`, `GivenUp` | `handle_drain`, `handle_waited_for_poll`, `Effect::AnswerDrains` |
 //!
 //! ```text
-//!  handle_start, handle_owed, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
+//!  handle_start, handle_changes, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
 //! ```
 //! Read next: `listener.rs`; the actor is `pipeline/listener.rs` of the crate above.
 
@@ -17,8 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::line::Events;
-use super::{Ledger, Policy};
-use crate::delta::{Change, Changes};
+use super::{Backlog, Notifications, Policy};
+use crate::delta::Changes;
 use crate::meta::SourceId;
 use crate::off_arbiter::{Freeing, Release};
 use crate::snapshot::Snapshot;
@@ -28,9 +38,9 @@ pub const WINDOW: usize = 64;
 
 /// What one listener is.
 #[derive(Debug, Clone)]
-#[expect(clippy::exhaustive_structs, reason = "the actor says all of it")]
+#[expect(clippy::exhaustive_structs, reason = "the actor sets all of it")]
 pub struct ListenerConfig {
-    /// How its subscriber is owed.
+    /// How events wait that its subscriber has not taken.
     pub policy: Policy,
     /// The sources that the informer has when it is built, each of which lists first.
     pub sources: Arc<[SourceId]>,
@@ -44,17 +54,17 @@ pub struct ListenerConfig {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the actor does all of it")]
 pub enum Effect<S> {
-    /// Ask the Processor for a place; it answers with a snapshot, see [`ListenerMachine::handle_start`].
+    /// Ask the Processor to attach the listener; it sends a snapshot, see [`ListenerMachine::handle_start`].
     Attach,
     /// Give this window to the subscriber; [`ListenerMachine::handle_handled`] or the next ask says it is handled.
-    Deliver(Vec<Change<S>>),
-    /// Let others have their turn, then call [`ListenerMachine::handle_turn`].
+    Deliver(Notifications<S>),
+    /// Let other actors have a turn, then call [`ListenerMachine::handle_turn`].
     Yield,
     /// Show these figures.
     Show(Figures),
     /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`].
     AwaitPoll,
-    /// Answer all who wait for the drain.
+    /// Answer all waiting drains.
     AnswerDrains,
     /// The subscription ends: so many events were dropped.
     End {
@@ -63,19 +73,19 @@ pub enum Effect<S> {
     },
 }
 
-/// What a listener shows of itself.
+/// The figures of a listener for its status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
     /// Whether the subscriber has handled its initial events. Latched.
     pub synced: bool,
-    /// Events owed and not yet taken.
+    /// Events that wait to be delivered.
     pub depth: usize,
-    /// Since when the oldest of them is owed.
+    /// Since when the oldest of them waits.
     pub oldest_since: Option<Duration>,
     /// Events that are with the subscriber.
     pub in_flight: usize,
-    /// Events that the subscriber was spared.
+    /// Events that were left out because a newer one replaced them.
     pub coalesced: u64,
     /// Events that were dropped because too many waited.
     pub dropped: u64,
@@ -83,31 +93,31 @@ pub struct Figures {
     pub delivered: u64,
 }
 
-/// Where the next window is.
+/// The state of the next window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Window {
     /// Nobody asks for it: only of a stream.
     NotWanted,
-    /// The subscriber takes it as soon as something is owed.
+    /// The subscriber takes a window as soon as there are events.
     Wanted,
     /// So many notifications are with the subscriber.
     UnderWay(usize),
 }
 
-/// Whether somebody waits for the drain.
+/// Whether a drain waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drains {
     None,
     Wait,
-    /// In vain: the stream is not polled.
+    /// A drain waits, but the stream is not polled: it is answered early.
     GivenUp,
 }
 
 /// The steps of one listener.
 pub struct ListenerMachine<S> {
-    /// What the ledger is made of at the first start.
+    /// What the backlog is made of at the first start.
     config: Option<Box<(ListenerConfig, Freeing<Events<S>>)>>,
-    ledger: Option<Ledger<S>>,
+    backlog: Option<Backlog<S>>,
     is_attaching: bool,
     /// An [`Effect::Attach`] is still to be given.
     must_attach: bool,
@@ -129,7 +139,7 @@ impl<S> ListenerMachine<S> {
         Self {
             most: config.window.clamp(1, WINDOW),
             config: Some(Box::new((config, Freeing::in_place()))),
-            ledger: None,
+            backlog: None,
             is_attaching: true,
             must_attach: true,
             window,
@@ -142,7 +152,7 @@ impl<S> ListenerMachine<S> {
         }
     }
 
-    /// The same, whose events that nobody is told any more are freed by `release` instead of where they are dropped.
+    /// The same; events that will not be delivered any more are freed by `release` instead of where they are dropped.
     #[must_use]
     pub fn releasing_to(mut self, release: Arc<dyn Release>) -> Self
     where
@@ -154,26 +164,26 @@ impl<S> ListenerMachine<S> {
         self
     }
 
-    /// Gives up what is owed, so that it can be freed elsewhere: the listener ends.
-    pub fn take_ledger(&mut self) -> Option<Ledger<S>> {
-        self.ledger.take()
+    /// Takes out what waits, so that it can be freed elsewhere: the listener ends.
+    pub fn take_backlog(&mut self) -> Option<Backlog<S>> {
+        self.backlog.take()
     }
 
     /// The Processor has attached it, from this snapshot on.
     pub fn handle_start(&mut self, snapshot: Snapshot<S>, now: Duration) {
         debug_assert!(self.is_attaching, "a start answers an attach");
         (self.is_attaching, self.is_shown) = (false, false);
-        match &mut self.ledger {
-            Some(ledger) => {
-                ledger.set_now(now);
-                ledger.reattach(snapshot);
+        match &mut self.backlog {
+            Some(backlog) => {
+                backlog.set_now(now);
+                backlog.reattach(snapshot);
             }
             None => {
                 let Some(config) = self.config.take() else { return };
                 let (config, freeing) = *config;
                 let sources = config.sources.iter().cloned();
-                let ledger = Ledger::starting_from(config.policy, sources, snapshot);
-                self.ledger = Some(ledger.free_by(&freeing));
+                let backlog = Backlog::starting_from(config.policy, sources, snapshot);
+                self.backlog = Some(backlog.free_by(&freeing));
             }
         }
     }
@@ -183,29 +193,31 @@ impl<S> ListenerMachine<S> {
         (self.is_attaching, self.must_attach) = (true, true);
     }
 
-    /// Something was published, and all must be told again if `resync`.
-    pub fn handle_owed(
+    /// Something was published; with `resync` every object is to be delivered again.
+    pub fn handle_changes(
         &mut self,
         changes: &[Changes<S>],
         snapshot: &Snapshot<S>,
         resync: bool,
         now: Duration,
     ) {
-        debug_assert!(!self.is_attaching, "the Processor tells those whom it has attached");
-        let Some(ledger) = &mut self.ledger else { return };
-        ledger.set_now(now);
-        ledger.publish(changes, snapshot);
-        // Who is being shut down is told what it is owed, and not everything once more: that might never end.
+        debug_assert!(!self.is_attaching, "the Processor sends changes to attached listeners only");
+        let Some(backlog) = &mut self.backlog else { return };
+        backlog.set_now(now);
+        backlog.publish(changes, snapshot);
+        // A subscription that is being shut down gets what waits and no resync: that might never end.
         if resync && self.drains == Drains::None {
-            ledger.resync();
+            backlog.resync();
         }
         self.is_shown = false;
     }
 
-    /// Sources may have been removed; one that is gone is not waited for. O(sources that have not listed).
-    pub fn handle_removed(&mut self, is_gone: impl Fn(&SourceId) -> bool) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.forget_sources(is_gone);
+    /// Sources may have been added or removed; `sources` gives those that there are. It is asked only until the initial
+    /// events are delivered, for which the first list of each is waited for. To be called before
+    /// [`Self::handle_changes`] and [`Self::handle_handled`], and around [`Self::handle_start`].
+    pub fn handle_sources(&mut self, sources: impl FnOnce() -> Vec<SourceId>) {
+        if let Some(backlog) = self.backlog.as_mut().filter(|backlog| !backlog.initial_delivered()) {
+            backlog.follow_sources(sources());
             self.is_shown = false;
         }
     }
@@ -227,7 +239,7 @@ impl<S> ListenerMachine<S> {
         self.is_yielding = false;
     }
 
-    /// Somebody waits until nothing is owed any more.
+    /// A caller waits until everything is delivered.
     pub fn handle_drain(&mut self) {
         self.drains = Drains::Wait;
     }
@@ -250,13 +262,13 @@ impl<S> ListenerMachine<S> {
         if std::mem::take(&mut self.must_attach) {
             return Some(Effect::Attach);
         }
-        if let Some(effect) = self.next_delivery() {
+        if let Some(effect) = self.next_delivery().or_else(|| self.next_walk()) {
             return Some(effect);
         }
         if !std::mem::replace(&mut self.is_shown, true) {
             return Some(Effect::Show(self.figures()));
         }
-        if let Some(dropped) = self.ledger.as_ref().and_then(Ledger::overflow) {
+        if let Some(dropped) = self.backlog.as_ref().and_then(Backlog::overflow) {
             self.has_ended = true;
             return Some(Effect::End { dropped });
         }
@@ -267,18 +279,26 @@ impl<S> ListenerMachine<S> {
         if self.is_yielding || self.window != Window::Wanted {
             return None;
         }
-        let ledger = self.ledger.as_mut()?;
+        let backlog = self.backlog.as_mut()?;
         for _ in 0..WINDOW / self.most {
-            let window = ledger.take(self.most);
+            let window = backlog.next_window(self.most);
             if !window.is_empty() {
                 (self.window, self.is_shown) = (Window::UnderWay(window.len()), false);
                 return Some(Effect::Deliver(window));
             }
-            if ledger.is_empty() {
+            if backlog.is_empty() {
                 return None;
             }
         }
-        // The cursor passed keys that are owed nothing; it goes on after others have had their turn.
+        // The cursor passed keys without events; it goes on after others have had their turn.
+        (self.is_yielding, self.is_shown) = (true, false);
+        Some(Effect::Yield)
+    }
+
+    /// Walks what must not stand still, and goes on after others have had their turn.
+    fn next_walk(&mut self) -> Option<Effect<S>> {
+        let backlog = self.backlog.as_mut().filter(|backlog| !self.is_yielding && backlog.must_walk())?;
+        backlog.walk();
         (self.is_yielding, self.is_shown) = (true, false);
         Some(Effect::Yield)
     }
@@ -301,24 +321,24 @@ impl<S> ListenerMachine<S> {
 
     fn acknowledge(&mut self) {
         (self.window, self.is_shown) = (Window::Wanted, false);
-        if let Some(ledger) = &mut self.ledger {
-            self.handled = ledger.stats().delivered;
-            ledger.acknowledge();
+        if let Some(backlog) = &mut self.backlog {
+            self.handled = backlog.delivered();
+            backlog.acknowledge();
         }
     }
 
-    /// Nothing is owed, on its way, or with the subscriber.
+    /// Nothing waits, is on its way, or is with the subscriber.
     fn is_drained(&self) -> bool {
-        let is_empty = self.ledger.as_ref().is_some_and(Ledger::is_empty);
+        let is_empty = self.backlog.as_ref().is_some_and(Backlog::is_empty);
         !self.is_attaching && is_empty && !matches!(self.window, Window::UnderWay(_))
     }
 
     fn figures(&self) -> Figures {
         let in_flight = if let Window::UnderWay(count) = self.window { count } else { 0 };
-        let Some(ledger) = &self.ledger else { return Figures { in_flight, ..Figures::default() } };
-        let stats = ledger.stats();
+        let Some(backlog) = &self.backlog else { return Figures { in_flight, ..Figures::default() } };
+        let stats = backlog.stats();
         Figures {
-            synced: ledger.initial_delivered(),
+            synced: backlog.initial_delivered(),
             depth: stats.depth,
             oldest_since: stats.oldest_since,
             in_flight,

@@ -1,6 +1,6 @@
 //! The events that wait under `Coalesce`, by key and by order of arrival.
 //!
-//! Answers "what is this key owed, and whose turn is it?"; what two events of a key come to is `coalesce.rs`.
+//! Answers "which events of this key wait, and which key is next?"; `coalesce.rs` merges two events of a key.
 //! Invariants:
 //! 1. A key has one entry or none, and its place in the order names its arrival; a place of another arrival is void.
 //! 2. An entry keeps the place of its first event however much is coalesced into it; one that came to nothing has
@@ -8,7 +8,7 @@
 //! 3. At most `most_briefs` brief lives wait, also those of keys that a cursor has yet to pass; beyond that the
 //!    oldest are dropped.
 //!
-//! Logarithmic in the number of keys that are owed something. Read next: `cursor.rs`, for what is owed but not here.
+//! Logarithmic in the number of keys whose events wait. Read next: `cursor.rs`, for what waits but is not here.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
 
-use super::coalesce::{Brief, Owed};
+use super::coalesce::{Brief, KeyEvents};
 use crate::delta::Change;
 use crate::meta::ObjectKey;
 
@@ -25,7 +25,7 @@ pub(super) struct Pending<S> {
     entries: BTreeSet<ByKey<S>>,
     /// By arrival. The first one is not void, and at most half of them and a few are.
     order: VecDeque<(u64, ObjectKey)>,
-    /// Brief lives of keys that a cursor has yet to pass: it tells them when it does.
+    /// Brief lives of keys that a cursor has not passed yet: it gives them when it passes the key.
     ahead: BTreeMap<ObjectKey, Brief<S>>,
     /// All brief lives, oldest first.
     briefs: BTreeMap<u64, ObjectKey>,
@@ -36,7 +36,7 @@ pub(super) struct Pending<S> {
 struct Entry<S> {
     arrival: u64,
     since: Duration,
-    owed: Owed<S>,
+    events: KeyEvents<S>,
 }
 
 /// An entry in order of its key, which is that of its changes: no second key is held for it.
@@ -44,7 +44,7 @@ struct ByKey<S>(Box<Entry<S>>);
 
 impl<S> Borrow<ObjectKey> for ByKey<S> {
     fn borrow(&self) -> &ObjectKey {
-        self.0.owed.key().expect("an entry that waits owes something")
+        self.0.events.key().expect("a waiting entry has an event")
     }
 }
 
@@ -81,7 +81,7 @@ impl<S> Pending<S> {
         }
     }
 
-    /// Adds a change to what its key is owed; false if it cannot follow.
+    /// Adds a change to the events of its key; false if it cannot follow them.
     pub(super) fn merge(&mut self, change: Change<S>, arrival: u64, since: Duration) -> bool {
         let key = change.key().clone();
         let known = self.remove(&key);
@@ -92,16 +92,36 @@ impl<S> Pending<S> {
             }
             self.order.push_back((arrival, key.clone()));
         }
-        let mut entry = known.unwrap_or_else(|| Box::new(Entry { arrival, since, owed: Owed::nothing() }));
-        let is_possible = entry.owed.merge(change, arrival);
+        let mut entry =
+            known.unwrap_or_else(|| Box::new(Entry { arrival, since, events: KeyEvents::nothing() }));
+        let is_possible = entry.events.merge(change, arrival);
         self.insert(&key, entry);
         is_possible
     }
 
-    /// A life of a key that a cursor has yet to pass came and went: the last of them is told.
+    /// Takes back events that were ready to be delivered: each in the place of its entry, before all that waits.
+    /// Nothing waits of any of their keys. `arrival` is that of the first of them, and counts on.
+    pub(super) fn put_back(&mut self, ready: VecDeque<(u64, Duration, Change<S>)>, mut arrival: u64) {
+        let mut places = Vec::new();
+        for (place, since, change) in ready {
+            let key = change.key().clone();
+            let mut entry = self.remove(&key).unwrap_or_else(|| {
+                places.push((place, key.clone()));
+                Box::new(Entry { arrival: place, since, events: KeyEvents::nothing() })
+            });
+            let is_possible = entry.events.merge(change, arrival);
+            debug_assert!(is_possible, "what was ready of {key} was in order");
+            self.insert(&key, entry);
+            arrival += 1;
+        }
+        places.into_iter().rev().for_each(|place| self.order.push_front(place));
+        self.tidy();
+    }
+
+    /// An object whose key a cursor has yet to pass was created and deleted: the last such life is delivered.
     pub(super) fn keep_ahead(&mut self, key: &ObjectKey, brief: Brief<S>) {
         if let Some(mut entry) = self.remove(key) {
-            entry.owed.brief = None;
+            entry.events.brief = None;
             self.insert(key, entry);
         }
         self.events += 2;
@@ -141,7 +161,7 @@ impl<S> Pending<S> {
                 self.ahead.remove(&key);
                 self.events -= 2;
             } else if let Some(mut entry) = self.remove(&key) {
-                entry.owed.brief = None;
+                entry.events.brief = None;
                 self.insert(&key, entry);
             }
         }
@@ -154,27 +174,33 @@ impl<S> Pending<S> {
         self.entries.get(key).map(|entry| (*arrival, entry.0.since))
     }
 
-    /// Takes out all that the key is owed whose turn it is.
-    pub(super) fn take_first(&mut self) -> Option<(u64, Duration, Owed<S>)> {
+    /// Takes out all events of the key whose turn it is.
+    pub(super) fn take_first(&mut self) -> Option<(u64, Duration, KeyEvents<S>)> {
         let (_, key) = self.order.pop_front()?;
         let entry = self.remove(&key)?;
         self.tidy();
-        Some((entry.arrival, entry.since, entry.owed))
+        Some((entry.arrival, entry.since, entry.events))
     }
 
-    /// Whether this key is owed something.
+    /// Whether events of this key wait.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
         self.entries.contains(key)
     }
 
-    /// How many keys are owed something.
+    /// How many keys have events that wait.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many events that makes, with those of brief lives that a cursor will tell.
+    /// How many events that makes, with those of brief lives that a cursor will give.
     pub(super) const fn events(&self) -> usize {
         self.events
+    }
+
+    /// The keys whose events wait.
+    #[cfg(test)]
+    pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.entries.iter().map(Borrow::borrow)
     }
 
     /// How many brief lives wait.
@@ -185,8 +211,8 @@ impl<S> Pending<S> {
 
     fn remove(&mut self, key: &ObjectKey) -> Option<Box<Entry<S>>> {
         let ByKey(entry) = self.entries.take(key)?;
-        self.events -= entry.owed.len();
-        if let Some(brief) = &entry.owed.brief {
+        self.events -= entry.events.len();
+        if let Some(brief) = &entry.events.brief {
             self.briefs.remove(&brief.arrival);
         }
         Some(entry)
@@ -194,11 +220,11 @@ impl<S> Pending<S> {
 
     /// Puts an entry back in its place, or gives up the place if it has come to nothing.
     fn insert(&mut self, key: &ObjectKey, entry: Box<Entry<S>>) {
-        if entry.owed.len() == 0 {
+        if entry.events.len() == 0 {
             return self.tidy();
         }
-        self.events += entry.owed.len();
-        if let Some(brief) = &entry.owed.brief {
+        self.events += entry.events.len();
+        if let Some(brief) = &entry.events.brief {
             self.briefs.insert(brief.arrival, key.clone());
         }
         self.entries.insert(ByKey(entry));

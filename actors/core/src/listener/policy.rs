@@ -1,16 +1,16 @@
-//! How a subscription is owed what its recipient has not taken yet, and the numbers of it.
+//! How events wait that a subscriber has not taken yet, and the figures about them.
 //!
-//! Answers "what may be chosen, and what is shown?"; what follows from it is `listener.rs`.
+//! Answers "what can a user choose, and which figures are shown?". `listener.rs` implements both.
 
 use std::time::Duration;
 
-/// How a subscription is owed what its recipient has not taken yet.
+/// How events wait that the subscriber has not taken yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// The newest state of each key: a recipient that lags is spared what lies between, but for the last life of a
-    /// key that came and went meanwhile, of which it is told ([`MOST_BRIEF_LIVES`]). One that keeps up is told every
-    /// event as it came.
+    /// The newest state of each key: a recipient that lags does not receive the states between. It does receive the
+    /// last object of a key that was created and deleted meanwhile ([`MOST_BRIEF_LIVES`]). One that keeps up receives
+    /// every event as it came.
     #[default]
     Coalesce,
     /// Every event, one by one, in order, none coalesced.
@@ -21,6 +21,10 @@ pub enum Policy {
         /// What happens beyond it.
         when_full: WhenFull,
     },
+    /// Every key that was touched, and no object: what waits keeps none alive. A key waits once, however often it is
+    /// touched; also one whose object came and went. For whoever looks objects up when it gets to them, as a work queue
+    /// does.
+    Keys,
 }
 
 /// What becomes of a subscription to every event whose backlog is full.
@@ -29,27 +33,31 @@ pub enum Policy {
 pub enum WhenFull {
     /// It ends, and says how many events were dropped.
     Disconnect,
-    /// What waits is dropped and counted; then the difference between what was told and the current state is told,
+    /// What waits is dropped and counted; then the difference between the delivered and the current state is delivered,
     /// with cause `Relist`.
     Restate,
 }
 
-/// Of so many keys at most a life that came and went while the recipient was behind is kept to be told.
+/// For so many keys at most the last object that was created and deleted while the recipient was behind is kept to be
+/// delivered.
 pub const MOST_BRIEF_LIVES: usize = 4_096;
 
 /// The numbers of one backlog.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BacklogStats {
-    /// Keys that are owed something (under `Every`, events): what is written out, and what a first list or a resync
-    /// has yet to tell. An event that is ready to be told next counts beside what its key is owed after it. What other
-    /// lists and restarts still owe is not known before their cursor gets there, and not counted.
+    /// Keys with something that waits, each counted once (under `Every`, events): those whose events are written out,
+    /// and those that a first list has yet to deliver. Of a resync, and while other lists wait, the larger of both
+    /// numbers: they may have keys in common. What other lists and restarts still have is not known before their cursor
+    /// gets there, and not counted.
     pub depth: usize,
-    /// Events written out: under `Coalesce` at most four a key.
+    /// Events written out, or keys under `Keys`: under `Coalesce` at most four a key, besides those of one publish, at
+    /// most 250, that are delivered as they came if nothing follows them.
     pub events: usize,
-    /// Unfinished cursors.
+    /// Unfinished cursors: at most four, and while they are walked what lists have added, one for each gap between
+    /// them; under `Every` besides those of first lists and of a resync.
     pub cursors: usize,
-    /// Events that the recipient was spared because a newer one said more.
+    /// Events that were left out because a newer one replaced them.
     pub coalesced: u64,
     /// Events that were dropped because the backlog was full: under `Coalesce` those of brief lives beyond the bound.
     pub dropped: u64,
@@ -59,8 +67,8 @@ pub struct BacklogStats {
     pub delivered: u64,
     /// Changes that could not follow what was pending: zero, or the store has a fault.
     pub impossible: u64,
-    /// The number of the oldest debt; debts are numbered in order of arrival.
+    /// The number of the oldest waiting entry; entries are numbered in order of arrival.
     pub oldest: Option<u64>,
-    /// When the oldest debt arrived.
+    /// When the oldest entry arrived.
     pub oldest_since: Option<Duration>,
 }

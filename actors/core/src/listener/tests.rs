@@ -1,16 +1,19 @@
-//! The ledger: contract scenarios, the replay checker, and any history against a log.
+//! The backlog: contract scenarios, the replay checker, and any history against a log.
 
 mod brief;
+mod depth;
 mod early;
 mod every;
 mod initial;
 mod invariants;
+mod keys;
 mod machine;
 mod props;
 mod scenarios;
+mod walking;
 mod world;
 
-use super::{CHUNK, Ledger, Policy};
+use super::{Backlog, CHUNK, Policy};
 use crate::delta::{Cause, Change, Changes};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::written;
@@ -39,7 +42,7 @@ pub(super) fn deleted(old: &Object<String>) -> Change<String> {
 }
 
 /// How tests write a change down: `+ x u1@3 (Watch)`, `x u1@3 -> x u1@4 (Watch)`, `- x u1@4 (Watch)`.
-pub(super) fn tell(change: &Change<String>) -> String {
+pub(super) fn text_of(change: &Change<String>) -> String {
     let cause = change.cause();
     match change {
         Change::Added { object, .. } => format!("+ {} ({cause})", written(object)),
@@ -49,13 +52,13 @@ pub(super) fn tell(change: &Change<String>) -> String {
 }
 
 /// A subscription that begins with this snapshot and waits for no source.
-pub(super) fn joined(now: Snapshot<String>) -> Ledger<String> {
-    Ledger::starting_from(Policy::Coalesce, [], now)
+pub(super) fn joined(now: Snapshot<String>) -> Backlog<String> {
+    Backlog::starting_from(Policy::Coalesce, [], now)
 }
 
 /// A subscription whose recipient is busy, so that what comes has to wait.
-pub(super) fn busy() -> Ledger<String> {
-    Ledger { is_under_way: true, ..joined(Snapshot::empty()) }
+pub(super) fn busy() -> Backlog<String> {
+    Backlog { is_under_way: true, ..joined(Snapshot::empty()) }
 }
 
 /// The frame that follows from these changes.
@@ -84,39 +87,39 @@ pub(super) fn rewound<'a>(
 }
 
 /// A publish of parts.
-pub(super) fn record(ledger: &mut Ledger<String>, changes: &[Change<String>]) {
-    let snapshot = after(&ledger.newest, changes);
-    ledger.publish(&[Changes::Parts(changes.into())], &snapshot);
+pub(super) fn record(backlog: &mut Backlog<String>, changes: &[Change<String>]) {
+    let snapshot = after(&backlog.newest, changes);
+    backlog.publish(&[Changes::Parts(changes.into())], &snapshot);
 }
 
 /// A publish of a list of the source `default`.
-pub(super) fn list(ledger: &mut Ledger<String>, snapshot: &Snapshot<String>, cause: Cause) {
-    let (source, before, after) = (SourceId::default(), ledger.newest.clone(), snapshot.clone());
-    ledger.publish(&[Changes::Listed { source, before, after, cause }], snapshot);
+pub(super) fn list(backlog: &mut Backlog<String>, snapshot: &Snapshot<String>, cause: Cause) {
+    let (source, before, after) = (SourceId::default(), backlog.newest.clone(), snapshot.clone());
+    backlog.publish(&[Changes::Listed { source, before, after, cause }], snapshot);
 }
 
 /// Takes everything, in bites of `max`.
-pub(super) fn drain(ledger: &mut Ledger<String>, max: usize) -> Vec<Change<String>> {
-    let mut told = Vec::new();
-    while !ledger.is_empty() {
-        told.extend(ledger.take(max));
+pub(super) fn drain(backlog: &mut Backlog<String>, max: usize) -> Vec<Change<String>> {
+    let mut delivered = Vec::new();
+    while !backlog.is_empty() {
+        delivered.extend(backlog.take(max));
     }
-    told
+    delivered
 }
 
-pub(super) fn drained(ledger: &mut Ledger<String>) -> Vec<String> {
-    drain(ledger, 64).iter().map(tell).collect()
+pub(super) fn drained(backlog: &mut Backlog<String>) -> Vec<String> {
+    drain(backlog, 64).iter().map(text_of).collect()
 }
 
 #[test]
-fn a_resync_whose_last_objects_are_ready_to_be_told_is_still_running() {
+fn a_resync_whose_last_objects_wait_to_be_delivered_is_still_running() {
     let objects = ["a", "b", "c"].map(|name| crate::snapshot::fixture::object(name, 1));
-    let mut ledger = joined(snapshot(&objects));
-    drain(&mut ledger, CHUNK);
-    ledger.acknowledge();
-    ledger.resync();
-    // As a ledger with too many cursors does: the resync's own is over, its events are ready.
-    ledger.write_out(CHUNK);
-    ledger.resync();
-    assert_eq!(drained(&mut ledger).len(), objects.len());
+    let mut backlog = joined(snapshot(&objects));
+    drain(&mut backlog, CHUNK);
+    backlog.acknowledge();
+    backlog.resync();
+    assert_eq!(backlog.take(2).len(), 2);
+    record(&mut backlog, &[added(&crate::snapshot::fixture::object("d", 9))]);
+    backlog.resync();
+    assert_eq!(drained(&mut backlog), ["c u1@1 -> c u1@1 (Resync)", "+ d u1@9 (Watch)"]);
 }

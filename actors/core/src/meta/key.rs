@@ -2,10 +2,9 @@
 //!
 //! Answers "which object is it?", also when one informer follows several clusters that have objects of one name.
 //! Invariants:
-//! 1. Keys of an informer of one cluster name no cluster, and cost no more than without clusters.
-//! 2. Keys without a cluster come first, then cluster by cluster; in each those without namespace, then namespace by
-//!    namespace, name by name.
-//! 3. The text of a key is read back as the same key, unless namespace or name hold a `/` or are empty.
+//! 1. Keys of an informer of one cluster have no cluster name, and need no memory for it.
+//! 2. Keys are ordered by cluster (none first), then by namespace (none first), then by name.
+//! 3. The text of a key parses to the same key, unless namespace or name contain a `/` or are empty.
 //!
 //! Read next: `meta.rs`, what else is known of an object.
 
@@ -36,12 +35,12 @@ pub struct ObjectKey {
     name: Arc<str>,
 }
 
-/// Where a name is valid. A key without a cluster needs no allocation of its own for it, and no more room than its
+/// Where a name is valid. A key without a cluster needs no allocation for the cluster, and no more memory than its
 /// namespace alone.
 #[derive(Clone)]
 enum Scope {
     Namespace(Arc<str>),
-    /// Without a namespace if it has no cluster.
+    /// With a cluster, or cluster-scoped without one (`None`).
     Other(Option<Arc<Clustered>>),
 }
 
@@ -65,7 +64,7 @@ impl ObjectKey {
     }
 
     /// The same key in this cluster. Sources of an informer of several clusters give such keys; each call allocates one
-    /// small block, which [`Self::sharing_scope_of`] can save.
+    /// small block, which [`Self::sibling`] saves.
     #[must_use]
     pub fn in_cluster(self, cluster: &ClusterName) -> Self {
         let namespace = self.shared_namespace().cloned();
@@ -73,11 +72,10 @@ impl ObjectKey {
         Self { scope, name: self.name }
     }
 
-    /// The same key; if `other` has the same cluster and namespace, their texts are shared with it and stored once.
+    /// The key of this name in the same cluster and namespace. Their texts are shared with this key and stored once.
     #[must_use]
-    pub fn sharing_scope_of(self, other: &Self) -> Self {
-        let scope = if self.scope() == other.scope() { other.scope.clone() } else { self.scope };
-        Self { scope, name: self.name }
+    pub fn sibling(&self, name: impl Into<Arc<str>>) -> Self {
+        Self { scope: self.scope.clone(), name: name.into() }
     }
 
     /// The cluster; `None` in an informer of one cluster.
@@ -114,13 +112,32 @@ impl ObjectKey {
 
     /// Cluster and namespace, by which keys are ordered before their names.
     pub(crate) fn scope(&self) -> (Option<&ClusterName>, Option<&str>) {
-        (self.cluster_name(), self.namespace())
+        self.scope.names()
+    }
+}
+
+impl Scope {
+    /// Objects of a namespace mostly share its text: then no byte of it is compared.
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Namespace(one), Self::Namespace(other)) if Arc::ptr_eq(one, other) => Ordering::Equal,
+            (Self::Namespace(one), Self::Namespace(other)) => one.cmp(other),
+            _ => self.names().cmp(&other.names()),
+        }
+    }
+
+    fn names(&self) -> (Option<&ClusterName>, Option<&str>) {
+        match self {
+            Self::Namespace(namespace) => (None, Some(namespace)),
+            Self::Other(None) => (None, None),
+            Self::Other(Some(clustered)) => (Some(&clustered.cluster), clustered.namespace.as_deref()),
+        }
     }
 }
 
 impl PartialEq for ObjectKey {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.scope() == other.scope()
+        self.name == other.name && self.scope.compare(&other.scope).is_eq()
     }
 }
 
@@ -128,7 +145,7 @@ impl Eq for ObjectKey {}
 
 impl Ord for ObjectKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.scope().cmp(&other.scope()).then_with(|| self.name.cmp(&other.name))
+        self.scope.compare(&other.scope).then_with(|| self.name.cmp(&other.name))
     }
 }
 
@@ -150,7 +167,7 @@ impl fmt::Display for ObjectKey {
         let namespace = self.namespace();
         match self.cluster_name() {
             Some(cluster) => write!(f, "{cluster}|")?,
-            // Names of roles may hold the sign: in front of it stands the cluster, here none.
+            // Names of roles may contain a bar. A leading bar means that the key has no cluster.
             None if self.name.contains('|') || namespace.is_some_and(|text| text.contains('|')) => {
                 f.write_str("|")?;
             }
@@ -169,14 +186,14 @@ impl fmt::Debug for ObjectKey {
     }
 }
 
-/// Why a text is no key.
+/// Why a text is not a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseKeyError {
     /// It is not `name` or `namespace/name`, with `cluster|` in front or without.
     #[error("unexpected key format: {0:?}")]
     Format(String),
-    /// What stands in front of the first `|` is the name of no cluster.
+    /// The text before the first `|` cannot be the name of a cluster.
     #[error("unexpected key format: {text:?}: {cause}")]
     Cluster {
         /// The whole text.

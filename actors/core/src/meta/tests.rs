@@ -23,7 +23,7 @@ fn idx_20_versions_of_any_length_compare_numerically() {
 }
 
 #[test]
-fn idx_20_texts_that_are_no_live_version_are_refused() {
+fn idx_20_texts_that_are_not_live_versions_are_refused() {
     for text in ["", "0", "007", "1a", "-1", " 1", "1.0", "00"] {
         assert!(text.parse::<ResourceVersion>().is_err(), "{text:?}");
     }
@@ -66,7 +66,7 @@ fn idx_16_code_that_tries_to_change_an_object_does_not_compile() {
 fn idx_16_what_an_object_gives_is_shared_and_not_to_be_changed() {
     // A method that gives `&mut` could not be named as a function of `&Object`.
     let ways: [fn(&Object<String>) -> &String; 2] = [Object::body, std::ops::Deref::deref];
-    let of_meta: fn(&Object<String>) -> &Meta = Object::meta;
+    let of_meta: fn(&Object<String>) -> &Meta = Object::cached_meta;
     let key = ObjectKey::namespaced("a", "b");
     let meta = Meta { key, uid: None, version: version("1"), source: SourceId::default(), wire_bytes: 0 };
     let object = Object::new(meta, "body".to_owned());

@@ -1,8 +1,8 @@
 //! Every number of a reflector, with its default and its reason.
 //!
-//! Answers "how long, how many, how often?" for `ListWatchMachine`; decides nothing. Invariants:
-//! 1. Every default is the design's; changing one is a change of behaviour that the contract tests show.
-//! 2. Durations are plain values here; no number of the protocol stands anywhere else.
+//! Answers "how long, how many, how often?" for `ListWatchMachine`; this file decides nothing. Invariants:
+//! 1. Contract tests hold every default: changing one changes behaviour, and a test shows it.
+//! 2. Every number of the protocol that a user can set is in this file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub const LEAST_DEADLINE: Duration = Duration::from_secs(1);
 
 /// How one source is listed and watched.
 ///
-/// Every duration is taken. `Duration::MAX` means never: such a deadline does not come, such a wait does not end.
+/// Every duration is valid. `Duration::MAX` means never: such a deadline does not expire, such a wait does not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReflectorConfig {
     /// Names the resource in error texts, such as `pods` or `widgets.example.org`.
@@ -29,35 +29,42 @@ pub struct ReflectorConfig {
     pub page_size: Option<u32>,
     /// The page size at `""` and `"0"` when `page_size` is unset. 500.
     pub default_page_size: u32,
-    /// Whether initial events are asked for on the watch first, and lists only where that is refused. True.
+    /// Whether to ask for initial events on a watch (watch-list) first, and to list only where that is refused. True.
     pub watch_list: bool,
-    /// m: a watch asks the server to end it after m to 2m, drawn anew each time, so that watches which began
-    /// together do not end together. Less than [`LEAST_WATCH_TIMEOUT`] is taken as that. 300 s.
+    /// Each watch asks the server to end it after a random time between this and twice this, so that watches which
+    /// began together do not end together. Less than [`LEAST_WATCH_TIMEOUT`] is taken as that. 300 s.
     pub min_watch_timeout: Duration,
     /// The waits after failures.
     pub backoff: BackoffPolicy,
-    /// A watch-list that brings no object it had not brought for so long, before its end bookmark, has failed: changes
-    /// of objects it has brought already put nothing off. Less than a second is taken as a second. 90 s.
+    /// A watch-list fails if for so long, before its end bookmark, it brings no object that is new in it. Changes of
+    /// objects that it has already brought do not extend this deadline. Less than a second is taken as a second. 90 s.
     pub initial_events_deadline: Duration,
-    /// A list that brings no object and no end of a page for so long has failed. 90 s.
+    /// A list fails if it brings neither an object nor the end of a page for so long. 90 s.
     pub list_deadline: Duration,
     /// A watch without a frame that ends sooner than this (and than the last wait) is a failure. 10 s.
     pub short_watch: Duration,
-    /// Watches that end without failing are opened again at once, but no two within this time. Less than a millisecond
-    /// is taken as a millisecond. 1 s.
+    /// The least time between two connects after watches that ended without a failure; such a watch is otherwise opened
+    /// again without a wait. Less than a millisecond is taken as a millisecond. 1 s.
     pub reconnect_interval: Duration,
     /// A watch that was silent for so long is renewed. Less than a second is taken as a second. 30 s.
     pub renew_after: Duration,
     /// Renewals that find nothing new double the silence they wait for, up to this. Less than a second is taken as a
     /// second. 90 s.
     pub renew_at_most: Duration,
-    /// A watch whose response head, or a rewind question whose answer, takes longer than this has failed. Less than a
-    /// second is taken as a second. 30 s.
+    /// The limit for the response head of a watch, and for the answer to a rewind question; later means failed. Less
+    /// than a second is taken as a second. 30 s.
     pub answer_deadline: Duration,
-    /// A source that refuses us, or does not exist, is asked again after once to twice this. Less than a millisecond is
-    /// taken as a millisecond. 30 s.
+    /// A source that refuses us (403) or rejects the selector is asked again after once to twice this. So is a kind
+    /// that has been missing (404), or credentials that have been refused (401), for longer than `early_for`. Less
+    /// than a millisecond is taken as a millisecond. 30 s.
     pub refused_wait: Duration,
-    /// The name that the rewind question asks for: a valid one that nothing has.
+    /// The waits while a kind is missing (404) or credentials are refused (401), for the first `early_for`: 1 to 2 s,
+    /// then twice as long each time, up to 15 to 30 s. None is longer than twice `refused_wait`.
+    pub early_backoff: BackoffPolicy,
+    /// How long a missing kind or refused credentials are asked for again soon: an operator is often installed before
+    /// its CRD, and a new token may be there a moment later. Zero: never. 600 s.
+    pub early_for: Duration,
+    /// The name that the rewind question asks for: a valid name that no object has.
     pub absent_name: Arc<str>,
 }
 
@@ -67,7 +74,7 @@ impl ReflectorConfig {
         Self { resource: resource.into(), ..Self::default() }
     }
 
-    /// The same, with every duration that is too short raised to its least.
+    /// The same configuration, with every duration that is too short raised to its least.
     pub(super) fn raised(self) -> Self {
         Self {
             initial_events_deadline: self.initial_events_deadline.max(LEAST_DEADLINE),
@@ -98,6 +105,8 @@ impl Default for ReflectorConfig {
             renew_at_most: Duration::from_secs(90),
             answer_deadline: Duration::from_secs(30),
             refused_wait: Duration::from_secs(30),
+            early_backoff: BackoffPolicy { base: Duration::from_secs(1), cap: Duration::from_secs(15) },
+            early_for: Duration::from_secs(600),
             absent_name: "informer-asks-only-for-the-version".into(),
         }
     }

@@ -1,6 +1,6 @@
-//! What the machine wants done: the requests to send, the streams to drop, the parts to deliver.
+//! The effects of the machine: the requests to send, the streams to drop, the parts to deliver.
 //!
-//! Answers "what does the session carry out?"; the machine decides, the session acts, in the order given.
+//! Answers "what does the session have to do?". The machine decides; the session carries out, in the order given.
 //! Invariants:
 //! 1. Effects are carried out in order; a `Deliver` is in the queue before anything after it is done.
 //! 2. At most one list, one question and one watch are open, plus a second watch during a renewal.
@@ -20,17 +20,18 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// Something for the session to do.
+/// One action for the session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Effect<S> {
-    /// Wait for a permit of the list budget, unless one is held still, and call `handle_list_permit`.
+    /// Wait for a permit of the list budget, unless the session still holds one, and call `handle_list_permit`.
     AcquireListPermit,
     /// Send a list request and feed its parts to `handle_list_part`, its end to `handle_list_end`. One at a time.
     List {
         /// The page to ask for.
         request: ListRequest,
-        /// Decode every object, also those already published (after a rewind, equal versions prove nothing).
+        /// Decode every object, also those already published. Set after a rewind: an equal version may then belong to
+        /// another object.
         everything: bool,
     },
     /// Open a watch and feed it to `handle_watch_parts` and `handle_watch_end`.
@@ -42,24 +43,24 @@ pub enum Effect<S> {
         /// Decode every object, also those already published.
         everything: bool,
     },
-    /// Drop that watch; what it still brings is ignored.
+    /// Drop that watch. The machine ignores what still comes from it.
     Close(StreamId),
     /// Drop the list under way.
     CloseList,
-    /// Ask for the server's version and feed the answer to `handle_version`. Replaces a question still open.
+    /// Ask for the server's version and feed the answer to `handle_version`. Replaces a question that is still open.
     AskVersion(ListRequest),
-    /// More effects follow, but enough was done in one go: let others run before the next `poll_effect`.
+    /// One slice of work is done and more follow: let other actors run before the next `poll_effect`.
     Yield,
     /// Put this into the queue; the next effect waits until the queue has taken it.
     Deliver(Delivery<S>),
 }
 
-/// What goes into the queue.
+/// One entry for the queue.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Delivery<S> {
     /// The whole content of the source.
     Replace(Replacement<S>),
-    /// What happened since, in the order of the stream; never empty.
+    /// What happened since the entry before, in the order of the stream; never empty.
     Delta(Vec<WatchPart<S>>),
 }

@@ -1,23 +1,25 @@
-//! Lists: which version, which pages, and when a list is whole.
+//! Lists: the version and the pages to ask for, and when a list is whole.
 //!
-//! Answers "what does the next list ask for, and what follows from its end?"; watch-lists are `watch_list.rs`, what
-//! follows from a failure is `retry.rs`. Invariants:
-//! 1. `"0"` is asked for only while nothing was ever delivered; `""` only right after a list or watch-list was
-//!    expired or too large, or for a rewind; otherwise the newest version delivered.
-//! 2. Nothing of a list is delivered before its last page is whole; then all of it at once.
+//! Answers "what does the next list ask for, and what follows from its end?". Watch-lists are in `watch_list.rs`, the
+//! waits after failures in `retry.rs`. Invariants:
+//! 1. A list asks for `"0"` only while nothing was ever delivered; for `""` only right after a list or watch-list was
+//!    expired or too large, or for a rewind; otherwise for the newest version delivered.
+//! 2. No part of a list is delivered before its last page is whole; then the list is delivered as one Replace.
 //! 3. Pages of two versions are never joined: when a token has expired, the list starts over, in one page.
-//! 4. A list older than what was delivered is a rewind of the server: it is thrown away and asked for again, whole.
-//! 5. A list that brings neither an object nor the end of a page for `list_deadline` is dropped: it has failed.
+//! 4. A list older than what was delivered is a rewind of the server: it is dropped, and the next list decodes every
+//!    object.
+//! 5. A list that brings neither an object nor the end of a page for `list_deadline` has failed.
 //!
-//! Bounds: holds every object received until the list is whole; the bodies are held by nobody else until then, so a list
-//! that fails is not freed here but handed away.
+//! Bounds: the machine holds every object received until the list is whole. Nothing else holds them until then, so a
+//! list that fails is freed by another thread (`freeing.rs`), not here.
 
 use std::mem;
 use std::time::Duration;
 
 use super::retry::{Next, RelistReason};
 use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
-use crate::delta::{Cause, ListPart, Replacement, SetAside, listed_bytes};
+use crate::chunks::Chunks;
+use crate::delta::{Cause, ListPart, Replacement, Undecodable, listed_bytes};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::{Object, ResourceVersion};
 use crate::off_arbiter::OffArbiter;
@@ -28,15 +30,15 @@ pub(super) struct Listing<S> {
     asked: AskedVersion,
     limit: Option<u32>,
     everything: bool,
-    /// When it has failed for want of something new.
+    /// When the list has failed, unless something new arrives before.
     pub(super) deadline: Duration,
     /// The token of the page under way; none for the first.
     token: Option<String>,
     page: Page,
     /// The lowest version of the pages that are whole: a watch from there misses nothing.
     version: Option<ResourceVersion>,
-    objects: OffArbiter<Vec<Object<S>>>,
-    set_aside: OffArbiter<Vec<SetAside>>,
+    objects: OffArbiter<Chunks<Object<S>>>,
+    undecodable: OffArbiter<Chunks<Undecodable>>,
     bytes: usize,
     received: u64,
 }
@@ -63,7 +65,7 @@ impl<S> Listing<S> {
 }
 
 impl<S> ListWatchMachine<S> {
-    /// Everything is to be asked for, as soon as the list budget allows it.
+    /// Starts a list or watch-list by asking for a permit of the list budget.
     pub(super) fn begin_listing(&mut self) {
         if matches!(self.state, SourceState::Listing { .. } | SourceState::Streaming) {
             self.state = SourceState::Listing { received: 0 };
@@ -72,20 +74,20 @@ impl<S> ListWatchMachine<S> {
         self.effects.push_back(Effect::AcquireListPermit);
     }
 
-    /// Asks for everything, by watch-list or by list, whichever is due.
+    /// Opens the list or watch-list: the permit is there.
     pub(super) fn open_listing(&mut self, at: Moment) {
         if self.newest.is_some() {
             self.counters.relists += 1;
-            self.lessons.reason.count(&mut self.counters.relists_by);
-            self.log.relists(self.lessons.reason);
-            if self.lessons.reason.needs_no_wait() {
+            self.hints.relist_reason.count(&mut self.counters.relists_by);
+            self.log.relists(self.hints.relist_reason);
+            if self.hints.relist_reason.needs_no_wait() {
                 self.last_relist_at = Some(at.now);
             }
         }
         if matches!(self.state, SourceState::Starting) {
             self.state = SourceState::Listing { received: 0 };
         }
-        let latest = mem::take(&mut self.lessons.latest) || self.lessons.rewinding;
+        let latest = mem::take(&mut self.hints.list_at_latest) || self.hints.rewinding;
         let version = match &self.newest {
             _ if latest => AskedVersion::Latest,
             Some(newest) => AskedVersion::From(newest.clone()),
@@ -103,13 +105,13 @@ impl<S> ListWatchMachine<S> {
         self.last_frame_at = Some(at.now);
         if matches!(listing.page, Page::Whole { .. }) {
             self.effects.push_back(Effect::CloseList);
-            let error = self.unexpected("a list page went on after its end");
+            let error = self.unexpected("a part of a list page came after the end of that page");
             return self.fail(error, Next::Listing, at);
         }
         if is_new(&part) {
             listing.deadline = at.now.saturating_add(self.config.list_deadline);
         } else if at.now >= listing.deadline {
-            return self.list_late(at);
+            return self.list_timed_out(at);
         }
         match part {
             ListPart::Objects(objects) => {
@@ -118,10 +120,10 @@ impl<S> ListWatchMachine<S> {
                 listing.objects.extend(objects);
                 listing.objects.weigh(listing.bytes);
             }
-            ListPart::SetAside(aside) => {
+            ListPart::Undecodable(undecodable) => {
                 listing.received += 1;
-                listing.bytes += aside.bytes();
-                listing.set_aside.push(aside);
+                listing.bytes += undecodable.bytes();
+                listing.undecodable.push(undecodable);
             }
             ListPart::Unreadable(_) => self.counters.unreadable += 1,
             ListPart::End { version, token } => listing.close_page(version, token),
@@ -136,57 +138,57 @@ impl<S> ListWatchMachine<S> {
         }
         let next = match mem::replace(&mut listing.page, Page::Open) {
             Page::Open => {
-                let error = self.unexpected("a list ended in mid-page");
+                let error = self.unexpected("a list ended in the middle of a page");
                 return self.fail(error, Next::Listing, at);
             }
             Page::Whole { next } => next,
         };
-        if !self.lessons.rewinding && listing.version < self.newest {
+        if !self.hints.rewinding && listing.version < self.newest {
             return self.rewind(at);
         }
         match next {
             None => self.listed(listing, at),
             token if token == listing.token => {
-                let error = self.unexpected("a list does not get past a page");
+                let error = self.unexpected("a list page names itself as the next page");
                 self.fail(error, Next::Listing, at);
             }
             token => {
-                self.lessons.paged |= listing.asked == AskedVersion::Any;
+                self.hints.paged |= listing.asked == AskedVersion::Any;
                 listing.token = token;
                 self.ask_page(listing, at);
             }
         }
     }
 
-    /// Delivers the whole content of the source, whichever way it came.
+    /// Delivers the whole content of the source, from a list or a watch-list.
     pub(super) fn deliver_replace(
         &mut self,
         version: ResourceVersion,
-        (objects, set_aside): (OffArbiter<Vec<Object<S>>>, OffArbiter<Vec<SetAside>>),
+        (objects, undecodable): (OffArbiter<Chunks<Object<S>>>, OffArbiter<Chunks<Undecodable>>),
         bytes: usize,
     ) {
-        let rewound = mem::take(&mut self.lessons.rewinding);
+        let rewound = mem::take(&mut self.hints.rewinding);
         let cause = match &self.newest {
             _ if rewound => Cause::Rewind,
             Some(_) => Cause::Relist,
             None => Cause::InitialList,
         };
-        self.lessons.settling = rewound;
-        self.lessons.list_only = false;
-        self.lessons.unsure = false;
+        self.hints.after_rewind = rewound;
+        self.hints.skip_watch_list = false;
+        self.hints.version_unproven = false;
         let (resource, objects_listed) = (&self.config.resource, objects.len());
         self.log.debug(format_args!(
             "a list of {resource} is whole: {objects_listed} objects at version {version}"
         ));
         self.newest = Some(version.clone());
-        let replacement = Replacement { version, cause, objects, set_aside, bytes };
+        let replacement = Replacement { version, cause, objects, undecodable, bytes };
         self.effects.push_back(Effect::Deliver(Delivery::Replace(replacement)));
     }
 
-    /// Nothing new came in time.
-    pub(super) fn list_late(&mut self, at: Moment) {
+    /// The deadline of the list has passed without anything new.
+    pub(super) fn list_timed_out(&mut self, at: Moment) {
         self.effects.push_back(Effect::CloseList);
-        let error = self.late("the next object of a list", self.config.list_deadline);
+        let error = self.timed_out("the next object of a list", self.config.list_deadline);
         self.fail(error, Next::Listing, at);
     }
 
@@ -198,13 +200,13 @@ impl<S> ListWatchMachine<S> {
         let listing = Listing {
             asked,
             limit,
-            everything: self.skips_nothing(),
+            everything: self.decodes_everything(),
             deadline: Duration::ZERO,
             token: None,
             page: Page::Open,
             version: None,
-            objects: self.freeing.objects.keep(Vec::new()),
-            set_aside: self.freeing.set_aside.keep(Vec::new()),
+            objects: self.freeing.objects.keep(Chunks::new()),
+            undecodable: self.freeing.undecodable.keep(Chunks::new()),
             bytes: 0,
             received: 0,
         };
@@ -218,19 +220,19 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Listing(listing);
     }
 
-    /// At a live version a server's cache has the whole list at hand, so a limit is set there only if the user wants
-    /// pages, or if the server pages a list at "0", which one with a watch cache does not.
+    /// A list at a live version is answered from the server's watch cache, where a limit saves nothing. So it has a
+    /// limit only if the user sets a page size, or if the server has no watch cache: then it pages a list at "0".
     fn page_limit(&mut self, asked: &AskedVersion) -> Option<u32> {
-        if mem::take(&mut self.lessons.full) {
+        if mem::take(&mut self.hints.without_limit) {
             return None;
         }
-        let free = asked.version().is_none() || self.lessons.paged;
+        let free = asked.version().is_none() || self.hints.paged;
         self.config.page_size.or_else(|| free.then_some(self.config.default_page_size))
     }
 
     fn listed(&mut self, listing: Listing<S>, at: Moment) {
         let version = listing.version.expect("a list whose last page is whole has a version");
-        self.deliver_replace(version, (listing.objects, listing.set_aside), listing.bytes);
+        self.deliver_replace(version, (listing.objects, listing.undecodable), listing.bytes);
         self.state = SourceState::Streaming;
         self.open_watch(at);
     }
@@ -246,16 +248,16 @@ impl<S> ListWatchMachine<S> {
         if !can_ask_for_less {
             return self.fail(error, Next::Listing, at);
         }
-        self.lessons.latest = true;
-        self.lessons.full = paging;
-        if self.newest.is_some() && !self.lessons.rewinding {
-            self.lessons.reason = RelistReason::Expired;
+        self.hints.list_at_latest = true;
+        self.hints.without_limit = paging;
+        if self.newest.is_some() && !self.hints.rewinding {
+            self.hints.relist_reason = RelistReason::Expired;
         }
         self.begin_listing();
     }
 }
 
-/// Whether a part takes the list further.
+/// Whether a part extends the list's deadline.
 fn is_new<S>(part: &ListPart<S>) -> bool {
     !matches!(part, ListPart::Objects(objects) if objects.is_empty())
 }

@@ -1,15 +1,15 @@
-//! What of a source's life is worth a log line, at which level, and in which words.
+//! The log lines of a source: which events are logged, at which level, and in which words.
 //!
-//! Answers "is this logged now, and what does the line say?"; the time comes with each call, writing the line is the
-//! session's work. Invariants:
-//! 1. A failure of a class (denied, gone, all others) that was not logged in the last [`LOG_EVERY`] is a warning; so is
-//!    one that is new in this outage once the outage has lasted [`LASTING`]. Every other failure is a debug line: at
-//!    most one warning of a class each ten minutes while an outage lasts, and none for each of many short ones.
-//! 2. An outage ends when the source is followed again. That is logged as information if a failure of it was a
-//!    warning, else as a debug line.
-//! 3. A line has at most [`LONGEST`] characters of foreign text and no line end.
+//! Answers "is this logged now, and what does the line say?". The time comes with each call; the session writes the
+//! lines. Invariants:
+//! 1. A failure of a class (denied, unauthorized, gone, selector, all others) that was not logged in the last [`LOG_EVERY`] is a warning. So is
+//!    a class that is new in this outage, once the outage has lasted [`LASTING`]. Every other failure is a debug line.
+//!    So a long outage logs at most one warning of a class in ten minutes, and many short outages do not log one each.
+//! 2. An outage ends when the source is followed again. That is logged as information if a failure of the outage was
+//!    a warning, else as a debug line.
+//! 3. A line has at most [`LONGEST`] characters of an error, which may quote a server, and no line end.
 //!
-//! Bounds: at most [`WAITING`] lines wait to be written; the oldest go first.
+//! Bounds: at most [`WAITING`] lines wait to be written; beyond that the oldest is dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -19,13 +19,16 @@ use std::time::Duration;
 use super::retry::RelistReason;
 use super::{ListWatchMachine, Moment};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
-use crate::words::{Brief, QUOTED as LONGEST, one_line};
+use crate::words::{Brief, one_line};
 
 /// At most one warning of a class in this time, within one outage.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
-/// An outage that lasts so long is logged also if the one before was logged a short time ago.
+/// An outage that lasts so long is logged, also if the outage before was logged a short time ago.
 const LASTING: Duration = Duration::from_secs(30);
+
+/// The longest text of an error: the server's words, of which sources keep some 300 characters, and what to do.
+const LONGEST: usize = 900;
 
 /// Lines that wait to be written.
 const WAITING: usize = 32;
@@ -34,9 +37,9 @@ const WAITING: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// For whoever looks for a fault.
+    /// A detail for finding a fault.
     Debug,
-    /// A change that is no fault.
+    /// A change of state that is not a failure.
     Info,
     /// Something fails.
     Warn,
@@ -48,19 +51,20 @@ pub enum LogLevel {
 pub struct LogLine {
     /// How much it matters.
     pub level: LogLevel,
-    /// One word that classes it, to filter by: why it failed (`denied`, `gone`, `failed`) or why it lists again
-    /// (`expired`, `rewind`, ...).
+    /// One word to filter by: why the source failed (`denied`, `unauthorized`, `gone`,
+    /// `selector`, `failed`) or why it is listed again (`expired`,
+    /// `rewind`, ...).
     pub reason: Option<&'static str>,
-    /// What happened, why, and what follows. It names the resource; informer and source are the caller's to name.
+    /// What happened, why, and what follows. It names the resource; the caller adds the informer and the source.
     pub text: String,
 }
 
-/// The failures of one source, as the log tells them.
+/// The failures of one source, as they are logged.
 #[derive(Debug)]
 pub(super) struct SourceLog {
     resource: Arc<str>,
     outage: Option<Outage>,
-    /// When each class was last a warning.
+    /// When each class was last logged as a warning.
     warned: BTreeMap<&'static str, Duration>,
     /// Failures since the last warning.
     unlogged: u32,
@@ -72,9 +76,9 @@ pub(super) struct SourceLog {
 struct Outage {
     since: Duration,
     failures: u32,
-    /// When it was last a warning.
+    /// When a failure of it was last logged as a warning.
     warned_at: Option<Duration>,
-    /// The classes that were warnings in this outage.
+    /// The classes that were logged as warnings in this outage.
     warned: Vec<&'static str>,
 }
 
@@ -88,7 +92,7 @@ impl SourceLog {
         self.push(LogLevel::Debug, None, words.to_string());
     }
 
-    /// Something failed; it is asked again at `until`.
+    /// A request failed; the source is asked again at `until`.
     pub(super) fn failed(&mut self, error: &ListWatchError, until: Duration, at: Moment) {
         let class = class_word(error);
         let again = Brief(until.saturating_sub(at.now));
@@ -135,7 +139,7 @@ impl SourceLog {
         }
     }
 
-    /// The source is followed: if it had failed, that is over.
+    /// The source is followed: an outage ends.
     pub(super) fn followed(&mut self, at: Moment) {
         let Some(outage) = self.outage.take() else { return };
         let level = if outage.warned_at.is_some() { LogLevel::Info } else { LogLevel::Debug };
@@ -150,7 +154,7 @@ impl SourceLog {
 
     /// A list or watch-list begins after something had been delivered.
     pub(super) fn relists(&mut self, reason: RelistReason) {
-        // What follows a failure is told by the failure's line, as often as that may be told.
+        // The line about the failure already says that the source is listed again, and its rate is limited.
         let level = if self.outage.is_some() { LogLevel::Debug } else { LogLevel::Info };
         let (word, why) = reason.words();
         let text = format!("lists {} again: {why}", self.resource);
@@ -172,8 +176,8 @@ impl Outage {
 }
 
 impl<S> ListWatchMachine<S> {
-    /// The next line for the log; to be drained after each call that tells what happened. Time decides what is worth a
-    /// warning, never how often this is called.
+    /// The next line for the log. Call it until it gives `None` after each call of a `handle_*` method. Only the time
+    /// of the events decides what is a warning, not how often this is called.
     pub fn poll_log(&mut self) -> Option<LogLine> {
         self.log.waiting.pop_front()
     }
@@ -182,7 +186,9 @@ impl<S> ListWatchMachine<S> {
 fn class_word(error: &ListWatchError) -> &'static str {
     match error.class() {
         ErrorClass::Denied => "denied",
+        ErrorClass::Unauthorized => "unauthorized",
         ErrorClass::Gone => "gone",
+        ErrorClass::SelectorRejected => "selector",
         _ => "failed",
     }
 }

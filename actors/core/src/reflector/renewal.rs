@@ -1,12 +1,14 @@
-//! Renewals: a silent watch is not trusted for ever.
+//! Renewals: a silent watch is replaced by a new one after a while.
 //!
-//! Answers "is this silence quiet, or is the line dead?" by opening a second watch at the last version: a relay or
-//! load balancer may acknowledge bytes and forward none, so only asking again tells. Invariants:
-//! 1. The first stream stays until the head of the second has arrived; then it is dropped. No version passes
-//!    between: whatever the first brings in the meantime calls the renewal off.
-//! 2. The silence waited for doubles with each renewal up to `renew_at_most`; any object or bookmark sets it back.
-//! 3. A renewal that fails is a failure that leaves the first stream open, unless the answer speaks of the version
-//!    or of our right to it; the next renewal waits out the backoff, and its head is followed by the rewind question.
+//! Answers "is nothing happening, or is the connection dead?". A relay or load balancer may acknowledge bytes and
+//! forward none, so the machine opens a second watch at the last version to find out. Invariants:
+//! 1. The first stream stays open until the head of the second has arrived; then it is dropped. No version is lost
+//!    between them: a frame of the first stream in the meantime cancels the renewal.
+//! 2. The silence before a renewal doubles with each renewal, up to `renew_at_most`. An object or bookmark resets it.
+//! 3. A renewal that fails counts as a failure and leaves the first stream open, unless the answer says that the
+//!    version is expired, or that we may not watch or the kind is missing. Credentials that are refused (401) leave it
+//!    open: they may be renewed before it ends. The next renewal waits as after every failure, and the rewind question
+//!    follows its head.
 
 use std::mem;
 
@@ -24,16 +26,16 @@ impl<S> ListWatchMachine<S> {
         watching.renewal = Some(stream);
     }
 
-    /// The second watch has its head: it takes over.
+    /// The head of the second watch has arrived: it replaces the first.
     pub(super) fn take_over(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         let Some(mut renewal) = watching.renewal.take() else { return };
         renewal.head_at = Some(at.now);
-        let brought = mem::take(&mut watching.brought);
+        let had_frames = mem::take(&mut watching.had_frames);
         let before = mem::replace(&mut watching.stream, renewal);
         self.effects.push_back(Effect::Close(before.id));
         self.counters.renewals += 1;
-        if brought || self.has_outlived(&before, at) {
+        if had_frames || self.has_outlived(&before, at) {
             self.forget_failures();
         }
         self.renew_interval = self.renew_interval.saturating_mul(2).min(self.config.renew_at_most);
@@ -41,11 +43,11 @@ impl<S> ListWatchMachine<S> {
     }
 
     /// The head of the second watch did not come in time.
-    pub(super) fn renewal_late(&mut self, at: Moment) {
+    pub(super) fn renewal_timed_out(&mut self, at: Moment) {
         let Phase::Watching(watching) = &self.phase else { return };
         let Some(renewal) = &watching.renewal else { return };
         self.effects.push_back(Effect::Close(renewal.id));
-        let error = self.late("the answer to a renewal", self.config.answer_deadline);
+        let error = self.timed_out("the answer to a renewal", self.config.answer_deadline);
         self.renewal_failed(Err(error), at);
     }
 
@@ -61,7 +63,7 @@ impl<S> ListWatchMachine<S> {
             self.close_watch();
             return self.watch_failed(false, error, at);
         }
-        self.lessons.unsure = true;
+        self.hints.version_unproven = true;
         let until = self.count_failure(error, at);
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.renew_at = until;

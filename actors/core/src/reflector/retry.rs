@@ -1,33 +1,35 @@
-//! Failures: which wait each one asks for, and what comes after it.
+//! Failures: how long to wait after each, and what to ask next.
 //!
-//! Answers "when, and with what, is the source asked again?"; what counts as a failure is decided where it happens
+//! Answers "when, and with what, is the source asked again?". The files of the phases decide what counts as a failure
 //! (`list.rs`, `watch_list.rs`, `watch.rs`). Invariants:
 //! 1. One failure is one wait: a backoff step, the wait that the server named (never earlier, at most 1 s later),
-//!    or 30 to 60 s where we are refused or the kind is gone.
-//! 2. What sends the source to a relist at once (expired, unreadable, stale, rewind) does so once; the second time
-//!    before an object or bookmark came through it is a failure.
-//! 3. A relist at once begins no sooner than `reconnect_interval` after the last one began, except for rewinds, which
-//!    the connects before them already space. (The list that a server answers with "expired" starts over without a
+//!    or 30 to 60 s where the server refuses us or rejects the selector. Where the kind is missing or the credentials
+//!    are refused, `early_retry.rs` says how long.
+//! 2. Expired versions, unreadable frames, stale frames and rewinds lead to a relist without a wait, once. The second
+//!    time before an object or bookmark arrives, the same reason is a failure.
+//! 3. A relist without a wait begins no sooner than `reconnect_interval` after the last one began. Rewinds are exempt:
+//!    the connects before them are already spaced. (A list that is answered with "expired" starts over without a
 //!    wait, once: `list.rs`.)
 
 use std::time::Duration;
 
+use super::early_retry::late_wait;
 use super::{ListWatchMachine, Moment, Phase, RelistCounters, SourceState};
 use crate::backoff::spread;
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 
-/// The most by which a wait that the server named is exceeded.
-const TOLD_WAIT_SPREAD: Duration = Duration::from_secs(1);
+/// The most that is added to a wait that the server named.
+const SERVER_WAIT_SPREAD: Duration = Duration::from_secs(1);
 
 /// The least wait after a failure, also where the server names none at all.
 const LEAST_WAIT: Duration = Duration::from_millis(500);
 
-/// What is asked after a wait.
+/// What the machine asks for after a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Everything: a list or watch-list.
+    /// A list or watch-list.
     Listing,
-    /// What came since the newest version.
+    /// A watch from the newest version.
     Watch,
 }
 
@@ -44,7 +46,7 @@ pub(super) enum RelistReason {
 }
 
 impl RelistReason {
-    /// Whether it leads to a relist without a wait, the first time.
+    /// Whether it leads to a relist without a wait the first time.
     pub(super) fn needs_no_wait(self) -> bool {
         matches!(self, Self::Expired | Self::Unreadable | Self::Stale | Self::Rewind)
     }
@@ -70,46 +72,57 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Waiting { until, next };
     }
 
-    /// Counts a failure, shows it, and draws its wait; the answer is when the wait is over.
+    /// Counts a failure, shows it in the state and the log, and draws its wait. Gives the time when the wait is over.
     pub(super) fn count_failure(&mut self, error: ListWatchError, at: Moment) -> Duration {
         self.counters.failures += 1;
         self.failed_in_a_row = self.failed_in_a_row.saturating_add(1);
         self.counters.overloaded += u64::from(matches!(error, ListWatchError::Overloaded { .. }));
         let class = error.class();
-        let wait = match class {
-            ErrorClass::Denied | ErrorClass::Gone => {
-                spread(self.config.refused_wait, self.config.refused_wait, at.chance)
-            }
-            ErrorClass::RetryAfter(told) => {
-                let least = told.max(LEAST_WAIT);
-                let wait =
-                    spread(least, (told.saturating_add(TOLD_WAIT_SPREAD)).saturating_sub(least), at.chance);
-                self.backoff.count_told(wait);
-                wait
-            }
-            _ => self.backoff.next_wait(at.chance),
-        };
-        let until = at.now.saturating_add(wait);
+        let until = at.now.saturating_add(self.wait_after(class, at));
         self.log.failed(&error, until, at);
         self.last_error = Some(error.clone());
+        let attempts = self.failed_in_a_row;
         self.state = match class {
-            ErrorClass::Denied => {
+            ErrorClass::Denied | ErrorClass::Unauthorized => {
                 self.counters.denied += 1;
-                SourceState::Denied { error }
+                SourceState::Denied { attempts, error, until }
             }
             ErrorClass::Gone => {
                 self.counters.gone += 1;
-                SourceState::Gone { error }
+                SourceState::Gone { attempts, error, until }
             }
-            _ => SourceState::Backoff { attempts: self.failed_in_a_row, error, until },
+            ErrorClass::SelectorRejected => {
+                self.counters.rejected_selectors += 1;
+                // What had refused the watch-list was the selector, and not a server that knows no watch-lists.
+                (self.hints.watch_list_refused, self.hints.skip_watch_list) = (false, true);
+                SourceState::SelectorRejected { attempts, error, until }
+            }
+            _ => SourceState::Backoff { attempts, error, until },
         };
         until
     }
 
-    /// Lists again at once; if the same already happened since the last object or bookmark, it is a failure.
+    fn wait_after(&mut self, class: ErrorClass, at: Moment) -> Duration {
+        if let Some(wait) = self.early.wait(class, &self.config, at) {
+            return wait;
+        }
+        match class {
+            ErrorClass::Denied | ErrorClass::SelectorRejected => late_wait(&self.config, at),
+            ErrorClass::RetryAfter(named) => {
+                let least = named.max(LEAST_WAIT);
+                let latest = named.saturating_add(SERVER_WAIT_SPREAD);
+                let wait = spread(least, latest.saturating_sub(least), at.chance);
+                self.backoff.count_told(wait);
+                wait
+            }
+            _ => self.backoff.next_wait(at.chance),
+        }
+    }
+
+    /// Lists again without a wait. It is a failure if this reason did the same since the last object or bookmark.
     pub(super) fn relist_unless_repeated(&mut self, reason: RelistReason, error: ListWatchError, at: Moment) {
-        self.lessons.reason = reason;
-        if !self.lessons.relisted_for.insert(reason) {
+        self.hints.relist_reason = reason;
+        if !self.hints.relisted_for.insert(reason) {
             return self.fail(error, Next::Listing, at);
         }
         let earliest = self.last_relist_at.map(|last| last.saturating_add(self.config.reconnect_interval));
@@ -121,19 +134,20 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// A stream ended well: the next failure is the first one again.
+    /// A stream ended without a failure: the next failure counts as the first one.
     pub(super) fn forget_failures(&mut self) {
         self.backoff.reset();
+        self.early.end_episodes();
         self.failed_in_a_row = 0;
     }
 
-    /// An answer that is not what was asked for.
+    /// The error for an answer that is not what was asked for.
     pub(super) fn unexpected(&self, what: &str) -> ListWatchError {
         ListWatchError::Protocol(format!("{}: {what}", self.config.resource).into())
     }
 
-    /// Something that did not come in time.
-    pub(super) fn late(&self, what: &str, bound: Duration) -> ListWatchError {
+    /// The error for an answer that did not come in time.
+    pub(super) fn timed_out(&self, what: &str, bound: Duration) -> ListWatchError {
         ListWatchError::Timeout(
             format!("{}: {what} did not come within {bound:?}", self.config.resource).into(),
         )

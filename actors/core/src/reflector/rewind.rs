@@ -1,15 +1,15 @@
-//! Rewinds: a server restored from a backup, and how it is noticed.
+//! Rewinds: how the machine detects a server that was restored from a backup.
 //!
-//! Answers "does this server still know the versions we have?" with one cheap question after a reconnect: a list of
-//! a name that does not exist, version unset. A restored server answers a watch from its future with 200 and
-//! silence, for ever, so nothing else tells. Invariants:
-//! 1. The question follows the head of a watch whenever anything failed, or a stream ended sooner than it had asked
-//!    for, since the last list or answer. Frames are held until it is answered.
-//! 2. An answer below the newest version delivered is a rewind: the source is listed at `""`, nothing skipped, and
-//!    that Replace has cause `Rewind`. So is a list or watch-list that comes out older than what was delivered.
-//! 3. A question that fails is a watch that failed.
+//! Answers "does this server still know the versions we have?" with one cheap request after a reconnect: a list of
+//! a name that does not exist, version unset. A restored server answers a watch from a version of its future with 200
+//! and then stays silent for ever, so the watch itself cannot show the rewind. Invariants:
+//! 1. The question follows the head of a watch if, since the last list or answer, anything failed or a stream ended
+//!    sooner than it had asked for. Frames are held until the answer.
+//! 2. An answer below the newest version delivered is a rewind: the source is listed at `""`, every object is decoded,
+//!    and that Replace has cause `Rewind`. A list or watch-list older than what was delivered is a rewind, too.
+//! 3. If the question fails, the watch has failed.
 //!
-//! Not seen: a server that, by the time it is asked, has already gone past our version again.
+//! Not detected: a server that has already passed our version again when it is asked.
 
 use std::mem;
 
@@ -20,7 +20,7 @@ use crate::meta::ResourceVersion;
 use crate::request::{AskedVersion, ListRequest};
 
 impl<S> ListWatchMachine<S> {
-    /// Asks, and holds the stream until the answer.
+    /// Asks the rewind question, and holds the frames of the stream until the answer.
     pub(super) fn ask_version(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.question_until = Some(at.now.saturating_add(self.config.answer_deadline));
@@ -32,7 +32,7 @@ impl<S> ListWatchMachine<S> {
         }));
     }
 
-    pub(super) fn version_told(&mut self, answer: Result<ResourceVersion, ListWatchError>, at: Moment) {
+    pub(super) fn version_answered(&mut self, answer: Result<ResourceVersion, ListWatchError>, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         if watching.question_until.take().is_none() {
             return;
@@ -44,7 +44,7 @@ impl<S> ListWatchMachine<S> {
                 self.rewind(at);
             }
             Ok(_) => {
-                self.believe(at);
+                self.confirm_stream(at);
                 if !held.is_empty() {
                     self.absorb(held, at);
                 }
@@ -55,22 +55,22 @@ impl<S> ListWatchMachine<S> {
 
     pub(super) fn question_failed(&mut self, error: ListWatchError, at: Moment) {
         self.close_watch();
-        self.lessons.reason = RelistReason::Refused;
+        self.hints.relist_reason = RelistReason::Refused;
         let next = if error.class() == ErrorClass::Gone { Next::Listing } else { Next::Watch };
         self.fail(error, next, at);
     }
 
-    /// The server has gone back: everything we have is of another history.
+    /// The server has gone back: the objects we have belong to another history.
     pub(super) fn rewind(&mut self, at: Moment) {
         self.counters.rewinds += 1;
-        self.lessons.rewinding = true;
-        let error = self.unexpected("the server's version went back again before a frame came");
+        self.hints.rewinding = true;
+        let error = self.unexpected("the server's version went back a second time before any frame came");
         self.relist_unless_repeated(RelistReason::Rewind, error, at);
     }
 
-    /// Whether objects that are published already must be decoded all the same. That ends with the second list
-    /// after a rewind: until the first is published, equal versions may still name the old history's objects.
-    pub(super) fn skips_nothing(&self) -> bool {
-        self.lessons.rewinding || self.lessons.settling
+    /// Whether objects that are already published must be decoded again. That ends with the second list after a
+    /// rewind: until the first is published, an equal version may name an object of the old history.
+    pub(super) fn decodes_everything(&self) -> bool {
+        self.hints.rewinding || self.hints.after_rewind
     }
 }

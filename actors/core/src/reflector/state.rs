@@ -1,8 +1,8 @@
-//! What can be seen of a source: its state and its counters.
+//! The state and the counters of a source.
 //!
-//! Answers "how is this source doing, and how did it get there?" as plain data for status, metrics and tests;
-//! nothing is decided from it. Invariants:
-//! 1. `Backoff`, `Denied` and `Gone` last until the source brings something again, also while it is being asked.
+//! Answers "how is this source doing, and how did it get there?" as plain data for status, metrics and tests. The
+//! machine decides nothing from it. Invariants:
+//! 1. `Backoff`, `Denied`, `Gone` and `SelectorRejected` last until the source delivers something again, also while it is being asked.
 //! 2. Counters only grow, within the life of one machine.
 
 use std::fmt;
@@ -15,51 +15,91 @@ use crate::list_watch_error::ListWatchError;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SourceState {
-    /// Nothing was asked yet: the start is spread over time, or waits for the list budget.
+    /// No request was sent yet: the start is spread over time, or waits for the list budget.
     Starting,
-    /// A list, or a watch-list before its end bookmark, is under way; after something was delivered also while it
-    /// waits for the list budget.
+    /// A list, or a watch-list before its end bookmark, is under way. A relist is also in this state while it waits
+    /// for the list budget.
     Listing {
-        /// Objects received in this list or watch-list so far, all pages together, set-aside ones included; an
-        /// object that a watch-list sends twice counts twice.
+        /// Objects received in this list or watch-list so far, all pages together, including those that could not be
+        /// decoded. An object that a watch-list sends twice counts twice.
         received: u64,
     },
-    /// What is delivered follows the server: a list is delivered, and the watch from its version on is open or is being
-    /// opened.
+    /// A list is delivered, and the watch from its version is open or is being opened.
     Streaming,
-    /// It failed, and waits or is being asked again.
+    /// The last request failed; the source waits, or is being asked again.
     Backoff {
-        /// Failures since a stream last ended well, this one included.
+        /// Failures since a stream last ended without one, this one included.
         attempts: u32,
         /// The newest failure.
         error: ListWatchError,
-        /// When it is asked again, since the start of the runtime.
+        /// When the source is asked again, since the start of the runtime.
         until: Duration,
     },
-    /// The server refuses us; it is asked again every 30 to 60 s.
+    /// The server refuses us. Credentials that it does not accept (401) are tried again after 1 s, then after longer
+    /// and longer waits up to 30 s, and after ten minutes each 30 to 60 s. What we may not do (403) is tried again each
+    /// 30 to 60 s.
     Denied {
+        /// Failures since a stream last ended without one, this one included.
+        attempts: u32,
         /// The refusal.
         error: ListWatchError,
+        /// When the source is asked again, since the start of the runtime.
+        until: Duration,
     },
-    /// The kind does not exist; it is asked for again every 30 to 60 s.
+    /// The kind does not exist on the server. It is asked for again after 1 s, then after longer and longer waits up to
+    /// 30 s, and after ten minutes each 30 to 60 s.
     Gone {
+        /// Failures since a stream last ended without one, this one included.
+        attempts: u32,
         /// The answer.
         error: ListWatchError,
+        /// When the source is asked again, since the start of the runtime.
+        until: Duration,
     },
-    /// Its reflector kept dying and is not restarted any more. The informer runs on with what it has.
+    /// The server rejects the label or field selector, which the error quotes. It is asked again each 30 to 60 s: the
+    /// server may learn it, for example by a new version of a CRD with `selectableFields`.
+    SelectorRejected {
+        /// Failures since a stream last ended without one, this one included.
+        attempts: u32,
+        /// The selector and the answer.
+        error: ListWatchError,
+        /// When the source is asked again, since the start of the runtime.
+        until: Duration,
+    },
+    /// Its reflector failed too often and is not restarted any more. The informer goes on with the objects it has.
     GivenUp {
-        /// How it died, and how often it was restarted.
+        /// How the reflector ended, and how often it was restarted.
         reason: Arc<str>,
     },
-    /// It was told to stop.
+    /// The source was stopped.
     Stopped,
 }
 
 impl SourceState {
-    /// The failure that it is in, if it is in one.
+    /// The failure, if this is the state of a failure.
     pub fn error(&self) -> Option<&ListWatchError> {
+        self.failure().map(|failure| failure.error)
+    }
+
+    /// When the source is asked again, since the start of the runtime, if this is the state of a failure. In the past
+    /// while it is being asked.
+    pub fn next_try(&self) -> Option<Duration> {
+        self.failure().map(|failure| failure.until)
+    }
+
+    /// How often the source has failed in a row; 0 unless this is the state of a failure.
+    pub fn attempts(&self) -> u32 {
+        self.failure().map_or(0, |failure| failure.attempts)
+    }
+
+    fn failure(&self) -> Option<Failure<'_>> {
         match self {
-            Self::Backoff { error, .. } | Self::Denied { error } | Self::Gone { error } => Some(error),
+            Self::Backoff { attempts, error, until }
+            | Self::Denied { attempts, error, until }
+            | Self::Gone { attempts, error, until }
+            | Self::SelectorRejected { attempts, error, until } => {
+                Some(Failure { attempts: *attempts, error, until: *until })
+            }
             Self::Starting
             | Self::Listing { .. }
             | Self::Streaming
@@ -69,28 +109,40 @@ impl SourceState {
     }
 }
 
-/// In plain words, with the error and its causes if there is one.
+/// What the states of a failure have in common.
+struct Failure<'a> {
+    attempts: u32,
+    error: &'a ListWatchError,
+    until: Duration,
+}
+
+/// The state as a sentence, with the error and its causes if there is one.
 impl fmt::Display for SourceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Starting => f.write_str("nothing was asked yet"),
+            Self::Starting => f.write_str("no request was sent yet"),
             Self::Listing { received } => write!(f, "listing, {received} objects received"),
             Self::Streaming => f.write_str("streaming"),
             Self::Backoff { attempts: 1, error, .. } => write!(f, "failed: {}", error.with_causes()),
             Self::Backoff { attempts, error, .. } => {
                 write!(f, "failed {attempts} times in a row: {}", error.with_causes())
             }
-            Self::Denied { error } | Self::Gone { error } => write!(f, "{}", error.with_causes()),
+            Self::Denied { attempts, error, .. }
+            | Self::Gone { attempts, error, .. }
+            | Self::SelectorRejected { attempts, error, .. } => {
+                write!(f, "{}", error.with_causes())?;
+                if *attempts > 1 { write!(f, " ({attempts} times in a row)") } else { Ok(()) }
+            }
             Self::GivenUp { reason } => write!(f, "given up: {reason}"),
             Self::Stopped => f.write_str("stopped"),
         }
     }
 }
 
-/// What a source did so far.
+/// What a source did so far, as counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceCounters {
-    /// Lists begun; the pages of one list are one.
+    /// Lists begun; all pages of a list count as one.
     pub lists: u64,
     /// Watches opened: watch-lists, watches and renewals.
     pub watches: u64,
@@ -98,23 +150,25 @@ pub struct SourceCounters {
     pub watch_lists: u64,
     /// Lists and watch-lists begun after something had been delivered.
     pub relists: u64,
-    /// The relists by what led to them.
+    /// The relists by their reason.
     pub relists_by: RelistCounters,
-    /// Failures, of any class: each was waited for.
+    /// Failures of any class. Each was followed by a wait.
     pub failures: u64,
     /// Of the failures, refusals (401, 403).
     pub denied: u64,
     /// Of the failures, missing kinds (404).
     pub gone: u64,
+    /// Of the failures, selectors that the server rejects (400, 422).
+    pub rejected_selectors: u64,
     /// Of the failures, overloads (429).
     pub overloaded: u64,
-    /// Answers that a version is expired or too large; a failure only when repeated.
+    /// Answers that a version is expired or too large. They are failures only when repeated.
     pub expired: u64,
-    /// Of the failures, watches that ended at once with nothing in them.
+    /// Of the failures, watches that ended soon and without a frame.
     pub short_watches: u64,
-    /// Rewinds of the server found.
+    /// Rewinds of the server that were detected.
     pub rewinds: u64,
-    /// Second watches that took over from silent ones.
+    /// Second watches that replaced silent ones.
     pub renewals: u64,
     /// Frames and list items without a readable key.
     pub unreadable: u64,
@@ -122,16 +176,16 @@ pub struct SourceCounters {
     pub stale: u64,
 }
 
-/// Relists by what led to them.
+/// Relists by their reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelistCounters {
-    /// The machine began where another had ended.
+    /// The reflector was restarted and resumed from the version it had reached.
     pub resumed: u64,
     /// A version was expired or too large.
     pub expired: u64,
     /// A list, a watch-list or a stream failed.
     pub failed: u64,
-    /// The kind had been gone, or we had been refused.
+    /// The kind had been gone, we had been refused, or the selector had been rejected.
     pub refused: u64,
     /// A frame's key was unreadable.
     pub unreadable: u64,
@@ -150,20 +204,36 @@ mod tests {
         let failed = |attempts, error| SourceState::Backoff { attempts, error, until: Duration::ZERO };
         let refused = || std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");
         let down = || ListWatchError::connection("cannot connect to 10.0.0.1:6443", refused());
+        let rejected = || ListWatchError::SelectorRejected {
+            selectors: "fields=spec.x=1".into(),
+            message: "field label not supported".into(),
+        };
         let down_text = "connection failed: cannot connect to 10.0.0.1:6443: connection refused";
         let texts = [
-            (SourceState::Starting, "nothing was asked yet".to_owned()),
+            (SourceState::Starting, "no request was sent yet".to_owned()),
             (SourceState::Listing { received: 3 }, "listing, 3 objects received".to_owned()),
             (SourceState::Streaming, "streaming".to_owned()),
             (failed(1, down()), format!("failed: {down_text}")),
             (failed(4, down()), format!("failed 4 times in a row: {down_text}")),
             (
-                SourceState::Denied { error: ListWatchError::Denied("Unauthorized".into()) },
-                "denied: Unauthorized".to_owned(),
+                SourceState::Denied {
+                    attempts: 1,
+                    error: ListWatchError::Denied("no rule".into()),
+                    until: Duration::ZERO,
+                },
+                "denied: no rule".to_owned(),
             ),
             (
-                SourceState::Gone { error: ListWatchError::NotFound("404 page not found".into()) },
-                "no such resource: 404 page not found".to_owned(),
+                SourceState::Gone {
+                    attempts: 3,
+                    error: ListWatchError::NotFound("404 page not found".into()),
+                    until: Duration::ZERO,
+                },
+                "no such resource: 404 page not found (3 times in a row)".to_owned(),
+            ),
+            (
+                SourceState::SelectorRejected { attempts: 1, error: rejected(), until: Duration::ZERO },
+                "selector rejected: fields=spec.x=1: field label not supported".to_owned(),
             ),
             (SourceState::GivenUp { reason: "panicked: x".into() }, "given up: panicked: x".to_owned()),
             (SourceState::Stopped, "stopped".to_owned()),

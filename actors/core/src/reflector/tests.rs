@@ -1,9 +1,10 @@
-//! The machine under scripts of happenings; each test is named after the line of the contract it proves.
+//! Tests of the machine with scripts of events; each test is named after the line of the contract it proves.
 //!
-//! A script is text: what happens, and under it, behind `>`, everything that the machine then wants done.
-//! `script.rs` is the one place that knows the API, and describes the words. `random.rs` makes up scripts.
+//! A script is text: an event, and on the lines below it, after `>`, every effect that the machine asks for.
+//! `script.rs` is the only file that calls the machine; it describes the words. `random.rs` generates scripts.
 
 mod budget;
+mod early_retries;
 mod freeing;
 mod gathering;
 mod lists;

@@ -1,13 +1,14 @@
-//! Watches: opening one, following it, and what its end means.
+//! Watches: how the machine opens one, follows it, and goes on after its end.
 //!
-//! Answers "what came, and how did it end?"; a silent watch is `renewal.rs`, the question after a reconnect is
-//! `rewind.rs`, the wait after a failure is `retry.rs`. Invariants:
-//! 1. A watch asks for everything after the newest version delivered, so a cut loses and repeats nothing.
+//! Answers "what did the watch bring, how did it end, and what is asked next?". Silent watches are in `renewal.rs`, the
+//! question after a reconnect in `rewind.rs`, the wait after a failure in `retry.rs`. What follows a 410 is decided in
+//! `watch_failed`. Invariants:
+//! 1. A watch asks for everything after the newest version delivered, so a cut stream loses and repeats nothing.
 //! 2. Versions only move forward on a live stream. A frame below the version reached is not delivered: it is
 //!    counted, the stream is dropped and the source is listed again.
-//! 3. A stream that brought a frame, or outlived the short-watch bound and the last wait, and ended without an
-//!    ERROR is no failure: it resets the backoff and is opened again at once, but no two connects come within
-//!    `reconnect_interval`.
+//! 3. A stream that ended without an ERROR is not a failure if it brought a frame, or was open for longer than the
+//!    short-watch bound and the last wait. Its end resets the backoff, and the watch is opened again without a wait,
+//!    but not within `reconnect_interval` of the last connect.
 
 use std::mem;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::list_watch_error::ListWatchError;
 use crate::request::{AskedVersion, WatchRequest};
 use crate::words::{Brief, QUOTED, one_line};
 
-/// An end within this of the timeout asked for was the server's own: its clock is not quite ours.
+/// An end so close to the timeout asked for counts as that timeout: the server's clock differs a little from ours.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(250);
 
 /// One watch stream, from its request on.
@@ -35,11 +36,11 @@ pub(super) struct Stream {
 /// A plain watch, or a watch-list after its end bookmark.
 pub(super) struct Watching<S> {
     pub(super) stream: Stream,
-    /// Whether it brought a frame.
-    pub(super) brought: bool,
-    /// When the rewind question fails for want of an answer; `None` when it is not open.
+    /// Whether the stream brought a frame.
+    pub(super) had_frames: bool,
+    /// The deadline for the answer to the rewind question; `None` when it is not open.
     pub(super) question_until: Option<Duration>,
-    /// What came while the question was open.
+    /// Parts that came while the question was open.
     pub(super) held: Vec<WatchPart<S>>,
     /// The second stream of a renewal, until its head arrives.
     pub(super) renewal: Option<Stream>,
@@ -56,13 +57,13 @@ pub(super) enum WatchTimer {
     Question,
     /// The response head of a renewal.
     RenewalHead,
-    /// The end of its patience with silence.
+    /// The idle timeout, after which the watch is renewed.
     Silence,
 }
 
 impl<S> Watching<S> {
     fn new(stream: Stream, renew_at: Duration) -> Self {
-        Self { stream, brought: false, question_until: None, held: Vec::new(), renewal: None, renew_at }
+        Self { stream, had_frames: false, question_until: None, held: Vec::new(), renewal: None, renew_at }
     }
 }
 
@@ -76,7 +77,7 @@ impl<S> ListWatchMachine<S> {
         self.counters.watches += 1;
         self.last_connect_at = Some(at.now);
         let request = WatchRequest { version, initial_events, timeout };
-        let everything = self.skips_nothing();
+        let everything = self.decodes_everything();
         self.effects.push_back(Effect::Watch { stream: id, request, everything });
         Stream { id, opened_at: at.now, head_at: None, timeout }
     }
@@ -92,11 +93,11 @@ impl<S> ListWatchMachine<S> {
     /// Goes on with a stream whose initial events are over.
     pub(super) fn follow(&mut self, stream: Stream, at: Moment) {
         let renew_at = at.now.saturating_add(self.renew_interval);
-        self.phase = Phase::Watching(Watching { brought: true, ..Watching::new(stream, renew_at) });
+        self.phase = Phase::Watching(Watching { had_frames: true, ..Watching::new(stream, renew_at) });
         self.is_followed(at);
     }
 
-    /// What a plain watch asks for; after a list there always is a version.
+    /// The version that a plain watch asks for; there always is one after a list.
     pub(super) fn newest_version(&self) -> AskedVersion {
         self.newest.clone().map_or(AskedVersion::Latest, AskedVersion::From)
     }
@@ -116,16 +117,16 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// The live stream has been accepted: believe it, or ask first.
+    /// The server accepted the live stream: the machine confirms it, or asks the rewind question first.
     pub(super) fn head_arrived(&mut self, at: Moment) {
-        if self.lessons.unsure { self.ask_version(at) } else { self.believe(at) }
+        if self.hints.version_unproven { self.ask_version(at) } else { self.confirm_stream(at) }
     }
 
-    /// The live stream continues what was delivered.
-    pub(super) fn believe(&mut self, at: Moment) {
+    /// The live stream is confirmed to continue what was delivered.
+    pub(super) fn confirm_stream(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.renew_at = at.now.saturating_add(self.renew_interval);
-        self.lessons.unsure = false;
+        self.hints.version_unproven = false;
         self.is_followed(at);
     }
 
@@ -134,7 +135,7 @@ impl<S> ListWatchMachine<S> {
         self.log.followed(at);
     }
 
-    /// Delivers live parts up to the first that is below the version reached.
+    /// Delivers live parts, up to the first one below the version reached: that one leads to a relist.
     pub(super) fn absorb(&mut self, mut parts: Vec<WatchPart<S>>, at: Moment) {
         self.last_frame_at = Some(at.now);
         let mut reached = self.newest.as_ref();
@@ -166,6 +167,9 @@ impl<S> ListWatchMachine<S> {
     pub(super) fn watch_ended(&mut self, result: Result<(), ListWatchError>, at: Moment) {
         let Phase::Watching(watching) = mem::replace(&mut self.phase, Phase::Idle) else { return };
         self.log_end(&watching, &result, at);
+        if self.has_outlived(&watching.stream, at) {
+            self.early.end_episodes();
+        }
         if let Some(renewal) = &watching.renewal {
             self.effects.push_back(Effect::Close(renewal.id));
         }
@@ -179,7 +183,7 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// A watch was refused, or its stream brought an ERROR.
+    /// A watch was refused, or its stream brought an ERROR: decides whether to list or to watch next, and when.
     pub(super) fn watch_failed(&mut self, accepted: bool, error: ListWatchError, at: Moment) {
         let asks_again = match &error {
             ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {
@@ -190,21 +194,23 @@ impl<S> ListWatchMachine<S> {
                 self.counters.unreadable += 1;
                 return self.relist_unless_repeated(RelistReason::Unreadable, error, at);
             }
-            ListWatchError::NotFound(_) => {
-                self.lessons.reason = RelistReason::Refused;
+            ListWatchError::NotFound(_) | ListWatchError::SelectorRejected { .. } => {
+                self.hints.relist_reason = RelistReason::Refused;
                 return self.fail(error, Next::Listing, at);
             }
-            ListWatchError::Overloaded { .. } | ListWatchError::Denied(_) => true,
+            ListWatchError::Overloaded { .. }
+            | ListWatchError::Denied(_)
+            | ListWatchError::Unauthorized(_) => true,
             ListWatchError::Status { code, .. } => !accepted && *code >= 500,
             ListWatchError::Protocol(_) => false,
             _ => !accepted,
         };
-        self.lessons.unsure = true;
-        self.lessons.reason = RelistReason::Failed;
+        self.hints.version_unproven = true;
+        self.hints.relist_reason = RelistReason::Failed;
         self.fail(error, if asks_again { Next::Watch } else { Next::Listing }, at);
     }
 
-    /// Whether a stream lived so long that having brought nothing says nothing against it.
+    /// Whether a stream was open for so long that its end is not a failure even if it brought no frame.
     pub(super) fn has_outlived(&self, stream: &Stream, at: Moment) -> bool {
         let bound = self.config.short_watch.max(self.backoff.last_wait().unwrap_or_default());
         stream.head_at.is_some_and(|head| at.now.saturating_sub(head) >= bound)
@@ -229,10 +235,10 @@ impl<S> ListWatchMachine<S> {
         match timer {
             WatchTimer::Head => {
                 self.close_watch();
-                self.watch_failed(false, self.late("the answer to a watch", bound), at);
+                self.watch_failed(false, self.timed_out("the answer to a watch", bound), at);
             }
-            WatchTimer::Question => self.question_failed(self.late("the server's version", bound), at),
-            WatchTimer::RenewalHead => self.renewal_late(at),
+            WatchTimer::Question => self.question_failed(self.timed_out("the server's version", bound), at),
+            WatchTimer::RenewalHead => self.renewal_timed_out(at),
             WatchTimer::Silence => self.renew(at),
         }
     }
@@ -246,26 +252,26 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// An object or bookmark came: what was tried because of silence or trouble is settled.
+    /// An object or bookmark came: resets the relist reasons and the renewal interval, and cancels an open renewal.
     fn frames_came(&mut self, at: Moment) {
-        self.lessons.relisted_for.clear();
+        self.hints.relisted_for.clear();
         self.renew_interval = self.config.renew_after;
         self.is_followed(at);
         let Phase::Watching(watching) = &mut self.phase else { return };
-        watching.brought = true;
+        watching.had_frames = true;
         watching.renew_at = at.now.saturating_add(self.renew_interval);
         if let Some(renewal) = watching.renewal.take() {
             self.effects.push_back(Effect::Close(renewal.id));
         }
     }
 
-    /// A stream ended without an ERROR, by itself or cut.
+    /// A stream ended without an ERROR: cleanly, or cut by `cut`.
     fn stream_over(&mut self, watching: &Watching<S>, cut: Option<&ListWatchError>, at: Moment) {
         let ran_out =
             at.now.saturating_sub(watching.stream.opened_at) + CLOCK_TOLERANCE >= watching.stream.timeout;
-        self.lessons.unsure |= cut.is_some() || !ran_out;
-        let brought = watching.brought || !watching.held.is_empty();
-        if !brought && !self.has_outlived(&watching.stream, at) {
+        self.hints.version_unproven |= cut.is_some() || !ran_out;
+        let had_frames = watching.had_frames || !watching.held.is_empty();
+        if !had_frames && !self.has_outlived(&watching.stream, at) {
             self.counters.short_watches += 1;
             let error = self.very_short_watch(watching, cut, at);
             return self.fail(error, Next::Watch, at);

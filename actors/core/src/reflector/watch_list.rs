@@ -1,17 +1,18 @@
 //! Watch-lists: the initial events of a stream, until the bookmark that ends them.
 //!
-//! Answers "what did the initial events come to, and what if they do not end?"; what follows the end bookmark on the
-//! same stream is `watch.rs`. Invariants:
-//! 1. Nothing is delivered before the end bookmark, then the net result at once: of each key its last state, and
-//!    nothing for what was deleted again.
-//! 2. A source that does not know watch-lists is not asked for one again in the life of this machine; one that
-//!    failed otherwise is listed once instead, and asked again by the next relist.
-//! 3. A stream that comes to hold no more than before for `initial_events_deadline`, before its end bookmark, is cut:
-//!    initial events are new objects, and live changes may go on for ever behind ones that never end.
-//! 4. A net result is moved [`SLICE`] objects at a time, with `Effect::Yield` between them; what is left is moved at
-//!    once when the stream goes on meanwhile. One that is given up is handed away, and not freed here.
+//! Answers "which objects did the initial events bring, and what follows if they do not end?". `watch.rs` follows the
+//! same stream after the end bookmark. Invariants:
+//! 1. Nothing is delivered before the end bookmark. Then the net result is delivered as one Replace: the last state of
+//!    each key, without the objects that were deleted again.
+//! 2. A source that does not know watch-lists is not asked for one again by this machine. After any other failure one
+//!    list is made instead, and the next relist is a watch-list again.
+//! 3. A stream is cut if the number of objects does not grow for `initial_events_deadline` before the end bookmark.
+//!    Only new objects count: live changes could otherwise keep a stream open for ever whose initial events never end.
+//! 4. The net result is moved [`SLICE`] objects at a time, with `Effect::Yield` between them. If the stream goes on
+//!    meanwhile, the rest is moved in one step. A net result that is not needed any more is freed by another thread
+//!    (`freeing.rs`).
 //!
-//! Bounds: holds one pointer for each object received, in key order.
+//! Bounds: the machine holds one pointer for each object received, in key order.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -22,7 +23,8 @@ use std::time::Duration;
 use super::retry::{Next, RelistReason};
 use super::watch::Stream;
 use super::{Effect, ListWatchMachine, Moment, Phase, SourceState};
-use crate::delta::{SetAside, WatchPart, listed_bytes};
+use crate::chunks::Chunks;
+use crate::delta::{Undecodable, WatchPart, listed_bytes};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::off_arbiter::OffArbiter;
@@ -37,10 +39,10 @@ pub(super) struct InitialEvents<S> {
     asked: AskedVersion,
     pub(super) deadline: Duration,
     content: OffArbiter<Content<S>>,
-    /// The most that `content` has held.
+    /// The most objects that `content` has held.
     most: usize,
     received: u64,
-    /// What all that was received weighs.
+    /// The bytes of all parts received.
     bytes: usize,
 }
 
@@ -49,43 +51,43 @@ pub(super) struct Gathering<S> {
     pub(super) stream: Stream,
     version: ResourceVersion,
     rest: OffArbiter<Rest<S>>,
-    objects: OffArbiter<Vec<Object<S>>>,
-    set_aside: OffArbiter<Vec<SetAside>>,
+    objects: OffArbiter<Chunks<Object<S>>>,
+    undecodable: OffArbiter<Chunks<Undecodable>>,
     bytes: usize,
-    /// What came behind the end bookmark.
+    /// The parts after the end bookmark.
     live: Vec<WatchPart<S>>,
     at: Moment,
 }
 
-/// What of a net result has not been moved.
+/// The part of a net result that has not been moved yet.
 pub(super) struct Rest<S> {
     objects: btree_set::IntoIter<ByKey<S>>,
-    set_aside: btree_map::IntoValues<ObjectKey, SetAside>,
+    undecodable: btree_map::IntoValues<ObjectKey, Undecodable>,
 }
 
 /// The net result so far.
 pub(super) struct Content<S> {
     objects: BTreeSet<ByKey<S>>,
-    set_aside: BTreeMap<ObjectKey, SetAside>,
+    undecodable: BTreeMap<ObjectKey, Undecodable>,
 }
 
 /// An object that is found and ordered by its key.
 pub(super) struct ByKey<S>(Object<S>);
 
 impl<S> Content<S> {
-    /// Takes one part in; the answer is the version of the end bookmark, if it was that.
+    /// Applies one part. Gives the version of the end bookmark, if the part was that.
     fn absorb(&mut self, part: WatchPart<S>) -> Option<ResourceVersion> {
         match part {
             WatchPart::Applied(object) | WatchPart::Fetched(object) => {
-                self.set_aside.remove(object.key());
+                self.undecodable.remove(object.key());
                 self.objects.replace(ByKey(object));
             }
-            WatchPart::SetAside(aside) => {
-                self.objects.remove(&aside.key);
-                self.set_aside.insert(aside.key.clone(), aside);
+            WatchPart::Undecodable(undecodable) => {
+                self.objects.remove(&undecodable.key);
+                self.undecodable.insert(undecodable.key.clone(), undecodable);
             }
             WatchPart::Deleted(object) => self.remove(object.key()),
-            WatchPart::DeletedUnread(aside) => self.remove(&aside.key),
+            WatchPart::DeletedUndecodable(undecodable) => self.remove(&undecodable.key),
             WatchPart::Bookmark { version, initial_events_end } => {
                 return initial_events_end.then_some(version);
             }
@@ -94,19 +96,20 @@ impl<S> Content<S> {
     }
 
     fn len(&self) -> usize {
-        self.objects.len() + self.set_aside.len()
+        self.objects.len() + self.undecodable.len()
     }
 
     fn remove(&mut self, key: &ObjectKey) {
         self.objects.remove(key);
-        self.set_aside.remove(key);
+        self.undecodable.remove(key);
     }
 }
 
 impl<S> ListWatchMachine<S> {
     pub(super) fn is_watch_list_due(&self) -> bool {
-        let lessons = &self.lessons;
-        let lists = lessons.watch_list_refused || lessons.list_only || lessons.full || lessons.rewinding;
+        let hints = &self.hints;
+        let lists =
+            hints.watch_list_refused || hints.skip_watch_list || hints.without_limit || hints.rewinding;
         self.config.watch_list && !lists
     }
 
@@ -116,7 +119,7 @@ impl<S> ListWatchMachine<S> {
         let version = asked.to_string();
         self.log.debug(format_args!("lists {} by a watch at version {version:?}", self.config.resource));
         let stream = self.connect(asked.clone(), true, at);
-        let content = Content { objects: BTreeSet::new(), set_aside: BTreeMap::new() };
+        let content = Content { objects: BTreeSet::new(), undecodable: BTreeMap::new() };
         self.phase = Phase::InitialEvents(InitialEvents {
             stream,
             asked,
@@ -139,7 +142,7 @@ impl<S> ListWatchMachine<S> {
         while end.is_none()
             && let Some(part) = parts.next()
         {
-            initial.received += u64::from(matches!(part, WatchPart::Applied(_) | WatchPart::SetAside(_)));
+            initial.received += u64::from(matches!(part, WatchPart::Applied(_) | WatchPart::Undecodable(_)));
             initial.bytes += part.wire_bytes();
             end = initial.content.absorb(part);
             if initial.content.len() > initial.most {
@@ -153,8 +156,8 @@ impl<S> ListWatchMachine<S> {
         if let Some(version) = end {
             self.initial_events_ended(version, parts.collect(), at);
         } else if late {
-            // A stream that is always ready keeps its timer from being looked at.
-            self.initial_events_late(at);
+            // The session does not look at the timer while the stream is ready, so the deadline is checked here, too.
+            self.initial_events_timed_out(at);
         }
     }
 
@@ -165,34 +168,37 @@ impl<S> ListWatchMachine<S> {
             Err(error) => error,
         };
         if is_refusal_of_watch_lists(&error) {
-            self.lessons.watch_list_refused = true;
+            self.hints.watch_list_refused = true;
             return self.begin_listing();
         }
         match error {
             ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {
                 self.counters.expired += 1;
                 if initial.asked != AskedVersion::Latest {
-                    self.lessons.latest = true;
+                    self.hints.list_at_latest = true;
                     return self.begin_listing();
                 }
-                self.lessons.list_only = true;
+                self.hints.skip_watch_list = true;
             }
             ListWatchError::Unreadable(_) => {
-                // A list can skip what it cannot read; a stream cannot.
+                // A list can skip an item that it cannot read; a stream cannot.
                 self.counters.unreadable += 1;
-                self.lessons.list_only = true;
+                self.hints.skip_watch_list = true;
                 return self.relist_unless_repeated(RelistReason::Unreadable, error, at);
             }
-            ListWatchError::Overloaded { .. } | ListWatchError::Denied(_) | ListWatchError::NotFound(_) => {}
-            _ => self.lessons.list_only = true,
+            ListWatchError::Overloaded { .. }
+            | ListWatchError::Denied(_)
+            | ListWatchError::Unauthorized(_)
+            | ListWatchError::NotFound(_) => {}
+            _ => self.hints.skip_watch_list = true,
         }
         self.fail(error, Next::Listing, at);
     }
 
-    pub(super) fn initial_events_late(&mut self, at: Moment) {
+    pub(super) fn initial_events_timed_out(&mut self, at: Moment) {
         let Phase::InitialEvents(initial) = &self.phase else { return };
         self.effects.push_back(Effect::Close(initial.stream.id));
-        let error = self.late("the next initial event", self.config.initial_events_deadline);
+        let error = self.timed_out("the next initial event", self.config.initial_events_deadline);
         self.initial_events_failed(Err(error), at);
     }
 
@@ -202,56 +208,55 @@ impl<S> ListWatchMachine<S> {
             self.effects.push_back(Effect::Close(initial.stream.id));
             return self.rewind(at);
         }
-        let Content { objects, set_aside } = initial.content.into_inner();
-        let moved = Vec::with_capacity(objects.len());
-        let rest = Rest { objects: objects.into_iter(), set_aside: set_aside.into_values() };
-        let mut rest = self.freeing.rest.keep(rest);
+        let Content { objects, undecodable } = initial.content.into_inner();
+        let rest = Rest { objects: objects.into_iter(), undecodable: undecodable.into_values() };
+        let rest = self.freeing.rest.keep(rest);
         rest.weigh(initial.bytes);
         self.phase = Phase::Gathering(Gathering {
             stream: initial.stream,
             version,
-            objects: self.freeing.objects.keep(moved),
+            objects: self.freeing.objects.keep(Chunks::new()),
             rest,
             bytes: 0,
-            set_aside: self.freeing.set_aside.keep(Vec::new()),
+            undecodable: self.freeing.undecodable.keep(Chunks::new()),
             live,
             at,
         });
         self.gather(SLICE);
     }
 
-    /// Moves so many objects of a net result on, and delivers it when it is whole.
+    /// Moves so many objects of the net result, and delivers it when all are moved.
     fn gather(&mut self, slice: usize) {
         let Phase::Gathering(gathering) = &mut self.phase else { return };
-        let (objects, set_aside) = (gathering.objects.len(), gathering.set_aside.len());
         let rest = &mut *gathering.rest;
-        gathering.objects.extend(rest.objects.by_ref().take(slice).map(|entry| entry.0));
-        let left = slice - (gathering.objects.len() - objects);
-        gathering.set_aside.extend(rest.set_aside.by_ref().take(left));
-        gathering.bytes += listed_bytes(&gathering.objects[objects..], &gathering.set_aside[set_aside..]);
-        let is_whole = rest.objects.len() + rest.set_aside.len() == 0;
+        let objects: Vec<_> = rest.objects.by_ref().take(slice).map(|entry| entry.0).collect();
+        let undecodable: Vec<_> = rest.undecodable.by_ref().take(slice - objects.len()).collect();
+        gathering.bytes += listed_bytes(&objects, &undecodable);
+        gathering.objects.extend(objects);
+        gathering.undecodable.extend(undecodable);
+        let is_whole = rest.objects.len() + rest.undecodable.len() == 0;
         gathering.objects.weigh(gathering.bytes);
         if !is_whole {
             return self.effects.push_back(Effect::Yield);
         }
         let Phase::Gathering(whole) = mem::replace(&mut self.phase, Phase::Idle) else { return };
-        self.deliver_replace(whole.version, (whole.objects, whole.set_aside), whole.bytes);
+        self.deliver_replace(whole.version, (whole.objects, whole.undecodable), whole.bytes);
         self.follow(whole.stream, whole.at);
         self.live_parts(whole.live, whole.at);
     }
 
-    /// Goes on with what is being gathered.
+    /// Moves one slice of the net result, if one is being gathered.
     pub(super) fn gather_slice(&mut self) {
         self.gather(SLICE);
     }
 
-    /// Ends what is being gathered, since something else has happened already.
+    /// Moves all that is left of the net result, since the stream has already brought something else.
     pub(super) fn gather_rest(&mut self) {
         self.gather(usize::MAX);
     }
 }
 
-/// Whether the answer says that watch-lists are unknown, rather than that this one failed.
+/// Whether the answer says that the server does not know watch-lists, and not that this one failed.
 fn is_refusal_of_watch_lists(error: &ListWatchError) -> bool {
     error.class() == ErrorClass::Unsupported
         || matches!(error, ListWatchError::Status { code: 400 | 422, .. })

@@ -1,9 +1,9 @@
-//! The schedule of set-aside objects, one sentence of REF-41 and REF-42 a test.
+//! The schedule of GETs for undecodable objects: one test for each sentence of REF-41 and REF-42.
 
 use std::time::Duration;
 
 use super::{RepairSchedule, SPACING};
-use crate::delta::{Cause, Replacement, SetAside, WatchPart};
+use crate::delta::{Cause, Replacement, Undecodable, WatchPart};
 use crate::reflector::Moment;
 use crate::snapshot::fixture::{key, object, version};
 
@@ -11,23 +11,23 @@ fn at(seconds: u64, chance: f64) -> Moment {
     Moment { now: Duration::from_secs(seconds), chance }
 }
 
-fn told(name: &str, number: u64) -> SetAside {
-    SetAside { key: key(name), version: version(number), error: "no such field".into() }
+fn object_at(name: &str, number: u64) -> Undecodable {
+    Undecodable { key: key(name), version: version(number), error: "no such field".into() }
 }
 
-fn aside(name: &str, number: u64) -> WatchPart<String> {
-    WatchPart::SetAside(told(name, number))
+fn undecodable(name: &str, number: u64) -> WatchPart<String> {
+    WatchPart::Undecodable(object_at(name, number))
 }
 
-fn list(number: u64, set_aside: &[(&str, u64)]) -> Replacement<String> {
-    let set_aside = set_aside.iter().map(|(name, number)| told(name, *number)).collect();
-    Replacement::new(version(number), Cause::Relist, Vec::new(), set_aside)
+fn list(number: u64, undecodable: &[(&str, u64)]) -> Replacement<String> {
+    let undecodable = undecodable.iter().map(|(name, number)| object_at(name, *number)).collect();
+    Replacement::new(version(number), Cause::Relist, Vec::new(), undecodable)
 }
 
-/// A schedule in which `a/x` was set aside at version 7 at once.
+/// A schedule in which `a/x` is undecodable at version 7 from the start.
 fn broken() -> RepairSchedule {
     let mut schedule = RepairSchedule::new();
-    schedule.observe_parts(&[aside("a/x", 7)], at(0, 0.0));
+    schedule.observe_parts(&[undecodable("a/x", 7)], at(0, 0.0));
     schedule
 }
 
@@ -45,11 +45,11 @@ fn ref_41_the_first_question_comes_after_1_to_2_min_and_the_gaps_double_up_to_5_
             schedule.draws = 0;
             let moment = Moment { now, chance };
             if asked == 0 {
-                schedule.observe_parts(&[aside("a/x", 7)], moment);
+                schedule.observe_parts(&[undecodable("a/x", 7)], moment);
             } else {
                 assert!(schedule.handle_answer::<String>(None, moment).is_none());
             }
-            let next = schedule.poll_timeout().expect("it is still set aside");
+            let next = schedule.poll_timeout().expect("it is still undecodable");
             assert_eq!((next - now).as_secs(), seconds, "gap {asked} at chance {chance}");
             let early = Moment { now: next - Duration::from_millis(1), chance };
             assert_eq!(schedule.handle_timeout(early), None, "not sooner");
@@ -62,7 +62,7 @@ fn ref_41_the_first_question_comes_after_1_to_2_min_and_the_gaps_double_up_to_5_
 #[test]
 fn keys_that_break_in_one_moment_are_not_asked_for_in_one_moment() {
     let mut schedule = RepairSchedule::new();
-    let parts: Vec<_> = (0..100).map(|n| aside(&format!("a/{n}"), n + 1)).collect();
+    let parts: Vec<_> = (0..100).map(|n| undecodable(&format!("a/{n}"), n + 1)).collect();
     schedule.observe_parts(&parts, at(0, 0.3));
     let within = |from: u64, to: u64| {
         let turns = schedule.turns.iter().filter(|(due, _)| (from..to).contains(&due.as_secs()));
@@ -75,7 +75,7 @@ fn keys_that_break_in_one_moment_are_not_asked_for_in_one_moment() {
 #[test]
 fn one_question_is_open_at_a_time() {
     let mut schedule = broken();
-    schedule.observe_parts(&[aside("a/y", 8)], at(0, 0.0));
+    schedule.observe_parts(&[undecodable("a/y", 8)], at(0, 0.0));
     assert_eq!(schedule.handle_timeout(at(200, 0.0)), Some(key("a/x")));
     assert_eq!((due(&schedule), schedule.handle_timeout(at(200, 0.0))), (None, None));
     assert!(schedule.handle_answer::<String>(None, at(201, 0.0)).is_none());
@@ -85,7 +85,7 @@ fn one_question_is_open_at_a_time() {
 #[test]
 fn a_thousand_keys_that_are_due_are_asked_for_one_a_second() {
     let mut schedule = RepairSchedule::new();
-    let parts: Vec<_> = (0..1_000).map(|n| aside(&format!("a/{n}"), n + 1)).collect();
+    let parts: Vec<_> = (0..1_000).map(|n| undecodable(&format!("a/{n}"), n + 1)).collect();
     schedule.observe_parts(&parts, at(0, 0.3));
     let mut last: Option<Duration> = None;
     for _ in 0..3_000 {
@@ -96,11 +96,14 @@ fn a_thousand_keys_that_are_due_are_asked_for_one_a_second() {
         assert!(schedule.handle_answer::<String>(None, moment).is_none());
         last = Some(now);
     }
-    assert!(last.is_some_and(|last| last < Duration::from_secs(3_300)), "and they are all busy seconds");
+    assert!(
+        last.is_some_and(|last| last < Duration::from_secs(3_300)),
+        "hardly a second passes without a GET"
+    );
 }
 
 #[test]
-fn ref_41_an_answer_counts_unless_the_watch_has_told_a_newer_version_by_then() {
+fn ref_41_an_answer_counts_unless_the_watch_has_brought_a_newer_version_by_then() {
     let answered = |by_then: Option<WatchPart<String>>, number: u64| {
         let mut schedule = broken();
         assert_eq!(schedule.handle_timeout(at(60, 0.0)), Some(key("a/x")));
@@ -113,15 +116,15 @@ fn ref_41_an_answer_counts_unless_the_watch_has_told_a_newer_version_by_then() {
     assert_eq!(answered(None, 7), (true, true));
     assert_eq!(answered(None, 9), (true, true));
     assert_eq!(answered(None, 6), (false, false), "older than what could not be read");
-    assert_eq!(answered(Some(aside("a/x", 8)), 7), (false, false), "a newer one could not be read");
-    assert_eq!(answered(Some(aside("a/x", 8)), 8), (true, true));
+    assert_eq!(answered(Some(undecodable("a/x", 8)), 7), (false, false), "a newer one could not be read");
+    assert_eq!(answered(Some(undecodable("a/x", 8)), 8), (true, true));
     assert_eq!(
         answered(Some(WatchPart::Applied(object("a/x", 8))), 7),
         (false, true),
         "the watch was faster"
     );
     assert_eq!(answered(Some(WatchPart::Deleted(object("a/x", 8))), 7), (false, true), "it is gone");
-    assert_eq!(answered(Some(WatchPart::DeletedUnread(told("a/x", 8))), 9), (false, true));
+    assert_eq!(answered(Some(WatchPart::DeletedUndecodable(object_at("a/x", 8))), 9), (false, true));
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn ref_42_an_answer_that_finds_nothing_settles_nothing_and_the_watch_does() {
 fn ever_newer_versions_that_cannot_be_read_neither_hasten_nor_delay_the_question() {
     let mut schedule = broken();
     for second in 1..60 {
-        schedule.observe_parts(&[aside("a/x", 7 + second)], at(second, 0.9));
+        schedule.observe_parts(&[undecodable("a/x", 7 + second)], at(second, 0.9));
     }
     assert_eq!(due(&schedule), Some(60));
     schedule.observe_parts(&[WatchPart::Applied(object("a/x", 8))], at(60, 0.0));
@@ -146,9 +149,10 @@ fn ever_newer_versions_that_cannot_be_read_neither_hasten_nor_delay_the_question
 }
 
 #[test]
-fn a_list_keeps_the_turns_of_what_it_sets_aside_again_forgets_the_rest_and_takes_the_question_back() {
+fn a_list_keeps_the_due_times_of_keys_that_are_still_undecodable_forgets_the_others_and_cancels_the_open_get()
+{
     let mut schedule = broken();
-    schedule.observe_parts(&[aside("a/y", 8)], at(0, 0.0));
+    schedule.observe_parts(&[undecodable("a/y", 8)], at(0, 0.0));
     assert_eq!(schedule.handle_timeout(at(60, 0.0)), Some(key("a/x")));
     take_in(&mut schedule, &list(20, &[("a/x", 7), ("a/z", 19)]), 250, at(61, 0.0));
     assert_eq!(schedule.len(), 2);
@@ -170,7 +174,7 @@ fn take_in(schedule: &mut RepairSchedule, list: &Replacement<String>, budget: us
 }
 
 #[test]
-fn a_list_of_which_nothing_can_be_read_is_taken_in_and_forgotten_by_slices() {
+fn a_list_of_which_nothing_can_be_decoded_is_processed_and_forgotten_in_slices() {
     let keys: Vec<String> = (0..1_000).map(|n| format!("a/{n:04}")).collect();
     let broken: Vec<(&str, u64)> = keys.iter().map(|key| (key.as_str(), 7)).collect();
     let (mut sliced, mut whole) = (RepairSchedule::new(), RepairSchedule::new());
@@ -178,9 +182,6 @@ fn a_list_of_which_nothing_can_be_read_is_taken_in_and_forgotten_by_slices() {
     assert_eq!(take_in(&mut whole, &list(20, &broken), usize::MAX, at(0, 0.5)), 1);
     assert_eq!((sliced.len(), &sliced.turns), (1_000, &whole.turns), "slices change nothing");
     let later = list(21, &broken[990..]);
-    assert!(
-        take_in(&mut sliced, &later, 250, at(1, 0.5)) >= 8,
-        "what is forgotten is forgotten by slices too"
-    );
+    assert!(take_in(&mut sliced, &later, 250, at(1, 0.5)) >= 8, "keys are forgotten in slices, too");
     assert_eq!(sliced.len(), 10);
 }

@@ -16,7 +16,7 @@ fn after(milliseconds: u64) -> Duration {
 }
 
 #[test]
-fn role_and_exit_decide() {
+fn the_role_and_the_exit_decide_what_follows() {
     use OnFailure::{GiveUp, RestartAlone};
     use Verdict::{Done, Restart, RestartGroup};
     let restart = Restart { after: after(800) };
@@ -40,17 +40,6 @@ fn role_and_exit_decide() {
         let mut history = RestartHistory::new(RestartPolicy::default());
         assert_eq!(history.decide(on_failure, &exit, at(0)), verdict, "{on_failure:?} {exit:?}");
     }
-}
-
-#[test]
-fn a_history_is_blank_before_the_first_restart_and_a_whole_window_after_the_last_unless_it_gave_up() {
-    let mut history = RestartHistory::new(RestartPolicy::default());
-    assert!(history.is_blank(Duration::ZERO));
-    history.decide(OnFailure::RestartAlone, &panicked(), at(100));
-    assert!(!history.is_blank(Duration::from_secs(699)));
-    assert!(history.is_blank(Duration::from_secs(700)));
-    history.decide(OnFailure::GiveUp, &panicked(), at(700));
-    assert!(!history.is_blank(Duration::MAX));
 }
 
 #[test]

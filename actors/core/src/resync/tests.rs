@@ -28,7 +28,7 @@ fn resyncs_until(clock: &mut ResyncClock, end: Duration, listener: ListenerId) -
 #[test]
 fn inf_20_each_subscription_resyncs_in_its_own_period() {
     let asked = [(1, None), (2, Some(60)), (3, Some(60)), (4, Some(55)), (5, Some(5))];
-    let told: Vec<usize> = asked
+    let delivered: Vec<usize> = asked
         .iter()
         .map(|(number, _)| {
             let mut clock = ResyncClock::new();
@@ -40,7 +40,7 @@ fn inf_20_each_subscription_resyncs_in_its_own_period() {
             resyncs_until(&mut clock, seconds(121), id(*number))
         })
         .collect();
-    assert_eq!(told, [0, 2, 2, 2, 24]);
+    assert_eq!(delivered, [0, 2, 2, 2, 24]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn missed_times_are_skipped_and_the_rhythm_is_kept() {
     let mut clock = ResyncClock::new();
     clock.schedule(id(1), seconds(10), seconds(3));
     assert_eq!(clock.due(seconds(12)), []);
-    assert_eq!(clock.due(seconds(47)), [id(1)], "due at 13, 23, 33 and 43, told once");
+    assert_eq!(clock.due(seconds(47)), [id(1)], "due at 13, 23, 33 and 43, delivered once");
     assert_eq!(clock.next_due(), Some(seconds(53)), "from the due times, not from 47");
 }
 
@@ -147,14 +147,14 @@ proptest! {
                 }
                 Step::Pass(millis) => {
                     now += millis;
-                    let mut told: Vec<u64> =
+                    let mut delivered: Vec<u64> =
                         clock.due(Duration::from_millis(now)).iter().map(|due| due.number()).collect();
-                    told.sort_unstable();
-                    prop_assert_eq!(told, naive.due(now));
+                    delivered.sort_unstable();
+                    prop_assert_eq!(delivered, naive.due(now));
                 }
             }
             let next_is_ahead = clock.next_due().is_none_or(|next| next > Duration::from_millis(now));
-            prop_assert_eq!(next_is_ahead, true, "what is due now has been told");
+            prop_assert_eq!(next_is_ahead, true, "what is due now has been delivered");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! What differs between two snapshots, at once or a chunk at a time.
+//! The differences between two snapshots, all in one call or a chunk at a time.
 //!
-//! Answers "what turns this state into that one?" for a late join (from nothing), a restart of the group and a
-//! restated backlog; why it changed is not known here. Invariants:
-//! 1. Applying `diff(older, newer)` to `older` gives `newer`; equal life and version is no difference, unless the
+//! Answers "which changes turn this state into that one?" for a late join (from the empty state), a list, a restart of
+//! the group and a restatement. The causes are not known here. Invariants:
+//! 1. Applying `diff(older, newer)` to `older` gives `newer`. Equal life and version is not a difference, unless the
 //!    source was rewound in between.
 //! 2. Differences come in key order; a new life of a key is a deletion, then an addition.
 //! 3. A [`DiffCursor`] run to its end has given exactly what [`super::Snapshot::diff`] gives, whatever the chunks.
 //!
-//! Bounds: a chunk makes at most the visits it was allowed; a part of the map that both snapshots share, from 32 objects
-//! to many namespaces, is one visit.
+//! Bounds: a chunk makes at most the given number of visits. A part of the map that both snapshots share, from 32
+//! objects to many namespaces, is one visit.
 
 use std::fmt;
 use std::iter::from_fn;
@@ -16,10 +16,10 @@ use std::iter::from_fn;
 use super::Snapshot;
 use super::holders::Held;
 use super::objects::Names;
-use super::walk::{Pair, Pairs};
 use crate::meta::{Object, ObjectKey};
+use crate::tree::walk::{Pair, Pairs};
 
-/// How far a lazy diff looks ahead.
+/// How many visits a lazy diff makes at a time.
 const LAZY: usize = 64;
 
 /// One difference between two snapshots.
@@ -34,8 +34,7 @@ pub enum Difference<S> {
         old: Object<S>,
         /// In the newer snapshot.
         new: Object<S>,
-        /// Whether its source was rewound in between: then the version may be lower, or equal and still another
-        /// state.
+        /// Whether its source was rewound in between: then the version may be lower, or equal with another state.
         is_rewound: bool,
     },
     /// The key, or this life of it, is only in the older one.
@@ -98,10 +97,18 @@ pub(super) fn differences<'a, S>(
     chunks.flatten()
 }
 
-/// A diff that can be left and taken up again: differences in key order, a chunk at a time.
+/// Gives all differences in one go; allocates nothing.
+pub(super) fn for_each<S>(older: &Snapshot<S>, newer: &Snapshot<S>, mut give: impl FnMut(Difference<S>)) {
+    let cursor = DiffCursor::new(older.clone(), newer.clone());
+    if !cursor.is_finished() {
+        Visits { cursor: &cursor, left: usize::MAX, last: None, give: &mut give }.visit();
+    }
+}
+
+/// A diff that can be interrupted and resumed: differences in key order, a chunk at a time.
 ///
-/// Its place is a key, so the newer snapshot can be exchanged on the way ([`Self::lead_to`]). It holds both
-/// snapshots; what they alone hold is freed when it is dropped.
+/// Its position is a key, so the newer snapshot can be exchanged between chunks ([`Self::lead_to`]). It keeps both
+/// snapshots in memory until it is dropped.
 pub struct DiffCursor<S> {
     older: Snapshot<S>,
     newer: Snapshot<S>,
@@ -129,19 +136,21 @@ impl<S> DiffCursor<S> {
         Self { older, newer, place: after, until, is_finished }
     }
 
-    /// Leads to another snapshot from now on and keeps its place: what it gave led to the snapshot before, what it
-    /// will give leads to this one. Gives back the snapshot before. O(1); a finished cursor stays finished.
+    /// Exchanges the newer snapshot and keeps the position. The differences given so far lead to the snapshot before;
+    /// those still to come lead to this one. Gives back the snapshot before. O(1); a finished cursor stays finished.
     pub fn lead_to(&mut self, newer: Snapshot<S>) -> Snapshot<S> {
         std::mem::replace(&mut self.newer, newer)
     }
 
-    /// Makes at most this many visits and appends what differs; false when there is nothing more to visit, which only
-    /// a visit that was left over shows. A visit is a key, or a part of the map that both snapshots share.
+    /// Makes at most this many visits and appends the differences. Gives false when nothing is left to visit; the
+    /// cursor knows that only if it had a visit left. A visit is a key, or a part of the map that both snapshots
+    /// share.
     ///
-    /// Of a new life, both differences come in one chunk, so up to twice `max_visits` are appended.
+    /// Both differences of a new life come in one chunk, so up to twice `max_visits` are appended.
     pub fn next_chunk(&mut self, max_visits: usize, out: &mut Vec<Difference<S>>) -> bool {
         if !self.is_finished {
-            let mut visits = Visits { cursor: self, left: max_visits, last: None, out };
+            let mut give = |difference| out.push(difference);
+            let mut visits = Visits { cursor: self, left: max_visits, last: None, give: &mut give };
             let is_finished = visits.visit();
             let last = visits.last.cloned();
             self.place = last.or_else(|| self.place.take());
@@ -150,22 +159,22 @@ impl<S> DiffCursor<S> {
         !self.is_finished
     }
 
-    /// The key up to which all is passed: the one it visited last, or the one it began after.
+    /// The position: the key visited last, or the key that the cursor began after.
     pub fn place(&self) -> Option<&ObjectKey> {
         self.place.as_ref()
     }
 
-    /// Whether this key does not lie ahead: its difference has been given, or there is none.
+    /// Whether this key is at or before the position: its difference has been given, or there is none.
     pub fn has_passed(&self, key: &ObjectKey) -> bool {
         self.is_finished || self.place.as_ref().is_some_and(|place| key <= place)
     }
 
-    /// Whether this key lies ahead and within the range: its difference is still to be given, if there is one.
+    /// Whether this key is after the position and within the range: its difference is still to come, if there is one.
     pub fn covers(&self, key: &ObjectKey) -> bool {
         !self.has_passed(key) && self.until.as_ref().is_none_or(|until| key <= until)
     }
 
-    /// The difference of one key, wherever the cursor stands: at most a deletion and an addition.
+    /// The difference of one key, for any position of the cursor: at most a deletion and an addition.
     pub fn at(&self, key: &ObjectKey) -> Vec<Difference<S>> {
         let (older, newer) = (self.older.frame().objects(), self.newer.frame().objects());
         compare(older.held(key), newer.held(key)).collect()
@@ -186,28 +195,28 @@ impl<S> DiffCursor<S> {
         &self.newer
     }
 
-    /// Whether all of the range is passed when this key is.
+    /// Whether this key is the end of the range, or after it.
     fn ends_with(&self, key: &ObjectKey) -> bool {
         self.until.as_ref().is_some_and(|until| key >= until)
     }
 }
 
-/// A chunk under way: the visits that are left, and the key visited last.
+/// A chunk in progress: the visits that are left, and the key visited last.
 struct Visits<'a, 'o, S> {
     cursor: &'a DiffCursor<S>,
     left: usize,
     last: Option<&'a ObjectKey>,
-    out: &'o mut Vec<Difference<S>>,
+    give: &'o mut dyn FnMut(Difference<S>),
 }
 
 impl<'a, S> Visits<'a, '_, S> {
-    /// Visits what lies ahead; whether that was all.
+    /// Visits keys from the position on; true if all are visited.
     fn visit(&mut self) -> bool {
         let cursor = self.cursor;
         let (old, new) = (cursor.older.frame().objects(), cursor.newer.frame().objects());
         let place = cursor.place.as_ref();
         if let Some(place) = place {
-            // What is left of the scope in which it stands.
+            // The rest of the scope of the position.
             if !self.visit_names(old.names(place), new.names(place), Some(place.name())) {
                 return self.is_at_end();
             }
@@ -233,7 +242,7 @@ impl<'a, S> Visits<'a, '_, S> {
         }
     }
 
-    /// Visits the objects of a scope after a name; whether those were all.
+    /// Visits the objects of a scope after a name; true if all are visited.
     fn visit_names(
         &mut self,
         old: Option<&'a Names<S>>,
@@ -257,14 +266,14 @@ impl<'a, S> Visits<'a, '_, S> {
                         self.last = is_outside;
                         return false;
                     }
-                    self.out.extend(compare(old, new));
+                    compare(old, new).for_each(&mut *self.give);
                     self.pass(new.or(old));
                 }
             }
         }
     }
 
-    /// All up to this one is passed.
+    /// Moves the position to this object.
     fn pass(&mut self, last: Option<&'a Held<S>>) -> bool {
         self.left = self.left.saturating_sub(1);
         self.last = last.map(|held| held.object().key()).or(self.last);

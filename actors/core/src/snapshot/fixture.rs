@@ -18,14 +18,20 @@ pub(crate) fn object(name: &str, number: u64) -> Object<String> {
 }
 
 pub(crate) fn worded(name: &str, number: u64, words: &str) -> Object<String> {
-    told_by(&SourceId::default(), name, "u1", number, words)
+    brought_by(&SourceId::default(), name, "u1", number, words)
 }
 
 pub(crate) fn life(name: &str, uid: &str, number: u64) -> Object<String> {
-    told_by(&SourceId::default(), name, uid, number, "")
+    brought_by(&SourceId::default(), name, uid, number, "")
 }
 
-pub(crate) fn told_by(source: &SourceId, name: &str, uid: &str, number: u64, words: &str) -> Object<String> {
+pub(crate) fn brought_by(
+    source: &SourceId,
+    name: &str,
+    uid: &str,
+    number: u64,
+    words: &str,
+) -> Object<String> {
     let meta = Meta {
         key: key(name),
         uid: Uid::new(uid),
@@ -38,5 +44,5 @@ pub(crate) fn told_by(source: &SourceId, name: &str, uid: &str, number: u64, wor
 
 /// How tests write an object down: `a/x u1@3`.
 pub(crate) fn written<S>(object: &Object<S>) -> String {
-    format!("{} {}@{}", object.key(), object.uid().map_or("-", Uid::as_str), object.version())
+    format!("{} {}@{}", object.key(), object.object_uid().map_or("-", Uid::as_str), object.version())
 }

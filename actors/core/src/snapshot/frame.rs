@@ -1,42 +1,50 @@
-//! What a snapshot is made of: the objects, and what belongs to them.
+//! The content of a snapshot: objects, versions of the sources, indices and undecodable objects.
 //!
-//! Answers "how far is each source, which indices are there, what could not be read?"; the objects themselves are in
-//! `objects.rs`, and what should be in here is decided by `indexer.rs`. Cloning a frame is O(indices + sources). Invariants:
-//! 1. Each set-aside entry lies under its own key, and under its source in `set_aside_by_source`.
-//! 2. `versions` is sorted by source, one entry per source; `ahead` names a source only beyond its version.
+//! Answers "which version has each source reached, which indices are there, which objects could not be decoded?". The
+//! objects themselves are in `objects.rs`; `indexer.rs` decides what a frame contains. Cloning a frame is
+//! O(indices + sources). Invariants:
+//! 1. Each undecodable entry is stored under its own key, and under its source in `undecodable_by_source`.
+//! 2. `versions` is sorted by source, one entry per source; `ahead` has a source only at a version above that.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
-
+use super::few::Few;
 use super::objects::{Objects, Put};
 use crate::index::{Index, UnknownIndex};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use crate::set_aside::SetAside;
+use crate::tree::{Key, SortedMap, SortedSet};
+use crate::undecodable::Undecodable;
 
 pub(crate) struct Frame<S> {
     objects: Objects<S>,
-    versions: Vec<(SourceId, ResourceVersion)>,
-    /// The newest version of which something is in here, for sources of which not all up to there is.
+    versions: Few<(SourceId, ResourceVersion)>,
+    /// The newest version of which any part is applied, for sources of which not all parts up to it are applied.
     ahead: Vec<(SourceId, ResourceVersion)>,
     indices: Vec<Index>,
-    set_aside: OrdMap<ObjectKey, Aside>,
-    set_aside_by_source: OrdSet<(SourceId, ObjectKey)>,
+    undecodable: SortedMap<ObjectKey, UndecodableEntry>,
+    undecodable_by_source: SortedSet<(SourceId, ObjectKey)>,
     replaces: u64,
 }
 
-/// A set-aside entry, whose source put it there, and in which of the frame's Replaces.
+/// An undecodable entry, its source, and the number of the frame's Replaces when it became undecodable.
 #[derive(Clone)]
-pub(crate) struct Aside {
+pub(crate) struct UndecodableEntry {
     pub(crate) source: SourceId,
     pub(crate) round: u64,
-    pub(crate) told: SetAside,
+    pub(crate) object: Undecodable,
 }
 
-impl Aside {
-    pub(crate) fn told(&self) -> &SetAside {
-        &self.told
+impl UndecodableEntry {
+    pub(crate) fn object(&self) -> &Undecodable {
+        &self.object
+    }
+}
+
+impl Key for (SourceId, ObjectKey) {
+    type Query = Self;
+
+    fn query(&self) -> &Self {
+        self
     }
 }
 
@@ -57,12 +65,12 @@ impl<S> Frame<S> {
         Some(self.objects.held(key)?.object())
     }
 
-    /// The objects alone, without versions, indices and set-aside entries. O(1).
+    /// The objects alone, without versions, indices and undecodable entries. O(1).
     pub(crate) fn objects_only(&self) -> Self {
         Self { objects: self.objects.clone(), ..Self::default() }
     }
 
-    /// Puts in an object that its own source brings, and hands back the one that was there.
+    /// Stores an object that its own source brings, and gives back the one before.
     pub(crate) fn insert(&mut self, object: Object<S>) -> Option<Object<S>> {
         match self.objects.put(object.source(), &object, |_| true) {
             Put::Replaced(old) => Some(old),
@@ -80,7 +88,7 @@ impl<S> Frame<S> {
         self.objects.put_rewound(object.source(), &object);
     }
 
-    /// Takes the object of a key out, whoever holds it.
+    /// Removes the object of a key, whichever sources hold it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
         self.objects.remove(key)
     }
@@ -106,7 +114,7 @@ impl<S> Frame<S> {
         }
     }
 
-    /// Something of this version is in here, and not yet all up to it.
+    /// A part of this version is applied, but not yet all parts up to it.
     pub(crate) fn run_ahead(&mut self, source: &SourceId, version: &ResourceVersion) {
         if self.newest(source).is_some_and(|newest| newest >= version) {
             return;
@@ -115,13 +123,13 @@ impl<S> Frame<S> {
         self.ahead.push((source.clone(), version.clone()));
     }
 
-    /// The newest version of which something is in here.
+    /// The newest version of which any part is applied.
     pub(crate) fn newest(&self, source: &SourceId) -> Option<&ResourceVersion> {
         let ahead = self.ahead.iter().find(|(known, _)| known == source);
         ahead.map(|(_, version)| version).or_else(|| self.version(source))
     }
 
-    /// Puts a source at a version, forward or back.
+    /// Sets a source's version, forward or back.
     pub(crate) fn set_version(&mut self, source: SourceId, version: ResourceVersion) {
         self.ahead.retain(|(known, _)| *known != source);
         match self.position(&source) {
@@ -130,7 +138,7 @@ impl<S> Frame<S> {
         }
     }
 
-    /// A source is gone: its version, and how far it had run ahead.
+    /// Removes the versions of a source.
     pub(crate) fn forget_source(&mut self, source: &SourceId) {
         self.versions.retain(|(known, _)| known != source);
         self.ahead.retain(|(known, _)| known != source);
@@ -162,37 +170,37 @@ impl<S> Frame<S> {
         }
     }
 
-    pub(crate) fn set_aside(&self) -> &OrdMap<ObjectKey, Aside> {
-        &self.set_aside
+    pub(crate) fn undecodable(&self) -> &SortedMap<ObjectKey, UndecodableEntry> {
+        &self.undecodable
     }
 
-    /// The keys that a source has set aside, after this one or all of them.
-    pub(crate) fn set_aside_by(
+    /// The undecodable keys of a source, after this one or all of them.
+    pub(crate) fn undecodable_by(
         &self,
         source: &SourceId,
         after: Option<&ObjectKey>,
     ) -> impl Iterator<Item = &ObjectKey> {
-        // No key is before the one with an empty name.
+        // The key with an empty name is the first of all.
         let from = after.cloned().unwrap_or_else(|| ObjectKey::cluster(""));
-        let entries =
-            self.set_aside_by_source.range((Bound::Excluded((source.clone(), from)), Bound::Unbounded));
-        entries.take_while(move |(of, _)| of == source).map(|(_, key)| key)
+        let keys = self.undecodable_by_source.keys_after(&(source.clone(), from));
+        keys.take_while(move |(of, _)| of == source).map(|(_, key)| key)
     }
 
-    pub(crate) fn insert_set_aside(&mut self, entry: Aside) {
-        let key = entry.told.key.clone();
-        self.remove_set_aside(&key);
-        self.set_aside_by_source.insert((entry.source.clone(), key.clone()));
-        self.set_aside.insert(key, entry);
+    pub(crate) fn insert_undecodable(&mut self, entry: UndecodableEntry) {
+        let key = entry.object.key.clone();
+        self.remove_undecodable(&key);
+        self.undecodable_by_source.insert((entry.source.clone(), key.clone()), ());
+        self.undecodable.insert(key, entry);
     }
 
-    pub(crate) fn remove_set_aside(&mut self, key: &ObjectKey) {
-        if let Some(entry) = self.set_aside.remove(key) {
-            self.set_aside_by_source.remove(&(entry.source, key.clone()));
+    pub(crate) fn remove_undecodable(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.undecodable.remove(key) {
+            self.undecodable_by_source.remove(&(entry.source, key.clone()));
         }
     }
 
-    /// How many Replaces went into this frame; tells the set-aside entries of the newest one from older ones.
+    /// How many Replaces were applied to this frame. It separates the undecodable entries of the newest one from
+    /// others.
     pub(crate) fn replaces(&self) -> u64 {
         self.replaces
     }
@@ -209,8 +217,8 @@ impl<S> Clone for Frame<S> {
             versions: self.versions.clone(),
             ahead: self.ahead.clone(),
             indices: self.indices.clone(),
-            set_aside: self.set_aside.clone(),
-            set_aside_by_source: self.set_aside_by_source.clone(),
+            undecodable: self.undecodable.clone(),
+            undecodable_by_source: self.undecodable_by_source.clone(),
             replaces: self.replaces,
         }
     }
@@ -220,11 +228,11 @@ impl<S> Default for Frame<S> {
     fn default() -> Self {
         Self {
             objects: Objects::default(),
-            versions: Vec::new(),
+            versions: Few::default(),
             ahead: Vec::new(),
             indices: Vec::new(),
-            set_aside: OrdMap::new(),
-            set_aside_by_source: OrdSet::new(),
+            undecodable: SortedMap::new(),
+            undecodable_by_source: SortedSet::new(),
             replaces: 0,
         }
     }

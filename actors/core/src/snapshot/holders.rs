@@ -1,27 +1,26 @@
 //! Which sources hold an object, and how often it was rewound.
 //!
-//! Answers "is this object still held by anyone, and is it still the same?". An object that is held by the source that
-//! brought it, and was never rewound, costs nothing beyond its pointer. Invariants:
+//! Answers "does any source still hold this object, and is it still the same state?". An object that is held only by
+//! the source that brought it, and was never rewound, needs no memory beyond its pointer. Invariants:
 //! 1. An object in the map is held by at least one source.
-//! 2. Two objects of a key are equal if life, version and count of rewinds are, never by address.
+//! 2. Two objects of a key are equal if life, version and count of rewinds are equal. Their addresses do not matter.
 //!
 //! Read next: `objects.rs`, which keeps them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::sources::Sources;
-use super::tree::Item;
 use crate::meta::{Object, SourceId};
+use crate::tree::{Item, Sources};
 
-/// An object as the map keeps it.
+/// An object as the map stores it.
 pub(crate) struct Held<S> {
     object: Object<S>,
     /// `None`: never rewound, and held by the source that brought it. Many objects share one.
     more: Option<Arc<More>>,
 }
 
-/// What is known of an object beyond what it says itself.
+/// The holders and rewinds of an object, where they are not the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct More {
     /// The map's count of rewinds when a source of the object was last rewound, or when this life came in.
@@ -40,7 +39,7 @@ impl<S> Held<S> {
         Self::with(object, rewinds, holders, recent)
     }
 
-    /// Another state of it that a source brings; whoever held it still does.
+    /// Another state of it that a source brings; its holders stay.
     pub(super) fn followed_by(
         &self,
         object: Object<S>,
@@ -58,7 +57,7 @@ impl<S> Held<S> {
         Self::with(object, rewinds, holders, recent)
     }
 
-    /// The same without one of its holders; `None` if there is no other.
+    /// The same object without one of its holders; `None` if there is no other holder.
     pub(super) fn without(&self, source: &SourceId, recent: &mut Recent) -> Option<Self> {
         let others = self.holders().iter().filter(|holder| *holder != source);
         let others: Vec<SourceId> = others.cloned().collect();

@@ -1,10 +1,10 @@
 //! All objects of a frame: the scopes (clusters and their namespaces), and in each its objects by name.
 //!
-//! Answers "what is under this key, and who holds it?"; what should be there is decided by `indexer.rs`. Cloning it is
+//! Answers "which object has this key, and which sources hold it?"; `indexer.rs` decides what is stored. Cloning copies
 //! two pointers. Invariants:
-//! 1. `len` is the number of objects; no scope is kept without objects; each object lies under its own key.
+//! 1. `len` is the number of objects. A scope without objects is removed. Each object is stored under its own key.
 //! 2. An object stays as long as a source holds it.
-//! 3. The same life keeps its count of rewinds until its source is rewound.
+//! 3. An object of the same life keeps its count of rewinds until its source is rewound.
 //!
 //! Read next: `tree.rs`, the map below.
 
@@ -12,9 +12,8 @@ use std::cmp::Ordering;
 use std::mem;
 
 use super::holders::{Held, Recent};
-use super::sources::Sources;
-use super::tree::{Item, Tree};
 use crate::meta::{ClusterName, Object, ObjectKey, SourceId};
+use crate::tree::{Item, Sources, Tree};
 
 /// The objects of one scope, by name.
 pub(crate) type Names<S> = Tree<Held<S>>;
@@ -22,30 +21,36 @@ pub(crate) type Names<S> = Tree<Held<S>>;
 pub(crate) struct Objects<S> {
     scopes: Tree<Scope<S>>,
     len: usize,
+    /// What the objects were on the wire, in bytes.
+    wire_bytes: usize,
     rewinds: u32,
     recent: Recent,
 }
 
 /// The objects of a namespace of a cluster, or of a cluster without a namespace.
 pub(crate) struct Scope<S> {
-    /// A key in this scope, of whatever name.
+    /// Any key in this scope.
     key: ObjectKey,
     pub(crate) names: Names<S>,
 }
 
-/// What putting in an object came to.
+/// The result of storing an object.
 pub(crate) enum Put<S> {
-    /// There was none under its key.
+    /// The key was not stored before.
     New,
-    /// It stands in the place of this one.
+    /// It replaced this object.
     Replaced(Object<S>),
-    /// This one stays.
+    /// It was not stored: this object stays.
     Kept(Object<S>),
 }
 
 impl<S> Objects<S> {
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    pub(crate) fn wire_bytes(&self) -> usize {
+        self.wire_bytes
     }
 
     pub(crate) fn held(&self, key: &ObjectKey) -> Option<&Held<S>> {
@@ -56,7 +61,7 @@ impl<S> Objects<S> {
         self.scopes.iter().flat_map(|scope| scope.names.iter()).map(Held::object)
     }
 
-    /// What is held after this key, or all of it, without parts of the map that have nothing of these sources.
+    /// The objects after this key, or all of them. Skips parts of the map that have no object of these sources.
     pub(crate) fn after<'a>(
         &'a self,
         key: Option<&ObjectKey>,
@@ -117,7 +122,7 @@ impl<S> Objects<S> {
         &self.scopes
     }
 
-    /// Puts in what a source says, if it wins over what is stored; the source is among the holders either way.
+    /// Stores an object of a source if `wins` gives true for the stored one. In both cases the source becomes a holder.
     pub(crate) fn put(
         &mut self,
         source: &SourceId,
@@ -131,15 +136,19 @@ impl<S> Objects<S> {
         })
     }
 
-    /// Puts in an object that was listed after its source was rewound: whatever was there, it is another state.
+    /// Stores an object that was listed after its source was rewound: it counts as another state in any case.
     pub(crate) fn put_rewound(&mut self, source: &SourceId, object: &Object<S>) -> Put<S> {
         let rewinds = self.rewinds;
         self.put_counted(source, object, |_| Some(rewinds))
     }
 
-    /// A source is being rewound: what it lists now is put in by [`Self::put_rewound`].
+    /// A source is being rewound: its list is stored by [`Self::put_rewound`].
     pub(crate) fn count_rewind(&mut self) {
         self.rewinds += 1;
+    }
+
+    pub(crate) fn rewinds(&self) -> u32 {
+        self.rewinds
     }
 
     fn put_counted(
@@ -154,6 +163,7 @@ impl<S> Objects<S> {
         let Some(held) = names.item(&path) else {
             names.insert_at(&path, Held::new(object.clone(), source, self.rewinds, &mut self.recent));
             self.len += 1;
+            self.wire_bytes += object.wire_bytes() as usize;
             return Put::New;
         };
         let is_new_holder = !held.is_held_by(source);
@@ -170,12 +180,16 @@ impl<S> Objects<S> {
         let old = names.item_mut(&path, sources).map(|held| mem::replace(held, next).into_object());
         match (kept, old) {
             (Some(stored), _) => Put::Kept(stored),
-            (None, Some(old)) => Put::Replaced(old),
+            (None, Some(old)) => {
+                self.wire_bytes += object.wire_bytes() as usize;
+                self.wire_bytes -= old.wire_bytes() as usize;
+                Put::Replaced(old)
+            }
             (None, None) => Put::New,
         }
     }
 
-    /// A source does not hold this key any more. Gives the object if it was the last one that did: it is gone.
+    /// A source does not hold this key any more. If it was the last holder, the object is removed and returned.
     pub(crate) fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
         let mut recent = self.recent.take();
         let held = self.held(key).filter(|held| held.is_held_by(source))?;
@@ -192,7 +206,7 @@ impl<S> Objects<S> {
         None
     }
 
-    /// Whether no scope is empty, the count is right, and no walk for a holder would miss an object.
+    /// Whether no scope is empty, the sums are right, and no walk for a holder would miss an object.
     pub(crate) fn is_consistent(&self) -> bool {
         let all = || self.after(None, Sources::ALL);
         let is_found = |held: &Held<S>| {
@@ -203,10 +217,11 @@ impl<S> Objects<S> {
         };
         self.scopes.iter().all(|scope| !scope.names.is_empty())
             && all().count() == self.len
+            && all().map(|held| held.object().wire_bytes() as usize).sum::<usize>() == self.wire_bytes
             && all().all(is_found)
     }
 
-    /// Takes the object of a key out, whoever holds it.
+    /// Removes the object of a key, whichever sources hold it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
         let scope = self.scopes.find(key.scope());
         let names = &self.scopes.item(&scope)?.names;
@@ -217,12 +232,14 @@ impl<S> Objects<S> {
         } else {
             self.scopes.item_mut(&scope, Sources::NONE)?.names.remove_at(&path)?
         };
+        let old = old.into_object();
         self.len -= 1;
-        Some(old.into_object())
+        self.wire_bytes -= old.wire_bytes() as usize;
+        Some(old)
     }
 }
 
-/// The names in a key's scope, which is made if there is none yet, to be changed by an object of these sources.
+/// The objects in a key's scope, to be changed by an object of these sources. Creates the scope if there is none.
 fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: Sources) -> &'a mut Names<S> {
     let path = match scopes.find(key.scope()) {
         path if path.is_found() => path,
@@ -231,7 +248,7 @@ fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: So
             scopes.find(key.scope())
         }
     };
-    let scope = scopes.item_mut(&path, sources).expect("a scope is found where it was put");
+    let scope = scopes.item_mut(&path, sources).expect("a scope that was just inserted is found");
     &mut scope.names
 }
 
@@ -267,6 +284,7 @@ impl<S> Clone for Objects<S> {
         Self {
             scopes: self.scopes.clone(),
             len: self.len,
+            wire_bytes: self.wire_bytes,
             rewinds: self.rewinds,
             recent: self.recent.clone(),
         }
@@ -275,6 +293,6 @@ impl<S> Clone for Objects<S> {
 
 impl<S> Default for Objects<S> {
     fn default() -> Self {
-        Self { scopes: Tree::default(), len: 0, rewinds: 0, recent: None }
+        Self { scopes: Tree::default(), len: 0, wire_bytes: 0, rewinds: 0, recent: None }
     }
 }

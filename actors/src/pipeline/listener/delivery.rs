@@ -6,6 +6,7 @@
 //!    into a full mailbox reorder; this does not.) A window of one is one awaited `send`.
 //! 2. An actor that is held weakly is held only while a window is sent, never while it is handled.
 //! 3. To a closure a window is one job; to a stream it is the answer to its ask, and its next ask proves it handled.
+//! 4. At most one window leaves in a turn, also if another thread handles it at once.
 //!
 //! Read next: `callback_host.rs` and `blocking_host.rs`; `event_stream.rs`, the third receiver of ours.
 
@@ -13,16 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::dev::RecipientRequest;
-use actix::{ActorFutureExt, AsyncContext, Context, Recipient, WeakRecipient, WrapFuture};
+use actix::{ActorFutureExt, AsyncContext, Context, Message, Recipient, WeakRecipient, WrapFuture};
 use informer_core::delta::Change;
+use informer_core::listener::Notifications;
 
 use super::Listener;
 use crate::pipeline::blocking_host::BlockingHost;
 use crate::pipeline::callback_host::CallbackHost;
-use crate::pipeline::messages::{Body, Notify};
-use crate::pipeline::seat::EndReason;
-use crate::runtime::mailbox::Closed;
-use crate::runtime::{Lent, Strand};
+use crate::pipeline::messages::{Body, Notify, Touched};
+use crate::pipeline::subscription_state::EndReason;
+use crate::runtime::mailbox::{Closed, in_a_later_turn};
+use crate::runtime::{OnArbiter, Strand};
 
 /// How notifications leave.
 pub(crate) enum Delivery<S: Body> {
@@ -30,15 +32,17 @@ pub(crate) enum Delivery<S: Body> {
     Push(Recipient<Notify<S>>),
     /// Sent to an actor, as long as others keep it.
     PushWeak(WeakRecipient<Notify<S>>),
+    /// Keys alone, sent to an actor, which lives as long as the subscription.
+    Keys(Recipient<Touched>),
     /// Handed to a closure that awaits, a window at a time.
-    Async(Lent<CallbackHost<S>>),
+    Async(OnArbiter<CallbackHost<S>>),
     /// Handed to a closure that may block, a window at a time.
     Blocking(Strand<BlockingHost<S>>),
     /// Fetched by a stream.
     Pull(Polls),
 }
 
-/// How often a stream was polled: how its Listener knows that somebody is there.
+/// How often a stream was polled: by this its Listener knows that the stream is read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Polls(Arc<AtomicU64>);
 
@@ -63,7 +67,18 @@ impl<S: Body> Delivery<S> {
 }
 
 impl<S: Body> Listener<S> {
-    pub(super) fn deliver(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
+    pub(super) fn deliver(&mut self, window: Notifications<S>, ctx: &mut Context<Self>) {
+        match (window, &Arc::clone(&self.spec).delivery) {
+            (Notifications::Keys(keys), Delivery::Keys(recipient)) => {
+                let window = keys.into_iter().map(|(key, cause)| Touched { key, cause }).collect();
+                self.await_fence(send_window(recipient, window), ctx);
+            }
+            (Notifications::Keys(_), _) => debug_assert!(false, "only a subscriber of keys has that policy"),
+            (Notifications::Changes(changes), _) => self.deliver_changes(changes, ctx),
+        }
+    }
+
+    fn deliver_changes(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
         let window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
         let spec = Arc::clone(&self.spec);
         match &spec.delivery {
@@ -78,17 +93,18 @@ impl<S: Body> Listener<S> {
                 Some(recipient) => self.await_fence(send_window(&recipient, window), ctx),
                 None => self.end(EndReason::SubscriberGone, ctx),
             },
+            Delivery::Keys(_) => debug_assert!(false, "a subscriber of keys has their policy"),
             Delivery::Async(closure) => {
                 let here = spec.shared.runtime.callback_arbiter();
                 let called = closure.run(move |host| host.handle(window, here));
-                ctx.spawn(called.into_actor(self).map(|called, this, ctx| match called {
+                ctx.spawn(in_a_later_turn(called).into_actor(self).map(|called, this, ctx| match called {
                     Ok(()) => this.handled(ctx),
                     Err(Closed) => this.end(EndReason::SubscriberGone, ctx),
                 }));
             }
             Delivery::Blocking(closure) => {
                 let called = closure.run(move |host| host.handle(window));
-                ctx.spawn(called.into_actor(self).map(|called, this, ctx| match called {
+                ctx.spawn(in_a_later_turn(called).into_actor(self).map(|called, this, ctx| match called {
                     Ok(()) => this.handled(ctx),
                     // The runtime has ended, and the informer with it.
                     Err(Closed) => this.end(EndReason::InformerStopped, ctx),
@@ -97,9 +113,12 @@ impl<S: Body> Listener<S> {
         }
     }
 
-    fn await_fence(&mut self, fence: Option<RecipientRequest<Notify<S>>>, ctx: &mut Context<Self>) {
+    fn await_fence<M>(&mut self, fence: Option<RecipientRequest<M>>, ctx: &mut Context<Self>)
+    where
+        M: Message<Result = ()> + Send + 'static,
+    {
         let Some(fence) = fence else { return };
-        ctx.spawn(fence.into_actor(self).map(|handled, this, ctx| match handled {
+        ctx.spawn(in_a_later_turn(fence).into_actor(self).map(|handled, this, ctx| match handled {
             Ok(()) => this.handled(ctx),
             Err(_) => this.end(EndReason::SubscriberGone, ctx),
         }));
@@ -108,11 +127,11 @@ impl<S: Body> Listener<S> {
 
 /// Sends all; the last one is to be awaited.
 #[expect(clippy::disallowed_methods, reason = "bounded: at most 63 before the awaited fence of the window")]
-fn send_window<S: Body>(
-    recipient: &Recipient<Notify<S>>,
-    mut window: Vec<Notify<S>>,
-) -> Option<RecipientRequest<Notify<S>>> {
+fn send_window<M>(recipient: &Recipient<M>, mut window: Vec<M>) -> Option<RecipientRequest<M>>
+where
+    M: Message<Result = ()> + Send + 'static,
+{
     let fence = window.pop()?;
-    window.into_iter().for_each(|notify| recipient.do_send(notify));
+    window.into_iter().for_each(|message| recipient.do_send(message));
     Some(recipient.send(fence))
 }

@@ -1,11 +1,11 @@
 //! When a Listener answers a Drain: how a shutdown waits for one subscription.
 //!
-//! Answers "is there anything left to wait for?"; the decision is the machine's. Invariants:
-//! 1. It is answered when nothing is owed or in flight any more, after the figures that say so are shown.
-//! 2. It is answered early when waiting is in vain: the asker waits inside this subscription's own callback, or the
-//!    stream is not polled. What is left then stays in the figures, and so in the shutdown's report.
-//! 3. A stream is polled if it waits for an event, or has been polled within [`POLLED_WITHIN`] since the drain began;
-//!    one that never was polled is given up at once.
+//! Answers "is there anything left to wait for?"; the machine decides. Invariants:
+//! 1. A drain is answered when every event is delivered and handled, after the figures show that.
+//! 2. It is answered early when waiting is useless: the asker waits inside this subscription's own callback, or the
+//!    stream is not polled. The events that are left stay in the figures, and so in the shutdown's report.
+//! 3. A stream counts as polled if it waits for an event, or has been polled within [`POLLED_WITHIN`] since the drain
+//!    began. A stream that was never polled is not waited for.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::Listener;
 use crate::pipeline::messages::{Answer, Body, Drain};
 use crate::runtime::mailbox::{Reply, ReplySlot};
 
-/// How long a shutdown waits for the next poll of a stream that somebody has polled before.
+/// How long a shutdown waits for the next poll of a stream that has been polled before.
 const POLLED_WITHIN: Duration = Duration::from_secs(1);
 
 impl<S: Body> Listener<S> {
@@ -34,7 +34,7 @@ impl<S: Body> Handler<Drain> for Listener<S> {
     type Result = Answer<()>;
 
     fn handle(&mut self, drain: Drain, ctx: &mut Context<Self>) -> Answer<()> {
-        if drain.inside.is_some_and(|seat| seat.is(&self.spec.seat)) {
+        if drain.inside.is_some_and(|state| state.is(&self.spec.state)) {
             return Reply::Now(());
         }
         let (slot, reply) = ReplySlot::new();

@@ -1,8 +1,8 @@
-//! What a source may bring: objects of its own cluster and of no other.
+//! The check that a source brings only objects of its own cluster.
 //!
-//! Answers "does every key of this answer name the cluster that the source was declared for?". An answer that has
-//! another key fails as a whole, so that nothing of it is half applied, and the error says which key it was: two
-//! clusters' objects of one name would otherwise be one object. Read next: `session.rs`, which asks for every answer.
+//! Answers "does every key of this answer name the cluster that the source was declared for?". An answer with another
+//! key fails as a whole, so that no part of it is applied; the error names the key. Otherwise objects of one name in
+//! two clusters would become one object. Read next: `session.rs`, which checks every answer.
 
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -23,7 +23,7 @@ pub(super) fn check_listed<S>(
 ) -> Result<ListPart<S>, ListWatchError> {
     match &part {
         ListPart::Objects(objects) => check(cluster, objects.iter().map(Object::key))?,
-        ListPart::SetAside(aside) => check(cluster, std::iter::once(&aside.key))?,
+        ListPart::Undecodable(undecodable) => check(cluster, std::iter::once(&undecodable.key))?,
         _ => {}
     }
     Ok(part)

@@ -1,8 +1,8 @@
-//! What can happen to a reflector's session, and how it is waited for.
+//! The events of a reflector's session, and the waits for them.
 //!
-//! Answers "what comes next from the source, from the list budget or from the clock?"; what to do about it is decided by
-//! the machine. Every wait here may be dropped and begun again: nothing is lost between two of them. Read next:
-//! `session.rs`, which waits for all of them at once.
+//! Answers "what comes next from the source, from the list budget or from the clock?". The machine decides what
+//! follows. Every wait here may be dropped and started again without losing an event. Read next: `session.rs`, which
+//! waits for all of them at once.
 
 use std::future::{Future, pending};
 use std::task::Poll;
@@ -20,7 +20,7 @@ use crate::list_watch::{ListStream, WatchStream};
 use crate::pipeline::status::Came;
 use crate::runtime::{Clock, sleep_until};
 
-/// Something that happened to a session.
+/// An event of a session.
 pub(super) enum Happened<S> {
     Timeout,
     Permitted(OwnedSemaphorePermit),
@@ -41,7 +41,7 @@ impl<S> Happened<S> {
         }
     }
 
-    /// Counts what a stream has brought.
+    /// Counts the bytes and ends of streams.
     pub(super) fn count(&self, came: &mut Came) {
         match self {
             Self::Watched(_, Some(Ok(parts))) => {
@@ -58,7 +58,7 @@ impl<S> Happened<S> {
     }
 }
 
-/// Waits for a moment, if there is one to wait for.
+/// Waits until a time; for ever if there is none.
 pub(super) async fn at_last(clock: &Clock, deadline: Option<Duration>) {
     match deadline {
         Some(at) => sleep_until(clock, at).await,
@@ -66,19 +66,19 @@ pub(super) async fn at_last(clock: &Clock, deadline: Option<Duration>) {
     }
 }
 
-/// Waits for an answer, if one is awaited.
+/// Waits for an answer; for ever if no question is open.
 pub(super) fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<Output = T> {
-    std::future::poll_fn(|cx| match question {
+    std::future::poll_fn(move |cx| match question {
         Some(question) => question.poll_unpin(cx),
         None => Poll::Pending,
     })
 }
 
-/// Waits for the next part of a list, if one is open.
+/// Waits for the next part of a list; for ever if none is open.
 pub(super) fn next_listed<S>(
     list: &mut Option<ListStream<S>>,
 ) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
-    std::future::poll_fn(|cx| match list {
+    std::future::poll_fn(move |cx| match list {
         Some(list) => list.poll_next_unpin(cx),
         None => Poll::Pending,
     })
@@ -86,7 +86,7 @@ pub(super) fn next_listed<S>(
 
 pub(super) type Watched<S> = (StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>);
 
-/// Waits for the next item of a watch that the machine wants to hear.
+/// Waits for the next item of a watch that the machine wants to read.
 pub(super) fn next_watched<S>(
     watches: &mut [(StreamId, WatchStream<S>)],
     wanted: impl Fn(StreamId) -> bool,

@@ -1,16 +1,16 @@
-//! A Reflector's session: carries out what the machine decides, and tells it what came of it.
+//! A Reflector's session: it carries out the machine's effects, and reports the results to the machine.
 //!
-//! Answers "how are the machine's effects done?": requests become streams, deliveries become asks to the DeltaFifo,
-//! waits become one timer. It decides nothing. Invariants:
-//! 1. One loop, one `select!`, biased: stop first, data before the machine's timer, so that a deadline never beats data
-//!    that is already here. What comes at most once a second, the GET for a set-aside object and its timer, goes before
-//!    data: a watch that is always ready does not keep it waiting.
+//! Answers "how are the machine's effects carried out?": requests become streams, deliveries become asks to the
+//! DeltaFifo, waits become one timer. It decides nothing. Invariants:
+//! 1. One loop has one biased `select!`: the stop comes first, and data before the machine's timer, so that data that
+//!    has arrived is handled before a deadline. The GET for an undecodable object and its timer, at most one in a
+//!    second, come before data: otherwise a watch that is always ready would delay them for ever.
 //! 2. A delivery is awaited before anything else is read: that is the back-pressure onto the socket.
-//! 3. At most one GET for a set-aside object is open, paced by the schedule and counted in the status, and a list that
-//!    is delivered meanwhile ends it.
-//! 4. A permit of the runtime's list budget is held while the machine needs it: for a whole list with all its pages, and
-//!    for a watch-list up to its end bookmark. It is waited for before the request, and goes back in every end: it
-//!    lives in the session.
+//! 3. At most one GET for an undecodable object is open. The schedule decides when; the status counts it. A list that
+//!    is delivered meanwhile cancels it.
+//! 4. A permit of the runtime's list budget is held while the machine needs it: for a whole list with all its pages,
+//!    and for a watch-list up to its end bookmark. The session waits for it before the request, and owns it, so it is
+//!    given back however the session ends.
 //!
 //! ```text
 //!   machine ──effects──▶ streams, asks, timer ──what happened──▶ machine
@@ -43,7 +43,7 @@ use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
 use crate::runtime::{Chance, sleep_until, within};
 
-/// Objects, or set-aside keys of a list, that are taken in at a time.
+/// How many objects, or undecodable keys of a list, are processed at a time.
 const SLICE: usize = 250;
 
 /// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
@@ -77,13 +77,13 @@ struct Session<S: Body> {
     list: Option<ListStream<S>>,
     watches: Vec<(StreamId, WatchStream<S>)>,
     question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
-    /// The set-aside objects, and the GET for one of them.
+    /// The undecodable objects, and the GET for one of them.
     repairs: OffArbiter<RepairSchedule>,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
-    /// The place in the line for a permit of the list budget, and the permit.
+    /// The wait for a permit of the list budget, and the permit.
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
-    /// What has come since the status was shown last.
+    /// What the source has sent since the status was updated last.
     came: Came,
 }
 
@@ -132,11 +132,12 @@ impl<S: Body> Session<S> {
             let happened = self.next().await;
             let brought = happened.objects();
             taken += brought;
-            self.spec.shared.strike(Site::ReflectorReceived);
-            if self.tell(happened).await.is_err() {
+            self.spec.shared.fail_point(Site::ReflectorReceived);
+            if self.handle(happened).await.is_err() {
                 return;
             }
-            // A source that is always ready does not keep its neighbours waiting: what comes next is as large again.
+            // A source that is always ready must not delay others on this arbiter. The next answer is assumed to be as
+            // large as this one.
             if taken + brought > SLICE {
                 taken = 0;
                 tokio::task::yield_now().await;
@@ -146,7 +147,7 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Does what the machine wants; an error means that the DeltaFifo is gone, and with it this epoch.
+    /// Carries out an effect; an error means that the DeltaFifo has died, which ends this epoch.
     async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
@@ -172,13 +173,13 @@ impl<S: Body> Session<S> {
     }
 
     async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), Closed> {
-        // What is delivered is whole: a queue that is full keeps no permit from others.
+        // A list that is delivered is whole, so its permit is given back before the wait for a full queue.
         self.give_permit_back();
         let (epoch, source) = (self.epoch, self.spec.source.clone());
         let now = self.moment();
         match delivery {
             Delivery::Replace(replacement) => {
-                // Shown before it can be published: once synced is, the state no longer says Listing.
+                // The state leaves Listing before the list can be published and `synced` become true.
                 self.report();
                 self.fetch = None;
                 while !self.repairs.observe_replace(&replacement, SLICE, now) {
@@ -194,7 +195,7 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Stands in line for a permit, unless the list before has left one: what starts over keeps it.
+    /// Begins to wait for a permit, unless one is held: a list that starts over keeps its permit.
     fn acquire_permit(&mut self) {
         if self.permit.is_some() {
             let now = self.moment();
@@ -227,17 +228,17 @@ impl<S: Body> Session<S> {
         .boxed_local()
     }
 
-    /// Asks for one set-aside object. What does not answer in time, or does not decode yet, was not found.
+    /// Sends a GET for one undecodable object. No answer in time, or an object that does not decode, gives `None`.
     fn open_fetch(&self, key: ObjectKey) -> LocalBoxFuture<'static, Option<Object<S>>> {
         let (answer, limit) = (self.source.get(key.clone()), self.spec.config.answer_deadline);
         let (shared, source) = (self.spec.shared.clone(), self.spec.source.clone());
         async move {
             match within(limit, answer).await {
-                // One of another cluster is another object.
+                // An object with another key, such as that of another cluster, is not the answer.
                 Some(Ok(found)) => found.filter(|found| found.key() == &key),
                 Some(Err(error)) => {
                     let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
-                    tracing::debug!(%informer, %source, %key, "{key} still cannot be read: {error}");
+                    tracing::debug!(%informer, %source, %key, "{key} still cannot be decoded, and is asked for again later: {error}");
                     None
                 }
                 None => None,
@@ -281,8 +282,8 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Tells the machine, or the schedule of repairs; an error means that the DeltaFifo is gone.
-    async fn tell(&mut self, happened: Happened<S>) -> Result<(), Closed> {
+    /// Passes an event to the machine, or to the schedule of repairs; an error means that the DeltaFifo has died.
+    async fn handle(&mut self, happened: Happened<S>) -> Result<(), Closed> {
         let now = self.moment();
         match happened {
             Happened::RepairDue => {
@@ -295,7 +296,7 @@ impl<S: Body> Session<S> {
                 let good = self.repairs.handle_answer(found, now);
                 self.count_repair(|repairs| match good {
                     Some(_) => &mut repairs.repaired,
-                    None => &mut repairs.in_vain,
+                    None => &mut repairs.not_repaired,
                 });
                 if let Some(good) = good {
                     let (epoch, source) = (self.epoch, self.spec.source.clone());
@@ -303,13 +304,13 @@ impl<S: Body> Session<S> {
                     return ask(&self.spec.fifo, Delta { epoch, source, parts }).await;
                 }
             }
-            happened => self.tell_machine(happened, now),
+            happened => self.feed_machine(happened, now),
         }
         Ok(())
     }
 
-    /// The same, or an error in its place if it has objects of another cluster.
-    fn own(&self, happened: Happened<S>) -> Happened<S> {
+    /// The same event, or an error in its place if it has objects of another cluster.
+    fn check_cluster(&self, happened: Happened<S>) -> Happened<S> {
         let cluster = self.spec.cluster.as_ref();
         match happened {
             Happened::Watched(stream, Some(Ok(parts))) => {
@@ -320,9 +321,10 @@ impl<S: Body> Session<S> {
         }
     }
 
-    fn tell_machine(&mut self, happened: Happened<S>, now: Moment) {
+    /// Passes an event to the machine.
+    fn feed_machine(&mut self, happened: Happened<S>, now: Moment) {
         happened.count(&mut self.came);
-        match self.own(happened) {
+        match self.check_cluster(happened) {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {
                 self.permit = Some(permit);
@@ -355,7 +357,7 @@ impl<S: Body> Session<S> {
         self.chance.moment(&self.spec.shared.runtime.0.clock)
     }
 
-    /// Shows the machine's state on the board, and writes what is worth a line into the log.
+    /// Shows the machine's state on the board, and writes its log lines.
     fn report(&mut self) {
         while let Some(line) = self.machine.poll_log() {
             super::log::write(&self.spec.shared.name, &self.spec.source, &self.spec.config.resource, &line);

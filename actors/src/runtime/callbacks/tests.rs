@@ -1,17 +1,26 @@
-//! The callback pool alone: its width, its end, and on which thread a strand's value is used and dropped.
+//! The callback pool: its width, its end, and on which thread a strand's value is used and dropped.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, mpsc};
 
-use super::{CallbackPool, Strand};
+use super::{CallbackPool, Job, Strand};
 use crate::runtime::mailbox::Closed;
 
-/// Tells on which thread it is dropped.
+/// Sends the name of the thread that drops it.
 struct Owned(mpsc::Sender<Option<String>>);
 
 impl Drop for Owned {
     fn drop(&mut self) {
         let _ = self.0.send(std::thread::current().name().map(str::to_owned));
     }
+}
+
+/// A job that reports nothing.
+fn silent(job: impl FnOnce() + Send + 'static) -> Job {
+    Box::new(move || {
+        job();
+        Box::new(())
+    })
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
@@ -30,11 +39,11 @@ fn a_job_never_waits_for_another_and_idle_threads_are_used_again() {
             let _ = held.lock().map(|held| held.recv());
             let _ = done.send(());
         };
-        assert!(pool.run(Box::new(job)).is_ok(), "the pool is open");
+        assert!(pool.run(silent(job)).is_ok(), "the pool is open");
     }
     let (told, heard) = mpsc::channel();
     let job = move || told.send("not delayed").expect("it is heard");
-    assert!(pool.run(Box::new(job)).is_ok(), "the pool is open");
+    assert!(pool.run(silent(job)).is_ok(), "the pool is open");
     assert_eq!(heard.recv(), Ok("not delayed"));
     assert!(pool.width() >= 8);
     drop(release);
@@ -43,9 +52,36 @@ fn a_job_never_waits_for_another_and_idle_threads_are_used_again() {
 }
 
 #[test]
-fn a_job_that_panics_is_told_as_ended_and_what_a_strand_owns_is_dropped_on_the_pool() {
+fn inf_10_after_the_close_no_thread_remains_that_had_reported_its_jobs_end_or_that_its_value_is_dropped() {
+    /// Reports the end of the thread that keeps it.
+    struct AtThreadsEnd(mpsc::Sender<()>);
+    impl Drop for AtThreadsEnd {
+        fn drop(&mut self) {
+            let _heard = self.0.send(());
+        }
+    }
+    thread_local!(static KEPT: RefCell<Vec<AtThreadsEnd>> = const { RefCell::new(Vec::new()) });
+    for round in 0..2_000 {
+        let pool = CallbackPool::threads("gone");
+        let (ends, ended) = mpsc::channel();
+        let (dropped, is_dropped) = mpsc::channel::<()>();
+        let strand = Strand::new(pool.clone(), (), dropped);
+        let job = strand.run(move |()| KEPT.with_borrow_mut(|kept| kept.push(AtThreadsEnd(ends))));
+        if round % 2 == 0 {
+            drop(strand);
+            assert!(is_dropped.recv().is_err(), "nothing is sent");
+        } else {
+            wait(job).expect("the pool is open");
+        }
+        pool.close();
+        assert_eq!(ended.try_recv(), Ok(()), "round {round}: the thread has ended");
+    }
+}
+
+#[test]
+fn a_job_that_panics_counts_as_ended_and_what_a_strand_owns_is_dropped_on_the_pool() {
     let (told, heard) = mpsc::channel();
-    let strand = Strand::new(CallbackPool::threads("owning"), Owned(told));
+    let strand = Strand::new(CallbackPool::threads("owning"), Owned(told), ());
     let ended = strand.run(|_| panic!("on purpose"));
     drop(strand);
     assert_eq!(wait(ended), Ok(()));
@@ -57,7 +93,7 @@ fn a_job_that_panics_is_told_as_ended_and_what_a_strand_owns_is_dropped_on_the_p
 fn lis_29_after_the_close_no_job_begins_and_what_a_strand_owns_is_dropped_on_a_thread_of_its_own() {
     let (told, heard) = mpsc::channel();
     let pool = CallbackPool::threads("closed");
-    let strand = Strand::new(pool.clone(), Owned(told));
+    let strand = Strand::new(pool.clone(), Owned(told), ());
     pool.close();
     let (ran, runs) = mpsc::channel();
     let ended = strand.run(move |_| ran.send(()).expect("it is heard"));
@@ -70,7 +106,7 @@ fn lis_29_after_the_close_no_job_begins_and_what_a_strand_owns_is_dropped_on_a_t
 
 #[test]
 fn no_lock_is_held_while_a_job_runs_and_the_value_is_back_after_a_panic() {
-    let strand = Strand::new(CallbackPool::threads("free"), 1);
+    let strand = Strand::new(CallbackPool::threads("free"), 1, ());
     let owned = Arc::clone(&strand.0);
     let (told, heard) = mpsc::channel();
     let free = told.clone();
@@ -97,11 +133,11 @@ impl Drop for Bomb {
 #[test]
 fn a_panic_whose_payload_panics_when_it_is_dropped_ends_no_thread() {
     let pool = CallbackPool::threads("hard");
-    assert!(pool.run(Box::new(|| std::panic::panic_any(Bomb))).is_ok(), "the pool is open");
-    let crew = pool.0.as_ref().expect("it has threads");
+    assert!(pool.run(silent(|| std::panic::panic_any(Bomb))).is_ok(), "the pool is open");
+    let threads = pool.0.as_ref().expect("it has threads");
     let is_idle = || {
         std::thread::yield_now();
-        crew.state().idle == 1
+        threads.state().idle == 1
     };
     assert!((0..10_000_000).any(|_| is_idle()), "the thread waits for its next job");
 }

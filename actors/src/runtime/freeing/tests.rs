@@ -1,4 +1,4 @@
-//! Tests of the freeing thread, with values that say where they are dropped.
+//! Tests of the freeing thread, with values that report which thread drops them.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{Freeing, MANY, TOO_MUCH};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Says the name of the thread that drops it, and panics then if it is told to.
+/// Sends the name of the thread that drops it, and then panics if the flag is set.
 struct Dropped(mpsc::Sender<String>, bool);
 
 impl Drop for Dropped {
@@ -53,7 +53,7 @@ async fn at_the_end_what_waits_is_freed_by_the_thread_and_what_comes_later_by_it
     drop(late);
     let own = std::thread::current().name().unwrap_or_default().to_owned();
     assert_eq!(drops.try_recv(), Ok(own));
-    assert_eq!(freeing.owed(), 0);
+    assert_eq!(freeing.pending_bytes(), 0);
 }
 
 #[tokio::test]
@@ -67,14 +67,14 @@ async fn a_list_waits_while_too_much_is_to_be_freed_and_begins_when_it_is_less()
             let _said = self.0.recv();
         }
     }
-    let mut slow = By::whole(freeing.release()).keep(Slow(gate));
+    let slow = By::whole(freeing.release()).keep(Slow(gate));
     slow.weigh(TOO_MUCH);
     drop(slow);
-    assert_eq!(freeing.owed(), TOO_MUCH);
-    let mut waits = Box::pin(freeing.until_less());
-    assert!((&mut waits).now_or_never().is_none(), "256 MiB are owed");
+    assert_eq!(freeing.pending_bytes(), TOO_MUCH);
+    let mut waits = Box::pin(freeing.until_below_limit());
+    assert!((&mut waits).now_or_never().is_none(), "256 MiB are still to be freed");
     drop(go);
     tokio::time::timeout(LIMIT, waits).await.expect("it begins");
-    assert_eq!(freeing.owed(), 0);
-    assert!(freeing.until_less().now_or_never().is_some(), "and so does every later one");
+    assert_eq!(freeing.pending_bytes(), 0);
+    assert!(freeing.until_below_limit().now_or_never().is_some(), "and so does every later one");
 }

@@ -1,4 +1,4 @@
-//! How children end, whoever ends first: the child, its scope, its parent, the arbiter or the runtime.
+//! How children end, whichever ends first: the child, its stop token, its parent, the arbiter or the runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::supervision::child::Mailbox;
 use crate::supervision::children::Children;
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
-/// Starts a child, and gives its address and what tells of its end.
+/// Starts a child, and gives its address and a receiver for its last verdict.
 fn started(
     parent: &Arc<Parent>,
     stop: CancellationToken,
     notes: &Notes,
 ) -> (actix::Addr<Noting>, oneshot::Receiver<Option<Verdict>>) {
     let Mailbox(address, inbox) = Mailbox::new();
-    let (told, end) = oneshot::channel();
+    let (ended, end) = oneshot::channel();
     let context = ChildContext { stop: StopOn::Token(stop), ..parent.context("child", ALONE) };
-    context.start(inbox, notes.clone(), move |verdict| drop(told.send(verdict)));
+    context.start(inbox, notes.clone(), move |verdict| drop(ended.send(verdict)));
     (address, end)
 }
 
@@ -63,7 +63,7 @@ fn a_child_that_waits_out_its_backoff_ends_at_the_stop_at_once() {
 }
 
 #[test]
-fn a_drop_that_panics_at_the_end_hides_it_from_nobody() {
+fn a_panic_while_a_child_is_dropped_does_not_hide_its_end() {
     let faults = Faults::new(|site| assert!(site != Site::Dropped, "in its drop"));
     Runtime::simulation(7).faults(faults).build().run(|runtime| async move {
         let ((parent, _owner), notes) = (parent(&runtime), Notes::default());
@@ -77,7 +77,7 @@ fn a_drop_that_panics_at_the_end_hides_it_from_nobody() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_runtime_is_told_of_every_child_also_of_one_that_is_started_afterwards() {
+async fn the_end_of_a_runtime_ends_every_child_also_one_that_is_started_afterwards() {
     let runtime = Runtime::threads().decoders(1).start().expect("the system gives threads");
     let ((parent, _owner), notes) = (parent(&runtime), Notes::default());
     let (actor, end) = started(&parent, parent.stop.clone(), &notes);
@@ -86,8 +86,8 @@ async fn the_end_of_a_runtime_is_told_of_every_child_also_of_one_that_is_started
     assert_eq!(say(&actor, &["a"]).await, 1);
     runtime.shutdown(Duration::from_secs(60)).await.expect("nothing blocks it");
     assert_eq!(end.await, Ok(None), "no verdict: its arbiter has ended first");
-    assert_eq!(say(&actor, &["b"]).await, 0, "whoever asks is told so");
-    assert!(children.remove(&1).await, "whoever waits for its end is told");
+    assert_eq!(say(&actor, &["b"]).await, 0, "an ask fails");
+    assert!(children.remove(&1).await, "a wait for its end returns");
     let (_late, late_end) = started(&parent, parent.stop.clone(), &notes);
     assert_eq!(late_end.await, Ok(None));
     assert!(children.add(1, "late", notes));

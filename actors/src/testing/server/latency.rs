@@ -1,9 +1,9 @@
 //! How long the scripted server takes to answer.
 //!
-//! Answers "when does each part of an answer arrive?": a delay until the head of the answer, and one before each
-//! part after it, both on tokio's clock, so that a simulation passes them for free. Invariants:
-//! 1. A request is written into the log, and what it is answered is decided, when it is made; only the answer is late.
-//! 2. A delay of zero is no wait at all: the part is there in the first poll.
+//! Answers "when does each part of an answer arrive?": after a delay until the head of the answer, and one before each
+//! part after it. Both use tokio's clock, so they take no real time in a simulation. Invariants:
+//! 1. A request is logged, and its answer is decided, when the request is made. Only the arrival is delayed.
+//! 2. With a delay of zero the part is there in the first poll.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Default for Latency {
 
 impl<S: Body> Server<S> {
     /// From now on the head of each answer (of a list: its first part) comes so long after the request. 5 ms by
-    /// default: an answer in the same poll as the request exists on no network, and hides faults.
+    /// default: no network answers in the same poll as the request, and such an answer would hide faults.
     pub fn answer_after(&self, delay: Duration) {
         self.state().latency.until_head = delay;
     }

@@ -1,8 +1,8 @@
 //! One open watch of the scripted server.
 //!
-//! Answers "what does this watch bring next?": what happened after its version, an error that a test asked for, or
+//! Answers "what does this watch bring next?": the events after its version, an error that a test asked for, or
 //! nothing for as long as nothing happens. Invariants:
-//! 1. What was told is never told again; what was forgotten before it was told ends the watch as expired.
+//! 1. No event is sent twice. If events were dropped before they were sent, the watch ends as expired.
 
 use futures_util::{StreamExt, stream};
 use informer_core::delta::WatchPart;
@@ -15,7 +15,7 @@ use crate::list_watch::WatchStream;
 use crate::pipeline::messages::Body;
 
 impl<S: Body> Server<S> {
-    /// Answers the request for a watch; what comes before its live part is decided now.
+    /// Answers the request for a watch. The parts before its live part are decided now.
     pub(super) fn open_watch(&self, request: &WatchRequest) -> WatchStream<S> {
         let kind = if request.initial_events { "WATCH-LIST" } else { "WATCH" };
         let mut state = self.state();
@@ -32,11 +32,11 @@ impl<S: Body> Server<S> {
             return stream::iter([Ok(Vec::new()), Err(ListWatchError::Expired(text.into()))]).boxed_local();
         }
         let mut head = vec![Ok(Vec::new())];
-        let told = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
-        let mut position = state.forgotten + told;
+        let old = state.history.iter().take_while(|(revision, _)| *revision <= from).count();
+        let mut position = state.dropped + old;
         let mut marker = Vec::new();
         if request.initial_events {
-            position = state.forgotten + state.history.len();
+            position = state.dropped + state.history.len();
             let objects: Vec<_> = state.objects.values().collect();
             let part = |objects: &[&Object<S>]| objects.iter().map(|object| state.initial(object)).collect();
             head.extend(objects.chunks(state.page).map(|objects| Ok(part(objects))));
@@ -59,7 +59,7 @@ impl<S: Body> Server<S> {
 struct Live<S> {
     server: Server<S>,
     position: usize,
-    /// Nothing up to this revision is told, also when it is issued a second time.
+    /// No event up to this revision is sent, also when the revision is issued a second time.
     from: u64,
     generation: u64,
 }
@@ -71,12 +71,12 @@ impl<S: Body> Live<S> {
                 return None;
             }
             loop {
-                let seen = live.server.0.news.count();
+                let seen = live.server.0.changes.count();
                 match live.next() {
                     Next::Parts(parts) => return Some((Ok(parts), (live, false))),
                     Next::End(Some(error)) => return Some((Err(error), (live, true))),
                     Next::End(None) => return None,
-                    Next::Wait => live.server.0.news.after(seen).await,
+                    Next::Wait => live.server.0.changes.after(seen).await,
                 }
             }
         })
@@ -88,15 +88,15 @@ impl<S: Body> Live<S> {
         if state.generation != self.generation {
             return Next::End(state.end_with.clone());
         }
-        let end = state.forgotten + state.history.len();
+        let end = state.dropped + state.history.len();
         if state.frozen || self.position == end {
             return Next::Wait;
         }
-        let Some(untold) = self.position.checked_sub(state.forgotten) else {
+        let Some(unsent) = self.position.checked_sub(state.dropped) else {
             return Next::End(Some(ListWatchError::Expired("the watch was compacted away".into())));
         };
-        let news = state.history[untold..].iter().filter(|(revision, _)| *revision > self.from);
-        let parts: Vec<_> = news.map(|(revision, happened)| state.part(*revision, happened)).collect();
+        let events = state.history[unsent..].iter().filter(|(revision, _)| *revision > self.from);
+        let parts: Vec<_> = events.map(|(revision, event)| state.part(*revision, event)).collect();
         self.position = end;
         if parts.is_empty() { Next::Wait } else { Next::Parts(parts) }
     }

@@ -1,17 +1,18 @@
-//! Objects that cannot be read: how the scripted server plays a decoder that fails.
+//! Undecodable objects: how the scripted server plays a decoder that fails.
 //!
-//! Answers "what does a source say about an object whose body does not decode?": its key and version, in lists and
+//! Answers "what does a source deliver for an object whose body does not decode?": its key and version, in lists and
 //! watches; an error, to a GET. Invariants:
-//! 1. A poisoned key stays so, in every version, until it is healed; what a watch told of it before stays told.
+//! 1. A poisoned key cannot be decoded, in any version, until it is healed. Parts that a watch has sent stay as they
+//!    were.
 
-use informer_core::delta::{ListPart, SetAside, WatchPart};
+use informer_core::delta::{ListPart, Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 
 use super::{Happened, Server, State, version};
 use crate::pipeline::messages::Body;
 
-/// What the decoder says of a poisoned object.
+/// The decoder's error for a poisoned object.
 const WHY: &str = "poisoned";
 
 impl<S: Body> Server<S> {
@@ -21,27 +22,27 @@ impl<S: Body> Server<S> {
         self.state().poisoned.insert(key);
     }
 
-    /// It decodes again, also in older versions.
+    /// The object decodes again, also in older versions.
     pub fn heal(&self, key: &str) {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
         self.state().poisoned.remove(&key);
     }
 
-    /// Holds the answers to GETs, whose content is that of the moment of the question, or lets them go.
+    /// Holds the answers to GETs, or lets them arrive. An answer has the content of the time of its GET.
     pub fn hold_gets(&self, hold: bool) {
         self.state().hold_gets = hold;
-        self.tell();
+        self.wake_streams();
     }
 
     pub(super) async fn until_gets_released(&self) {
-        self.0.news.wait_while(|| self.state().hold_gets).await;
+        self.0.changes.wait_while(|| self.state().hold_gets).await;
     }
 }
 
 impl<S> State<S> {
-    /// An item of a list, or of a watch-list's initial events, as its decoder leaves it.
+    /// An item of a list, or of a watch-list's initial events, after decoding.
     pub(super) fn initial(&self, object: &Object<S>) -> WatchPart<S> {
-        self.set_aside(object).map_or_else(|| WatchPart::Applied(object.clone()), WatchPart::SetAside)
+        self.undecodable(object).map_or_else(|| WatchPart::Applied(object.clone()), WatchPart::Undecodable)
     }
 
     /// The parts of a list, the readable objects in chunks.
@@ -51,17 +52,17 @@ impl<S> State<S> {
         let chunk = |part: &[&Object<S>]| ListPart::Objects(part.iter().copied().cloned().collect());
         let mut parts: Vec<_> = good.chunks(self.page).map(|part| Ok(chunk(part))).collect();
         parts.extend(
-            bad.into_iter().filter_map(|object| self.set_aside(object)).map(ListPart::SetAside).map(Ok),
+            bad.into_iter().filter_map(|object| self.undecodable(object)).map(ListPart::Undecodable).map(Ok),
         );
         parts
     }
 
-    /// An entry of the history as its decoder leaves it.
-    pub(super) fn part(&self, revision: u64, happened: &Happened<S>) -> WatchPart<S> {
-        match happened {
+    /// An entry of the history after decoding.
+    pub(super) fn part(&self, revision: u64, event: &Happened<S>) -> WatchPart<S> {
+        match event {
             Happened::Applied(object) => self.initial(object),
-            Happened::Deleted(object) => match self.set_aside(object) {
-                Some(aside) => WatchPart::DeletedUnread(aside),
+            Happened::Deleted(object) => match self.undecodable(object) {
+                Some(undecodable) => WatchPart::DeletedUndecodable(undecodable),
                 None => WatchPart::Deleted(object.clone()),
             },
             Happened::Bookmark => {
@@ -78,8 +79,8 @@ impl<S> State<S> {
         Ok(self.objects.get(key).cloned())
     }
 
-    fn set_aside(&self, object: &Object<S>) -> Option<SetAside> {
+    fn undecodable(&self, object: &Object<S>) -> Option<Undecodable> {
         let (key, version) = (object.key().clone(), object.version().clone());
-        self.poisoned.contains(&key).then(|| SetAside { key, version, error: WHY.into() })
+        self.poisoned.contains(&key).then(|| Undecodable { key, version, error: WHY.into() })
     }
 }

@@ -1,7 +1,7 @@
-//! actix-informer as an ordinary user has it: an informer of pods, and a closure that is told every change.
+//! actix-informer as most programs use it: an informer of pods, and a closure that receives every change.
 //!
 //! Answers "what does it cost here?" for `Typed<Pod>` with its default pruning. Invariants:
-//! 1. It is caught up when the store has the last event and the closure has been told it.
+//! 1. It is caught up when the store has the last event and the closure has received it.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ const LONG: Duration = Duration::from_secs(600);
 /// A running informer of pods.
 pub(crate) struct Followed {
     pods: Informer<Pod>,
-    told: Subscription<Pod>,
+    subscription: Subscription<Pod>,
     last: ResourceVersion,
-    told_last: watch::Receiver<bool>,
+    last_delivered: watch::Receiver<bool>,
 }
 
 impl Followed {
@@ -33,22 +33,20 @@ impl Followed {
         let client = Client::new(Config::new(url)?)?;
         let pods = client
             .resource::<Pod>()
-            .informer_with(&runtime, |mut config| {
-                config.watch_list = by == By::WatchList;
-                config
-            })?
+            .settings(|settings| settings.watch_list = by == By::WatchList)
+            .informer(&runtime)?
             .start()?;
-        let (tell, told_last) = watch::channel(false);
+        let (sender, last_delivered) = watch::channel(false);
         let awaited = last.clone();
-        let told = pods.for_each(move |notify| {
+        let subscription = pods.for_each(move |notify| {
             if let Notify::Updated { object, .. } = notify
                 && *object.version() == awaited
             {
-                tell.send_replace(true);
+                sender.send_replace(true);
             }
             std::future::ready(())
         })?;
-        Ok(Self { pods, told, last, told_last })
+        Ok(Self { pods, subscription, last, last_delivered })
     }
 }
 
@@ -58,12 +56,12 @@ fn version(number: u64) -> anyhow::Result<ResourceVersion> {
 
 impl Cache for Followed {
     async fn synced(&mut self) -> anyhow::Result<()> {
-        Ok(self.told.synced_within(LONG).await?)
+        Ok(self.subscription.synced_within(LONG).await?)
     }
 
     async fn caught_up(&mut self) -> anyhow::Result<()> {
         self.pods.lister().wait_for(&self.last, LONG).await?;
-        self.told_last.wait_for(|told| *told).await?;
+        self.last_delivered.wait_for(|is_delivered| *is_delivered).await?;
         Ok(())
     }
 

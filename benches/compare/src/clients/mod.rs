@@ -1,7 +1,7 @@
 //! The clients that are compared.
 //!
 //! Answers "who is measured?" Each is written as its library's documentation has an ordinary user write it: all pods
-//! in a cache as typed `Pod`s, and a closure that is told every change. Invariants:
+//! in a cache as typed `Pod`s, and a closure that receives every change. Invariants:
 //! 1. Defaults everywhere, but for the one choice that is compared: list first, or watch-list.
 //!
 //! Read next: `informer.rs`, `reflector.rs`.

@@ -37,13 +37,13 @@ impl Reflected {
             By::WatchList => watcher::Config::default().streaming_lists(),
         };
         let (pods, writer) = reflector::store();
-        let (tell, seen) = watch::channel(Seen::default());
+        let (sender, seen) = watch::channel(Seen::default());
         let stream = watcher(Api::<Pod>::all(client), config).default_backoff();
         if clears {
             let cleared = stream.modify(|pod| pod.managed_fields_mut().clear());
-            tokio::spawn(follow(cleared.reflect(writer), tell, last));
+            tokio::spawn(follow(cleared.reflect(writer), sender, last));
         } else {
-            tokio::spawn(follow(stream.reflect(writer), tell, last));
+            tokio::spawn(follow(stream.reflect(writer), sender, last));
         }
         Ok(Self { pods, seen })
     }
@@ -51,16 +51,16 @@ impl Reflected {
 
 async fn follow(
     events: impl Stream<Item = watcher::Result<watcher::Event<Pod>>>,
-    tell: watch::Sender<Seen>,
+    sender: watch::Sender<Seen>,
     last: u64,
 ) {
     let last = last.to_string();
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
         match event {
-            Ok(watcher::Event::InitDone) => tell.send_modify(|seen| seen.lists += 1),
+            Ok(watcher::Event::InitDone) => sender.send_modify(|seen| seen.lists += 1),
             Ok(watcher::Event::Apply(pod)) if pod.metadata.resource_version.as_ref() == Some(&last) => {
-                tell.send_modify(|seen| seen.last = true);
+                sender.send_modify(|seen| seen.last = true);
             }
             // Among them the error of the 410; the watcher lists again by itself.
             _ => {}

@@ -1,10 +1,10 @@
-//! The replay server's answers, as HTTP/1.1.
+//! Sends the replay server's answers as HTTP/1.1.
 //!
-//! Answers "how does it go over the wire?": bodies in chunks, one for each object or event, many of them in one
-//! write. It waits for a slow reader and for nothing else. Invariants:
-//! 1. A list is of one moment, also when it is asked for in pages: nothing happens between them.
-//! 2. A watch begins behind the version that it asks for, and sends every event after it, in order, once.
-//! 3. At version "0" there are no pages, whatever limit is asked for: the real server's cache answers whole.
+//! Answers "how is it sent?": bodies in chunks, one for each object or event, many of them in one write. It waits only
+//! for a slow reader. Invariants:
+//! 1. All pages of a list are of one state: nothing changes between them.
+//! 2. A watch begins behind the requested version and sends every later event once, in order.
+//! 3. At version "0" there are no pages, whatever the limit: the real server's cache also answers with a complete list.
 //!
 //! Bound: one buffer of 256 KiB for each connection.
 
@@ -36,6 +36,7 @@ pub(super) async fn connection(mut stream: TcpStream, history: &History) -> anyh
                 reply.watch(history, &request).await?;
             }
             ("GET", "/api/v1/pods") => reply.list(history, &request).await?,
+            ("GET", path) if path.starts_with("/api/v1/namespaces/") => reply.pod(history).await?,
             ("GET", "/replay/version") => {
                 let now = *history.progress().borrow();
                 reply.whole("200 OK", &history.version(now).to_string()).await?;
@@ -73,6 +74,17 @@ impl Reply<'_> {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}");
         write!(self.buffer, "{head}\r\n\r\n{body}")?;
+        self.flush().await
+    }
+
+    /// The first pod, whatever the path names.
+    async fn pod(&mut self, history: &History) -> io::Result<()> {
+        let now = *history.progress().borrow();
+        history.pod(0, now.events, &mut self.part);
+        let length = self.part.len();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json";
+        write!(self.buffer, "{head}\r\ncontent-length: {length}\r\n\r\n")?;
+        self.buffer.append(&mut self.part);
         self.flush().await
     }
 

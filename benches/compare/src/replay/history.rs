@@ -1,4 +1,4 @@
-//! What the replay server has: pods, and their changes to come.
+//! The data of the replay server: pods, and their future changes.
 //!
 //! Answers "which bytes is pod n at this moment, and which bytes is event m?" It sends nothing. Event m changes pod
 //! m modulo the number of pods: its version, and its count of restarts. Invariants:
@@ -20,7 +20,7 @@ const RESTARTS: &str = r#""restartCount":"#;
 /// The members that an item of a list does not have.
 pub(super) const KIND: &str = r#"{"kind":"Pod","apiVersion":"v1","#;
 
-/// How far the server has been told to go.
+/// Up to where the server has been commanded to go.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Progress {
     /// Events that have happened.

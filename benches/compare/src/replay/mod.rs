@@ -1,10 +1,10 @@
-//! The replay server: the API server that both clients are measured against.
+//! The replay server: the server of pods from which both clients are measured.
 //!
-//! Answers lists and watches of pods from bytes that are the same for every client, as fast as they are read. It is no
-//! API server: no write, no selector, no other kind. Where bytes and pages decide what a client pays, it does what
-//! the real one does: items of a list without kind, a chunk of the body for each item and event, no pages at version
-//! "0", bookmarks, and 410 as an event. Invariants:
-//! 1. Nothing happens by itself but bookmarks: events and expiries come when a client says so.
+//! It answers lists and watches of pods with the same bytes for every client, as fast as they are read. It is not a
+//! complete API server: it has no writes, no selectors and no other kinds. Where bytes and pages affect the cost of a
+//! client, it does what the real server does: items of a list have no kind, each item and event is a chunk of the body,
+//! there are no pages at version "0", and it sends bookmarks, and 410 as an event. Invariants:
+//! 1. Only bookmarks are sent by themselves: events and expiries happen when a client requests them.
 //! 2. Event n is the same text in every run.
 //!
 //! One thread. Read next: `history.rs`, what it has; `answer.rs`, how it is sent.
@@ -23,7 +23,7 @@ mod request;
 /// Serves until standard input ends; prints the URL when everything is prepared.
 pub(crate) fn serve(pods: usize, events: u64) -> anyhow::Result<()> {
     std::thread::spawn(|| {
-        // Whoever started this process has gone, or wants it to: reading fails or ends.
+        // The parent process has ended, or closed the pipe to end this one: reading fails or ends.
         let _gone = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });

@@ -1,11 +1,15 @@
-//! Kubeconfigs in, configurations or typed refusals out.
+//! Checks which configuration or which error a kubeconfig gives.
 //!
-//! Answers "what does this text mean, and is anything in it silently left out?" No variable of the process is read or
-//! set, nothing is connected to; files lie in temporary folders.
+//! Answers "what does this text mean, and is anything in it silently left out?" The tests read and set no environment
+//! variable and make no connection; their files are in temporary folders.
 
 use std::path::PathBuf;
 
-use crate::client::config::Token;
+use secrecy::ExposeSecret as _;
+
+use crate::client::config::{Login, PluginPolicy};
+use crate::client::identity::material::Pem;
+use crate::client::{Client, PluginError};
 
 use super::*;
 
@@ -19,6 +23,11 @@ fn kubeconfig(name: &str, cluster: &str, user: &str) -> String {
     )
 }
 
+fn inline(pem: Option<&Pem>) -> &[u8] {
+    let Some(Pem::Inline(pem)) = pem else { panic!("not written down") };
+    pem.expose_secret()
+}
+
 fn load(cluster: &str, user: &str) -> Result<Config, Error> {
     Config::from_kubeconfig_text(&kubeconfig("a", cluster, user), None)
 }
@@ -26,16 +35,17 @@ fn load(cluster: &str, user: &str) -> Result<Config, Error> {
 #[test]
 fn a_plain_kubeconfig_is_read() {
     let config = load(
-        "    certificate-authority-data: Y2E=\n    tls-server-name: other\n",
+        "    certificate-authority-data: Y2E=\n    tls-server-name: other\n    disable-compression: true\n",
         "    client-certificate-data: Y2VydA==\n    client-key-data: a2V5\n    token: t\n",
     )
     .unwrap();
-    assert_eq!((config.endpoint(), config.namespace()), ("https://a:6443/", "ns-a"));
-    assert_eq!(config.certificate_authorities.as_deref(), Some(&b"ca"[..]));
-    let identity = config.identity.as_ref().unwrap();
-    assert_eq!((&identity.certificates[..], identity.key.expose_secret()), (&b"cert"[..], &b"key"[..]));
+    assert_eq!((config.endpoint(), config.namespace()), ("https://a:6443", "ns-a"));
+    assert_eq!(inline(config.authorities.as_ref()), b"ca");
+    let (certificates, key) = config.certificate.as_ref().unwrap();
+    assert_eq!((inline(Some(certificates)), inline(Some(key))), (&b"cert"[..], &b"key"[..]));
     assert_eq!(config.tls_server_name.as_deref(), Some("other"));
-    assert!(matches!(&config.token, Some(Token::Fixed(token)) if token.expose_secret() == "t"));
+    assert!(!config.requests.accepts_compression);
+    assert!(matches!(&config.login, Some(Login::Token(token)) if token.expose_secret() == "t"));
 }
 
 #[test]
@@ -49,14 +59,9 @@ fn rest_17_debug_shows_no_secret() {
 }
 
 #[test]
-fn what_this_client_does_not_do_is_refused_by_name() {
-    let exec =
-        "    exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}\n";
+fn the_error_for_an_unsupported_field_names_the_field() {
     for (cluster, user, named) in [
-        ("", exec, "\"aws\""),
         ("", "    auth-provider: {name: gcp}\n", "\"gcp\""),
-        ("", "    as: someone\n", "impersonation"),
-        ("", "    username: u\n    password: p\n", "basic authentication"),
         ("    proxy-url: http://proxy:3128\n", "", "proxy-url"),
     ] {
         match load(cluster, user) {
@@ -68,14 +73,18 @@ fn what_this_client_does_not_do_is_refused_by_name() {
 
 #[test]
 fn half_a_client_certificate_and_broken_base64_are_refused_without_quoting_them() {
-    for user in [
-        "    client-key-data: a2V5\n",
-        "    client-certificate-data: Y2VydA==\n",
-        "    client-key-data: '%%%'\n",
+    for (user, reason) in [
+        ("    client-certificate-data: Y2VydA==\n", "the client key cannot be used: it is missing"),
+        (
+            "    client-key-data: '%%%'\n",
+            "users[0].user.client-key-data: invalid value: string, expected base64",
+        ),
     ] {
-        let error = load("", user).unwrap_err();
-        assert!(matches!(error, Error::Unusable { .. }) && !error.to_string().contains("%%%"), "{error}");
+        let error = load("", user).unwrap_err().to_string();
+        assert!(error.contains(reason) && !error.contains("%%%"), "{error}");
     }
+    let ignored = load("", "    client-key-data: a2V5\n").unwrap();
+    assert!(ignored.certificate.is_none() && ignored.warnings()[0].contains("client key"));
 }
 
 #[test]
@@ -86,8 +95,10 @@ fn a_token_file_wins_over_a_token_and_paths_are_relative_to_the_kubeconfig() {
     let text = kubeconfig("a", "    certificate-authority: ca.pem\n", "    token: t\n    tokenFile: tok\n");
     std::fs::write(&path, text).unwrap();
     let config = Config::from_kubeconfig_file(&path, None).unwrap();
-    assert_eq!(config.certificate_authorities.as_deref(), Some(&b"ca"[..]));
-    assert!(matches!(&config.token, Some(Token::File(file)) if *file == directory.path().join("tok")));
+    let ca = directory.path().join("ca.pem");
+    assert!(matches!(&config.authorities, Some(Pem::File(file)) if *file == ca), "it is read again later");
+    let token = directory.path().join("tok");
+    assert!(matches!(&config.login, Some(Login::TokenFile(file)) if *file == token));
 }
 
 #[test]
@@ -100,27 +111,27 @@ fn rest_29_the_first_definition_wins_missing_files_are_skipped_and_an_explicit_m
     std::fs::write(path("three"), kubeconfig("b", "", "")).unwrap();
     let paths: Vec<PathBuf> = ["missing", "one", "two", "three"].map(path).into();
     let config = Config::from_kubeconfig_files(&paths, None).unwrap();
-    assert_eq!(config.endpoint(), "https://a:6443/");
-    assert!(matches!(&config.token, Some(Token::Fixed(token)) if token.expose_secret() == "first"));
+    assert_eq!(config.endpoint(), "https://a:6443");
+    assert!(matches!(&config.login, Some(Login::Token(token)) if token.expose_secret() == "first"));
     assert_eq!(Config::from_kubeconfig_files(&paths, Some("b")).unwrap().namespace(), "ns-b");
     assert!(matches!(Config::from_kubeconfig_file(path("missing"), None), Err(Error::File { .. })));
     assert!(matches!(Config::from_kubeconfig_files(&paths, Some("c")), Err(Error::Kubeconfig { .. })));
 }
 
 #[test]
-fn rest_30_an_empty_kubeconfig_leaves_the_word_to_the_pod_and_one_that_says_anything_does_not() {
+fn rest_30_an_empty_kubeconfig_leaves_the_choice_to_the_pod_and_any_other_one_does_not() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     std::fs::write(path("empty"), "").unwrap();
-    std::fs::write(path("shell"), "apiVersion: v1\nkind: Config\nclusters: []\n").unwrap();
-    std::fs::write(path("real"), kubeconfig("a", "", "")).unwrap();
+    std::fs::write(path("no_clusters"), "apiVersion: v1\nkind: Config\nclusters: []\n").unwrap();
+    std::fs::write(path("complete"), kubeconfig("a", "", "")).unwrap();
     let load = |names: &[&str], context| {
-        from_files_that_say_something(&names.iter().map(|name| path(name)).collect::<Vec<_>>(), context)
+        from_nonempty_files(&names.iter().map(|name| path(name)).collect::<Vec<_>>(), context)
     };
     assert!(load(&[], None).unwrap().is_none());
-    assert!(load(&["missing", "empty", "shell"], None).unwrap().is_none());
-    assert!(load(&["empty"], Some("a")).is_err(), "a context was asked for and is not there");
-    assert_eq!(load(&["empty", "real"], None).unwrap().unwrap().endpoint(), "https://a:6443/");
+    assert!(load(&["missing", "empty", "no_clusters"], None).unwrap().is_none());
+    assert!(load(&["empty"], Some("a")).is_err(), "the named context does not exist");
+    assert_eq!(load(&["empty", "complete"], None).unwrap().unwrap().endpoint(), "https://a:6443");
 }
 
 #[test]
@@ -131,18 +142,41 @@ fn over_plain_http_credentials_are_left_out_with_a_warning_that_names_the_cluste
         Config::from_kubeconfig_text(&text, None).unwrap()
     };
     let config = load("http://api.example:8080", user);
-    assert!(config.token.is_none() && config.identity.is_none());
+    assert!(config.login.is_none() && config.certificate.is_none());
     let [warning] = config.warnings() else { panic!("{:?}", config.warnings()) };
     for named in [r#"cluster "a""#, "api.example:8080", "the token and the client certificate", "https"] {
         assert!(warning.contains(named), "{named} is not in: {warning}");
     }
     assert!(!warning.contains("s3cret"), "{warning}");
     let config = load("http://127.0.0.1:8080", user);
-    assert!(config.token.is_some() && config.identity.is_none(), "a token stays on this machine");
+    assert!(config.login.is_some() && config.certificate.is_none(), "a token stays on this machine");
     assert!(config.warnings()[0].contains("the client certificate of its user is not sent"));
     for plugin in ["    as: someone\n", "    username: u\n    password: p\n", "    tokenFile: t\n"] {
         assert_eq!(load("http://api.example", plugin).warnings().len(), 1, "{plugin}");
     }
     assert_eq!(load("http://api.example", "").warnings(), <[String; 0]>::default());
     assert_eq!(load("https://api.example", user).warnings(), <[String; 0]>::default());
+}
+
+#[test]
+fn a_user_may_log_in_by_a_password_a_plugin_or_oidc_and_act_as_somebody_else() {
+    let config = load("", "    username: u\n    password: p\n    as: jane\n    as-groups: [a, b]\n").unwrap();
+    assert!(matches!(&config.login, Some(Login::Basic { user, password })
+        if user == "u" && password.expose_secret() == "p"));
+    assert_eq!(config.impersonation.user.as_deref(), Some("jane"));
+    assert_eq!(config.impersonation.groups, ["a", "b"]);
+    let plugin = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never,\n      \
+                  provideClusterInfo: true}\n";
+    let config = load("    certificate-authority-data: Y2E=\n", plugin).unwrap();
+    let (exec, cluster) = config.exec.as_deref().unwrap();
+    assert_eq!(exec.command, "aws");
+    assert_eq!(cluster.certificate_authority_data, b"ca");
+    let refused = Client::new(config.certificate_authority("").plugin_policy(PluginPolicy::DenyAll));
+    assert!(
+        matches!(refused, Err(Error::Plugin { command, source: PluginError::NotAllowed }) if command == "aws")
+    );
+    let oidc = "    auth-provider: {name: oidc, config: {idp-issuer-url: 'https://issuer', client-id: me}}\n";
+    assert!(load("", oidc).unwrap().oidc.is_some());
+    let incomplete = load("", "    auth-provider: {name: oidc, config: {client-id: me}}\n").unwrap_err();
+    assert!(incomplete.to_string().contains("idp-issuer-url is missing"), "{incomplete}");
 }

@@ -1,28 +1,44 @@
-//! 64 bytes of JSON at once, as sets of positions.
+//! Finds the brackets in 64 bytes of JSON at once.
 //!
-//! Answers "where in these bytes do brackets stand that are not inside a string?" without looking at one byte after
-//! the other: each comparison gives 64 bits, one for each byte. Invariants:
-//! 1. Bit `n` of a set is byte `n`; a piece that is shorter than 64 bytes has no bits behind its end.
-//! 2. What a piece leaves open, a string or a backslash, is in [`Strings`] and meant for the next.
-//! 3. Outside of strings JSON has no backslash; there it hides a quote like inside, and the decoder refuses the text.
+//! Answers "where in these bytes are brackets that are not inside a string?" without a loop over the bytes. Each
+//! comparison gives a set of positions: 64 bits, one for each byte. Sets are combined with bit operations, as simdjson
+//! does it. For example (the first byte is on the left, here and in the drawing only):
 //!
-//! Read next: `nest.rs`, which counts the brackets.
+//! ```text
+//!   bytes            {  "  a  \  "  }  "  ,  "
+//!   quotes           .  1  .  .  1  .  1  .  1
+//!   backslashes      .  .  .  1  .  .  .  .  .
+//!   escaped          .  .  .  .  1  .  .  .  .    behind a backslash that is not escaped itself
+//!   quotes & !escaped.  1  .  .  .  .  1  .  1    the quotes that begin and end strings
+//!   in_string        .  1  1  1  1  1  .  .  1    prefix xor: an odd number of such quotes so far
+//!   closing          .  .  .  .  .  .  .  .  .    the `}` is in the string: `}` & !in_string
+//! ```
+//!
+//! A string and a backslash can go on in the next block. [`StringState`] carries two bits from the last byte of a block
+//! to the first byte of the next: here the next block begins inside a string, and its first byte is not escaped.
+//! Invariants:
+//! 1. Bit `n` of a set is byte `n`. A piece shorter than 64 bytes is filled up with spaces, which set no bit.
+//! 2. What a piece leaves open is in [`StringState`] and belongs to the next piece.
+//! 3. Outside of strings, JSON has no backslash. If there is one, it hides a quote as it does inside a string, and the
+//!    decoder refuses the text.
+//!
+//! Read next: `value_scanner.rs`, which counts the brackets.
 
 use wide::u8x16;
 
 /// How many bytes are read at once.
-pub(super) const LANES: usize = u64::BITS as usize;
+pub(super) const BLOCK_BYTES: usize = u64::BITS as usize;
 
 /// What the bytes so far have left open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Strings {
-    /// The next byte is in a string.
-    inside: bool,
-    /// The next byte stands behind a backslash.
-    escaped: bool,
+pub(super) struct StringState {
+    /// The next byte is inside a string.
+    in_string: bool,
+    /// The next byte is escaped by a backslash.
+    next_is_escaped: bool,
 }
 
-/// The brackets of up to 64 bytes.
+/// The brackets of up to 64 bytes that are not inside a string.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) opening: u64,
@@ -30,41 +46,46 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Reads at most [`LANES`] bytes.
-    pub(super) fn new(piece: &[u8], strings: &mut Strings) -> Self {
-        let mut padded = [b' '; LANES];
+    /// Reads at most [`BLOCK_BYTES`] bytes.
+    pub(super) fn new(piece: &[u8], strings: &mut StringState) -> Self {
+        let mut padded = [b' '; BLOCK_BYTES];
         let bytes = piece.try_into().unwrap_or_else(|_| {
             padded[..piece.len()].copy_from_slice(piece);
             &padded
         });
-        let mut found = Found::default();
-        for (number, lanes) in bytes.chunks_exact(16).enumerate() {
-            found.note(lanes.try_into().expect("chunks of sixteen"), number as u32 * 16);
+        let mut positions = Positions::default();
+        for (number, sixteen) in bytes.chunks_exact(16).enumerate() {
+            positions.add(sixteen.try_into().expect("chunks of sixteen"), number as u32 * 16);
         }
-        let escaped = escaped(found.backslashes, strings.escaped);
-        let inside = odd_ones_so_far(found.quotes & !escaped) ^ if strings.inside { u64::MAX } else { 0 };
-        // A full piece ends behind the last bit, where the carry of `escaped` has been pushed out.
-        strings.escaped = match piece.len() {
-            LANES => found.backslashes & !escaped & (1 << (LANES - 1)) != 0,
-            length => escaped & (1 << length) != 0,
-        };
-        strings.inside = inside & (1 << (LANES - 1)) != 0;
-        Self { opening: found.opening & !inside, closing: found.closing & !inside }
+        let escaped = escaped_positions(positions.backslashes, strings.next_is_escaped);
+        let begins_in_string = if strings.in_string { u64::MAX } else { 0 };
+        let in_string = prefix_xor(positions.quotes & !escaped) ^ begins_in_string;
+        // The byte behind the piece is escaped if the last byte is a backslash that escapes. An empty piece changes
+        // nothing.
+        if let Some(last) = piece.len().checked_sub(1) {
+            strings.next_is_escaped = is_set(positions.backslashes & !escaped, last);
+        }
+        // The spaces behind a short piece begin and end no string, so the last bit counts for it too.
+        strings.in_string = is_set(in_string, BLOCK_BYTES - 1);
+        Self { opening: positions.opening & !in_string, closing: positions.closing & !in_string }
     }
 }
 
+/// Where the bytes of interest are in a block, inside strings too.
 #[derive(Default)]
-struct Found {
+struct Positions {
     quotes: u64,
     backslashes: u64,
     opening: u64,
     closing: u64,
 }
 
-impl Found {
-    fn note(&mut self, lanes: [u8; 16], at: u32) {
-        let bytes = u8x16::new(lanes);
-        // `[` and `{` differ in one bit, and so do `]` and `}`; no other byte becomes one of them by it.
+impl Positions {
+    /// Adds the positions in sixteen bytes, the first of which is byte `at` of the block.
+    fn add(&mut self, sixteen: [u8; 16], at: u32) {
+        let bytes = u8x16::new(sixteen);
+        // `[` and `{` differ in one bit, and so do `]` and `}`. With this bit set, both look like `{` or `}`; no other
+        // byte becomes one of them.
         let folded = bytes | u8x16::splat(b'[' ^ b'{');
         let equal = |bytes: u8x16, byte| u64::from(bytes.cmp_eq(u8x16::splat(byte)).move_mask() as u16) << at;
         self.quotes |= equal(bytes, b'"');
@@ -74,21 +95,28 @@ impl Found {
     }
 }
 
-/// The bytes that stand behind a backslash which is not itself escaped.
-fn escaped(backslashes: u64, first: bool) -> u64 {
-    let mut escaped = u64::from(first);
+/// The positions behind a backslash that is not escaped itself. A loop over the backslashes: most blocks have none.
+fn escaped_positions(backslashes: u64, first_is_escaped: bool) -> u64 {
+    let mut escaped = u64::from(first_is_escaped);
     let mut escaping = backslashes & !escaped;
     while escaping != 0 {
-        let next = (escaping & escaping.wrapping_neg()) << 1;
-        escaped |= next;
-        escaping &= (escaping - 1) & !next;
+        let lowest = escaping & escaping.wrapping_neg();
+        // Beyond the last bit the shift gives nothing: the caller carries that into the next block.
+        let behind_it = lowest << 1;
+        escaped |= behind_it;
+        // An escaped backslash does not escape.
+        escaping &= !lowest & !behind_it;
     }
     escaped
 }
 
-/// Bit `n` is set when an odd number of the bits `0..=n` are.
-fn odd_ones_so_far(bits: u64) -> u64 {
+/// Bit `n` is set when an odd number of the bits `0..=n` are set.
+fn prefix_xor(bits: u64) -> u64 {
     [1, 2, 4, 8, 16, 32].iter().fold(bits, |bits, shift| bits ^ (bits << shift))
+}
+
+fn is_set(bits: u64, at: usize) -> bool {
+    bits >> at & 1 == 1
 }
 
 #[cfg(test)]
@@ -96,16 +124,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same, one byte after the other.
-    fn naive(bytes: &[u8], strings: &mut Strings) -> (u64, u64) {
+    /// Finds the same brackets with a loop over the bytes.
+    fn naive(bytes: &[u8], strings: &mut StringState) -> (u64, u64) {
         let (mut opening, mut closing) = (0, 0);
         for (at, byte) in bytes.iter().enumerate() {
-            let escaped = std::mem::take(&mut strings.escaped);
+            let escaped = std::mem::take(&mut strings.next_is_escaped);
             match byte {
-                b'\\' => strings.escaped = !escaped,
-                b'"' if !escaped => strings.inside = !strings.inside,
-                b'{' | b'[' if !strings.inside => opening |= 1 << at,
-                b'}' | b']' if !strings.inside => closing |= 1 << at,
+                b'\\' => strings.next_is_escaped = !escaped,
+                b'"' if !escaped => strings.in_string = !strings.in_string,
+                b'{' | b'[' if !strings.in_string => opening |= 1 << at,
+                b'}' | b']' if !strings.in_string => closing |= 1 << at,
                 _ => {}
             }
         }
@@ -115,13 +143,13 @@ mod tests {
     fn piece() -> impl Strategy<Value = Vec<u8>> {
         let byte =
             prop_oneof![Just(b'"'), Just(b'\\'), Just(b'{'), Just(b'}'), Just(b'['), Just(b']'), any::<u8>()];
-        prop::collection::vec(byte, 0..=LANES)
+        prop::collection::vec(byte, 0..=BLOCK_BYTES)
     }
 
     proptest! {
         #[test]
         fn a_block_finds_what_reading_byte_by_byte_finds(pieces in prop::collection::vec(piece(), 1..6)) {
-            let (mut fast, mut slow) = (Strings::default(), Strings::default());
+            let (mut fast, mut slow) = (StringState::default(), StringState::default());
             for piece in pieces {
                 let block = Block::new(&piece, &mut fast);
                 let (opening, closing) = naive(&piece, &mut slow);

@@ -1,7 +1,7 @@
-//! The list splitter against serde_json: the same document, cut everywhere.
+//! Compares the list splitter with serde_json on the same documents, cut at every position.
 //!
-//! Answers "does any chunking, any field order or any content change what is found?" One `check` knows the splitter;
-//! documents are written by hand where a map would sort their members.
+//! Answers "does any chunking, any field order or any content change what is found?" Only `check` calls the splitter.
+//! Documents are written by hand where a map would sort their members.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ fn check(document: &Value, text: &str, cuts: &[usize]) {
 }
 
 #[test]
-fn every_single_cut_and_every_pair_of_a_real_looking_list_gives_the_same_items() {
+fn a_realistic_list_gives_the_same_items_with_one_cut_anywhere_and_with_two() {
     let document = json!({
         "apiVersion": "v1",
         "items": [{"a": "]}\"\\", "b": [1, {"c": null}]}, {}, "text", 12.5, null, [[]], {"items": [1]}],
@@ -64,7 +64,7 @@ fn every_single_cut_and_every_pair_of_a_real_looking_list_gives_the_same_items()
 }
 
 #[test]
-fn every_proper_prefix_is_truncated() {
+fn every_incomplete_prefix_of_a_list_is_reported_as_truncated() {
     let text = r#"{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[{"a":1},2]}"#;
     for end in 0..text.len() {
         let error = split(&text.as_bytes()[..end], &[], NO_LIMIT).unwrap_err();
@@ -73,7 +73,7 @@ fn every_proper_prefix_is_truncated() {
 }
 
 #[test]
-fn what_is_no_list_is_broken_where_it_breaks() {
+fn a_document_that_is_not_a_list_is_refused_with_the_position_of_the_fault() {
     for (text, at) in [
         ("404 page not found", 0),
         ("[]", 0),
@@ -89,21 +89,21 @@ fn what_is_no_list_is_broken_where_it_breaks() {
         (r#"{"a" 1}"#, 5),
     ] {
         match split(text.as_bytes(), &[], NO_LIMIT) {
-            Err(SplitError::Broken { at: found, .. }) => assert_eq!(found, at, "{text}"),
+            Err(SplitError::InvalidDocument { at: found, .. }) => assert_eq!(found, at, "{text}"),
             other => panic!("{text}: {other:?}"),
         }
     }
 }
 
 #[test]
-fn null_items_are_an_empty_list_and_an_object_without_items_is_seen() {
+fn null_items_are_an_empty_list_and_an_object_without_items_has_none() {
     let (head, items) = split(br#"{"items":null,"metadata":null}"#, &[], NO_LIMIT).unwrap();
     assert_eq!((head.has_items, items.len()), (true, 0));
     assert!(!split(b"{}", &[], NO_LIMIT).unwrap().0.has_items);
 }
 
 #[test]
-fn an_item_above_the_limit_keeps_its_head_and_the_others_are_whole() {
+fn of_an_item_above_the_limit_the_first_bytes_are_kept_and_the_other_items_are_complete() {
     let text = br#"{"items":[{"a":1},{"name":"0123456789"},{"b":2}]}"#;
     for cut in 0..text.len() {
         let (_, items) = split(text, &[cut], 12).unwrap();
@@ -129,7 +129,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The document's members in a random order, written by hand, since a map would sort them.
+/// A document with its members in random order. The text is built by hand, because a map would sort the members.
 fn document() -> impl Strategy<Value = (Value, String)> {
     let metadata = prop_oneof![
         Just(Value::Null),
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn no_input_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), cut in 0usize..64) {
+    fn no_input_makes_the_splitter_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), cut in 0usize..64) {
         let _ = split(&bytes, &[cut], 8);
     }
 }

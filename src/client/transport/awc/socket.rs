@@ -1,10 +1,10 @@
-//! The stream below HTTP: TCP, or TLS over TCP.
+//! The stream below HTTP: TCP, TLS over TCP, or a unix socket.
 //!
-//! Answers "what does awc read and write?" It exists to give TLS to our own hands and to make the end of a
-//! connection an error: awc takes it for the end of a body and would hand out a cut-off list as a whole one.
-//! Invariants:
-//! 1. A read never gives zero bytes: an orderly end is an error that [`is_orderly_end`] knows.
-//! 2. HTTP/1.1 keeps no request waiting for an end of the connection, so nothing else is changed by that.
+//! Answers "what does awc read and write?" It exists for two reasons: TLS is made by this crate, and the end of a
+//! connection becomes an error. awc takes the end of a connection for the end of a body, so it would return a list that
+//! was cut off as a complete one. Invariants:
+//! 1. A read never returns zero bytes: an orderly end is an error that [`is_orderly_end`] recognizes.
+//! 2. Nothing else changes: no request of HTTP/1.1 waits for the end of its connection.
 //!
 //! Read next: `connector.rs`, which makes them.
 
@@ -15,6 +15,8 @@ use std::task::{Context, Poll, ready};
 use actix_rt::net::{ActixStream, Ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
 /// A connection to the API server.
@@ -22,8 +24,11 @@ use tokio_rustls::client::TlsStream;
 pub(super) enum Socket {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    #[cfg(unix)]
+    Unix(UnixStream),
 }
 
+/// The peer closed the connection in order.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was closed")]
 struct OrderlyEnd;
@@ -34,10 +39,13 @@ pub(super) fn is_orderly_end(error: &io::Error) -> bool {
 }
 
 impl Socket {
-    fn tcp(&self) -> &TcpStream {
+    /// What the operating system knows of.
+    fn raw(&self) -> &dyn ActixStream {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
+            #[cfg(unix)]
+            Self::Unix(stream) => stream,
         }
     }
 
@@ -45,6 +53,8 @@ impl Socket {
         Pin::new(match self.get_mut() {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.as_mut(),
+            #[cfg(unix)]
+            Self::Unix(stream) => stream,
         })
     }
 }
@@ -55,6 +65,8 @@ impl AsyncRead for Socket {
         ready!(match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buf),
+            #[cfg(unix)]
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
         })?;
         if buf.filled().len() == before && buf.remaining() > 0 {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, OrderlyEnd)));
@@ -79,10 +91,10 @@ impl AsyncWrite for Socket {
 
 impl ActixStream for Socket {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_read_ready(self.tcp(), cx)
+        self.raw().poll_read_ready(cx)
     }
 
     fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_write_ready(self.tcp(), cx)
+        self.raw().poll_write_ready(cx)
     }
 }

@@ -1,7 +1,7 @@
 //! The client under the load: keep-alive creates over several connections, one large read, many watches.
 //!
-//! Answers: how does one thread keep a server busy? It looks at answers no further than it must.
-//! 1. A create is answered before the next one goes out on the same connection.
+//! Answers: how does one thread keep a server busy? It parses as little of the answers as possible.
+//! 1. A create is answered before the next one is sent on the same connection.
 //! 2. Watches are counted by their lines; nothing is parsed.
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::Failure;
 trait Socket: AsyncRead + AsyncWrite + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket for S {}
 
-/// Which server is asked, how, and which processes it is.
+/// The server under load, how to reach it, and its processes.
 #[derive(Clone)]
 pub(crate) struct Target {
     address: String,
@@ -97,6 +97,7 @@ impl Target {
             }
             let account = r#"{"metadata":{"name":"default"}}"#;
             self.post(&mut *socket, "serviceaccounts", account, &mut Vec::new()).await?;
+            // A server of another process, which serves it some time later without an event.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         Err("pods are refused".into())
@@ -128,7 +129,7 @@ impl Target {
         }
     }
 
-    /// Creates this many objects of one body, in which `NAME` stands for their names.
+    /// Creates this many objects of one body, in which `NAME` is replaced by their names.
     pub(crate) async fn create_all(
         self: &Arc<Self>,
         resource: &'static str,
@@ -160,7 +161,7 @@ impl Target {
         Ok(())
     }
 
-    /// Reads one answer to its end; gives its length.
+    /// Reads one answer to its end; returns its length.
     pub(crate) async fn read_all(&self, path: &str) -> Result<usize, Failure> {
         let mut socket = self.connect().await?;
         socket.write_all(self.get(path, "Connection: close\r\n").as_bytes()).await?;
@@ -169,7 +170,7 @@ impl Target {
             match socket.read(&mut buffer).await {
                 Ok(0) => return Ok(total),
                 Ok(count) => total += count,
-                // A server that closes without TLS's goodbye has still sent everything.
+                // A server that closes without a close_notify has still sent everything.
                 Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(total),
                 Err(error) => return Err(error.into()),
             }

@@ -1,9 +1,9 @@
-//! Puts load on an API server and prints what it took: creates, memory, one large list, a wide fan-out of events.
+//! Puts load on an API server and prints the costs: creates, memory, one large list, a wide fan-out of events.
 //!
 //! ```text
-//! cargo run --release -p informer-apiserver --example load                   # ours, at the size it is made for
-//! cargo run --release -p informer-apiserver --example load -- --compare      # ours and a real one, same small load
-//! cargo run --release -p informer-apiserver --example load -- --pods 1000 --watchers 100 --events 100
+//! cargo run --profile bench -p informer-apiserver --example load                   # ours, at the size it is made for
+//! cargo run --profile bench -p informer-apiserver --example load -- --compare      # ours and a real one, same small load
+//! cargo run --profile bench -p informer-apiserver --example load -- --pods 1000 --watchers 100 --events 100
 //! ```
 //!
 //! Answers: how many per second, and for how much processor time of the server alone? Wall time suffers on a busy machine;
@@ -64,7 +64,7 @@ fn main() -> Result<(), Failure> {
     if has("--compare") { compare(size) } else { run("ours", &Ours::start(false)?.target()?, size).map(drop) }
 }
 
-/// Is the server, until its parent closes its input.
+/// Runs as the server, until its parent closes its input.
 fn serve(tls: bool) -> Result<(), Failure> {
     let mut builder = ApiServer::builder().workers(2).seed(1);
     if tls {
@@ -109,7 +109,7 @@ impl Drop for Ours {
     }
 }
 
-/// What one run took.
+/// The costs of one run.
 #[derive(Debug, Default)]
 struct Results(Vec<(&'static str, f64)>);
 

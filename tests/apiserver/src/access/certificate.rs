@@ -1,9 +1,9 @@
 //! Client certificates: the common name is the user, each organization a group.
 //!
-//! Answers: whose certificate is this, and does our authority vouch for it?
+//! Answers: whose certificate is this, and did our authority sign it?
 //! 1. The handshake takes any certificate whose key the client has, as a real server's does; whether the authority
-//!    signed it is judged here, and a foreign one is answered with 401 in place of a broken connection.
-//! 2. A certificate is judged once for its connection.
+//!    signed it is checked here, and a foreign one is answered with 401 in place of a broken connection.
+//! 2. A certificate is checked once for its connection.
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
 use super::user::User;
 
-/// What a client showed when it connected.
+/// The certificates that a client presented when it connected.
 #[derive(Debug)]
 pub(crate) struct PeerCertificate {
     chain: Vec<CertificateDer<'static>>,
@@ -22,13 +22,13 @@ pub(crate) struct PeerCertificate {
 }
 
 impl PeerCertificate {
-    /// The certificates of a connection; none if the client showed none.
+    /// The certificates of a connection; none if the client presented none.
     pub(crate) fn shown(chain: Option<&[CertificateDer<'static>]>) -> Option<Self> {
         let chain = chain.filter(|chain| !chain.is_empty())?.to_vec();
         Some(Self { chain, user: OnceLock::new() })
     }
 
-    /// The user, if the authority vouches for the certificate.
+    /// The user, if the authority signed the certificate.
     pub(crate) fn user(&self, authority: &dyn ClientCertVerifier, now: i64) -> Option<User> {
         self.user.get_or_init(|| self.judge(authority, now)).clone()
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_names_a_user_and_groups_and_a_broken_one_nobody() {
+    fn a_subject_names_a_user_and_groups_and_a_broken_one_names_none() {
         let pair = |kind: &[u8], text: &str| {
             let wrap = |tag: u8, inner: &[u8]| [&[tag, inner.len() as u8], inner].concat();
             let inner = [wrap(6, kind), wrap(12, text.as_bytes())].concat();

@@ -1,11 +1,12 @@
-//! Who asks: certificates, tokens, nobody; and in which mode the server decides what they may do.
+//! The user of a request: by certificate, token, or anonymous; and the mode in which the server decides what users may
+//! do.
 //!
-//! Answers: which user is this request from? What the user may do is asked of `cluster/rbac`.
-//! 1. A client certificate is looked at first, then a bearer token; who shows neither is the anonymous user.
-//! 2. A credential that does not hold is 401 even where the anonymous user would be let in.
-//! 3. Groups end as on a real server: `system:authenticated`, or `system:unauthenticated` for nobody.
+//! Answers: which user is this request from? `cluster/rbac` decides what the user may do.
+//! 1. A client certificate is checked first, then a bearer token; a client with neither is the anonymous user.
+//! 2. An invalid credential is 401 even where the anonymous user would be admitted.
+//! 3. Groups end as on a real server: `system:authenticated`, or `system:unauthenticated` for the anonymous user.
 //!
-//! Next: `user.rs`, `certificate.rs`, `service_account.rs`; `http/auth.rs` asks.
+//! Next: `user.rs`, `certificate.rs`, `service_account.rs`; `http/auth.rs` uses it.
 pub(crate) mod certificate;
 pub(crate) mod service_account;
 pub(crate) mod user;
@@ -35,18 +36,18 @@ pub(crate) struct StaticToken {
     pub(crate) user: User,
 }
 
-/// The rules of the door of one server.
+/// How one server identifies its users.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) tokens: Vec<StaticToken>,
     pub(crate) anonymous: bool,
     pub(crate) authorization: Authorization,
     pub(crate) signer: Signer,
-    /// Judges client certificates; none without TLS.
+    /// Checks client certificates; none without TLS.
     pub(crate) authority: Option<Arc<dyn ClientCertVerifier>>,
 }
 
-/// How a server's door is described before it runs.
+/// The settings for users before a server runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) tokens: Vec<StaticToken>,
@@ -67,8 +68,8 @@ impl Plan {
         self.tokens.insert(0, StaticToken { token, user });
     }
 
-    /// Makes the keys, or takes those of `identity`. An authorization by roles is of no use without someone who may change them, so there it gives
-    /// the administrator a token where none was named.
+    /// Creates the keys, or takes those of `identity`. Authorization by roles needs a user who may change
+    /// them, so it creates a token for the administrator if none was given.
     ///
     /// # Errors
     /// If the system has no random numbers, or a key is damaged.
@@ -93,15 +94,15 @@ impl Plan {
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A credential that does not hold.
+/// An invalid credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unauthenticated;
 
 impl Access {
     /// The user behind a request.
     ///
-    /// # Errors
-    /// If a credential was shown and none holds, or none was shown and the anonymous user is not let in.
+    /// # Errors If only invalid credentials were presented, or none was presented and the anonymous user is
+    /// not admitted.
     pub(crate) fn authenticate(
         &self,
         certificate: Option<&PeerCertificate>,
@@ -124,7 +125,8 @@ impl Access {
         }
     }
 
-    /// The user of a bearer token, if it holds. `lives` asks the store whether the account of a signed one is there.
+    /// The user of a bearer token, if it is valid. `lives` checks whether the account of a signed token is in
+    /// the store.
     pub(crate) fn token_user(&self, token: &str, lives: &dyn Fn(&Claims) -> bool, now: i64) -> Option<User> {
         if let Some(known) = self.tokens.iter().find(|known| known.token == token) {
             return Some(known.user.clone().authenticated());
@@ -134,7 +136,7 @@ impl Access {
         (meant && lives(&claims)).then(|| claims.user().authenticated())
     }
 
-    /// Whether nobody need say who they are: an open server that has no tokens.
+    /// Whether no client needs a credential: an open server without tokens.
     pub(crate) fn is_open_to_nobody(&self) -> bool {
         self.authorization == Authorization::Open && self.tokens.is_empty() && self.anonymous
     }

@@ -1,8 +1,9 @@
-//! Tokens of service accounts: JSON web tokens that the server signs and later takes back.
+//! Tokens of service accounts: JSON web tokens that the server signs and later accepts.
 //!
-//! Answers: which token is issued for a service account, and does this one hold?
-//! 1. Signed with ES256 by a key made at the first start; a token of another server does not hold.
-//! 2. Expiry is judged by the server's own clock, and a token dies with its service account, or the pod it is bound to.
+//! Answers: which token is issued for a service account, and is this one valid?
+//! 1. Signed with ES256 by a key made at the first start; a token of another server is not valid.
+//! 2. Expiry is checked by the server's own clock, and a token ends with its service account, or with the pod it is
+//!    bound to.
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
@@ -26,7 +27,7 @@ pub(crate) struct Signer {
     random: SystemRandom,
 }
 
-/// What a token says.
+/// The content of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) aud: Vec<String>,
@@ -40,7 +41,7 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
 }
 
-/// Whom a token is about.
+/// The service account and pod of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) namespace: String,
@@ -76,7 +77,7 @@ impl Signer {
         Ok(Self { key, random })
     }
 
-    /// A token that no one can guess.
+    /// A token that cannot be guessed.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -85,7 +86,7 @@ impl Signer {
         Ok(URL_SAFE_NO_PAD.encode(random))
     }
 
-    /// The token that says these claims; none if the system has no random numbers.
+    /// The token with these claims; none if the system has no random numbers.
     pub(crate) fn sign(&self, claims: &Claims) -> Option<String> {
         let payload = serde_json::to_vec(claims).expect("claims always encode");
         let head = r#"{"alg":"ES256","kid":"informer"}"#;
@@ -107,7 +108,7 @@ impl Signer {
 }
 
 impl Claims {
-    /// Whether the service account, and the pod if one is named, are still those of then.
+    /// Whether the service account, and the pod if one is named, are still the same as at the issue.
     pub(crate) fn lives(&self, cluster: &Cluster) -> bool {
         let lives = |plural: &str, reference: &Reference| {
             let kind =
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_holds_from_its_issue_to_its_expiry_and_only_here() {
+    fn a_token_is_valid_from_its_issue_to_its_expiry_and_only_on_this_server() {
         let signer = Signer::of(&mut None).unwrap();
         let account = Reference { name: "a".to_owned(), uid: "u".to_owned() };
         let claims = Claims {

@@ -1,12 +1,12 @@
 //! A user of the API: a name, groups, and what a credential adds.
 //!
-//! Answers: who is it, as reviews tell it and as bindings name it? It does not say what the user may do.
-//! 1. A name alone makes a user; groups decide most rights.
+//! Answers: who is it, as reviews show it and as bindings name it? It does not decide what the user may do.
+//! 1. A name is enough for a user; groups decide most rights.
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// A user as a credential tells it: for tokens and client certificates of a server.
+/// A user, as a credential names it: for tokens and client certificates of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use]
 pub struct User {
@@ -49,7 +49,7 @@ impl User {
         self.name.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')
     }
 
-    /// With the group of all users whose credential holds.
+    /// With the group of all users with a valid credential.
     pub(crate) fn authenticated(mut self) -> Self {
         let group = "system:authenticated";
         if !self.groups.iter().any(|known| known == group) {
@@ -58,7 +58,7 @@ impl User {
         self
     }
 
-    /// Whether roles are not asked about this user.
+    /// Whether this user may do everything, without regard to roles.
     pub(crate) fn is_master(&self) -> bool {
         self.groups.iter().any(|group| group == "system:masters")
     }
@@ -86,7 +86,7 @@ impl User {
     }
 }
 
-/// The user of a request that shows no credential.
+/// The user of a request without a credential.
 pub(crate) fn nobody() -> User {
     User::new(NOBODY).group("system:unauthenticated")
 }

@@ -1,6 +1,6 @@
 //! The endpoints of the admin port, each a few lines between JSON and a method of the library.
 //!
-//! Answers: which request moves which switch, and what is told of the server? `HELP` is the whole list.
+//! Answers: which request sets which switch, and what does the port report about the server? `HELP` is the whole list.
 //! 1. What can block (a port that closes waits for its threads) runs off the serving thread.
 //! 2. An answer is JSON, but for the help and the kubeconfig; a refusal is `{"error": text}`.
 use std::time::Duration;
@@ -19,10 +19,10 @@ const BODY_LIMIT: usize = 1024 * 1024;
 const HELP: &str = "\
 GET    /status      version, objects and watches by resource, clock, standing faults
 GET    /faults      the standing faults
-POST   /faults      a fault: {\"fault\": \"freeze-watches\", \"resource\": \"pods\"}; \"seconds\" takes it back after that time
+POST   /faults      a fault: {\"fault\": \"freeze-watches\", \"resource\": \"pods\"}; \"seconds\" takes it back after so much time of the server's clock
 DELETE /faults      put all switches back
-GET    /strikes     how often each fault that was set has acted
-DELETE /strikes     forget the counts
+GET    /counts      how often each fault that was set has acted
+DELETE /counts      forget the counts
 GET    /requests    the requests seen, oldest first
 DELETE /requests    forget them
 GET    /kubeconfig  a kubeconfig for the API
@@ -31,7 +31,7 @@ POST   /clock       any of {\"set\": \"2030-01-01T00:00:00Z\", \"advanceSeconds\
 `informer-apiserver fault --help` lists the faults; their names and members are those of the command.
 ";
 
-/// A movement of the clock.
+/// A change of the clock.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ClockChange {
@@ -68,9 +68,9 @@ pub(super) async fn handle(
                 _ => refused(StatusCode::CONFLICT, "cannot listen again"),
             }
         }
-        ("GET", "/strikes") => HttpResponse::Ok().json(faults.strikes()),
-        ("DELETE", "/strikes") => {
-            faults.clear_strikes();
+        ("GET", "/counts") => HttpResponse::Ok().json(faults.counts()),
+        ("DELETE", "/counts") => {
+            faults.clear_counts();
             HttpResponse::Ok().json(json!([]))
         }
         ("GET", "/requests") => HttpResponse::Ok().json(requests(&faults)),
@@ -99,7 +99,7 @@ fn standing(faults: &Faults) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "faults": faults.active() }))
 }
 
-/// Applies the fault in the body, and takes it back later if it says so.
+/// Applies the fault in the body, and ends it later if the body says so.
 async fn fault(faults: Faults, body: &[u8]) -> HttpResponse {
     let (fault, seconds) = match parsed(body) {
         Ok(parsed) => parsed,
@@ -107,9 +107,10 @@ async fn fault(faults: Faults, body: &[u8]) -> HttpResponse {
     };
     if let (Some(seconds), Some(undone)) = (seconds, fault.undone()) {
         let faults = faults.clone();
+        let due = faults.world.clock.elapsed().saturating_add(Duration::from_secs(seconds));
         actix_web::rt::spawn(async move {
-            tokio::time::sleep(Duration::from_secs(seconds)).await;
-            // Where it cannot be taken back there is no one left to tell.
+            faults.world.clock.sleep_until(due).await;
+            // If it cannot be ended, no client is left to report that to.
             let _late = web::block(move || faults.apply(&undone)).await;
         });
     }

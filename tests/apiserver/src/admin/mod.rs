@@ -1,8 +1,9 @@
 //! The admin port: the fault switches, the clock and the state of a server over HTTP, on a port of its own.
 //!
 //! Answers: how does a shell, or a test in another language, break a running server? The API itself never answers here.
-//! 1. It listens on loopback only, and asks for no credentials: who may open the port may do everything.
-//! 2. It goes on while the API is frozen or refuses connections; it ends with the handle of the server.
+//! 1. It listens on loopback only, and asks for no credentials: every process that can open the port may do
+//!    everything.
+//! 2. It keeps running while the API is frozen or refuses connections; it ends with the handle of the server.
 //! 3. A POST must say that its body is JSON, so that no page in a browser can send one unasked.
 //!
 //! Next: `api.rs` has the endpoints.
@@ -19,7 +20,7 @@ use crate::builder::StartError;
 use crate::faults::Faults;
 use crate::serve::listen;
 
-/// The port the command line uses if it is told of none.
+/// The port that the command line uses by default.
 #[cfg(feature = "cli")]
 pub const ADMIN_PORT: u16 = 6_444;
 
@@ -48,7 +49,7 @@ impl Admin {
                     let server = HttpServer::new(app).workers(1).disable_signals().listen(listener);
                     let failed = match server.map(HttpServer::run) {
                         Ok(server) => {
-                            // The starter waits for this message; it is there.
+                            // The starter waits for this message, so it still exists.
                             let _told = ready.send(Ok(server.handle()));
                             server.await.err()
                         }

@@ -1,6 +1,6 @@
 //! `informer-apiserver fault`: one request to the admin port of a server that runs, and its answer as text.
 //!
-//! Answers: how do I move a fault switch from a shell? What the switches do is `Fault` in the library.
+//! Answers: how do I set a fault switch from a shell? What the switches do is `Fault` in the library.
 //! 1. One connection, one request; everything is on loopback, so plain HTTP/1.1 by hand is enough.
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Its admin port
     #[arg(long, default_value_t = ADMIN_PORT, env = "INFORMER_APISERVER_ADMIN_PORT", global = true)]
     admin_port: u16,
-    /// Take the fault back after this many seconds
+    /// End the fault after this many seconds
     #[arg(long, global = true)]
     seconds: Option<u64>,
     #[command(subcommand)]
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
 enum What {
     /// The standing faults
     List,
-    /// How often each fault that was set has acted
-    Strikes,
+    /// How often each fault that was set has taken effect
+    Counts,
     #[command(flatten)]
     Fault(Fault),
 }
@@ -41,8 +41,8 @@ impl Arguments {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let answer = match self.what {
             What::List => ask(self.admin_port, "GET /faults", "")?,
-            What::Strikes => {
-                let told = ask(self.admin_port, "GET /strikes", "")?;
+            What::Counts => {
+                let told = ask(self.admin_port, "GET /counts", "")?;
                 told.as_array().into_iter().flatten().for_each(|fault| println!("{fault}"));
                 return Ok(());
             }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Parser;
 use informer_apiserver::{ADMIN_PORT, ApiServer, Builder, Chaos};
 
-/// An in-memory Kubernetes API server for tests and tries. Without --data-dir, all objects are gone when it ends.
+/// An in-memory Kubernetes API server for tests and trials. Without --data-dir, all objects are gone when it ends.
 ///
 /// It listens on loopback only. With a kubeconfig written by --kubeconfig-out, kubectl and any client can use it:
 ///
@@ -48,7 +48,7 @@ struct Serve {
     /// Write a kubeconfig for this server to FILE
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
-    /// Ask clients for this bearer token
+    /// Require this bearer token from clients
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// Let Roles and bindings decide who may do what; the kubeconfig is the administrator's
@@ -117,13 +117,13 @@ struct Serve {
 const ADMIN_PORT_TEXT: &str = "6444";
 const _: () = assert!(ADMIN_PORT == 6_444, "the text above is the library's number");
 
-/// Allows this program as many open files as it may have: a thousand watchers are a thousand connections.
+/// Raises the limit of open files to the allowed maximum: a thousand watchers are a thousand connections.
 fn allow_many_connections() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let limit = getrlimit(Resource::Nofile);
-        // Where it may not be raised it stays as it is.
+        // If it cannot be raised, it stays as it is.
         let _as_many_as_allowed =
             setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
     }
@@ -147,7 +147,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Begins to listen for Ctrl-C, and for SIGTERM where there is such a thing; the future inside ends at one of them.
+/// Begins to listen for Ctrl-C, and for SIGTERM where the system has it; the future inside ends at one of
+/// them.
 fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
@@ -170,6 +171,7 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
 /// Breaks one thing after another, until the program ends or the port is lost.
 async fn break_things(mut chaos: Chaos, period: Duration) {
     loop {
+        // The machine's time, not the server's clock: a clock that is stopped does not stop the chaos.
         actix_web::rt::time::sleep(period).await;
         let step = actix_web::rt::task::spawn_blocking(move || {
             let told = chaos.trail().len();
@@ -227,7 +229,7 @@ impl Serve {
     /// Serves until Ctrl-C or SIGTERM.
     fn run(&self) -> Result<(), Box<dyn std::error::Error>> {
         actix_web::rt::System::new().block_on(async {
-            // Before anything is told: who has read the URL may ask for the end.
+            // Before anything is printed: a program that has read the URL may send the signal.
             let asked = asked_to_end()?;
             let server = self.builder().start_blocking()?;
             if let Some(path) = &self.kubeconfig_out {

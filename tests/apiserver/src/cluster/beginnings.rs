@@ -1,9 +1,10 @@
-//! The objects a server makes by itself before anybody asks: namespaces, priorities, the service `kubernetes`, ...
+//! The objects that a server creates at its start: namespaces, priorities, the service `kubernetes`, ...
 //!
-//! Answers: what does a client find on a server that is new? `beginnings.json` is what a kube-apiserver 1.36.2 makes.
-//! 1. Left out is what names one process or one day: its identity lease, and the map that notes since when legacy tokens
-//!    are tracked. Endpoints of the service are left to whoever reconciles them.
-//! 2. Each is created, and gets its status, as its maker would do it.
+//! Answers: what does a client find on a new server? `beginnings.json` has the objects that a kube-apiserver 1.36.2
+//! creates.
+//! 1. It leaves out what belongs to one process or one day: its identity lease, and the map that records since when
+//!    legacy tokens are tracked. A controller writes the endpoints of the service.
+//! 2. Each is created, and gets its status, as its controller would do it.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -13,14 +14,14 @@ use super::owners;
 use super::prepare;
 use super::store::{Call, Cluster};
 
-/// Who says that priorities are in order, and who says it of ranges of addresses: both by applying.
+/// The managers that set the status of priorities and of address ranges, both by applying.
 const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 const RANGES: &str = "kubernetes-service-cidr-controller";
-/// Who makes priorities.
+/// The manager that creates priorities.
 const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
 
 impl Cluster {
-    /// Makes them.
+    /// Creates them.
     pub(crate) fn add_beginnings(&mut self, now: i64) {
         let objects: Vec<Value> =
             serde_json::from_str(include_str!("beginnings.json")).expect("the first objects are JSON");

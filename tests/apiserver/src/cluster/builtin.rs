@@ -1,12 +1,13 @@
-//! The kinds every server has from the start, read from what a real API server tells of them.
+//! The kinds that every server has from the start, recorded from a real API server.
 //!
-//! Answers: which built-in kinds are there, what are they called, what can be done with them? `kinds.json` is the table:
-//! one line per kind and version, recorded by `record-kinds.py`; what cannot be asked of a server is in `rules.rs`.
+//! Answers: which built-in kinds are there, what are their names, what can be done with them? `kinds.json` is the
+//! table: one line per kind and version, recorded by `record-kinds.py`; what cannot be recorded from a server is in
+//! `rules.rs`.
 //! 1. The order of the rows is the order of discovery; of two versions of a kind, the first is the stored one.
 //! 2. `zero` is what a real server sends in a bookmark of that kind: the zero value of its Go type.
 //! 3. The table is read once per process and shared by all servers in it.
 //!
-//! Next: `kind.rs` says what each column means.
+//! Next: `kind.rs` explains each column.
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
@@ -92,7 +93,7 @@ fn subresource(
 fn column(
     (name, value_type, format, priority, description): &(String, String, String, i64, String),
 ) -> Column {
-    // Two texts that nearly every kind has are recorded by their beginnings.
+    // Two texts that nearly every kind has are recorded only by their beginnings.
     let common = [NAME_COLUMN, CREATED_COLUMN].into_iter().find(|text| text.starts_with(&**description));
     let common = common.filter(|_| !description.is_empty());
     Column {
@@ -105,7 +106,7 @@ fn column(
     }
 }
 
-/// All built-in kinds, in the order discovery tells them.
+/// All built-in kinds, in the order of discovery.
 pub(crate) fn kinds() -> impl Iterator<Item = Arc<Kind>> {
     TABLE.iter().map(Arc::clone)
 }

@@ -1,13 +1,13 @@
-//! Objects that are stored in another shape than they are told in: events of events.k8s.io, which are stored as core's,
-//! daemon sets, whose count of templates is told as an annotation, autoscalers of autoscaling/v1, which are stored as
-//! v2, and custom objects of several versions.
+//! Objects whose stored form differs from the form that clients see: events of events.k8s.io, which are stored as
+//! core's, daemon sets, whose count of templates is shown as an annotation, autoscalers of autoscaling/v1, which are
+//! stored as v2, and custom objects of several versions.
 //!
-//! Answers: what does this object look like in the version it is asked for, and in the one it is stored in? It is pure:
-//! members are moved, nothing is judged and nothing is lost.
+//! Answers: what does this object look like in the version it is asked for, and in the one it is stored in? It is
+//! pure: members are moved, nothing is checked and nothing is lost.
 //! 1. `into_stored` leaves an object that has the stored shape already as it is.
-//! 2. An object that went through both directions is the one it was; a custom one loses what one of its versions does not
-//!    know.
-//! 3. `managedFields` keep the version they were written in, as every entry says which one that is.
+//! 2. An object that is converted in both directions does not change; a custom one loses the fields that one of its
+//!    versions does not have.
+//! 3. `managedFields` keep the version they were written in, because every entry names it.
 //!
 //! Next: `object.rs` and `representation.rs`, where objects enter and leave.
 mod autoscaler;
@@ -20,7 +20,7 @@ use super::kind::Kind;
 use super::object::{Object, metadata_mut};
 use super::rules;
 
-/// What a member is called in events.k8s.io, and in core.
+/// The name of a member in events.k8s.io, and in core.
 const EVENT: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -30,15 +30,15 @@ const EVENT: [(&str, &str); 7] = [
     ("deprecatedCount", "count"),
     ("reportingController", "reportingComponent"),
 ];
-/// What core tells even where it is empty, and events.k8s.io does not.
+/// Members that core shows even if they are empty, and events.k8s.io does not.
 const TOLD_EMPTY: [&str; 2] = ["reportingComponent", "reportingInstance"];
 
-/// The annotation that tells how many templates a daemon set has had, and where the number is stored. Who asks for
-/// metadata only is not told of it.
+/// The annotation with the number of templates that a daemon set has had, and where the number is stored. It
+/// is not shown to clients that ask for metadata only.
 pub(crate) const TEMPLATES: &str = "deprecated.daemonset.template.generation";
 const STORED_TEMPLATES: &str = "templateGeneration";
 
-/// Whether objects of this kind are stored in another shape than they are told in.
+/// Whether the stored form of objects of this kind differs from the shown one.
 pub(crate) fn is_converted(kind: &Kind) -> bool {
     is_renamed(kind) || counts_templates(kind) || is_older_autoscaler(kind) || kind.stored_as.is_some()
 }
@@ -52,7 +52,7 @@ pub(super) fn is_older_autoscaler(kind: &Kind) -> bool {
     kind.version == "v1" && kind.resource.is("autoscaling", "horizontalpodautoscalers")
 }
 
-/// Gives an autoscaler of autoscaling/v1 what the way through its stored shape adds and drops.
+/// Applies to an autoscaler of autoscaling/v1 the changes that its stored form causes.
 pub(super) fn renew_autoscaler(value: &mut Value) {
     autoscaler::renew(value);
 }
@@ -61,7 +61,7 @@ pub(super) fn counts_templates(kind: &Kind) -> bool {
     kind.resource.is("apps", "daemonsets")
 }
 
-/// Where the values of field selectors stand in the stored shape, in the order they are remembered in.
+/// Where the values of field selectors are in the stored form, in the order in which they are kept.
 pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
     if is_renamed(kind) {
         return rules::fields(&kind.storage).iter().map(|(_, at)| *at).collect();
@@ -69,7 +69,7 @@ pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
     kind.fields.iter().map(|(_, at)| at.as_str()).collect()
 }
 
-/// Gives a value of this kind the stored shape.
+/// Converts a value of this kind to the stored form.
 pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
     if counts_templates(kind) {
         store_templates(value);
@@ -92,7 +92,7 @@ pub(super) fn into_stored(kind: &Kind, value: &mut Value) {
     }
 }
 
-/// Gives a value of the stored shape that of this kind.
+/// Converts a value of the stored form to this kind.
 pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     if counts_templates(kind) {
         tell_templates(value);
@@ -117,7 +117,7 @@ pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     }
 }
 
-/// How many templates a daemon set says it has had.
+/// The number of templates in a daemon set's annotation.
 pub(super) fn templates(set: &Value) -> i64 {
     let told = set["metadata"]["annotations"][TEMPLATES].as_str();
     told.and_then(|told| told.parse().ok()).unwrap_or(0)
@@ -152,7 +152,7 @@ fn rename(root: &mut Map<String, Value>, from: &str, to: &str) {
     }
 }
 
-/// The bytes of an object as this kind tells it: its own, or, where it is stored in another shape, new ones.
+/// The bytes of an object as this kind shows it: its own, or, if it is stored in another form, new ones.
 pub(super) fn body<'a>(kind: &Kind, object: &'a Object) -> Cow<'a, [u8]> {
     if !is_converted(kind) {
         return Cow::Borrowed(&object.body);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn e16_an_event_of_the_core_group_is_told_as_it_is_stored() {
+    fn e16_an_event_of_the_core_group_is_shown_as_it_is_stored() {
         let event = json!({"metadata": {}, "message": "text", "reportingComponent": ""});
         let mut value = event.clone();
         from_stored(&kind(""), &mut value);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn e16_an_empty_reporter_is_told_by_core_only() {
+    fn e16_an_empty_reporter_is_shown_only_by_core() {
         let mut value = json!({"metadata": {}, "reportingComponent": "", "reportingInstance": ""});
         from_stored(&kind("events.k8s.io"), &mut value);
         assert_eq!(value, json!({"metadata": {}}));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn e16_a_daemon_set_tells_its_templates_as_an_annotation() {
+    fn e16_a_daemon_set_shows_its_templates_as_an_annotation() {
         let sets = builtin::kinds().find(|kind| kind.resource.is("apps", "daemonsets")).unwrap();
         let told = json!({"metadata": {"annotations": {TEMPLATES: "2"}}, "spec": {}});
         let mut value = told.clone();

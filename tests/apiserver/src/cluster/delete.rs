@@ -1,9 +1,10 @@
-//! The end of an object: at once, after its grace, after its finalizers, or with its namespace or definition.
+//! The deletion of an object: at once, after its grace period, after its finalizers, or with its namespace or
+//! definition.
 //!
-//! Answers: is this object removed now, and who goes with it? Those it owns are left to `garbage.rs`.
+//! Answers: is this object removed now, and which objects with it? `garbage.rs` handles the objects that it owns.
 //! 1. A DELETED event carries the last stored state with the version of the removal.
-//! 2. An object with finalizers only gets marked; the update that takes the last one away removes it.
-//! 3. A namespace goes when its last object has gone; a definition takes its objects and its endpoints along.
+//! 2. An object with finalizers is only marked; the update that removes the last finalizer removes it.
+//! 3. A namespace is removed after its last object; a definition is removed with its objects and its endpoints.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -30,9 +31,11 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) propagation: Option<Propagation>,
+    /// Whether the body asks for a dry run; the query may do so too.
+    pub(crate) dry_run: bool,
 }
 
-/// What a DELETE did.
+/// The result of a DELETE.
 #[derive(Debug)]
 pub(crate) struct Deleted {
     pub(crate) object: Arc<Object>,
@@ -49,6 +52,7 @@ impl DeleteOptions {
             uid: text("/preconditions/uid"),
             version: text("/preconditions/resourceVersion"),
             propagation: None,
+            dry_run: body.pointer("/dryRun/0").is_some_and(|value| value == "All"),
         }
     }
 }
@@ -105,7 +109,7 @@ impl Cluster {
         Deleted { object: Arc::new(last.stamped(call.kind, revision)), removed: true }
     }
 
-    /// Takes the object out of the store, and what depends on it. Gives the version of the removal.
+    /// Removes the object from the store, and what depends on it. Returns the version of the removal.
     pub(super) fn remove(&mut self, call: &Call<'_>, key: &str) -> u64 {
         let kind = call.kind;
         if crd::is_definition(kind) {
@@ -121,7 +125,8 @@ impl Cluster {
         event.revision
     }
 
-    /// Deletes everything a list with this selector would show. Gives what was there, at the version it was found at.
+    /// Deletes everything that a list with this selector would show. Returns the objects, at the version at
+    /// which they were found.
     ///
     /// # Errors
     /// Those of the first delete that is refused.
@@ -144,7 +149,7 @@ impl Cluster {
         Ok(Page { revision, objects, continue_token: None, remaining: None })
     }
 
-    /// Asks everything in a terminating namespace to go.
+    /// Deletes all objects in a terminating namespace.
     pub(super) fn empty_namespace(&mut self, call: &Call<'_>) {
         let scope = Scope::Namespace(call.name.to_owned());
         for resource in self.registry.namespaced() {
@@ -182,7 +187,7 @@ impl Cluster {
             let before = held.len();
             held.retain(|name| name != "kubernetes");
             if !held.is_empty() {
-                // Somebody else has work to do, and says so through `finalize`.
+                // Another controller still has work to do; it finishes through `finalize`.
                 if held.len() < before {
                     self.commit(&namespaces, namespace, Some(value));
                 }
@@ -235,14 +240,14 @@ fn check_preconditions(call: &Call<'_>, old: &Object, options: &DeleteOptions) -
     }
 }
 
-/// Whether a pod is going already, and this DELETE would not let it go sooner: then it changes nothing.
+/// Whether a pod is being deleted already, and this DELETE would not end it sooner: then it changes nothing.
 fn goes_no_sooner(before: &Value, options: &DeleteOptions) -> bool {
     let running = before.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
     let going = before.pointer("/metadata/deletionTimestamp").is_some();
     going && running.is_some_and(|running| options.grace.is_none_or(|asked| asked >= running))
 }
 
-/// The grace of a pod: 0 unless it runs on a node. Other kinds have none: they go without being marked first.
+/// The grace of a pod: 0 unless it runs on a node. Other kinds have none: they are removed without a mark.
 fn grace_of(kind: &Kind, before: &Value, options: &DeleteOptions) -> Option<i64> {
     let on_node =
         before.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());

@@ -1,9 +1,9 @@
-//! Discovery: the documents that tell clients which groups, versions and resources there are.
+//! Discovery: the documents that list the groups, versions and resources for clients.
 //!
 //! Answers `/api`, `/apis`, `/apis/<group>` and the resource list of one group and version, and the two roots in their
-//! aggregated form, always from the registry, so a definition shows up in the very next answer.
-//! 1. Everything told here is a column of `Kind`; nothing is known of particular kinds.
-//! 2. Subresources stand behind their resource, in the order of the table.
+//! aggregated form, always from the registry, so a definition appears in the next answer.
+//! 1. All content is a column of `Kind`; no kind is treated specially.
+//! 2. Subresources follow their resource, in the order of the table.
 //!
 //! Next: `http/discovery.rs` chooses between the two forms of a root.
 use base64::Engine;
@@ -75,14 +75,14 @@ fn resource(kind: &Kind) -> Value {
         "kind": kind.kind, "verbs": kind.verbs,
     });
     put_names(&mut resource, kind);
-    // What is stored can be watched; what is only asked or answered cannot.
+    // Stored kinds can be watched; kinds that are only requests or answers cannot.
     if kind.verbs.iter().any(|verb| verb == "watch") {
         resource["storageVersionHash"] = json!(stored_hash(kind));
     }
     resource
 }
 
-/// By this clients see that the stored version of a resource has changed.
+/// It shows clients that the stored version of a resource has changed.
 fn stored_hash(kind: &Kind) -> String {
     let stored = format!("{}/{}/{}", kind.storage.group, kind.stored_version, kind.kind);
     let hash = ring::digest::digest(&ring::digest::SHA256, stored.as_bytes());
@@ -141,7 +141,7 @@ fn whole(kind: &Kind) -> Value {
     resource
 }
 
-/// Built-ins leave their own group and version out.
+/// Built-in kinds omit their own group and version.
 fn own_type(kind: &Kind) -> Value {
     let (group, version) =
         if kind.custom { (&*kind.resource.group, kind.version.as_str()) } else { ("", "") };

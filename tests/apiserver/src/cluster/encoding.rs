@@ -1,10 +1,13 @@
-//! The languages of answers: JSON, YAML, protobuf; and with the form of an object, what one client wants to see.
+//! The languages of answers: JSON, YAML, protobuf; together with the form of an object they describe what one client
+//! wants to see.
 //!
-//! Answers: which bytes tell this object, event, bookmark or document to a client that asked so? It does not know HTTP.
-//! 1. JSON goes the short way: stored bytes are copied, nothing is decoded.
-//! 2. A message is made of an object once and kept with it (`Object::message`), a frame of an event once and kept there.
-//! 3. YAML is made of the JSON each time: people read it. It has no streams.
-//! 4. Custom kinds have no messages, only their metadata has; a Table has none. Nobody is offered what there is not.
+//! Answers: which bytes does a client get for this object, event, bookmark or document? It does not use HTTP.
+//! 1. JSON is copied from the stored bytes; nothing is decoded.
+//! 2. The message of an object is encoded once and kept with it (`Object::message`), the frame of an event is encoded
+//!    once and kept with the event.
+//! 3. YAML is written from the JSON each time: only people read it. It has no streams.
+//! 4. Custom kinds have no messages, only their metadata has; a Table has none. The server does not offer what it does
+//!    not have.
 //!
 //! Next: `http/accept.rs` chooses, `protobuf/answer.rs` and `yaml/write.rs` write.
 use bytes::Bytes;
@@ -16,7 +19,7 @@ use super::representation::{Form, bookmark_line, bookmark_metadata, error_line, 
 use crate::protobuf::answer::{self, Type};
 use crate::yaml;
 
-/// Why a message must be there.
+/// Why a message must exist.
 const OFFERED: &str = "protobuf is only chosen for what has a message";
 
 /// The language of an answer.
@@ -28,7 +31,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// As a real server prefers them where the client does not care.
+    /// In a real server's order of preference, if the client has none.
     pub(crate) const ALL: [Self; 3] = [Self::Json, Self::Yaml, Self::Protobuf];
 
     pub(crate) fn media_type(self) -> &'static str {
@@ -39,7 +42,7 @@ impl Encoding {
         }
     }
 
-    /// A value that says its own type.
+    /// A value that contains its own type.
     pub(crate) fn value(self, value: &Value) -> Bytes {
         match self {
             Self::Json => value.to_string().into(),
@@ -57,7 +60,7 @@ impl Encoding {
     }
 }
 
-/// What of an object a client wants to see, and in which language.
+/// Which part of an object a client wants to see, and in which language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Representation {
     pub(crate) form: Form,
@@ -114,7 +117,7 @@ impl Representation {
     }
 }
 
-/// JSON of ours as YAML.
+/// Our JSON as YAML.
 pub(crate) fn yaml_of(json: &[u8]) -> Bytes {
     let value: Value = serde_json::from_slice(json).expect("an answer of ours is JSON");
     yaml::encode(&value).into()

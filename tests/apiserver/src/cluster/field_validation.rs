@@ -1,9 +1,9 @@
-//! What becomes of fields that nobody knows and fields told twice: ignored, warned of or refused, as the client asks.
+//! Unknown and duplicate fields: they are ignored, reported in a warning, or refused, as the client asks.
 //!
-//! Answers: with this `fieldValidation`, what is stored of this body, and what is the client told? Wrong types are
-//! refused whatever it says.
+//! Answers: with this `fieldValidation`, what is stored from this body, and which warnings does the client get? Wrong
+//! types are always refused.
 //! 1. Unset means Warn, as on a real server.
-//! 2. A body of another kind than the path's is left as it is: `prepare` refuses it with other words.
+//! 2. A body of another kind than the path's is left as it is: `prepare` refuses it with another text.
 //! 3. A refused body is 400, a refused patch 422 with a cause on `patch`.
 //!
 //! Next: `schema/decode.rs` finds the fields.
@@ -18,7 +18,7 @@ use super::schema::decode::{self, Decoded};
 use super::status::{ApiError, Cause, Named};
 use super::store::Call;
 
-/// What the client wants of unknown and duplicate fields.
+/// How the client wants unknown and duplicate fields to be handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Validation {
     Ignore,
@@ -27,7 +27,7 @@ pub(crate) enum Validation {
     Strict,
 }
 
-/// A body that may be stored, and what to warn of.
+/// A body that may be stored, and its warnings.
 pub(crate) type Taken = (Value, Vec<String>);
 
 impl Validation {
@@ -63,7 +63,7 @@ impl Validation {
     }
 }
 
-/// Takes a body that is JSON text; the inner error says why it is no JSON.
+/// Reads a body that is JSON text; the inner error says why it is not JSON.
 ///
 /// # Errors
 /// 400 for a wrong type and, if asked for, for unknown and duplicate fields.
@@ -78,7 +78,7 @@ pub(crate) fn take_text(
     if is_of(kind, &decoded.value) { Ok(taken(kind, decoded, validation)) } else { raw() }
 }
 
-/// Takes a body that is a value already.
+/// Checks a body that is a value already.
 ///
 /// # Errors
 /// Those of `take_text`.
@@ -91,7 +91,7 @@ pub(crate) fn take_value(kind: &Kind, body: Value, validation: Validation) -> Re
     }
 }
 
-/// Takes what a patch has made of an object.
+/// Checks the result of a patch.
 ///
 /// # Errors
 /// 422 with a cause on `patch`.

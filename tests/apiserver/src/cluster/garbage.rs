@@ -1,10 +1,12 @@
-//! The garbage collector: objects follow their owners, as the controller manager of a cluster sees to.
+//! The garbage collector: objects are deleted after their owners, as by the controller manager of a cluster.
 //!
-//! Answers: who loses by this change its last owner, or what held it? Off unless asked for; then it is told of each commit.
+//! Answers: which objects lose their last owner by this change, or their last finalizer? Off unless asked for; then it
+//! gets each commit.
 //! 1. Owners are known by uid: another object of the same name is not the owner.
-//! 2. Nothing is decided when it is noted: `sweep` looks at the object as it is then, and only writes as any client could.
-//! 3. A sweep is bounded; what is left waits in the queue, where each object stands at most once.
-//! 4. An owner of a kind that is not served, or in no namespace an object can reach, counts as living.
+//! 2. No decision is made when a change is recorded: `sweep` reads the object as it is then, and writes only as any
+//!    client could.
+//! 3. A sweep is bounded; the rest waits in the queue, where each object is at most once.
+//! 4. An owner of a kind that is not served, or in a namespace that an object cannot refer to, counts as existing.
 //!
 //! Next: `propagation.rs` for the finalizers; `world.rs` calls `sweep` after a request until nothing is left.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,24 +23,24 @@ use super::patch::PatchKind;
 use super::propagation::{FOREGROUND, ORPHAN, Propagation};
 use super::store::{Call, Cluster};
 
-/// In whose name the collector writes.
+/// The manager of the collector's writes.
 const COLLECTOR: &str = "kube-controller-manager";
-/// How many objects one sweep looks at.
+/// How many objects one sweep handles.
 const SWEEP: usize = 64;
 
-/// Where an object lies.
+/// The place of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     resource: ResourceId,
     key: Arc<str>,
 }
 
-/// Who depends on whom, and who is to be looked at.
+/// Which objects depend on which, and which are to be checked.
 #[derive(Debug, Default)]
 pub(super) struct Garbage {
     /// By the uid of the owner, whether it exists or not.
     dependants: BTreeMap<String, BTreeSet<Place>>,
-    /// Owners seen to go whom somebody still refers to.
+    /// Removed owners to which some object still refers.
     gone: BTreeSet<String>,
     /// Owners that wait for their dependants, by uid.
     waiting: BTreeMap<String, Place>,
@@ -73,7 +75,7 @@ struct Tied {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Living,
-    /// Goes in the foreground: after those that depend on it.
+    /// Is deleted in the foreground: after its dependants.
     Waiting,
     Gone,
 }
@@ -102,7 +104,7 @@ impl Garbage {
         Some(place)
     }
 
-    /// Takes notice of a change.
+    /// Records a change.
     pub(super) fn note(&mut self, resource: &ResourceId, event: &Event) {
         let place = Place { resource: resource.clone(), key: Arc::clone(&event.key) };
         let before = event.old.as_deref().map(Ties::of).unwrap_or_default();
@@ -156,7 +158,7 @@ impl Garbage {
 }
 
 impl Cluster {
-    /// Begins to let objects follow their owners, those stored already as well.
+    /// Begins to delete objects after their owners, also objects that are already stored.
     pub(crate) fn collect_garbage(&mut self) {
         let mut garbage = Garbage::default();
         for (resource, table) in &self.tables {
@@ -168,7 +170,7 @@ impl Cluster {
         self.garbage = Some(garbage);
     }
 
-    /// Looks at some of the objects whose owners or dependants have changed. Gives whether there are more.
+    /// Checks some of the objects whose owners or dependants have changed. Returns whether there are more.
     pub(crate) fn sweep(&mut self, now: i64) -> bool {
         for _ in 0..SWEEP {
             let Some(place) = self.garbage.as_mut().and_then(Garbage::next) else { return false };
@@ -190,7 +192,8 @@ impl Cluster {
         }
     }
 
-    /// What an object does whose owners have changed: it goes, forgets some of them, or stays as it is.
+    /// Handles an object whose owners have changed: it is deleted, loses some of its references, or stays as
+    /// it is.
     fn follow_owners(&mut self, kind: &Arc<Kind>, object: &Object, ties: &Ties, now: i64) {
         let owners: Vec<(&Reference, Owner)> =
             ties.owner_references.iter().map(|owner| (owner, self.state_of(object, owner))).collect();
@@ -217,7 +220,7 @@ impl Cluster {
             propagation: Some(propagation),
             ..DeleteOptions::default()
         };
-        // What may not go (a permanent namespace) stays, as it does for the real collector.
+        // An object that cannot be deleted (a permanent namespace) stays, as with the real collector.
         let _gone = self.delete(&call(kind, object, now), &options);
     }
 
@@ -245,7 +248,8 @@ impl Cluster {
         self.change(kind, object, &json!({"metadata": {"ownerReferences": kept}}), now)
     }
 
-    /// Lets some of the dependants forget an owner that goes without them; after the last one it goes.
+    /// Removes from some dependants the reference to an owner that is deleted without them; after the last
+    /// one the owner is removed.
     fn orphan(&mut self, place: &Place, owner: &Object, now: i64) {
         let dependants = self.garbage.as_ref().map_or_else(Vec::new, |known| known.dependants_of(&owner.uid));
         for dependant in dependants.iter().take(SWEEP) {
@@ -264,7 +268,7 @@ impl Cluster {
         }
     }
 
-    /// Lets an owner go that nobody blocks any more; else those who depend on it are to go first.
+    /// Removes an owner that no dependant blocks any more; else its dependants are deleted first.
     fn end_after_dependants(&mut self, kind: &Arc<Kind>, owner: &Object, now: i64) {
         let Some(garbage) = &mut self.garbage else { return };
         let dependants = garbage.dependants_of(&owner.uid);
@@ -286,7 +290,7 @@ impl Cluster {
         self.change(kind, owner, &json!({"metadata": {"finalizers": held}}), now);
     }
 
-    /// Patches an object as a client would. Gives whether that was taken.
+    /// Patches an object as a client would. Returns whether the patch was accepted.
     fn change(&mut self, kind: &Arc<Kind>, object: &Object, patch: &Value, now: i64) -> bool {
         let patch = patch.to_string();
         self.patch(&call(kind, object, now), PatchKind::Merge, patch.as_bytes()).is_ok()

@@ -1,11 +1,11 @@
-//! What Go's JSON decoder says of a text that it cannot read.
+//! The errors of Go's JSON decoder for a text that it cannot read.
 //!
-//! Answers: in which words is broken JSON refused? Clients show them to people, who look them up.
-//! 1. The place and the kind of a fault are serde's; only the words are Go's. A fault that has no counterpart there is
-//!    told in serde's words.
+//! Answers: which error text does broken JSON get? Clients show it to users, who search for it.
+//! 1. The place and the kind of a fault come from serde; only the text is Go's. A fault without a counterpart in Go
+//!    has serde's text.
 use serde_json::Value;
 
-/// A syntax error in the words of `encoding/json`.
+/// A syntax error with the text of `encoding/json`.
 pub(crate) fn syntax(text: &[u8], error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
@@ -43,7 +43,7 @@ fn quoted(byte: u8) -> String {
     }
 }
 
-/// What Go calls the type of a value in "cannot unmarshal ...".
+/// Go's name for the type of a value in "cannot unmarshal ...".
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -62,7 +62,7 @@ mod tests {
     use super::syntax;
 
     #[test]
-    fn broken_json_is_told_in_the_words_of_go() {
+    fn broken_json_is_refused_with_the_text_of_go() {
         for (text, told) in [
             (&b"\x9e"[..], r"invalid character '\u009e' looking for beginning of value"),
             (b"{\"a\" 1}", "invalid character '1' after object key"),

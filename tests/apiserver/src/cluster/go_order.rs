@@ -1,9 +1,10 @@
-//! A patched document as a real server quotes it: members in the order of Go's types, or sorted where the patch has been.
+//! A patched document as a real server quotes it: members in the order of Go's types, or sorted in the parts that the
+//! patch has changed.
 //!
-//! Answers: in which order do the members of this document stand? The patch is applied elsewhere.
+//! Answers: in which order are the members of this document? The patch is applied elsewhere.
 //! 1. What is stored is written from Go's types, field by field; a map is sorted.
-//! 2. A patch opens the containers on its way, and these are written as maps; so is all that it brings itself.
-//! 3. Custom objects are maps from the outside in.
+//! 2. A patch turns the containers on its path into maps, whose members are sorted; so are its own values.
+//! 3. Custom objects are maps at every level.
 //!
 //! Next: `protobuf/table.rs` has the fields in Go's order.
 use std::collections::BTreeMap;
@@ -14,16 +15,16 @@ use super::kind::Kind;
 use super::patch::PatchKind;
 use crate::protobuf::Fields;
 
-/// Where a patch has been.
+/// The parts that a patch has touched.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Opened {
     members: BTreeMap<String, Self>,
-    /// Whether it brought what is here.
+    /// Whether the patch set the value here.
     brought: bool,
 }
 
 impl Opened {
-    /// The way of a patch through a document; nothing beyond the document itself for one that cannot be read.
+    /// The path of a patch through a document; only the document itself for a patch that cannot be read.
     pub(super) fn by(language: PatchKind, patch: &[u8]) -> Self {
         let patch: Value = serde_json::from_slice(patch).unwrap_or_default();
         let mut opened = Self::default();
@@ -37,7 +38,7 @@ impl Opened {
         opened
     }
 
-    /// What was opened of an item; `-` is the one a patch has put behind the others.
+    /// The touched parts of an item; `-` is an item that the patch has appended.
     fn item(&self, at: usize, count: usize) -> Option<&Self> {
         let last = self.members.get("-").filter(|_| at + 1 == count);
         last.or_else(|| self.members.get(&at.to_string()))
@@ -74,7 +75,7 @@ fn unescaped(name: &str) -> String {
     name.replace("~1", "/").replace("~0", "~")
 }
 
-/// The text of a document of this kind after a patch that has opened this much of it.
+/// The text of a document of this kind after a patch that has touched these parts.
 pub(super) fn text(kind: &Kind, document: &Value, opened: &Opened) -> String {
     let fields = Fields::of_kind(&kind.api_version(), &kind.kind).filter(|_| !kind.custom);
     let mut out = String::new();
@@ -117,7 +118,7 @@ fn write(out: &mut String, value: &Value, fields: Option<Fields>, opened: Option
     }
 }
 
-/// Go's fields first; what it does not know of follows as it is.
+/// Go's fields first; unknown members follow unchanged.
 fn ordered(members: &Map<String, Value>, fields: Option<Fields>) -> Vec<&str> {
     let place = |name: &str| fields.and_then(|fields| fields.place(name)).unwrap_or(usize::MAX);
     let mut names: Vec<&str> = members.keys().map(String::as_str).collect();
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn api_25_what_a_patch_has_not_touched_has_the_order_of_go() {
+    fn api_25_parts_that_a_patch_has_not_touched_have_the_order_of_go() {
         let told = r#"{"data":{"a":"1","b":"\u003c"},"kind":"ConfigMap","metadata":{"name":"n","uid":"u","labels":{"a":"2","z":"1"},"managedFields":[{"manager":"m","fieldsType":"FieldsV1"}]}}"#;
         assert_eq!(quoted(PatchKind::Merge, &json!({"data": {"a": "1"}})), told);
         let add = json!([{"op": "add", "path": "/data/a", "value": "1"}]);
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn api_25_what_a_patch_has_opened_is_sorted() {
+    fn api_25_parts_that_a_patch_has_touched_are_sorted() {
         let told = r#"{"data":{"a":"1","b":"\u003c"},"kind":"ConfigMap","metadata":{"labels":{"a":"2","z":"1"},"managedFields":[{"manager":"m","fieldsType":"FieldsV1"}],"name":"n","uid":"u"}}"#;
         assert_eq!(quoted(PatchKind::Merge, &json!({"metadata": {"uid": "u"}})), told);
         let test = json!([{"op": "test", "path": "/metadata/uid", "value": "u"}]);

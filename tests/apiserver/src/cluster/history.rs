@@ -1,8 +1,8 @@
-//! The bounded memory of what happened to one resource, from which watches resume and old versions are told.
+//! The bounded history of one resource, from which watches resume and old versions are listed.
 //!
-//! Answers: what happened after version n, and what did the table look like at n? It does not fan out.
-//! 1. Events stand in strictly rising revision order.
-//! 2. Every event with a revision above `floor` is here; nothing at or below it is promised to anyone who comes.
+//! Answers: what happened after version n, and what did the table look like at n? It does not deliver events.
+//! 1. Events are in strictly rising order of revisions.
+//! 2. Every event with a revision above `floor` is here; events at or below it are not promised to new watches.
 //! 3. At most `window` events lie above `floor`. Up to `retained` older ones are kept for watches that follow this ring
 //!    and have not taken them yet.
 //!
@@ -17,7 +17,7 @@ use super::kind::Kind;
 use super::object::Object;
 use super::representation::Form;
 
-/// What a watch event says happened.
+/// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventType {
     Added,
@@ -70,7 +70,7 @@ impl Event {
         }
     }
 
-    /// The object an event of this type carries; a deletion carries the last state with the new version.
+    /// The object that an event of this type carries; a deletion carries the last state with the new version.
     pub(crate) fn object(&self, event_type: EventType, kind: &Kind) -> &Arc<Object> {
         match (event_type, &self.new, &self.old) {
             (EventType::Added | EventType::Modified, Some(new), _) => new,
@@ -80,7 +80,7 @@ impl Event {
         }
     }
 
-    /// About how many bytes tell this event.
+    /// About how many bytes this event has.
     pub(crate) fn weight(&self) -> usize {
         self.new.as_ref().or(self.old.as_ref()).map_or(0, |object| object.body.len())
     }
@@ -118,7 +118,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// `window` events are promised; a watch that follows may be `behind` by more than it resumed with, which is at most that.
+    /// `window` events are promised; a watch may fall behind by `behind` more than when it resumed.
     pub(crate) fn new(window: usize, behind: usize, floor: u64) -> Self {
         let window = window.max(1);
         Self { events: VecDeque::new(), floor, window, retained: window + behind + 1 }
@@ -140,8 +140,8 @@ impl History {
         }
     }
 
-    /// Promises no event up to and including `revision` to anyone any more, and drops those up to `taken`, which
-    /// no watch waits for.
+    /// Ends the promise of events up to and including `revision`, and drops those up to `taken`, for which no
+    /// watch waits.
     pub(crate) fn compact(&mut self, revision: u64, taken: u64) {
         self.floor = self.floor.max(revision);
         while self.events.front().is_some_and(|event| event.revision <= revision.min(taken)) {

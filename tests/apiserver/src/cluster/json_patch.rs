@@ -1,8 +1,8 @@
-//! JSON patch (RFC 6902) as the API server's library reads it, which is not always the letter of the RFC.
+//! JSON patch (RFC 6902) as the API server's library implements it, which differs from the RFC in some points.
 //!
 //! Answers: what does a document look like after these operations, or does one of them fail?
 //! 1. `replace` of a member that is not there adds it; `test` of one succeeds against null; a missing value is null.
-//! 2. What stands before the first slash of a path is passed over; the whole document can only be replaced.
+//! 2. Text before the first slash of a path is ignored; the whole document can only be replaced.
 //! 3. Indices count from the end if negative; `-` is after the last item.
 //! 4. If one operation fails the patch fails, and the real server does not say which.
 use serde_json::{Map, Value};
@@ -20,8 +20,7 @@ type Operation = Map<String, Value>;
 
 /// Applies the operations in their order.
 ///
-/// # Errors
-/// If one cannot be applied; the document is then of no use.
+/// # Errors If one cannot be applied; the document is then invalid.
 pub(crate) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), Failed> {
     operations.iter().try_for_each(|operation| apply_one(document, operation))
 }
@@ -54,7 +53,7 @@ fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), Failed> 
     }
 }
 
-/// A member of a container, be it there or not.
+/// A member of a container, existing or not.
 enum Place<'d> {
     Member(&'d mut Map<String, Value>, String),
     Item(&'d mut Vec<Value>, String),
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn api_25_operations_act_as_the_api_has_them() {
+    fn api_25_operations_work_as_in_the_api() {
         let document = || json!({"a": {"b": "1", "x/y": "2"}, "l": [1, 2]});
         for (operation, at, expected) in [
             (json!({"op": "add", "path": "/a/c", "value": "3"}), "/a/c", json!("3")),

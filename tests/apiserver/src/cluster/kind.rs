@@ -1,10 +1,10 @@
 //! What the server knows about one kind in one version: names, scope, subresources and the rules of its writes.
 //!
-//! Answers: how is this kind called, and which rules hold for it? It holds no objects.
+//! Answers: what are the names of this kind, and which rules apply to it? It holds no objects.
 //! 1. A `Kind` is data; no code asks for a kind by name except the few built-in behaviours (`Rules`).
 //! 2. Two versions of a custom kind share one `storage`: (group, plural).
 //!
-//! Next: `builtin.rs` reads the table of the kinds every server has, `crd.rs` makes a `Kind` of a CRD object.
+//! Next: `builtin.rs` reads the table of the kinds every server has, `crd.rs` makes a `Kind` from a CRD object.
 use std::sync::Arc;
 
 use super::crd::Definition;
@@ -12,7 +12,7 @@ use super::schema::{Schema, builtin};
 use super::status::Named;
 use super::subresource::ScalePaths;
 
-/// Which stored table a kind's objects live in.
+/// The table in which a kind's objects are stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ResourceId {
     pub(crate) group: Arc<str>,
@@ -46,14 +46,14 @@ impl std::fmt::Display for ResourceId {
     }
 }
 
-/// What a name of this kind must look like.
+/// The rule for names of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameRule {
     /// RFC 1123 subdomain, up to 253 characters.
     Subdomain,
     /// RFC 1123 label, up to 63 characters.
     Label,
-    /// Anything that can stand in a path: not `.`, `..`, no `/`, no `%`.
+    /// Anything that is valid in a path: not `.`, `..`, no `/`, no `%`.
     PathSegment,
 }
 
@@ -77,9 +77,9 @@ pub(crate) enum GenerationRule {
 pub(crate) struct Rules {
     pub(crate) name: NameRule,
     pub(crate) generation: GenerationRule,
-    /// Whether an update without a resourceVersion is taken.
+    /// Whether an update without a resourceVersion is accepted.
     pub(crate) unconditional_update: bool,
-    /// Whether DELETE answers the object (else a Status of success).
+    /// Whether DELETE returns the object (else a Status of success).
     pub(crate) delete_answers_object: bool,
     /// Whether a PUT on a name that does not exist creates it.
     pub(crate) put_creates: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Rules {
     pub(crate) namespace_field: bool,
 }
 
-/// An endpoint below an object, as discovery tells it.
+/// An endpoint below an object, as in discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subresource {
     pub(crate) name: String,
@@ -102,12 +102,12 @@ pub(crate) struct Subresource {
     pub(crate) verbs: Vec<String>,
 }
 
-/// What a Table says of a column of names.
+/// The description of a column of names in a Table.
 pub(crate) const NAME_COLUMN: &str = "Name must be unique within a namespace. Is required when creating resources, although \
 some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended \
 for creation idempotence and configuration definition. Cannot be updated. More info: \
 https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-/// What a Table says of a column of ages or times of creation.
+/// The description of a column of ages or times of creation in a Table.
 pub(crate) const CREATED_COLUMN: &str = "CreationTimestamp is a timestamp representing the server time when this object was \
 created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. \
 It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: \
@@ -122,19 +122,19 @@ pub(crate) struct Column {
     /// 0 is always shown, 1 only when asked for the wide form.
     pub(crate) priority: i64,
     pub(crate) description: String,
-    /// Where a custom kind has the value, as its definition says; empty for built-ins.
+    /// The path of the value in a custom kind, from its definition; empty for built-ins.
     pub(crate) path: String,
 }
 
 /// One kind in one served version.
 #[derive(Debug, Clone)]
 pub(crate) struct Kind {
-    /// How the resource is called.
+    /// The names of the resource.
     pub(crate) resource: ResourceId,
-    /// Where its objects lie; shared by all its versions, and by the two groups of events.
+    /// Where its objects are stored; shared by all its versions, and by the two groups of events.
     pub(crate) storage: ResourceId,
     pub(crate) version: String,
-    /// The version its objects are written in, which discovery tells a hash of.
+    /// The version in which its objects are stored; discovery contains a hash of it.
     pub(crate) stored_version: String,
     pub(crate) kind: String,
     pub(crate) list_kind: String,
@@ -145,7 +145,7 @@ pub(crate) struct Kind {
     pub(crate) verbs: Vec<String>,
     pub(crate) status: bool,
     pub(crate) subresources: Vec<Subresource>,
-    /// Where the numbers of its scale stand, if it has one.
+    /// The paths of its scale's numbers, if it has a scale.
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) custom: bool,
     pub(crate) rules: Rules,
@@ -157,18 +157,18 @@ pub(crate) struct Kind {
     pub(crate) zero: String,
     /// The columns of its Table.
     pub(crate) columns: Vec<Column>,
-    /// What every client of this kind is warned of.
+    /// The warning for every client of this kind.
     pub(crate) deprecation: Option<String>,
-    /// Whether its definition is going: nothing may be created.
+    /// Whether its definition is being deleted: nothing may be created.
     pub(crate) terminating: bool,
-    /// What the definition of a custom kind says of this version, if it has a schema.
+    /// The schema of this version in the definition of a custom kind, if it has one.
     pub(crate) definition: Option<Arc<Definition>>,
-    /// What the stored version's definition says of objects, where that is not what this version's says.
+    /// The schema of the stored version, if it differs from that of this version.
     pub(crate) stored_as: Option<Arc<Definition>>,
 }
 
 impl Kind {
-    /// What is known of the shape of this kind's objects; none for a custom kind without a schema.
+    /// The schema of this kind's objects; none for a custom kind without a schema.
     pub(crate) fn schema(&self) -> Option<Schema> {
         if self.custom {
             return self.definition.as_ref().map(|definition| definition.schema.clone());
@@ -181,7 +181,7 @@ impl Kind {
         self.resource == *resource || self.storage == *resource
     }
 
-    /// The Go package of a built-in kind, as refusals tell it.
+    /// The Go package of a built-in kind, as in refusals.
     pub(crate) fn go_package(&self) -> &str {
         let package = self.resource.group.split('.').next();
         package.filter(|package| !package.is_empty()).unwrap_or("core")

@@ -1,11 +1,13 @@
-//! The text of a `labelSelector`: its words, its grammar, and the refusals of both.
+//! The text of a `labelSelector`: its tokens, its grammar, and the errors of both.
 //!
-//! Answers: which requirements does this text hold, or what is wrong with it? Whether an object meets them is `selector.rs`'.
-//! 1. A text is cut into words first, then read from left to right; the first fault is told, in the API machinery's words.
-//! 2. `in` and `notin` are operators after a key and plain words anywhere else: `in in (in)` is sound.
+//! Answers: which requirements does this text contain, or what is wrong with it? `selector.rs` checks whether an
+//! object meets them.
+//! 1. A text is split into tokens first, then parsed from left to right; the first fault is reported, with the API
+//!    machinery's text.
+//! 2. `in` and `notin` are operators after a key and plain words anywhere else: `in in (in)` is valid.
 //! 3. A missing value is the empty one: `a=`, `a in ()` and `a in (b,)` ask for it.
 //!
-//! Next: `names.rs` judges keys and values.
+//! Next: `names.rs` checks keys and values.
 use std::collections::BTreeSet;
 
 use super::names;
@@ -104,7 +106,7 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\r' | '\n')
 }
 
-/// Cuts a text into words; the last one is `End`.
+/// Splits a text into tokens; the last one is `End`.
 fn words(text: &str) -> Vec<Word> {
     let mut rest = text;
     let mut words = Vec::new();
@@ -113,7 +115,7 @@ fn words(text: &str) -> Vec<Word> {
         if rest.is_empty() {
             break;
         }
-        // Each sign is a word of its own, but for `==` and `!=`.
+        // Each sign is a token of its own, except `==` and `!=`.
         let signs = [2, 1].into_iter().find_map(|end| Some((Word::of_signs(rest.get(..end)?)?, end)));
         let (word, length) = signs.unwrap_or_else(|| {
             let end = rest.find(|letter| is_sign(letter) || is_blank(letter)).unwrap_or(rest.len());
@@ -242,7 +244,7 @@ impl Words {
 }
 
 impl Requirement {
-    /// Checks what only the whole requirement can tell; all that is wrong is told at once.
+    /// Checks what depends on the whole requirement; all faults are reported at once.
     fn checked(self) -> Result<Self, String> {
         let mut faults = Vec::new();
         if matches!(self.operator, Operator::Above | Operator::Below) {
@@ -268,7 +270,7 @@ impl Requirement {
     }
 }
 
-/// A number as labels are compared by: whole, with a sign if it likes.
+/// A number for the comparison of labels: a whole number with an optional sign.
 pub(crate) fn whole_number(text: &str) -> Option<i64> {
     text.parse().ok()
 }
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn api_31_a_refused_selector_is_told_at_the_first_wrong_word() {
+    fn api_31_a_refused_selector_is_reported_at_its_first_wrong_word() {
         for (text, why) in [
             ("=x", "found '=', expected: !, identifier, or 'end of string'"),
             ("app=x y", "found 'y', expected: ',' or 'end of string'"),

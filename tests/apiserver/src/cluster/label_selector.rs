@@ -1,8 +1,8 @@
-//! Label selectors as objects carry them: `matchLabels` and `matchExpressions`.
+//! Label selectors in objects: `matchLabels` and `matchExpressions`.
 //!
-//! Answers: which labels does this selector choose, and how is it written as the text of a query? Selectors of requests
-//! are `selector.rs`.
-//! 1. No selector chooses nothing; an empty one chooses everything.
+//! Answers: which labels does this selector match, and how is it written as the text of a query? `selector.rs` has the
+//! selectors of requests.
+//! 1. A missing selector matches nothing; an empty one matches everything.
 //! 2. The text lists keys in order, and the values of a set in order, so equal selectors have equal texts.
 use serde_json::{Map, Value};
 
@@ -67,7 +67,7 @@ fn equality((name, value): (&String, &Value)) -> (String, String) {
 }
 
 fn joined(mut parts: Vec<(String, String)>) -> String {
-    // By key alone: of two about one key, the exact one stays first.
+    // Sorted only by key: of two requirements for one key, the exact one stays first.
     parts.sort_by(|(one, _), (other, _)| one.cmp(other));
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
 }

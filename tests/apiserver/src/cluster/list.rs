@@ -1,8 +1,8 @@
-//! Lists: which version a list shows, its pages, and the continue token that joins them.
+//! Lists: which version a list shows, its pages, and the continue token that connects them.
 //!
 //! Answers: which objects does this list hold, and how does the client ask for the rest?
 //! 1. All pages of one list show one version, as long as the history reaches back to it.
-//! 2. A token too old is refused with a fresh one, that goes on at the latest version.
+//! 2. A too old token is refused with a fresh one that continues at the latest version.
 //! 3. Under the store's lock only a snapshot is taken (one pointer, and undoing what came after an old version);
 //!    filtering and copying happen on the snapshot, outside.
 //!
@@ -24,7 +24,7 @@ remainder of the results. Continuing with the provided token results in an incon
 created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 
-/// A frozen view of the objects a request is about.
+/// An unchanging view of the objects of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
     pub(crate) revision: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Page {
     pub(crate) remaining: Option<u64>,
 }
 
-/// A list that is decided but not yet carried out: the snapshot and where to start in it.
+/// A list that is prepared but not yet built: the snapshot and where to start in it.
 #[derive(Debug)]
 pub(crate) struct Listing {
     snapshot: Snapshot,
@@ -91,7 +91,7 @@ impl Listing {
             objects.push(Arc::clone(object));
         }
         let more = found.next().is_some();
-        // A fresh token in place of an expired one does not know how much is left: it is counted once.
+        // A fresh token in place of an expired one does not contain the remaining count: it is counted once.
         let count = || self.snapshot.count(self.start.as_deref());
         let left = self.left.or_else(|| (more && self.snapshot.selector.is_empty()).then(count));
         let remaining = left.map(|left| left.saturating_sub(objects.len() as u64)).filter(|_| more);
@@ -114,7 +114,7 @@ pub(crate) fn scope_of(kind: &Kind, namespace: Option<&str>, selector: &Selector
 }
 
 impl Cluster {
-    /// The version a list has to wait for, if the store is not there yet.
+    /// The version for which a list must wait, if the store has not reached it yet.
     pub(crate) fn awaited(&self, version: Version) -> Option<u64> {
         match version {
             Version::At(version) if version > self.revision() => Some(version),

@@ -1,15 +1,16 @@
 //! The pure half of the API server: kinds, objects, versions, lists, watches and the rules of writes.
 //!
-//! Answers every question whose answer is not about bytes on a socket. No HTTP, no clock (`now` is an argument),
-//! no entropy (the seed is an argument), no locks, no tasks.
+//! It decides everything except bytes on a socket. No HTTP, no clock (`now` is an argument), no entropy (the seed is
+//! an argument), no locks, no tasks.
 //!
 //! Reading order: `kind` → `builtin` → `object` → `history` → `table` → `store` → `list`, `watch` → `write`, `delete`.
 //!
 //! 1. Every change goes through `Cluster::commit`, takes the next revision and reaches every watch it concerns.
-//! 2. Nothing here waits; what must be woken is left in `Cluster::take_woken` for the shell.
+//! 2. Nothing here waits; streams that must be woken are left in `Cluster::take_woken` for the shell.
 pub(crate) mod apply;
 mod beginnings;
 pub(crate) mod builtin;
+#[cfg(feature = "cel")]
 mod cel;
 pub(crate) mod convert;
 pub(crate) mod crd;

@@ -1,7 +1,7 @@
-//! What a name, a label's key and a label's value may look like.
+//! The rules for names, label keys and label values.
 //!
-//! Answers: is this text sound, and if not, what does the API say about it? Nothing else is judged here.
-//! 1. The sentences are those of the API machinery, because clients show them, and all that apply are told.
+//! Answers: is this text valid, and if not, what is the error text of the API? Nothing else is checked here.
+//! 1. The sentences are those of the API machinery, because clients show them, and all that apply are reported.
 //! 2. Names count characters in their sentences where keys and values of labels count bytes: so does the API.
 use super::kind::NameRule;
 
@@ -18,7 +18,7 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
 must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation \
 is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// All that is not sound in `name`.
+/// All faults of `name`.
 pub(crate) fn faults(name: &str, rule: NameRule) -> Vec<String> {
     let bounded =
         |most: usize| (name.len() > most).then(|| format!("must be no more than {most} characters"));
@@ -36,7 +36,7 @@ pub(crate) fn faults(name: &str, rule: NameRule) -> Vec<String> {
     faults.into_iter().flatten().collect()
 }
 
-/// All that is not sound in the key of a label: a name of up to 63 bytes, perhaps behind the DNS name of who owns it.
+/// All faults of a label's key: a name of up to 63 bytes, with an optional DNS name of its owner before it.
 pub(crate) fn label_key_faults(key: &str) -> Vec<String> {
     let parts: Vec<&str> = key.split('/').collect();
     let (prefix, name) = match *parts.as_slice() {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_judged_by_their_rule() {
+    fn names_are_checked_by_their_rule() {
         for (name, rule, sound) in [
             ("web-0", NameRule::Subdomain, true),
             ("widgets.example.com", NameRule::Subdomain, true),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_with_a_label_is_told() {
+    fn all_faults_of_a_label_are_reported() {
         let count = |key: &str| label_key_faults(key).len();
         assert_eq!([count("a"), count("a.b/c_D"), count("a/b/c"), count("/"), count("A/-")], [0, 0, 1, 3, 2]);
         assert_eq!(label_value_faults(""), [""; 0]);

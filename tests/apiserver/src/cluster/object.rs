@@ -1,9 +1,11 @@
-//! One stored object: its JSON encoded once, and the few values that are asked for without decoding it.
+//! One stored object: its JSON encoded once, and the few values that can be read without decoding it.
 //!
-//! Answers: what are the bytes of this object, and what do selectors see of it? It is never changed: a write makes a new one.
-//! 1. `body` is a JSON object in the stored shape (`convert.rs`), without `kind` and `apiVersion` (lists of built-ins want it so; the rest put a prefix before it).
+//! Answers: what are the bytes of this object, and which values do selectors see? It is never changed: a write creates
+//! a new one.
+//! 1. `body` is a JSON object in the stored shape (`convert.rs`), without `kind` and `apiVersion` (as lists of
+//!    built-ins need it; other answers put a prefix before it).
 //! 2. `metadata.resourceVersion` in `body` equals `revision`.
-//! 3. `fields` stand in the order of `Kind::fields` of the kind it is stored as.
+//! 3. `fields` are in the order of `Kind::fields` of the stored kind.
 //!
 //! Next: `history.rs`, where objects become events.
 use std::sync::OnceLock;
@@ -28,7 +30,7 @@ pub(crate) struct Object {
     pub(crate) labels: Box<[(Box<str>, Box<str>)]>,
     pub(crate) fields: Box<[Box<str>]>,
     pub(crate) body: Bytes,
-    /// Whether what was written is read otherwise by now, so that writing the same again is a change.
+    /// Whether the stored bytes are read differently now, so that writing the same again is a change.
     pub(crate) reread: bool,
     metadata_only: OnceLock<Bytes>,
     messages: OnceLock<Box<Messages>>,
@@ -131,12 +133,12 @@ impl Object {
     }
 }
 
-/// The bytes without room to grow, which would stay with them for as long as the object is stored.
+/// The bytes without spare capacity, which would be kept as long as the object is stored.
 fn exact(bytes: Vec<u8>) -> Bytes {
     Bytes::from(bytes.into_boxed_slice())
 }
 
-/// An object whose `metadata.managedFields` may stand there as the text they already are: it is written as it is.
+/// An object whose `metadata.managedFields` may be an encoded text, which is written unchanged.
 struct Stored<'a>(&'a Value);
 
 struct Metadata<'a>(&'a Map<String, Value>, &'a RawValue);

@@ -1,7 +1,7 @@
 //! The query of a list or a watch, read and checked once.
 //!
-//! Answers: what does this client ask for, and may it be asked together? It does not look at any state.
-//! 1. A combination the API forbids is refused here, so later code meets only legal ones.
+//! Answers: what does this client ask for, and is the combination allowed? It does not read any state.
+//! 1. A combination that the API forbids is refused here, so later code gets only allowed ones.
 //! 2. `""` and `"0"` are not versions: they become `Version::Unset` and `Version::Any`.
 //!
 //! Next: `list.rs` and `watch.rs` act on the result.
@@ -23,7 +23,7 @@ pub(crate) fn flag(query: &Query, name: &str) -> bool {
     found.is_some_and(|(_, value)| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
 }
 
-/// Checks what a write says of a dry run; `options` is the kind of its options.
+/// Checks the dry run parameter of a write; `options` is the kind of its options.
 ///
 /// # Errors
 /// 422 for anything but `All`.
@@ -152,7 +152,7 @@ fn list_causes(query: &Query, matching: &str, continued: bool) -> Vec<Cause> {
 }
 
 impl WatchOptions {
-    /// `watch_list` is false where the server plays one without that feature.
+    /// `watch_list` is false if the server behaves as one without that feature.
     ///
     /// # Errors
     /// 400 and 422 as for lists; 500 without a reason for an unreadable version, as a real server does.

@@ -1,6 +1,6 @@
-//! Changes no client could make: versions that jump, an object replaced under its name in one step.
+//! Changes that no client could make: versions that jump, an object replaced under its name in one step.
 //!
-//! Answers: what does the store hold after such a fault? The switches themselves are in `outages.rs`.
+//! Answers: what is in the store after such a fault? The switches themselves are in `outages.rs`.
 //! 1. Versions only rise here; going back is `restore`.
 //! 2. A replaced object keeps what its user wrote, and nothing the server wrote.
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const SERVERS_OWN: [&str; 8] = [
 ];
 
 impl Cluster {
-    /// Removes an object whatever holds it, and creates it again under the same name.
+    /// Removes an object despite its finalizers, and creates it again under the same name.
     ///
     /// # Errors
     /// 404, or what the creation is refused with.
@@ -43,7 +43,7 @@ impl Cluster {
         made
     }
 
-    /// Removes an object whatever holds it. Gives what its user wrote.
+    /// Removes an object despite its finalizers. Returns what its user wrote.
     ///
     /// # Errors
     /// 404 if it is not there.

@@ -1,10 +1,10 @@
-//! `metadata.managedFields` at each write: read of what is stored and sent, brought up to date, written back.
+//! `metadata.managedFields` at each write: read from the stored and the sent object, updated, written back.
 //!
-//! Answers: who owns what of this object after this create, update or apply? The rules are in `apply`.
-//! 1. Until a commit the entries are apart from the object: a comparison of objects never sees them.
-//! 2. Entries that cannot be read are as good as none; `[]` and `[{}]` mean that no one owns anything.
-//! 3. An object nobody owns anything of stays so until it is applied to.
-//! 4. A server without managed fields keeps none and passes over those sent.
+//! Answers: who owns which fields of this object after this create, update or apply? The rules are in `apply`.
+//! 1. Until a commit the entries are kept apart from the object: a comparison of objects never sees them.
+//! 2. Entries that cannot be read are ignored; `[]` and `[{}]` mean that nothing is owned.
+//! 3. An object without owners stays so until the next apply.
+//! 4. A server without managed fields keeps none and ignores those in bodies.
 //!
 //! Next: `write.rs` and `server_side.rs` call this.
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use super::object::metadata_mut;
 use super::schema::Schema;
 use super::store::{Call, Cluster};
 
-/// In whose name the server itself writes.
+/// The manager of the server's own writes.
 pub(super) const SERVER: &str = "kube-apiserver";
 const MEMBER: &str = "managedFields";
 
-/// Who owns what after a write, and what was stored of it before.
+/// The owners after a write, and the stored ones before it.
 #[derive(Debug)]
 pub(super) struct Owners {
     managed: Managed,
@@ -36,13 +36,13 @@ impl Owners {
         Self { managed, stored: None }
     }
 
-    /// Whether the same own the same as before; times aside.
+    /// Whether the owners are the same as before, without regard to times.
     pub(super) fn are_as_before(&self) -> bool {
         let before = Managed::decode(self.stored.as_ref()).unwrap_or_default();
         self.managed.is_same(&before)
     }
 
-    /// Writes the entries into the object they are about.
+    /// Writes the entries into their object.
     pub(super) fn write(&self, body: &mut Value) {
         if !self.managed.is_empty() {
             metadata_mut(body).insert(MEMBER.into(), Value::String(self.managed.encode()));
@@ -50,12 +50,12 @@ impl Owners {
     }
 }
 
-/// Takes the entries out of an object.
+/// Removes the entries from an object.
 pub(super) fn take_entries(value: &mut Value) -> Option<Value> {
     value.get_mut("metadata")?.as_object_mut()?.remove(MEMBER)
 }
 
-/// Whether a client asks with this that no one shall own anything.
+/// Whether a client asks with this to remove all owners.
 fn is_reset(sent: &Value) -> bool {
     match sent.as_array().map(Vec::as_slice) {
         Some([]) => true,
@@ -64,7 +64,7 @@ fn is_reset(sent: &Value) -> bool {
     }
 }
 
-/// The zero value of a kind: what a creation is compared with.
+/// The zero value of a kind, with which a creation is compared.
 pub(super) fn zero(kind: &Kind) -> Value {
     if kind.custom {
         return Value::Object(Map::new());
@@ -109,7 +109,8 @@ impl Cluster {
         Owners::of_new(self.as_writer(call, &managed, |writer| writer.update(&zero, body, managed.clone())))
     }
 
-    /// The owners after an update; takes the entries out of both states. `told` are those an apply has found.
+    /// The owners after an update; takes the entries out of both states. `told` are the owners that an apply
+    /// has computed.
     pub(super) fn owners_after(
         &self,
         call: &Call<'_>,
@@ -139,7 +140,7 @@ impl Cluster {
         Owners { managed: self.as_writer(call, &base, update), stored }
     }
 
-    /// Calls `act` with the writer this call is, who knows the versions the owners so far tell their fields in.
+    /// Calls `act` with the writer of this call and the object in the versions of the existing owners.
     pub(super) fn as_writer<R>(
         &self,
         call: &Call<'_>,
@@ -149,7 +150,7 @@ impl Cluster {
         let version = call.kind.api_version();
         let mut kinds: Vec<(String, &Arc<Kind>)> = vec![(version.clone(), call.kind)];
         if managed.entries.iter().any(|entry| entry.owner.version != version) {
-            // What was written through another group is told in a version that this one does not have.
+            // Fields written through another group are in a version that this group does not have.
             let of_group = |kind: &&Arc<Kind>| kind.resource == call.kind.resource;
             let versions = self.registry.stored_in(&call.kind.storage).filter(of_group);
             kinds.extend(versions.map(|kind| (kind.api_version(), kind)));
@@ -186,7 +187,7 @@ impl Cluster {
         }
         take_entries(body);
         let none = Managed::default();
-        // No watch tells the zero value of such a kind.
+        // No watch has recorded the zero value of such a kind.
         let zero = json!({"metadata": {}, "spec": {}});
         let managed = self.as_writer(call, &none, |writer| writer.update(&zero, body, none.clone()));
         if !managed.is_empty() {

@@ -1,10 +1,10 @@
 //! Patches: a document applied to the stored object, then stored like an update.
 //!
-//! Answers: what does the object look like after this patch, in whichever of the three languages it is written?
+//! Answers: what does the object look like after this patch, in any of the three languages?
 //! 1. A patch that carries no resourceVersion or uid cannot conflict; one that does must name the current ones.
 //! 2. A patch cannot rename: name and namespace of the result must be those of the path.
 //!
-//! Next: `json_patch.rs` and `strategic.rs`; `server_side.rs` has the fourth language, which asks for owners.
+//! Next: `json_patch.rs` and `strategic.rs`; `server_side.rs` has the fourth language, which needs owners.
 use serde_json::{Map, Value};
 
 use super::field_validation;
@@ -55,7 +55,8 @@ impl Cluster {
     }
 }
 
-/// A patch cannot make another kind of an object: what it makes is read as what it says it is, and is then not what it was.
+/// A patch cannot change the kind of an object: the result is read as the kind that it names, which must be
+/// the old one.
 fn check_type(
     call: &Call<'_>,
     document: &Value,
@@ -85,10 +86,10 @@ fn check_type(
     Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &shown, &why)]))
 }
 
-/// What a patch makes of a document of the call's kind, and the warnings of it.
+/// The result of a patch on a document of the call's kind, and its warnings.
 ///
-/// # Errors
-/// 400 for a patch that cannot be read, 422 for one that cannot be applied or makes something else of the document.
+/// # Errors 400 for a patch that cannot be read, 422 for one that cannot be applied or changes the type of
+/// the document.
 pub(super) fn taken(
     call: &Call<'_>,
     kind: PatchKind,
@@ -156,7 +157,7 @@ fn merge_strategically(call: &Call<'_>, document: &mut Value, patch: &[u8]) -> R
     };
     let Some(schema) = call.kind.schema() else { return Err(ApiError::unknown_patch()) };
     strategic::patch(&schema, document, patch).map_err(StrategicError::into_refusal)?;
-    // The type of what is patched is known; here a patch cannot change it, and is not refused for it.
+    // The type of the patched object is known; a patch cannot change it here, and is not refused for trying.
     set_type(document, &call.kind.api_version(), &call.kind.kind);
     Ok(())
 }
@@ -186,7 +187,7 @@ fn decoding(why: String) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {why}"))
 }
 
-/// Reads a patch; the error is in the words of Go's parser.
+/// Reads a patch; the error has the text of Go's parser.
 fn read(patch: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(patch).map_err(|error| go_json::syntax(patch, &error))
 }

@@ -1,6 +1,6 @@
-//! What a body must look like before it may be stored, and what the server writes into it.
+//! The checks of a body before it is stored, and what the server writes into it.
 //!
-//! Answers: is this body about the right thing, and which members are not the client's to set? It touches no state.
+//! Answers: does this body match the request, and which members may the client not set? It uses no state.
 //! 1. Each check is one function from a body to a refusal.
 //! 2. uid, creationTimestamp, generation and deletion marks are always the server's.
 //!
@@ -13,7 +13,7 @@ use super::object::{member, metadata_mut};
 use super::status::{ApiError, Cause, Named};
 use super::store::Call;
 
-/// Where a real server keeps its built-in types, as its refusals tell it.
+/// Where a real server keeps its built-in types, as in its refusals.
 pub(crate) const SCHEME: &str = " in scheme \"pkg/runtime/scheme.go:111\"";
 
 /// The API's time stamp of this second.
@@ -21,7 +21,7 @@ pub(crate) fn timestamp(now: i64) -> String {
     jiff::Timestamp::from_second(now).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
 }
 
-/// Checks that the body is an object of this kind with sound metadata.
+/// Checks that the body is an object of this kind with valid metadata.
 pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError> {
     let Some(root) = body.as_object() else {
         let message = format!(
@@ -143,7 +143,7 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     match (&*kind.resource.group, &*kind.resource.plural) {
         ("", "pods") => {
             body["status"] = json!({"phase": "Pending"});
-            // A class that the author told is believed.
+            // A class that the client has set is accepted.
             put_back(body["status"].as_object_mut().expect("made above"), quality.as_ref(), "qosClass");
         }
         ("", "persistentvolumes") => {
@@ -162,7 +162,7 @@ pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     }
 }
 
-/// Writes the label by which selectors of namespaces find one by its name.
+/// Writes the label by which selectors find a namespace by its name.
 pub(crate) fn name_namespace(kind: &Kind, body: &mut Value) {
     if !kind.resource.is("", "namespaces") {
         return;
@@ -172,10 +172,10 @@ pub(crate) fn name_namespace(kind: &Kind, body: &mut Value) {
     labels["kubernetes.io/metadata.name"] = json!(name);
 }
 
-/// Puts back what a client may not change on the main endpoint, and counts the generation.
+/// Restores what a client may not change on the main endpoint, and raises the generation.
 ///
-/// # Errors
-/// 422 for a deletion mark the client sets, or a finalizer added while the object is going.
+/// # Errors 422 for a deletion mark the client sets, or a finalizer that is added while the object is being
+/// deleted.
 pub(crate) fn complete_update(call: &Call<'_>, old: &Value, body: &mut Value) -> Result<(), ApiError> {
     let kind = call.kind;
     let deleting = old.pointer("/metadata/deletionTimestamp").is_some();

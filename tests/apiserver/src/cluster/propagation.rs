@@ -1,8 +1,8 @@
-//! What a DELETE leaves to the garbage collector: the policy it names, as finalizers of the object.
+//! The propagation policy of a DELETE, as finalizers of the object for the garbage collector.
 //!
-//! Answers: which finalizers does an object get by being deleted like this? Nobody is deleted here.
+//! Answers: which finalizers does an object get by this deletion? Nothing is deleted here.
 //! 1. Of the two finalizers an object has at most one, by the latest DELETE that named a policy.
-//! 2. Background is neither: the object goes at once, and what depended on it is found to have lost its owner.
+//! 2. Background is neither: the object is removed at once, and later its dependants are found without an owner.
 //!
 //! Next: `garbage.rs` acts on what is written here; without it, as without a controller manager, the object stays.
 use serde_json::{Value, json};
@@ -11,27 +11,26 @@ use super::object::metadata_mut;
 use super::options::{Query, value};
 use super::status::{ApiError, Cause, Named};
 
-/// Holds an owner until nobody refers to it.
+/// Keeps an owner until no object refers to it.
 pub(super) const ORPHAN: &str = "orphan";
-/// Holds an owner until the dependants that block it have gone.
+/// Keeps an owner until the dependants that block it are gone.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
-/// What becomes of those who depend on a deleted object.
+/// What happens to the dependants of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// They stay, and refer to it no more.
+    /// They stay, and their reference is removed.
     Orphan,
-    /// They go after it.
+    /// They are deleted after it.
     Background,
-    /// They go before it.
+    /// They are deleted before it.
     Foreground,
 }
 
 impl Propagation {
     /// Reads the policy out of a `DeleteOptions` body and the query.
     ///
-    /// # Errors
-    /// 422 for a policy that does not exist, and for one told in both of its forms.
+    /// # Errors 422 for a policy that does not exist, and for one given in both of its forms.
     pub(crate) fn read(body: &Value, query: &Query) -> Result<Option<Self>, ApiError> {
         let text = |name: &str| match body.get(name) {
             Some(Value::String(text)) => text.clone(),
@@ -57,7 +56,7 @@ impl Propagation {
         }
     }
 
-    /// Writes the finalizer of this policy, and takes away that of another.
+    /// Writes the finalizer of this policy, and removes that of another.
     pub(super) fn write(self, object: &mut Value) {
         let metadata = metadata_mut(object);
         let mut held = metadata.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();

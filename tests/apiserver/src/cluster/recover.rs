@@ -1,9 +1,9 @@
-//! The store out of its log, and the changes for the log out of the store.
+//! Reads the store from its log, and collects the changes for the log.
 //!
 //! Answers: which state do these records describe? Files and threads are in `persistence/`.
-//! 1. Records are taken in order; each leaves the store in a state it had.
+//! 1. Records are applied in order; after each one the store is in a state that it had.
 //! 2. The first version issued afterwards is above every version that was reserved.
-//! 3. An object of a kind that is not served any more is left out: its definition is gone, and so was the object.
+//! 3. An object of a kind that is not served any more is left out: its definition is gone, and so is the object.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::table::Table;
 use crate::persistence::{Committed, Record};
 
 impl Cluster {
-    /// Begins to remember changes for `take_committed`.
+    /// Begins to collect changes for `take_committed`.
     pub(crate) fn record_changes(&mut self) {
         self.committed.get_or_insert_default();
     }
@@ -29,7 +29,7 @@ impl Cluster {
         self.committed.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes the state that the records describe, if there is any.
+    /// Restores the state that the records describe, if there is any.
     pub(crate) fn recover<'a>(&mut self, records: impl Iterator<Item = Record<'a>>) {
         let mut began = false;
         let mut reserved = 0;
@@ -63,7 +63,7 @@ impl Cluster {
         }
     }
 
-    /// Every object, as the change that would put it there, definitions first.
+    /// Every object, as the change that would create it, definitions first.
     pub(crate) fn as_changes(&self) -> Vec<Committed> {
         changes(&self.tables).collect()
     }
@@ -88,7 +88,7 @@ impl Cluster {
 }
 
 impl Frozen {
-    /// Every object, as the change that would put it there, definitions first.
+    /// Every object, as the change that would create it, definitions first.
     pub(crate) fn changes(&self) -> impl Iterator<Item = Committed> {
         changes(&self.tables)
     }

@@ -1,10 +1,10 @@
-//! The kinds this server serves right now: the built-in table plus what CRDs have added.
+//! The kinds that this server serves now: the built-in table plus what CRDs have added.
 //!
 //! Answers: which kind is meant by this path, this apiVersion and kind, this resource? It holds no objects.
 //! 1. (group, version, plural) names at most one kind.
-//! 2. Groups are told in the order they were added, versions by priority: stable before beta before alpha.
+//! 2. Groups are listed in the order in which they were added, versions by priority: stable before beta before alpha.
 //!
-//! Next: `discovery.rs` tells clients what is in here.
+//! Next: `discovery.rs` shows them to clients.
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -40,8 +40,9 @@ impl Registry {
         versions.min_by_key(|kind| priority(&kind.version))
     }
 
-    /// The resource that kubectl would take this name for: a plural, a singular, a short name or a kind, alone or with
-    /// its group behind a dot (`deployments`, `deploy`, `Deployment.apps`). Without a group the first one told wins.
+    /// The resource that kubectl would understand under this name: a plural, a singular, a short name or a
+    /// kind, alone or with its group behind a dot (`deployments`, `deploy`, `Deployment.apps`). Without a
+    /// group the first one listed is used.
     pub(crate) fn named(&self, name: &str) -> Option<&ResourceId> {
         let wanted = ResourceId::parse(&name.to_ascii_lowercase());
         let of_group = |kind: &&Arc<Kind>| wanted.group.is_empty() || kind.resource.group == wanted.group;
@@ -56,7 +57,7 @@ impl Registry {
         found.map(|kind| &kind.resource)
     }
 
-    /// The resource whose name is written most alike, if one is near.
+    /// The resource with the most similar name, if one is similar.
     pub(crate) fn nearest(&self, name: &str) -> Option<&ResourceId> {
         let name = name.to_ascii_lowercase();
         let alone = name.split('.').next().unwrap_or_default();
@@ -71,12 +72,12 @@ impl Registry {
         near.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, resource)| resource)
     }
 
-    /// All versions of what lies in this storage.
+    /// All versions of the objects in this storage.
     pub(crate) fn stored_in(&self, storage: &ResourceId) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.iter().filter(move |kind| kind.storage == *storage)
     }
 
-    /// Where the objects of a resource lie.
+    /// Where the objects of a resource are stored.
     pub(crate) fn storage_of(&self, resource: &ResourceId) -> ResourceId {
         self.preferred(resource).map_or_else(|| resource.clone(), |kind| kind.storage.clone())
     }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_resource_is_told_of_a_name_that_is_none() {
+    fn an_unknown_name_is_reported_with_the_nearest_resource() {
         let registry = Registry::builtin();
         let nearest = |name: &str| registry.nearest(name).map(ToString::to_string).unwrap_or_default();
         assert_eq!(["deploymnets", "deployments.extensions"].map(nearest), ["deployments.apps"; 2]);

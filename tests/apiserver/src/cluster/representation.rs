@@ -1,6 +1,7 @@
 //! The forms in which an object leaves the server as JSON: whole, its metadata only, or as the row of a Table.
 //!
-//! Answers: which bytes stand for this object in a list, a watch line, an answer? Other languages are in `encoding.rs`.
+//! Answers: which bytes represent this object in a list, a watch line, an answer? Other languages are in
+//! `encoding.rs`.
 //! 1. An object's own bytes are copied; only a kind stored in another shape is encoded again (`convert.rs`).
 //! 2. `Form::Metadata` is `PartialObjectMetadata` of meta.k8s.io/v1, in lists, watches and bookmarks alike.
 //! 3. A Table has its columns before its rows; one object alone is a Table of one row.
@@ -32,7 +33,7 @@ impl Form {
         }
     }
 
-    /// `"kind":..,"apiVersion":..,` as it stands before the members of one object.
+    /// `"kind":..,"apiVersion":..,` as it is written before the members of one object.
     fn type_prefix(self, kind: &Kind) -> String {
         match self {
             Self::Full => format!("\"kind\":\"{}\",\"apiVersion\":\"{}\",", kind.kind, kind.api_version()),
@@ -43,7 +44,7 @@ impl Form {
         }
     }
 
-    /// What stands before each object in a list: built-ins are told without their type, the rest with it.
+    /// What is written before each object in a list: built-ins have no type there, the other kinds do.
     pub(crate) fn item_prefix(self, kind: &Kind) -> String {
         match self {
             Self::Full if !kind.custom => String::new(),
@@ -76,7 +77,7 @@ impl Form {
         out.freeze()
     }
 
-    /// What stands before the items of a list.
+    /// What is written before the items of a list.
     pub(crate) fn list_head(self, kind: &Kind, metadata: &Value) -> String {
         let (list_kind, api_version) = match self {
             Self::Full => (kind.list_kind.as_str(), kind.api_version()),

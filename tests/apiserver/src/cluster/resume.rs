@@ -1,8 +1,8 @@
 //! Deletions that were under way when the process ended.
 //!
-//! Answers: what must a start do so that everything that was going goes? Each object that is going says so itself; the
-//! garbage collector, where there is one, begins by looking at everything anyway.
-//! 1. Only what nothing holds is removed: finalizers and grace still count.
+//! Answers: what must a start do so that all deletions in progress are completed? Each object that is being deleted is
+//! marked; the garbage collector, if there is one, begins with all objects anyway.
+//! 1. Finalizers and grace periods still count: only objects without them are removed.
 //! 2. Resuming twice does nothing the second time.
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::store::{Call, Cluster};
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
 impl Cluster {
-    /// Goes on with the deletions of namespaces, definitions and pods that had begun.
+    /// Continues the deletions of namespaces, definitions and pods that had begun.
     pub(crate) fn resume_deletions(&mut self, now: i64) {
         for (group, plural) in [DEFINITIONS, ("", "pods"), ("", "namespaces")] {
             let kind = self.registry.find(group, "v1", plural).cloned().expect("the table has this kind");

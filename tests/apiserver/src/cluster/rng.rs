@@ -1,6 +1,6 @@
-//! Seeded random numbers: uids and generated names come from here, so a seed replays a run exactly.
+//! Seeded random numbers: uids and generated names come from here, so a seed repeats a run exactly.
 //!
-//! Answers: what is the next uid, the next name suffix? It reads no entropy; the builder hands it a seed.
+//! Answers: what is the next uid, the next name suffix? It reads no entropy; the builder provides a seed.
 //! 1. Equal seeds give equal sequences.
 //! 2. A uid is a well-formed version 4 UUID.
 //!

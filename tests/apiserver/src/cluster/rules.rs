@@ -1,7 +1,8 @@
-//! What holds for a built-in kind and cannot be asked of a running server: names, generations, updates, selector fields.
+//! The rules of a built-in kind that cannot be recorded from a running server: names, generations, updates, selector
+//! fields.
 //!
-//! Answers: which rules hold for writes of this kind, and which fields may a selector name? `kinds.json` has the rest.
-//! 1. A kind that is not named here follows `RULES`: what most kinds share stands once.
+//! Answers: which rules apply to writes of this kind, and which fields may a selector name? `kinds.json` has the rest.
+//! 1. A kind that is not named here follows `RULES`, the rules that most kinds share.
 //! 2. Rules belong to a resource, not to one of its versions.
 //!
 //! Next: `prepare.rs` and `write.rs` follow these rules.
@@ -20,16 +21,16 @@ const RULES: Rules = Rules {
     namespace_field: true,
 };
 const ALL_METADATA: &[&str] = &["labels", "annotations", "finalizers", "ownerReferences"];
-/// Kinds whose spec is counted.
+/// Kinds whose generation counts changes of the spec.
 const COUNTED: Rules = Rules { generation: GenerationRule::Spec, ..RULES };
 const COUNTED_WITH_METADATA: Rules = Rules { status_metadata: ALL_METADATA, ..COUNTED };
-/// Kinds whose content, spec or not, is counted.
+/// Kinds whose generation counts changes of all content.
 const COUNTED_WHOLE: Rules = Rules { generation: GenerationRule::AllButMetadata, ..RULES };
-/// Kinds that are updated only by who knows their version.
+/// Kinds whose updates must name the resourceVersion.
 const CONDITIONAL: Rules = Rules { unconditional_update: false, ..RULES };
 const CONDITIONAL_COUNTED: Rules = Rules { unconditional_update: false, ..COUNTED };
 const RBAC: Rules = Rules { name: NameRule::PathSegment, put_creates: true, ..RULES };
-/// Kinds whose DELETE answers what was deleted.
+/// Kinds whose DELETE returns the deleted object.
 const ANSWERED: Rules = Rules { delete_answers_object: true, ..RULES };
 const ANSWERED_COUNTED: Rules = Rules { delete_answers_object: true, ..COUNTED };
 const WITH_METADATA: Rules = Rules { status_metadata: ALL_METADATA, ..RULES };
@@ -128,7 +129,7 @@ const EVENT_FIELDS: Fields = &[
     ("type", "/type"),
     ("source", "/source/component"),
 ];
-/// The same values in the same order, by the names of events.k8s.io. It knows no `source`.
+/// The same values in the same order, under the names of events.k8s.io, which has no `source`.
 const REGARDING_FIELDS: Fields = &[
     ("regarding.kind", "/involvedObject/kind"),
     ("regarding.namespace", "/involvedObject/namespace"),
@@ -142,7 +143,8 @@ const REGARDING_FIELDS: Fields = &[
     ("type", "/type"),
 ];
 
-/// The field labels a selector may use beside name and namespace, with where the stored object has their values.
+/// The field labels a selector may use beside name and namespace, with the paths of their values in the
+/// stored object.
 pub(super) fn fields(resource: &ResourceId) -> Fields {
     match (&*resource.group, &*resource.plural) {
         ("", "pods") => POD_FIELDS,
@@ -162,7 +164,7 @@ pub(super) fn fields(resource: &ResourceId) -> Fields {
     }
 }
 
-/// What a selector compares where an object does not have the field: the zero value of its type.
+/// What a selector compares if an object does not have the field: the zero value of its type.
 pub(super) fn unset(kind: &Kind, at: &str) -> &'static str {
     match at {
         _ if kind.custom => "",
@@ -172,7 +174,7 @@ pub(super) fn unset(kind: &Kind, at: &str) -> &'static str {
     }
 }
 
-/// The version the objects of a resource are written in, where it is not the one asked for.
+/// The version in which the objects of a resource are stored, if it is not the requested one.
 pub(super) fn stored_version<'a>(resource: &ResourceId, version: &'a str) -> &'a str {
     match &*resource.plural {
         "customresourcedefinitions" | "mutatingadmissionpolicies" | "mutatingadmissionpolicybindings" => {
@@ -183,7 +185,7 @@ pub(super) fn stored_version<'a>(resource: &ResourceId, version: &'a str) -> &'a
     }
 }
 
-/// What every client of a resource is warned of.
+/// The warning for every client of a resource.
 pub(super) fn deprecation(resource: &ResourceId) -> Option<&'static str> {
     match (&*resource.group, &*resource.plural) {
         ("", "endpoints") => {
@@ -194,7 +196,8 @@ pub(super) fn deprecation(resource: &ResourceId) -> Option<&'static str> {
     }
 }
 
-/// Where the objects of a resource lie: both event groups are one storage, everything else has its own.
+/// Where the objects of a resource are stored: both event groups are one storage, everything else has its
+/// own.
 pub(super) fn storage(resource: &ResourceId) -> ResourceId {
     match (&*resource.group, &*resource.plural) {
         ("events.k8s.io", "events") => ResourceId::new("", "events"),

@@ -1,6 +1,6 @@
-//! Label and field selectors: reading them from a query, and asking whether an object matches.
+//! Label and field selectors: reads them from a query, and checks whether an object matches.
 //!
-//! Answers: does this object belong to what the client asked for? It knows nothing of lists or watches.
+//! Answers: does this object match the selectors of the client? It does not know lists or watches.
 //! 1. An unknown field label is refused when the selector is read, never ignored.
 //! 2. Matching reads only what `Object` has extracted; it never decodes JSON.
 //!
@@ -28,7 +28,7 @@ impl Requirement {
     }
 }
 
-/// Which value of an object a field requirement looks at.
+/// The value of an object that a field requirement compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Name,
@@ -43,7 +43,7 @@ pub(crate) struct Selector {
     fields: Vec<(Field, bool, String)>,
 }
 
-/// Both selectors of a query, read but not yet held against a kind.
+/// Both selectors of a query, parsed but not yet checked against a kind.
 #[derive(Debug)]
 pub(crate) struct SelectorText {
     labels: Vec<Requirement>,
@@ -58,12 +58,12 @@ impl SelectorText {
     pub(crate) fn parse(labels: &str, fields: &str) -> Result<Self, ApiError> {
         let labels = label_query::parse(labels).map_err(ApiError::bad_request)?;
         let mut terms = terms(fields);
-        // The first in order is the first to be refused.
+        // The first one is checked first.
         terms.sort_unstable();
         let terms = terms.into_iter().filter(|term| !term.is_empty());
         let read = terms.map(|term| field_term(fields, term)).collect::<Result<Vec<_>, _>>();
         let mut fields = read.map_err(ApiError::bad_request)?;
-        // No field of no value asks for nothing.
+        // An empty requirement has no effect.
         fields.retain(|(label, _, value)| !(label.is_empty() && value.is_empty()));
         Ok(Self { labels, fields })
     }
@@ -84,8 +84,7 @@ impl SelectorText {
 impl Selector {
     /// The same for one object by its name.
     ///
-    /// # Errors
-    /// 400 if it asks for fields, but not for this name.
+    /// # Errors 400 if it has field requirements, but not for this name.
     pub(crate) fn of_name(mut self, name: &str) -> Result<Self, ApiError> {
         if self.fields.is_empty() {
             self.fields.push((Field::Name, true, name.to_owned()));
@@ -120,7 +119,7 @@ fn field_of(field: Field, object: &Object) -> &str {
     }
 }
 
-/// Kinds without fields of their own say so in other words.
+/// Kinds without fields of their own have another error text.
 fn unknown_field(label: &str, kind: &Kind) -> ApiError {
     let message = if kind.fields.is_empty() && !kind.custom && kind.namespace_field {
         format!("{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
@@ -138,7 +137,7 @@ fn field_named(label: &str, kind: &Kind) -> Option<Field> {
     }
 }
 
-/// The terms between commas; a comma behind a backslash is part of a value.
+/// The terms between commas; a comma after a backslash is part of a value.
 fn terms(text: &str) -> Vec<&str> {
     let mut escaped = false;
     let between = |letter: char| {

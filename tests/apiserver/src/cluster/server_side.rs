@@ -1,9 +1,9 @@
-//! Server-side apply: a part of an object that its manager wants so, laid over what is stored.
+//! Server-side apply: merges the fields that a manager applies into the stored object.
 //!
-//! Answers: what is stored after this apply, and with whom does it conflict? Who owns what is decided in `apply`.
+//! Answers: what is stored after this apply, and with which managers does it conflict? `apply` decides who owns what.
 //! 1. An object that does not exist is created by being applied; its status is not.
 //! 2. An apply that changes neither the object nor its owners changes nothing, not even a time.
-//! 3. What is stored goes through the same checks as an update.
+//! 3. The result goes through the same checks as an update.
 //!
 //! Next: `apply/ownership.rs`.
 use std::sync::Arc;
@@ -20,11 +20,10 @@ use super::store::{Call, Cluster};
 use super::write::{Written, misnamed};
 
 impl Cluster {
-    /// Applies a part of an object, or of its status, in the name of the call's manager.
+    /// Applies a part of an object, or of its status, for the call's manager.
     ///
-    /// # Errors
-    /// 400 for an object of another type, 404 for the status of nothing, 409 for conflicts, 500 for a field that the
-    /// schema does not have, and those of a create or an update.
+    /// # Errors 400 for an object of another type, 404 for the status of a missing object, 409 for conflicts,
+    /// 500 for a field that the schema does not have, and those of a create or an update.
     pub(crate) fn apply(&mut self, call: &Call<'_>, config: Value, force: bool) -> Result<Written, ApiError> {
         let kind = call.kind;
         let old = self.find(&kind.storage, &kind.key(call.namespace, call.name)).cloned();
@@ -95,7 +94,7 @@ impl Cluster {
         self.create_owned(call, object, Some(Owners::of_new(managed)))
     }
 
-    /// The checks that an update makes of a body, made of an object that a patch has led to.
+    /// Applies the checks of an update's body to the result of a patch.
     pub(super) fn check_patched(
         &self,
         call: &Call<'_>,
@@ -115,7 +114,7 @@ impl Cluster {
     }
 }
 
-/// The type a body says it is, as the real server prints it.
+/// The type that a body names, as the real server prints it.
 fn type_of(config: &Value) -> String {
     let text = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));

@@ -1,7 +1,7 @@
-//! Every way the server says no: one value that becomes a `Status` object of the Kubernetes API.
+//! The refusals of the server: one value that becomes a `Status` object of the Kubernetes API.
 //!
 //! Answers: which code, reason, message and details belong to a refusal? It does not decide when to refuse.
-//! 1. `code` and `reason` are told together by one constructor, so they never disagree.
+//! 1. `code` and `reason` are set together by one constructor, so they always match.
 //! 2. `details.kind` is the plural resource, except in 422, where it is the Kind.
 //! 3. An unknown path is the one refusal that is plain text (`is_plain`).
 //!
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::kind::ResourceId;
 use crate::persistence::PersistenceError;
 
-/// A refusal of the API server, as a client would read it from a `Status` object.
+/// A refusal of the API server, with the content of a `Status` object.
 ///
 /// Cheap to move (one pointer); cloning copies the text.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -39,7 +39,7 @@ impl ApiError {
         self.0.code
     }
 
-    /// The machine-readable reason, for example `Conflict`; empty where a real server gives none.
+    /// The machine-readable reason, for example `Conflict`; empty if a real server gives none.
     #[must_use]
     pub fn reason(&self) -> &str {
         self.0.reason
@@ -76,7 +76,7 @@ impl ApiError {
         self.0.retry_after
     }
 
-    /// What the client is warned of beside the refusal.
+    /// The warnings beside the refusal.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.0.warnings
     }
@@ -144,7 +144,7 @@ fn about(resource: &Named<'_>) -> Value {
     Value::Object(details)
 }
 
-/// What a refusal is about: the group, the plural resource (or the Kind, in 422) and the name.
+/// The object of a refusal: the group, the plural resource (or the Kind, in 422) and the name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) group: &'a str,
@@ -158,7 +158,7 @@ impl Named<'_> {
     }
 }
 
-/// One field that is wrong, as it stands in `details.causes`.
+/// One field that is wrong, as an entry of `details.causes`.
 #[derive(Debug, Clone)]
 pub(crate) struct Cause {
     pub(crate) reason: &'static str,
@@ -207,7 +207,7 @@ impl ApiError {
         Self::new(403, "Forbidden", message).details(about(&about_what))
     }
 
-    /// A path that is no resource.
+    /// A path that is not a resource.
     pub(crate) fn forbidden_path(why: &str) -> Self {
         Self::new(403, "Forbidden", format!("forbidden: {why}")).details(json!({}))
     }
@@ -232,7 +232,7 @@ impl ApiError {
         Self::new(404, "NotFound", "the server could not find the requested resource").details(json!({}))
     }
 
-    /// A name that is no resource, given to the handle; with the name that is written most alike.
+    /// A name that is no resource, given to the handle; with the most similar name.
     pub(crate) fn no_resource(name: &str, nearest: Option<&ResourceId>) -> Self {
         let hint = nearest.map(|nearest| format!(" (did you mean {nearest}?)")).unwrap_or_default();
         let text = format!("the server could not find the requested resource: it has no {name:?}{hint}");
@@ -255,7 +255,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message).details(json!({}))
     }
 
-    /// As `not_acceptable`, in the words of what has no such door before it.
+    /// As `not_acceptable`, with the text of endpoints without the strict check.
     pub(crate) fn only_accepted(offered: &str) -> Self {
         Self::new(406, "NotAcceptable", format!("only the following media types are accepted: {offered}"))
     }
@@ -290,7 +290,7 @@ impl ApiError {
         Self::new(409, "Conflict", message).details(about(&what))
     }
 
-    /// An apply that would change what others own.
+    /// An apply that would change fields of other owners.
     pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
         Self::new(409, "Conflict", message).details(json!({ "causes": causes }))
     }
@@ -330,14 +330,14 @@ impl ApiError {
         Self::new(422, "Invalid", message).details(json!({}))
     }
 
-    /// An eviction no budget has room for.
+    /// An eviction that no budget allows.
     pub(crate) fn over_budget(why: &str) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
         let causes = json!([{"reason": "DisruptionBudget", "message": why}]);
         Self::new(429, "TooManyRequests", message).details(json!({ "causes": causes }))
     }
 
-    /// A failure of the server itself, as far as the client is told.
+    /// A failure of the server itself, as shown to the client.
     pub(crate) fn internal(why: impl Into<String>) -> Self {
         let why = why.into();
         let causes = json!([{ "message": why }]);
@@ -345,18 +345,18 @@ impl ApiError {
         Self::new(500, "InternalError", message).details(json!({ "causes": causes }))
     }
 
-    /// What a real server answers where its own code failed without a typed error: 500 and no reason.
+    /// The answer of a real server if its own code failed without a typed error: 500 and no reason.
     pub(crate) fn untyped(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
-    /// The store cannot be kept any more: as a real server answers whose etcd cannot be written.
+    /// The store cannot be kept any more: the answer of a real server whose etcd cannot be written.
     pub(crate) fn not_kept(error: &PersistenceError) -> Self {
         let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
         Self::untyped(format!("{error}{cause}"))
     }
 
-    /// A version nobody has seen yet. A client may retry where a cache answers, which may catch up.
+    /// A version that does not exist yet. A client may retry if a cache answers, because it may catch up.
     pub(crate) fn too_large_version(asked: u64, current: u64, cached: bool) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let cause = json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]);
@@ -364,7 +364,7 @@ impl ApiError {
         if cached { refusal.with_retry_after(1) } else { refusal }
     }
 
-    /// The refusals a fault switch asks for by code.
+    /// The refusals of a fault switch, by code.
     pub(crate) fn by_code(code: u16) -> Self {
         let (reason, message) = match code {
             401 => ("Unauthorized", "Unauthorized"),

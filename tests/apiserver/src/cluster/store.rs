@@ -1,6 +1,6 @@
 //! The store: one revision counter over all tables, and the single place where a change is committed.
 //!
-//! Answers: what is the current version, and how does a change become one? It does not judge the change.
+//! Answers: what is the current version, and how is a change committed? It does not check the change.
 //! 1. Revisions rise by one per commit, over all kinds together; 0 is never issued.
 //! 2. `commit` updates the table, its history and the watches' queues as one step.
 //! 3. A backup shares all objects with the live store (persistent maps), so it is cheap to take and to keep.
@@ -27,7 +27,7 @@ use super::watch::{Watch, WatchEnd};
 use crate::access::user::User;
 use crate::persistence::Committed;
 
-/// What a store begins with.
+/// The initial settings of a store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     /// The revision of the last write before the first one of this store.
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     /// Whether `metadata.managedFields` are kept.
     pub(crate) managed_fields: bool,
-    /// Whether objects that are not sound are refused.
+    /// Whether invalid objects are refused.
     pub(crate) validation: bool,
 }
 
@@ -59,9 +59,9 @@ pub(crate) struct Cluster {
     pub(super) rng: Rng,
     /// Continue tokens of an earlier epoch are expired.
     pub(super) token_epoch: u64,
-    /// What the stored roles and bindings allow; none until asked for after a change.
+    /// The compiled roles and bindings; none after a change, until they are needed.
     pub(super) policy: Option<Arc<rbac::Policy>>,
-    /// Who depends on whom, if somebody looks after that.
+    /// The dependencies of objects, if the garbage collector is on.
     pub(super) garbage: Option<Garbage>,
 }
 
@@ -83,19 +83,19 @@ pub(crate) struct Call<'a> {
     pub(crate) status: bool,
     /// Run everything but the commit.
     pub(crate) dry_run: bool,
-    /// What becomes of unknown fields in the result of a patch.
+    /// How unknown fields in the result of a patch are handled.
     pub(crate) validation: Validation,
     /// Seconds since 1970.
     pub(crate) now: i64,
-    /// Who owns the fields this call sets.
+    /// The manager of the fields that this call sets.
     pub(crate) manager: &'a str,
     /// The endpoint below the object that is called; empty for the object itself.
     pub(crate) subresource: &'a str,
-    /// Whose rights bound what the call may grant; none where rights are not asked.
+    /// The user whose rights limit what the call may grant; none if rights are not checked.
     pub(crate) user: Option<&'a User>,
 }
 
-/// Who owns what the server's own handle writes.
+/// The manager of writes through the server's own handle.
 const LIBRARY: &str = "informer-apiserver";
 
 impl<'a> Call<'a> {
@@ -167,7 +167,7 @@ impl Cluster {
         self.revision
     }
 
-    /// Whether it is noted who owns which fields.
+    /// Whether field owners are recorded.
     pub(super) fn keeps_owners(&self) -> bool {
         self.settings.managed_fields
     }
@@ -196,12 +196,12 @@ impl Cluster {
         History::new(self.settings.event_window, self.settings.watch_queue, floor)
     }
 
-    /// The version up to which a resource's past is forgotten.
+    /// The version up to which a resource's events are dropped.
     pub(super) fn floor(&self, resource: &ResourceId) -> u64 {
         self.table(resource).map_or(self.floor, |table| table.history.floor())
     }
 
-    /// Forgets the past of one resource, all of it.
+    /// Drops all past events of one resource.
     pub(super) fn forget(&mut self, resource: &ResourceId) {
         let (revision, taken) = (self.revision, self.taken_by_all(resource));
         self.table_mut(resource).history.compact(revision, taken);
@@ -245,14 +245,14 @@ impl Cluster {
         event
     }
 
-    /// Begins at this version, with nothing before it known.
+    /// Begins at this version, without any history.
     pub(super) fn begin_at(&mut self, revision: u64) {
         self.revision = revision;
         self.floor = revision;
         for table in self.tables.values_mut() {
             table.history = History::new(self.settings.event_window, self.settings.watch_queue, revision);
         }
-        // A fixed seed must not give the uids of the last run again.
+        // A fixed seed must not produce the uids of the last run again.
         self.rng = Rng::new(self.settings.seed ^ revision.rotate_left(32));
     }
 
@@ -261,7 +261,7 @@ impl Cluster {
         std::mem::take(&mut self.woken)
     }
 
-    /// Forgets all events but those of the last `revisions` versions, of one resource or of all.
+    /// Drops all events but those of the last `revisions` versions, of one resource or of all.
     pub(crate) fn keep_revisions(&mut self, resource: Option<&ResourceId>, revisions: u64) {
         let floor = self.revision.saturating_sub(revisions);
         if resource.is_none() {
@@ -291,7 +291,8 @@ impl Cluster {
         Frozen { revision: self.revision, registry: self.registry.clone(), tables }
     }
 
-    /// Puts an earlier state back, versions included. Open watches end, as at the restart a restore needs.
+    /// Restores an earlier state, including its versions. Open watches end, as at the restart a restore
+    /// needs.
     pub(crate) fn restore(&mut self, frozen: &Frozen) {
         self.end_watches(None, WatchEnd::Clean);
         self.revision = frozen.revision;

@@ -1,10 +1,10 @@
-//! Strategic merge patch: a merge patch that knows which lists merge, and by which key.
+//! Strategic merge patch: a merge patch that uses the schema to merge lists by key.
 //!
 //! Answers: what does a built-in object look like after this patch? Custom kinds have no patch strategies: 415.
 //! 1. Maps merge, null deletes, lists are replaced unless their schema says `merge`; then items merge by key.
 //! 2. `$patch` (delete, replace), `$retainKeys`, `$deleteFromPrimitiveList/x` and `$setElementOrder/x` direct that;
 //!    none of them is ever stored.
-//! 3. A patch in a form this does not know is refused in the words and with the codes of the real server.
+//! 3. A patch in an unknown form is refused with the texts and codes of the real server.
 //!
 //! Next: `strategic/lists.rs` merges and orders lists.
 mod lists;
@@ -29,7 +29,7 @@ pub(crate) enum StrategicError {
     Format(&'static str),
     #[error("lists of lists are not supported")]
     ListOfLists,
-    /// What the real server's own code calls failed.
+    /// An internal failure of the real server's own code.
     #[error("{0}")]
     Failed(String),
 }
@@ -46,7 +46,7 @@ impl StrategicError {
     }
 }
 
-/// The type of a map that is patched; none where the schema tells nothing.
+/// The type of a map that is patched; none if the schema has no type.
 #[derive(Clone, Copy)]
 struct Place<'s> {
     schema: &'s Schema,
@@ -79,8 +79,7 @@ impl<'s> Place<'s> {
 
 /// Applies a patch.
 ///
-/// # Errors
-/// If the patch is in no form that can be applied.
+/// # Errors If the patch does not have a form that can be applied.
 pub(crate) fn patch(
     schema: &Schema,
     object: &mut Value,
@@ -151,7 +150,8 @@ fn merge_member(
     Ok(())
 }
 
-/// A value of a patch where nothing was: without its nulls and directives. None if it is a directive itself.
+/// A value of a patch for a missing member: without its nulls and directives. None if it is a directive
+/// itself.
 fn as_new(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(DIRECTIVE) => None,
@@ -164,7 +164,7 @@ fn as_new(value: Value) -> Option<Value> {
     }
 }
 
-/// `$retainKeys`: of the original only these stay, and the patch may name no others.
+/// `$retainKeys`: only these members of the original stay, and the patch may not name others.
 fn retain_keys(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -180,7 +180,7 @@ fn retain_keys(
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList/x`: takes these items out of the list.
+/// `$deleteFromPrimitiveList/x`: removes these items from the list.
 fn delete_from(original: &mut Map<String, Value>, list: &str, items: &Value) {
     match (original.get_mut(list), items) {
         (Some(_), Value::Null) => {
@@ -191,7 +191,7 @@ fn delete_from(original: &mut Map<String, Value>, list: &str, items: &Value) {
     }
 }
 
-/// `$setElementOrder/x`: merges these lists now, in the order it tells.
+/// `$setElementOrder/x`: merges these lists now, in the given order.
 fn order_elements(
     place: Place<'_>,
     original: &mut Map<String, Value>,

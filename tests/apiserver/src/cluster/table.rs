@@ -1,6 +1,6 @@
-//! The objects of one resource, in the order of lists, with their history and who watches them.
+//! The objects of one resource, in the order of lists, with their history and their watches.
 //!
-//! Answers: what is there now, what was there at version n, whom does a change concern?
+//! Answers: what is there now, what was there at version n, which watches does a change concern?
 //! 1. The map is persistent: a snapshot of 100,000 objects is one pointer, and later writes do not touch it.
 //! 2. The key is `namespace/name` (`name` for cluster-scoped kinds), and lists follow the order of its bytes.
 //! 3. A change reaches only watches whose scope covers its key.
@@ -46,7 +46,7 @@ impl Scope {
         }
     }
 
-    /// Whether the range after `start` is not upside down (a range that ends before it starts is a panic).
+    /// Whether the range after `start` is valid (a range that ends before it starts would panic).
     pub(crate) fn holds_after(&self, start: &str) -> bool {
         match self {
             Self::All => true,
@@ -69,7 +69,7 @@ impl Table {
         Self { objects: Objects::new(), history, watchers: BTreeMap::new() }
     }
 
-    /// Takes a committed change into the map and the history.
+    /// Adds a committed change to the map and the history.
     pub(crate) fn apply(&mut self, event: &Arc<Event>) {
         match &event.new {
             Some(object) => {

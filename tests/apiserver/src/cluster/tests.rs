@@ -1,7 +1,7 @@
-//! Table tests of the core: one store, driven by calls, read by lists and drained watches.
+//! Table tests of the core: one store, changed by calls, read by lists and watches.
 //!
-//! They answer whether the rules of versions, lists, watches and writes hold without a socket in between.
-//! `model` holds the property test against a naive store.
+//! They check the rules of versions, lists, watches and writes without a socket. `model` holds the property test
+//! against a naive store.
 mod garbage;
 mod histories;
 mod model;
@@ -34,7 +34,7 @@ const SETTINGS: Settings = Settings {
     validation: false,
 };
 
-/// A store with the calls tests make of it.
+/// A store with the calls that tests need.
 struct Bench {
     cluster: Cluster,
     kind: Arc<Kind>,
@@ -110,7 +110,7 @@ impl Bench {
         self.cluster.watch(&Arc::clone(&self.kind), None, &options)
     }
 
-    /// All that is owed, as (type, name, version).
+    /// All pending events, as (type, name, version).
     fn drain(&mut self, watch: usize) -> Vec<(String, String, u64)> {
         let mut told = Vec::new();
         while let Drained::Some(deliveries) = self.cluster.drain(watch, 7) {
@@ -150,7 +150,7 @@ fn api_01_each_write_takes_the_next_version_of_the_whole_store() {
 }
 
 #[test]
-fn api_02_a_write_that_changes_nothing_keeps_its_version_and_tells_no_one() {
+fn api_02_a_write_that_changes_nothing_keeps_its_version_and_sends_no_event() {
     let mut bench = Bench::new("", "configmaps");
     let made = bench.labelled("a", "x");
     let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
@@ -239,7 +239,7 @@ fn api_07_pages_come_from_one_snapshot_in_the_byte_order_of_keys() {
 }
 
 #[test]
-fn api_07_with_a_selector_nothing_is_said_about_the_remaining_items() {
+fn api_07_with_a_selector_the_number_of_remaining_items_is_not_given() {
     let mut bench = Bench::new("", "configmaps");
     for name in ["a", "b", "c"] {
         bench.labelled(name, "x");
@@ -266,7 +266,7 @@ fn api_08_an_expired_token_comes_with_a_fresh_one_that_goes_on_at_the_latest_ver
 }
 
 #[test]
-fn api_11_a_watch_from_a_version_tells_everything_after_it_in_order() {
+fn api_11_a_watch_from_a_version_sends_everything_after_it_in_order() {
     let mut bench = Bench::new("", "configmaps");
     let first = bench.named("a").revision.to_string();
     bench.named("b");
@@ -298,7 +298,7 @@ fn api_12_a_watch_from_before_the_history_is_too_old() {
 }
 
 #[test]
-fn api_16_a_selector_looks_at_the_state_before_and_after() {
+fn api_16_a_selector_is_applied_to_the_state_before_and_after() {
     let mut bench = Bench::new("", "configmaps");
     let version = bench.cluster.revision().to_string();
     let watch = bench.open(&[("resourceVersion", &version), ("labelSelector", "app=x")]).watch;
@@ -307,7 +307,7 @@ fn api_16_a_selector_looks_at_the_state_before_and_after() {
     bench.merge("a", json!({"data": {"k": "v"}})).unwrap();
     let left = bench.merge("a", json!({"data": {"k": "w"}, "metadata": {"labels": {"app": "y"}}})).unwrap();
     bench.delete("a").unwrap();
-    let Drained::Some(deliveries) = bench.cluster.drain(watch, 9) else { panic!("events are owed") };
+    let Drained::Some(deliveries) = bench.cluster.drain(watch, 9) else { panic!("events wait") };
     let lines: Vec<Value> = deliveries
         .iter()
         .map(|delivery| {
@@ -322,7 +322,7 @@ fn api_16_a_selector_looks_at_the_state_before_and_after() {
 }
 
 #[test]
-fn api_17_a_thousand_slow_watchers_hold_nothing_of_their_own_and_lose_nothing() {
+fn api_17_a_thousand_slow_watchers_keep_no_events_of_their_own_and_lose_none() {
     let mut bench = Bench::with(Settings { watch_queue: 40, ..SETTINGS }, "", "configmaps");
     let version = bench.cluster.revision().to_string();
     let watches: Vec<usize> =
@@ -343,7 +343,7 @@ fn api_17_a_thousand_slow_watchers_hold_nothing_of_their_own_and_lose_nothing() 
 }
 
 #[test]
-fn api_17_large_events_are_handed_over_a_few_at_a_time() {
+fn api_17_large_events_are_returned_a_few_at_a_time() {
     let mut bench = Bench::new("", "configmaps");
     let version = bench.cluster.revision().to_string();
     let followed = bench.open(&[("resourceVersion", &version)]).watch;
@@ -353,7 +353,7 @@ fn api_17_large_events_are_handed_over_a_few_at_a_time() {
         bench.create("default", json!({"metadata": {"name": name}, "data": {"k": data}})).unwrap();
     }
     for watch in [followed, own] {
-        let Drained::Some(first) = bench.cluster.drain(watch, 256) else { panic!("four are owed") };
+        let Drained::Some(first) = bench.cluster.drain(watch, 256) else { panic!("four wait") };
         assert_eq!(first.len(), 2);
         assert_eq!(told(&bench.drain(watch)), [("ADDED", "c"), ("ADDED", "d")]);
     }

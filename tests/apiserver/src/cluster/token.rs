@@ -1,6 +1,6 @@
-//! The continue token: where a list in pages goes on.
+//! The continue token: where a list in pages continues.
 //!
-//! Answers: what does a token say, and in which words is one refused that says nothing? The members `v`, `rv` and
+//! Answers: what does a token contain, and with which text is an invalid one refused? The members `v`, `rv` and
 //! `start` are a real server's; `left` and `epoch` are ours.
 //! 1. A token is opaque to clients, but not secret: one made by hand is read like any other.
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
@@ -11,18 +11,18 @@ use super::go_json;
 use super::status::ApiError;
 
 const FORMAT: &str = "meta.k8s.io/v1";
-/// Go's `RawURLEncoding`, which does not look at bits that are left over.
+/// Go's `RawURLEncoding`, which ignores left-over bits.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 /// What a real server writes for "the latest version".
 const LATEST: i64 = -1;
 
-/// Where a list goes on.
+/// Where a list continues.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     /// The version of the list; none means "whatever is latest".
     pub(crate) revision: Option<u64>,
-    /// The key after which it goes on.
+    /// The key after which it continues.
     pub(crate) start: String,
     /// How many objects lie after `start`, if that is known.
     pub(crate) left: Option<u64>,
@@ -38,8 +38,7 @@ impl Token {
         BASE64.encode(token.to_string())
     }
 
-    /// # Errors
-    /// 400 for what is no token, in the words of a real server.
+    /// # Errors 400 for a text that is not a token, with the text of a real server.
     pub(crate) fn read(text: &str) -> Result<Self, ApiError> {
         let refused = |why| format!("invalid continue token: continue key is not valid: {why}");
         parse(text).map_err(|why| ApiError::bad_request(refused(why)))
@@ -92,7 +91,7 @@ fn integer(members: &Map<String, Value>, member: &str) -> Result<i64, String> {
     }
 }
 
-/// A fault of the base64, at the first byte that Go stumbles over.
+/// A fault of the base64, at the first byte that Go rejects.
 fn corrupt(text: &str, error: &DecodeError) -> String {
     let at = match error {
         DecodeError::InvalidByte(at, _) => *at,

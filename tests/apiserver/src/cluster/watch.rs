@@ -1,12 +1,12 @@
-//! Watches: what a watcher is owed, what it gets at its start, and when it is let go.
+//! Watches: the pending events of a watcher, what it gets at its start, and when it ends.
 //!
-//! Answers: does this change concern this watcher, and as which event? It neither sends nor waits.
+//! Answers: does this change concern this watcher, and as which type of event? It neither sends nor waits.
 //! 1. A selector applies to the state before and after: entering is ADDED, leaving is DELETED with the old state.
 //! 2. A watcher's queue is bounded; when it is full the watch ends (the client resumes from its last version),
 //!    so no event is ever dropped from the middle of a stream.
-//! 3. A watch of a whole resource without a selector has no queue of its own: it follows the history, from which it
-//!    takes what it has not seen. A thousand of them cost a counter each, whatever is written.
-//! 4. Nothing owed means: everything up to the store's revision has been taken.
+//! 3. A watch of a whole resource without a selector has no queue of its own: it reads from the history what it has
+//!    not seen. A thousand of them cost a counter each, whatever is written.
+//! 4. If nothing is pending, everything up to the store's revision has been taken.
 //!
 //! Next: `http/watch_body.rs` turns what is drained here into a stream.
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(crate) enum WatchEnd {
     Reset,
 }
 
-/// One thing a watcher is owed.
+/// One pending item of a watcher.
 #[derive(Debug, Clone)]
 pub(crate) enum Delivery {
     Event(Arc<Event>, EventType),
@@ -51,15 +51,15 @@ pub(crate) struct Watch {
     scope: Scope,
     selector: Selector,
     after: u64,
-    /// What has been put aside for this watch alone; it comes before what it follows.
+    /// Events queued only for this watch; they come before those of the history.
     queue: VecDeque<Delivery>,
-    /// Whether everything in the history after `taken` is owed too.
+    /// Whether everything in the history after `taken` is pending too.
     follows: bool,
     taken: u64,
-    /// How many events lie there.
+    /// How many events are there.
     behind: usize,
     bound: usize,
-    /// Whether the stream has been woken since nothing was owed.
+    /// Whether the stream has been woken since nothing was pending.
     woken: bool,
     end: Option<WatchEnd>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) watch: usize,
-    /// The objects to tell as ADDED before anything else.
+    /// The objects to send as ADDED before anything else.
     pub(crate) initial: Option<Snapshot>,
     /// Whether a marked bookmark follows the initial objects.
     pub(crate) marker: bool,
@@ -82,12 +82,12 @@ pub(crate) enum Start {
     TooOld(ApiError),
 }
 
-/// What a watcher takes at once.
+/// What a watcher takes in one visit.
 #[derive(Debug)]
 pub(crate) enum Drained {
     Some(Vec<Delivery>),
-    /// Nothing is owed; the watcher has seen everything up to this revision
-    /// (none while the store is still behind the version the watch began at).
+    /// Nothing is pending; the watcher has seen everything up to this revision (none while the store is still
+    /// behind the version the watch began at).
     Nothing(Option<u64>),
     Ended(WatchEnd),
 }
@@ -97,35 +97,35 @@ impl Watch {
         self.queue.len() + self.behind >= self.bound
     }
 
-    /// Takes up to `most` of the events that are owed out of the history.
+    /// Takes up to `most` of the pending events from the history.
     fn followed(&mut self, table: &Table, most: usize) -> Vec<Delivery> {
         let count = self.behind.min(most);
-        let mut owed = Vec::with_capacity(count);
+        let mut pending = Vec::with_capacity(count);
         let mut weight = 0;
         for event in table.history.after(self.taken).take(count) {
-            owed.push(Delivery::Event(Arc::clone(event), plain_type(event)));
+            pending.push(Delivery::Event(Arc::clone(event), plain_type(event)));
             self.taken = event.revision;
             weight += event.weight();
             if weight >= HEAVY && most != usize::MAX {
                 break;
             }
         }
-        debug_assert!(weight >= HEAVY || owed.len() == count, "the history keeps what is not taken");
-        self.behind -= owed.len();
-        owed
+        debug_assert!(weight >= HEAVY || pending.len() == count, "the history keeps what is not taken");
+        self.behind -= pending.len();
+        pending
     }
 
-    /// Takes up to `most` of what was put aside.
+    /// Takes up to `most` of the queued events.
     fn own(&mut self, most: usize) -> Vec<Delivery> {
-        let (mut owed, mut weight) = (Vec::new(), 0);
-        while owed.len() < most
+        let (mut pending, mut weight) = (Vec::new(), 0);
+        while pending.len() < most
             && weight < HEAVY
             && let Some(delivery) = self.queue.pop_front()
         {
             weight += delivery.weight();
-            owed.push(delivery);
+            pending.push(delivery);
         }
-        owed
+        pending
     }
 
     /// As which event this watcher sees the change, if at all.
@@ -171,7 +171,7 @@ impl Delivery {
 }
 
 impl Cluster {
-    /// Registers a watch and says what it starts with.
+    /// Registers a watch and returns what it starts with.
     ///
     /// # Errors
     /// 504 if a watch-list asks for a version the store has not reached.
@@ -233,7 +233,8 @@ impl Cluster {
         Ok(Start::Open(Opened { watch, initial: snapshot, marker: initial && options.bookmarks }))
     }
 
-    /// Hands over up to `most` deliveries; fewer when they are large, as a stalled client keeps them all in memory.
+    /// Returns up to `most` deliveries; fewer when they are large, because a stalled client keeps them all in
+    /// memory.
     pub(crate) fn drain(&mut self, watch: usize, most: usize) -> Drained {
         let revision = self.revision();
         let watch = &mut self.watches[watch];
@@ -243,15 +244,16 @@ impl Cluster {
         if watch.behind > 0
             && let Some(table) = self.tables.get(&watch.kind.storage)
         {
-            let owed = watch.followed(table, most);
-            return Drained::Some(owed);
+            let pending = watch.followed(table, most);
+            return Drained::Some(pending);
         }
         watch.woken = false;
         let seen = (revision >= watch.after).then_some(revision);
         watch.end.map_or(Drained::Nothing(seen), Drained::Ended)
     }
 
-    /// Whether a watch is owed exactly one delivery, and more may follow. It is woken again by the next one.
+    /// Whether a watch has exactly one pending delivery, and more may follow. It is woken again by the next
+    /// one.
     pub(crate) fn is_owed_one(&mut self, watch: usize) -> bool {
         let watch = &mut self.watches[watch];
         let one = watch.queue.len() + watch.behind == 1 && watch.end.is_none();
@@ -259,20 +261,20 @@ impl Cluster {
         one
     }
 
-    /// The version up to which every watch that follows this resource has taken what it is owed.
+    /// The version up to which every watch that follows this resource has taken its events.
     pub(super) fn taken_by_all(&self, resource: &ResourceId) -> u64 {
         let following = |watch: &&Watch| watch.behind > 0 && watch.kind.storage == *resource;
         let taken = self.watches.iter().map(|(_, watch)| watch).filter(following).map(|watch| watch.taken);
         taken.min().unwrap_or(u64::MAX)
     }
 
-    /// Forgets a watch whose stream is gone.
+    /// Removes a watch whose stream is gone.
     pub(crate) fn unwatch(&mut self, watch: usize) {
         let gone = self.watches.remove(watch);
         self.table_mut(&gone.kind.storage).unregister(&gone.scope, watch);
     }
 
-    /// Lets everyone whom a committed change concerns have it.
+    /// Delivers a committed change to every watch that it concerns.
     pub(super) fn fan_out(&mut self, resource: &ResourceId, event: &Arc<Event>) {
         let Some(table) = self.tables.get(resource) else { return };
         let mut slow = Vec::new();
@@ -310,7 +312,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the open watches of one resource, or of all, each after what it is still owed.
+    /// Ends the open watches of one resource, or of all, each after its pending events.
     pub(crate) fn end_watches(&mut self, resource: Option<&ResourceId>, end: WatchEnd) {
         let chosen = |watch: &Watch| resource.is_none_or(|resource| watch.kind.is(resource));
         let ids: Vec<usize> =
@@ -326,7 +328,7 @@ impl Cluster {
         self.watches.iter().filter(|(_, watch)| watch.end.is_none() && chosen(watch)).count()
     }
 
-    /// Ends a watch that is too far behind: what it has not taken it will ask for again.
+    /// Ends a watch that is too far behind: its client will ask again for what it has not received.
     fn let_go(&mut self, id: usize) {
         let watch = &mut self.watches[id];
         watch.queue = VecDeque::new();
@@ -334,12 +336,12 @@ impl Cluster {
         self.end_watch(id, WatchEnd::Clean);
     }
 
-    /// Moves what a watch is owed of the history into its own queue.
+    /// Moves the pending events of a watch from the history into its own queue.
     fn put_aside(&mut self, id: usize) {
         let watch = &mut self.watches[id];
         if let Some(table) = self.tables.get(&watch.kind.storage) {
-            let owed = watch.followed(table, usize::MAX);
-            watch.queue.extend(owed);
+            let pending = watch.followed(table, usize::MAX);
+            watch.queue.extend(pending);
         }
     }
 

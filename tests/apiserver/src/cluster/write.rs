@@ -1,9 +1,10 @@
 //! Create and update: the order of checks of the API, ending in a commit.
 //!
-//! Answers: may this object be written, and what is stored then? Patches end here too, after `patch.rs` made a body.
+//! Answers: may this object be written, and what is stored then? Patches end here too, after `patch.rs` has made a
+//! body.
 //! 1. A refused write changes nothing, not even the revision.
-//! 2. An update that changes nothing is answered with the old version and tells no one.
-//! 3. The namespace is judged before the name's existence: a terminating one answers 403, not 409.
+//! 2. An update that changes nothing is answered with the old version and sends no event.
+//! 3. The namespace is checked before the existence of the name: a terminating one answers 403, not 409.
 //!
 //! Next: `delete.rs` for the other end of an object's life.
 use std::sync::Arc;
@@ -32,7 +33,7 @@ const MODIFIED: &str =
 pub(crate) struct Written {
     pub(crate) object: Arc<Object>,
     pub(crate) created: bool,
-    /// What the client is warned of.
+    /// The warnings for the client.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -53,7 +54,7 @@ impl Cluster {
         self.create_warned(call, body).map(|written| written.object)
     }
 
-    /// The same, with what the client is warned of.
+    /// The same, with the warnings for the client.
     ///
     /// # Errors
     /// Those of `create`.
@@ -62,7 +63,7 @@ impl Cluster {
         self.create_owned(call, body, None).map(|written| written.after(repeated))
     }
 
-    /// The common end of a create and of an apply that creates; the latter has found the owners.
+    /// The common end of a create and of an apply that creates; an apply has computed the owners.
     pub(super) fn create_owned(
         &mut self,
         call: &Call<'_>,
@@ -71,7 +72,7 @@ impl Cluster {
     ) -> Result<Written, ApiError> {
         let kind = call.kind;
         match self.registry.stored(&kind.storage) {
-            // The definition went while this request was on its way.
+            // The definition was deleted while this request was under way.
             None => return Err(ApiError::no_such_path()),
             Some(current) if current.terminating => {
                 let why = "create not allowed while custom resource definition is terminating";
@@ -82,7 +83,7 @@ impl Cluster {
         prepare::check_shape(kind, &mut body)?;
         prepare::check_namespace(call, &mut body)?;
         self.check_grants(call, &body, None)?;
-        // What is no number is not looked at.
+        // A value that is not a number is not checked.
         if member(&body, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(ApiError::untyped("resourceVersion should not be set on objects to be created"));
         }
@@ -91,7 +92,7 @@ impl Cluster {
         let name = member(&body, "name").to_owned();
         let mut causes = prepare::name_causes(kind, &name);
         let unlabelled = body.pointer("/metadata/labels").is_none_or(|labels| *labels == json!({}));
-        // Set by the server, but for the client: it owns the label, and the defaults.
+        // Set by the server, but the client owns the label and the defaults.
         self.complete(kind, &mut body);
         prepare::name_namespace(kind, &mut body);
         crd::complete(kind, &mut body);
@@ -176,8 +177,8 @@ impl Cluster {
         self.store_update(call, &old, body, None).map(|written| written.after(repeated))
     }
 
-    /// The common end of update, patch and apply, once it is known that the body is meant for the current state.
-    /// `told` are the owners an apply has found.
+    /// The common end of update, patch and apply, once it is known that the body is meant for the current
+    /// state. `told` are the owners that an apply has computed.
     pub(super) fn store_update(
         &mut self,
         call: &Call<'_>,
@@ -226,7 +227,7 @@ impl Cluster {
         if gone {
             self.remove(call, &key);
             return Ok(Written {
-                // The answer is the update that was not stored: it has the version it was made of.
+                // The answer is the update that was not stored: it has the version from which it was made.
                 object: Arc::new(Object::encode(kind, body, old.revision)),
                 created: false,
                 warnings,
@@ -252,7 +253,7 @@ pub(super) fn misnamed(given: &str, path: &str) -> ApiError {
     })
 }
 
-/// Where a real server would keep the object, as it tells in one of its refusals.
+/// Where a real server would store the object, as in one of its refusals.
 fn storage_key(kind: &Kind, key: &str) -> String {
     let group = if kind.custom { format!("{}/", kind.resource.group) } else { String::new() };
     format!("/registry/{group}{}/{key}", kind.resource.plural)

@@ -11,7 +11,7 @@ static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bun
 /// The zone of this name.
 ///
 /// # Errors
-/// Go's words for a name that nobody knows.
+/// Go's text for an unknown name.
 pub(crate) fn find(name: &str) -> Result<TimeZone, String> {
     match name {
         "" | "UTC" => Ok(TimeZone::UTC),

@@ -1,8 +1,8 @@
-//! From a fault as a value to the switch it moves, and back to the list of what is on.
+//! From a fault as a value to the switch that it sets, and back to the list of faults that are on.
 //!
 //! Answers: what does this value do, and which values describe the present state?
 //! 1. Applying all of `active` to a fresh server puts it under the same standing faults.
-//! 2. `undone` gives the value that takes a standing fault back; an event of the past has none.
+//! 2. `undone` returns the value that ends a standing fault; a fault that is over at once has none.
 use std::time::Duration;
 
 use super::{ErrorBody, Faults};
@@ -15,27 +15,27 @@ use crate::fault_state::{Dial, FaultState, Place, Switch};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
-    /// The store refused what the fault wanted to do.
+    /// The store refused the change of the fault.
     #[error("the store refuses it: {}", .0.message())]
     Refused(ApiError),
     /// The port cannot be listened on any more.
     #[error("cannot listen again")]
     Listen(#[source] StartError),
-    /// There is no kept state to put back.
+    /// There is no kept state to restore.
     #[error("no backup is kept")]
     NoBackup,
-    /// The server has no resource of this name: the fault would never strike.
+    /// The server has no resource of this name: the fault would never take effect.
     #[error(
         "the server has no resource {name:?}{}; one that a definition adds later is announced by expect-resource",
         .nearest.as_ref().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
     )]
     UnknownResource {
-        /// The name as it was given.
+        /// The given name.
         name: String,
-        /// A name that is written alike.
+        /// The most similar name.
         nearest: Option<String>,
     },
-    /// No request has this verb.
+    /// There is no such verb.
     #[error(
         "no request has the verb {0:?}: it is list, watch, get, create, update, patch, delete or deletecollection"
     )]
@@ -43,10 +43,10 @@ pub enum FaultError {
 }
 
 impl Faults {
-    /// Applies a fault. Blocks as the method it stands for.
+    /// Applies a fault. Blocks as the corresponding method does.
     ///
-    /// # Errors
-    /// Those of the method it stands for, and where that would panic: `UnknownResource`, `UnknownVerb`.
+    /// # Errors Those of the corresponding method, and where that would panic: `UnknownResource`,
+    /// `UnknownVerb`.
     pub fn apply(&self, fault: &Fault) -> Result<(), FaultError> {
         match fault {
             Fault::Clear {} => self.clear(),
@@ -107,7 +107,7 @@ impl Faults {
         Ok(())
     }
 
-    /// The standing faults, as the values that would bring them about.
+    /// The standing faults, as the values that would set them.
     #[must_use]
     pub fn active(&self) -> Vec<Fault> {
         let mut active = self.world.with(|inner| active(&inner.faults));
@@ -123,7 +123,7 @@ impl Faults {
 }
 
 impl Fault {
-    /// What takes this fault back; none if it is over as soon as it has happened.
+    /// The fault that ends this one; none if it is over as soon as it has happened.
     #[must_use]
     pub fn undone(&self) -> Option<Self> {
         let mut undone = self.clone();

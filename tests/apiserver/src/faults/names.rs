@@ -1,12 +1,12 @@
 //! Which resource is meant by the name that a fault, or a call of the handle, is given.
 //!
-//! Answers: what does `deploy` mean on this server, and what is said of a name that means nothing?
+//! Answers: what does `deploy` mean on this server, and what is the error for an unknown name?
 //! 1. A name is read as kubectl reads it: plural, singular, short name or kind, with or without its group.
-//! 2. What the server does not serve is refused, so that no fault waits for requests that never come. Three kinds of names
-//!    are known beyond: those announced by `expect_resource`, of definitions taken by `withdraw_definition`, and those that
-//!    a fault was set for while they were served.
+//! 2. A resource that the server does not serve is refused, so that no fault waits for requests that never come. Three
+//!    more kinds of names are known: those announced by `expect_resource`, of definitions removed by
+//!    `withdraw_definition`, and those that a fault was set for while they were served.
 //!
-//! Next: `strikes.rs` counts how often a fault has acted.
+//! Next: `counts.rs` counts how often a fault has taken effect.
 use super::Faults;
 use super::apply::FaultError;
 use crate::cluster::kind::ResourceId;
@@ -18,8 +18,7 @@ const VERBS: [&str; 8] = ["list", "watch", "get", "create", "update", "patch", "
 impl Inner {
     /// The resource of this name.
     ///
-    /// # Errors
-    /// `UnknownResource`, with the name that is written most alike.
+    /// # Errors `UnknownResource`, with the most similar name.
     pub(crate) fn resource(&self, name: &str) -> Result<ResourceId, FaultError> {
         let registry = &self.cluster.registry;
         if let Some(served) = registry.named(name) {
@@ -35,19 +34,19 @@ impl Inner {
 }
 
 impl Faults {
-    /// The same switches, for one resource only. It is named as for kubectl: `deployments.apps`, `deployments`, `deploy`.
-    /// Those switches that concern a whole server or name their resource themselves do not change by it.
+    /// The same switches, for one resource only. It is named as for kubectl: `deployments.apps`,
+    /// `deployments`, `deploy`. It does not affect switches that concern a whole server or name their
+    /// resource themselves.
     ///
-    /// # Panics
-    /// If the server has no such resource: the switches would never strike. `expect_resource` announces one that a
-    /// definition adds later; `try_of` gives an error instead.
+    /// # Panics If the server has no such resource: the switches would never take effect. `expect_resource`
+    /// announces one that a definition adds later; `try_of` returns an error instead.
     #[must_use]
     #[track_caller]
     pub fn of(&self, resource: &str) -> Self {
         self.try_of(resource).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As `of`, for names that come from outside of the program.
+    /// As `of`, for names that come from outside the program.
     ///
     /// # Errors
     /// `FaultError::UnknownResource` if the server has no such resource.
@@ -62,7 +61,7 @@ impl Faults {
     /// ```
     /// # let server = informer_apiserver::ApiServer::builder().start_blocking()?;
     /// server.faults().expect_resource("widgets.example.com")?;
-    /// server.faults().of("widgets.example.com").fail_next(1, 503);     // strikes when the definition is there
+    /// server.faults().of("widgets.example.com").fail_next(1, 503);     // takes effect when the definition is there
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -81,7 +80,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Refuses a verb on a resource with 403, or no longer.
+    /// Refuses a verb on a resource with 403, or stops refusing it.
     pub(super) fn forbid(&self, verb: &str, resource: &str, on: bool) -> Result<(), FaultError> {
         if !VERBS.contains(&verb) {
             return Err(FaultError::UnknownVerb(verb.to_owned()));

@@ -1,12 +1,13 @@
 //! Reading the Accept header: in which form and language does the client want its answer?
 //!
 //! Answers with a `Representation`, or with 406 where nothing fits. Ranges are read by `ranges.rs`.
-//! 1. The best range wins for which there is an offer. Errors are told in the language of the best range without a form.
+//! 1. The best range wins for which there is an offer. Errors are written in the language of the best range without a
+//!    form.
 //! 2. A list must be asked for as `PartialObjectMetadataList`, one object as `PartialObjectMetadata`; a watch takes
-//!    both, and of the list it ends at its first event.
-//!    The wrong one of them is chosen and refused when all is done: no later range is tried.
-//! 3. Custom kinds are told in protobuf only as metadata, Tables not at all, and YAML has no streams.
-//! 4. Built-in kinds stand behind a door of their own, which reads the header more strictly and refuses in its own words.
+//!    both, but as the list form it ends at its first event. The wrong one of them is chosen and refused at the end:
+//!    no later range is tried.
+//! 3. Custom kinds are sent in protobuf only as metadata, Tables not at all, and YAML has no streams.
+//! 4. For built-in kinds a stricter check reads the header, with error texts of its own.
 use super::handle::Ask;
 use super::ranges::{Range, Target, ranges};
 use crate::cluster::encoding::{Encoding, Representation};
@@ -15,7 +16,7 @@ use crate::cluster::printer::{Include, TableForm};
 use crate::cluster::representation::Form;
 use crate::cluster::status::ApiError;
 
-/// What a real server offers, for the words of a refusal.
+/// What a real server offers, for the text of a refusal.
 const OFFERED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const STREAMS: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
@@ -27,8 +28,8 @@ pub(crate) enum Answer {
     Watch,
 }
 
-/// The first offer that a range takes and `allows` lets pass, with the target the range names. `version` is the one
-/// that options have, where a range may ask for it.
+/// The first offer that a range accepts and `allows` admits, with the target that the range names. `version`
+/// is that of the options, where a range may ask for it.
 fn negotiate<'a>(
     header: &'a str,
     version: &str,
@@ -56,7 +57,7 @@ pub(crate) fn of_status(header: Option<&str>) -> Encoding {
     chosen.map_or(Encoding::Json, |(encoding, _)| encoding)
 }
 
-/// The language of a document that comes in no other form. `strict` says whether the stricter door is before it.
+/// The language of a document that comes in no other form. `strict` says whether the stricter check applies.
 ///
 /// # Errors
 /// 406 if nothing fits.
@@ -83,16 +84,15 @@ pub(crate) fn of_discovery(header: Option<&str>, strict: bool) -> Result<(Encodi
     }
 }
 
-/// `/version`, which only is JSON.
+/// `/version`, which is JSON only.
 ///
-/// # Errors
-/// 406 for a client that does not take that.
+/// # Errors 406 for a client that does not accept that.
 pub(crate) fn json_only(header: Option<&str>) -> Result<(), ApiError> {
     let json = Encoding::Json.media_type();
     if passes(header.unwrap_or_default(), &[json]) { Ok(()) } else { Err(ApiError::not_acceptable(json)) }
 }
 
-/// Whether the strict door lets this header pass: `application/*` means nothing to it.
+/// Whether the strict check admits this header: it does not know `application/*`.
 fn passes(header: &str, offered: &[&str]) -> bool {
     let fits = |range: &str| {
         let media = range.split(';').next().unwrap_or_default().trim_matches(' ');
@@ -101,7 +101,7 @@ fn passes(header: &str, offered: &[&str]) -> bool {
     header.is_empty() || header.split(',').any(fits)
 }
 
-/// What of an object is to be shown.
+/// Which part of an object is shown.
 fn form_of(target: Option<Target<'_>>) -> Option<Form> {
     let Some(target) = target else { return Some(Form::Full) };
     match (target.kind, target.group, target.version) {
@@ -114,10 +114,9 @@ fn form_of(target: Option<Target<'_>>) -> Option<Form> {
     }
 }
 
-/// Chooses the representation of an answer, and tells the kind that the chosen range names.
+/// Chooses the representation of an answer, and returns the kind that the chosen range names.
 ///
-/// # Errors
-/// 406 if the header allows nothing there is.
+/// # Errors 406 if the header allows nothing that is offered.
 fn chosen(header: &str, answer: Answer, custom: bool) -> Result<(Representation, &str), ApiError> {
     if !custom && !passes(header, &Encoding::ALL.map(Encoding::media_type)) {
         return Err(ApiError::not_acceptable(&match answer {
@@ -142,14 +141,13 @@ fn chosen(header: &str, answer: Answer, custom: bool) -> Result<(Representation,
 }
 
 impl Ask {
-    /// The representation this request wants its answer in, with what its query says of Tables.
+    /// The representation that this request asks for, with what its query says about Tables.
     ///
-    /// # Errors
-    /// 406 if the header allows nothing there is, 400 for an unknown `includeObject`.
+    /// # Errors 406 if the header allows nothing that is offered, 400 for an unknown `includeObject`.
     pub(crate) fn representation(&self, answer: Answer) -> Result<Representation, ApiError> {
         let header = self.accept.as_deref().unwrap_or_default();
-        let (told, _) = chosen(header, answer, self.kind.custom)?;
-        let Form::Table(table) = told.form else { return Ok(told) };
+        let (representation, _) = chosen(header, answer, self.kind.custom)?;
+        let Form::Table(table) = representation.form else { return Ok(representation) };
         let include = match value(&self.query, "includeObject") {
             "" | "Metadata" => Include::Metadata,
             "Object" => Include::Object,
@@ -161,31 +159,30 @@ impl Ask {
             }
         };
         let form = Form::Table(TableForm { include, now: self.world.now(), ..table });
-        Ok(Representation { form, ..told })
+        Ok(Representation { form, ..representation })
     }
 
-    /// The language of an answer that is told in no other form.
+    /// The language of an answer that has no other form.
     ///
-    /// # Errors
-    /// 406 if the header allows nothing there is.
+    /// # Errors 406 if the header allows nothing that is offered.
     pub(crate) fn encoding(&self) -> Result<Encoding, ApiError> {
         let header = self.accept.as_deref().unwrap_or_default();
-        chosen(header, Answer::Object, self.kind.custom).map(|(told, _)| told.encoding)
+        chosen(header, Answer::Object, self.kind.custom).map(|(representation, _)| representation.encoding)
     }
 
-    /// Whether no event of a watch can be written in the form that was asked for: a list is no form of an object.
+    /// Whether no event of a watch can be written in the requested form: an object has no list form.
     pub(crate) fn asks_for_no_events(&self) -> bool {
         let header = self.accept.as_deref().unwrap_or_default();
         let target = chosen(header, Answer::Watch, self.kind.custom).map_or("", |(_, target)| target);
         target == "PartialObjectMetadataList"
     }
 
-    /// Checks, when all is done, that the answer is one object or a list as was asked for.
+    /// Checks at the end that the answer is one object or a list, as was asked for.
     ///
     /// # Errors
     /// 406 if a list was asked for as one object, or one object as a list.
-    pub(crate) fn check_form(&self, told: Representation, answer: Answer) -> Result<(), ApiError> {
-        if told.form != Form::Metadata {
+    pub(crate) fn check_form(&self, representation: Representation, answer: Answer) -> Result<(), ApiError> {
+        if representation.form != Form::Metadata {
             return Ok(());
         }
         let header = self.accept.as_deref().unwrap_or_default();
@@ -227,8 +224,9 @@ mod tests {
             ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", Answer::List, Some(Form::Full)),
             ("application/json;as=Table;v=v1;g=other", Answer::List, None),
         ] {
-            let told = chosen(header, answer, false).ok().map(|(told, _)| told.form);
-            assert_eq!(told, form, "{header:?} {answer:?}");
+            let representation =
+                chosen(header, answer, false).ok().map(|(representation, _)| representation.form);
+            assert_eq!(representation, form, "{header:?} {answer:?}");
         }
     }
 
@@ -254,8 +252,12 @@ mod tests {
             ("application/json;sv=v2".to_owned(), (None, None)),
             ("application/*".to_owned(), (None, Some(Encoding::Json))),
         ] {
-            let told = |custom| chosen(&header, Answer::Object, custom).ok().map(|(told, _)| told.encoding);
-            assert_eq!((told(false), told(true)), (builtin, custom), "{header}");
+            let representation = |custom| {
+                chosen(&header, Answer::Object, custom)
+                    .ok()
+                    .map(|(representation, _)| representation.encoding)
+            };
+            assert_eq!((representation(false), representation(true)), (builtin, custom), "{header}");
         }
         assert!(chosen("application/yaml,application/json", Answer::Watch, false).is_err());
         assert_eq!(of_status(Some(&format!("{PROTOBUF};{metadata}"))), Encoding::Json);
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn api_33_the_first_range_that_is_known_chooses_the_form() {
+    fn api_33_the_first_known_range_chooses_the_form() {
         let new = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
         let old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
         for (header, aggregated) in [
@@ -275,8 +277,8 @@ mod tests {
             (format!("{old},application/json"), Some(false)),
             (old.to_owned(), None),
         ] {
-            let told = of_discovery(Some(&header), false).ok().map(|(_, aggregated)| aggregated);
-            assert_eq!(told, aggregated, "{header:?}");
+            let representation = of_discovery(Some(&header), false).ok().map(|(_, aggregated)| aggregated);
+            assert_eq!(representation, aggregated, "{header:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Who asks, and may they: the first question of every request.
+//! Authentication and authorization: the first step of every request.
 //!
-//! Answers: may this request go on, and as which user? Credentials are `access`, roles are the core's.
-//! 1. A credential that does not hold is 401, on every path.
-//! 2. Then the wish is judged, before it is known whether the resource exists at all.
+//! Answers: may this request go on, and as which user? `access` checks credentials, the core checks roles.
+//! 1. An invalid credential is 401, on every path.
+//! 2. Then the request is authorized, before it is known whether the resource exists at all.
 //! 3. Health is open to all. In an open server the anonymous user may read the version too, and the rest only while
 //!    the server has no credentials.
 use std::sync::Arc;
@@ -25,8 +25,7 @@ use crate::world::World;
 
 /// The user of a request who may do what it asks, and the request's place in the server.
 ///
-/// # Errors
-/// 401, 429 where the server is crowded, or 403.
+/// # Errors 401, 429 where too many requests are in flight, or 403.
 pub(crate) fn enter(world: &World, request: &HttpRequest, heard: &Heard) -> Result<(User, Place), ApiError> {
     let shown = authenticate(world, request)?;
     let acted = impersonate::asked(request.headers())?;
@@ -66,7 +65,7 @@ pub(crate) fn lives(world: &World) -> impl Fn(&Claims) -> bool {
     |claims| world.with(|inner| claims.lives(&inner.cluster))
 }
 
-/// Judges a wish in the server's mode.
+/// Authorizes a request in the server's mode.
 pub(crate) fn decide(world: &World, user: &User, wish: &Wish<'_>) -> Decision {
     match world.access.authorization {
         Authorization::Rbac => world.with(|inner| inner.cluster.policy()).decide(user, wish),
@@ -77,7 +76,7 @@ pub(crate) fn decide(world: &World, user: &User, wish: &Wish<'_>) -> Decision {
     }
 }
 
-/// What a request wants of a resource. A read of a collection that selects one name is about that object.
+/// What a request does with a resource. A read of a collection that selects one name is about that object.
 pub(crate) fn wish<'a>(target: &'a Target, verb: &'a str, query: &'a Query) -> Wish<'a> {
     let selected = || {
         let fields = value(query, "fieldSelector").split(',');
@@ -86,7 +85,7 @@ pub(crate) fn wish<'a>(target: &'a Target, verb: &'a str, query: &'a Query) -> W
     };
     let reads = matches!(verb, "list" | "watch" | "deletecollection");
     let name = target.name.as_deref().or_else(|| selected().filter(|_| reads)).unwrap_or_default();
-    // A namespace lies in itself.
+    // A namespace belongs to itself.
     let home = (target.group.is_empty() && target.plural == "namespaces").then_some(name);
     let namespace = target.namespace.as_deref().or(home).unwrap_or_default();
     let sub = target.sub.as_deref().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The body of a write as JSON, whichever language it came in.
 //!
-//! Answers: what does this body say, or with which words is it refused? What it means is decided in the core.
+//! Answers: what does this body contain, or with which text is it refused? The core decides what it means.
 //! 1. Built-in kinds are read from JSON, YAML and protobuf, custom ones from JSON and YAML; other types are 415.
 //! 2. No content type means JSON, as for a real server.
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::cluster::status::ApiError;
 use crate::protobuf::{self, Expected, Refused};
 use crate::yaml;
 
-/// The Go type that a real server reads a body's type with; it is in its refusals.
+/// The Go type into which a real server reads a body's type; its refusals name it.
 const TYPE_OF_A_BODY: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 /// How many bytes of a body that is not understood its refusal quotes.
@@ -24,7 +24,7 @@ impl Ask {
         self.content_type.split(';').next().unwrap_or_default().trim()
     }
 
-    /// The body as an object of the kind the path names, and what to warn of.
+    /// The body as an object of the kind that the path names, and the warnings.
     ///
     /// # Errors
     /// Those of `json`, and 400 for wrong types and, if the client asks for it, unknown and duplicate fields.
@@ -43,7 +43,8 @@ impl Ask {
         }
     }
 
-    /// The refusal of an object that does not say what it is; a body that is no object is refused elsewhere.
+    /// The refusal of an object without kind or apiVersion; a body that is not an object is refused
+    /// elsewhere.
     fn untyped(&self) -> Option<ApiError> {
         let body = self.json().ok()?;
         let says = |name: &str| body.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
@@ -57,10 +58,9 @@ impl Ask {
         Some(unrecognized(&self.kind.kind, &why, &self.body))
     }
 
-    /// What the client wants of unknown and duplicate fields.
+    /// How the client wants unknown and duplicate fields to be handled.
     ///
-    /// # Errors
-    /// 422 for an unknown wish.
+    /// # Errors 422 for an unknown value.
     pub(crate) fn validation(&self) -> Result<Validation, ApiError> {
         let options = match self.verb {
             "create" => "CreateOptions",
@@ -125,7 +125,7 @@ fn json(body: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(body).map_err(|error| json_words(body, &error)).and_then(object_of)
 }
 
-/// A JSON object, or why it is none in the words of the decoder that looks for its type.
+/// A JSON object, or the error text of the decoder that looks for its type.
 fn object_of(value: Value) -> Result<Value, String> {
     let what = match value {
         Value::Null => return Ok(Value::Object(Map::new())),

@@ -1,7 +1,7 @@
-//! gzip for answers that are known as a whole, and for watch-lists where that is switched on.
+//! gzip for answers that are complete before they are sent, and for watch-lists where that is switched on.
 //!
-//! Answers: does this answer shrink on its way? Lists are compressed as they are made, in `list_body.rs`.
-//! 1. From 128 KiB on, if the client takes it, as a real server does.
+//! Answers: is this answer compressed? Lists are compressed while they are written, in `list_body.rs`.
+//! 1. From 128 KiB on, if the client accepts it, as a real server does.
 //! 2. A compressed watch-list is one gzip member for each chunk, as servers since 1.37 send it.
 use std::io::{self, Write as _};
 

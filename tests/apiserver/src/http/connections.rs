@@ -1,6 +1,6 @@
 //! The open connections, so that they can be reset: by a fault switch, or when the server stops.
 //!
-//! Answers: how is a connection ended without a goodbye? It neither reads nor writes.
+//! Answers: how is a connection ended with a reset? It neither reads nor writes.
 //! 1. A reset connection ends with RST, not FIN: the client sees an error, never a clean end.
 //! 2. A second handle to the socket is kept only while the connection lives.
 use std::any::Any;
@@ -22,7 +22,7 @@ impl Connection {
     pub(crate) fn reset(&self) {
         let socket = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(socket) = socket {
-            // Both calls can only fail on a socket that is already gone, which is what is wanted.
+            // Both calls can only fail on a socket that is already closed, and then nothing is left to do.
             let _gone = socket.set_linger(Some(Duration::ZERO));
         }
     }
@@ -33,7 +33,7 @@ impl Connection {
 pub(crate) struct Connections(Mutex<Vec<Weak<Connection>>>);
 
 impl Connections {
-    /// Takes note of a new connection; the framework's hook for it.
+    /// Records a new connection; called by the framework's hook.
     pub(crate) fn note(&self, io: &dyn Any, data: &mut Extensions) {
         let secure = io.downcast_ref::<TlsStream<TcpStream>>();
         if let Some(shown) =

@@ -1,6 +1,7 @@
 //! The two roots of discovery: aggregated for clients that ask for it, plain for the rest.
 //!
-//! Answers: which form does this Accept header want, and does the client have that state already? The documents are the core's.
+//! Answers: which form does this Accept header want, and does the client have that state already? The core makes the
+//! documents.
 //! 1. Only v2 of the aggregated form is known, as on servers since 1.33; `accept.rs` chooses.
 //! 2. An aggregated answer carries an ETag; a request that names it gets 304 and no body.
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,4 +1,4 @@
-//! One request from its head to its answer: log, who asks, fault switches, then the endpoint.
+//! One request from its head to its answer: log, user, fault switches, then the endpoint.
 //!
 //! Answers: which handler answers this request? Each endpoint's work is in `read.rs` and `write.rs`.
 //! 1. Every request is logged, also one that is refused.
@@ -42,7 +42,7 @@ pub(crate) struct Ask {
     pub(crate) accept: Option<String>,
     pub(crate) content_type: String,
     pub(crate) gzip: bool,
-    /// In whose name fields are set.
+    /// The manager whose fields are set.
     pub(crate) manager: String,
     pub(crate) body: Bytes,
     pub(crate) connection: Option<Arc<Connection>>,
@@ -52,14 +52,14 @@ fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderNa
     request.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
-/// One request, before its body: what its line says.
+/// One request without its body: the content of its request line.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) route: Route,
-    /// Empty for what is no resource.
+    /// Empty for what is not a resource.
     pub(crate) verb: &'static str,
 }
 
@@ -77,7 +77,7 @@ impl Heard {
         Self { method, path, query, route, verb }
     }
 
-    /// As the log keeps it.
+    /// The entry in the log.
     fn logged(&self) -> Request {
         let resource = match &self.route {
             Route::Resource(target) => target.resource(),
@@ -130,7 +130,8 @@ pub(crate) async fn handle(
     if takes_gzip(&request) { compress::large(answer) } else { answer }
 }
 
-/// Takes note of a request and holds it up while a fault switch wants that. Whether refusals are plain text.
+/// Records a request and delays it while a fault switch asks for that. Returns whether refusals are plain
+/// text.
 async fn arrive(world: &World, heard: &Heard) -> bool {
     let about = match &heard.route {
         Route::Resource(target) => ResourceId::new(&target.group, &target.plural),
@@ -142,10 +143,10 @@ async fn arrive(world: &World, heard: &Heard) -> bool {
         let (plain, frozen) = (holds(Switch::PlainTextErrors), holds(Switch::FreezeServer));
         let latency = inner.faults.size(Dial::Latency, &about);
         if frozen {
-            inner.faults.struck(Switch::FreezeServer, &about, 1);
+            inner.faults.count_switch(Switch::FreezeServer, &about, 1);
         }
         if latency.is_some() {
-            inner.faults.struck_by(Dial::Latency, &about);
+            inner.faults.count_setting(Dial::Latency, &about);
         }
         (plain, frozen, latency)
     });
@@ -158,7 +159,7 @@ async fn arrive(world: &World, heard: &Heard) -> bool {
     plain
 }
 
-/// The answer to a request that may be asked.
+/// The answer to a request that is authorized.
 async fn answered(
     request: &HttpRequest,
     payload: web::Payload,
@@ -188,7 +189,7 @@ fn takes_gzip(request: &HttpRequest) -> bool {
     header(request, &ACCEPT_ENCODING).is_some_and(|value| value.contains("gzip"))
 }
 
-/// Everything that is not a resource.
+/// Every path that is not a resource.
 fn meta(request: &HttpRequest, world: &World, route: &Route, method: &str) -> Result<HttpResponse, ApiError> {
     match (route, method) {
         (Route::Unknown, _) => return Err(ApiError::no_such_path()),
@@ -235,7 +236,7 @@ fn version() -> serde_json::Value {
     })
 }
 
-/// What a client of a deprecated version is warned of, be it answered or refused.
+/// The warning for a client of a deprecated version, whether it is answered or refused.
 fn deprecation(world: &World, route: &Route) -> Vec<String> {
     let Route::Resource(target) = route else { return Vec::new() };
     world.with(|inner| {
@@ -280,7 +281,7 @@ async fn resource_request(
     acted(request, ask, rest).await
 }
 
-/// What comes of a request that is read completely; `socket` is what a websocket's client goes on sending.
+/// The answer to a request that is read completely; `socket` is what the client of a websocket still sends.
 async fn acted(
     request: &HttpRequest,
     ask: Ask,
@@ -344,7 +345,7 @@ fn served_kind(world: &World, target: &Target, verb: &str) -> Result<Arc<Kind>, 
     };
     match verbs.filter(|_| scoped) {
         None => Err(absent()),
-        // A kind that is only created has no objects to be asked for.
+        // A kind that can only be created has no objects to read.
         Some(verbs) if target.name.is_some() && target.sub.is_none() && **verbs == ["create"] => {
             Err(absent())
         }

@@ -1,8 +1,8 @@
-//! `/healthz`, `/livez`, `/readyz`: whole, in words, and check by check.
+//! `/healthz`, `/livez`, `/readyz`: as one word, as a text, and check by check.
 //!
-//! Answers: is this server well? It is as long as it answers and can keep what it is told; the checks are those of a real
-//! server that mean something here.
-//! 1. A single check is plain text without the header against sniffing, as on a real server.
+//! Answers: is this server healthy? It is, as long as it answers and can keep its writes; the checks are those of a
+//! real server that apply here.
+//! 1. A single check is plain text without `X-Content-Type-Options`, as on a real server.
 use actix_web::HttpResponse;
 use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 
@@ -14,7 +14,7 @@ use crate::world::World;
 const ALIVE: &[&str] = &["ping", "log", "etcd"];
 const READY: &[&str] = &["ping", "log", "etcd", "etcd-readiness", "informer-sync", "shutdown"];
 
-/// The check that fails where changes are not kept any more.
+/// The check that fails when changes are not kept any more.
 const STORE: &str = "etcd";
 
 /// # Errors

@@ -1,6 +1,6 @@
 //! Acting as another user: the `Impersonate-...` headers of `kubectl --as`.
 //!
-//! Answers: as whom does this request want to act, and may its user do that?
+//! Answers: as which user does this request want to act, and may its user do that?
 //! 1. Without `Impersonate-User` the other headers are refused, as a real server does.
 //! 2. Each name, group and extra value is a right of its own, `impersonate` on `users`, `groups`, `userextras`.
 use actix_web::http::header::{HeaderMap, HeaderName};

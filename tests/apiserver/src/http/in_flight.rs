@@ -1,8 +1,9 @@
 //! How many requests may be answered at once: those that read, and those that change something.
 //!
-//! Answers: is there room for this request? Off unless asked for, as a test rarely wants a crowded server.
-//! 1. Administrators (`system:masters`) and watches are always let in, as by a real server without priorities.
-//! 2. Who is not let in is told so at once, as plain text with `Retry-After: 1`, before anybody looks at its rights.
+//! Answers: may this request be answered now? Off unless asked for, because few tests need an overloaded server.
+//! 1. Administrators (`system:masters`) and watches are always admitted, as by a real server without priorities.
+//! 2. A request that is not admitted is refused at once, as plain text with `Retry-After: 1`, before its rights are
+//!    checked.
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,18 +13,18 @@ use crate::cluster::status::ApiError;
 
 const PRIVILEGED: &str = "system:masters";
 
-/// The room there is.
+/// The number of requests that may be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     reading: Option<Arc<Semaphore>>,
     changing: Option<Arc<Semaphore>>,
 }
 
-/// A place in the server, taken until it is dropped; nothing where none is counted.
+/// A permit of the server, held until it is dropped; nothing if requests are not counted.
 pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 impl Limits {
-    /// Room for so many requests of each sort; 0 for any number.
+    /// This many requests of each sort; 0 for any number.
     pub(crate) fn new(reading: usize, changing: usize) -> Self {
         let room = |places: usize| {
             (places > 0).then(|| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))))
@@ -31,10 +32,9 @@ impl Limits {
         Self { reading: room(reading), changing: room(changing) }
     }
 
-    /// Lets a request in; `verb` is that of the API, or the method in lower case.
+    /// Admits a request; `verb` is that of the API, or the method in lower case.
     ///
-    /// # Errors
-    /// 429 if there is no room.
+    /// # Errors 429 if too many requests are in flight.
     pub(crate) fn admit(&self, verb: &str, user: &User) -> Result<Place, ApiError> {
         let room = match verb {
             "get" | "list" => &self.reading,
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn api_21_who_finds_no_room_is_told_at_once_and_administrators_find_some() {
+    fn api_21_a_request_above_the_limit_is_refused_at_once_and_administrators_are_admitted() {
         let limits = Limits::new(1, 2);
         let jane = User::new("jane").group("dev");
         let taken = limits.admit("list", &jane).unwrap();

@@ -1,6 +1,6 @@
-//! A list as bytes: head, items, tail, in pieces small enough to be sent while the next is made.
+//! A list as bytes: head, items, tail, in pieces that are sent while the next one is made.
 //!
-//! Answers: what does this page look like on the wire? The page itself comes from the core.
+//! Answers: which bytes is this page on the wire? The page itself comes from the core.
 //! 1. Items are copied from their stored encoding, messages from those that are kept with the objects.
 //! 2. A small list is one body with a length; a big one is streamed, as gzip if the client takes it.
 //! 3. Fault switches can slow a list down, refuse or lengthen it, or keep its last byte back until it is released.
@@ -33,10 +33,10 @@ const PIECE: usize = 64 * 1024;
 /// A slowed list sends one piece in this time.
 const SLOW_STEP: Duration = Duration::from_millis(50);
 
-/// A page on its way out.
+/// A page that is being sent.
 #[derive(Debug)]
 pub(crate) struct ListBytes {
-    told: Representation,
+    representation: Representation,
     head: Option<Bytes>,
     items: Items,
     next: usize,
@@ -44,59 +44,78 @@ pub(crate) struct ListBytes {
     resource: ResourceId,
 }
 
-/// What stands between head and tail.
+/// What is written between head and tail.
 #[derive(Debug)]
 enum Items {
     /// Texts of JSON, made when they are sent; the prefix stands in each.
     Texts { objects: Vec<Arc<Object>>, kind: Arc<Kind>, prefix: String },
-    /// Messages: the head tells their length, so they are there.
+    /// Messages: the head contains their length, so they exist before it is written.
     Messages(Vec<Bytes>),
 }
 
 impl ListBytes {
-    pub(crate) fn new(kind: &Arc<Kind>, told: Representation, page: Page) -> Self {
-        let metadata = metadata(kind, told.form, &page);
-        match told.encoding {
-            Encoding::Json => Self::json(kind, told, &metadata, page.objects),
+    pub(crate) fn new(kind: &Arc<Kind>, representation: Representation, page: Page) -> Self {
+        let metadata = metadata(kind, representation.form, &page);
+        match representation.encoding {
+            Encoding::Json => Self::json(kind, representation, &metadata, page.objects),
             Encoding::Yaml => {
-                let text = yaml_of(&Self::json(kind, told, &metadata, page.objects).whole());
+                let text = yaml_of(&Self::json(kind, representation, &metadata, page.objects).whole());
                 let items = Items::Messages(Vec::new());
-                Self { told, head: Some(text), items, next: 0, tail: None, resource: kind.resource.clone() }
+                Self {
+                    representation,
+                    head: Some(text),
+                    items,
+                    next: 0,
+                    tail: None,
+                    resource: kind.resource.clone(),
+                }
             }
-            Encoding::Protobuf => Self::protobuf(kind, told, &metadata, &page.objects),
+            Encoding::Protobuf => Self::protobuf(kind, representation, &metadata, &page.objects),
         }
     }
 
-    fn json(kind: &Arc<Kind>, told: Representation, metadata: &Value, objects: Vec<Arc<Object>>) -> Self {
-        let mut head = told.form.list_head(kind, metadata);
-        let no_rows = objects.is_empty() && matches!(told.form, Form::Table(_)) && !is_printed(kind);
+    fn json(
+        kind: &Arc<Kind>,
+        representation: Representation,
+        metadata: &Value,
+        objects: Vec<Arc<Object>>,
+    ) -> Self {
+        let mut head = representation.form.list_head(kind, metadata);
+        let no_rows =
+            objects.is_empty() && matches!(representation.form, Form::Table(_)) && !is_printed(kind);
         if no_rows {
             head.truncate(head.len() - 1);
         }
         let tail = Some(Bytes::from_static(if no_rows { b"null}\n" } else { b"]}\n" }));
-        let prefix = told.form.item_prefix(kind);
+        let prefix = representation.form.item_prefix(kind);
         let (head, items) = (Some(head.into()), Items::Texts { objects, kind: Arc::clone(kind), prefix });
-        Self { told, head, items, next: 0, tail, resource: kind.resource.clone() }
+        Self { representation, head, items, next: 0, tail, resource: kind.resource.clone() }
     }
 
-    fn protobuf(kind: &Arc<Kind>, told: Representation, metadata: &Value, objects: &[Arc<Object>]) -> Self {
-        let messages: Vec<Bytes> = objects.iter().map(|object| told.message(kind, object)).collect();
+    fn protobuf(
+        kind: &Arc<Kind>,
+        representation: Representation,
+        metadata: &Value,
+        objects: &[Arc<Object>],
+    ) -> Self {
+        let messages: Vec<Bytes> =
+            objects.iter().map(|object| representation.message(kind, object)).collect();
         let len = messages.iter().map(|message| answer::item_len(message.len())).sum();
-        let head = match told.form {
+        let head = match representation.form {
             Form::Metadata => answer::list_head(Type::METADATA_LIST, metadata, len),
             _ => {
-                let told = Type { api_version: &kind.api_version(), kind: &kind.list_kind };
-                answer::list_head(told, metadata, len)
+                let representation = Type { api_version: &kind.api_version(), kind: &kind.list_kind };
+                answer::list_head(representation, metadata, len)
             }
         };
         let (head, tail) = (Some(head.freeze()), Some(Bytes::from_static(answer::TAIL)));
         let (items, resource) = (Items::Messages(messages), kind.resource.clone());
-        Self { told, head, items, next: 0, tail, resource }
+        Self { representation, head, items, next: 0, tail, resource }
     }
 
-    /// Lengthens the list by about this many bytes that mean nothing in its language.
+    /// Makes the list longer by about this many bytes without meaning.
     fn pad(&mut self, bytes: usize) {
-        match self.told.encoding {
+        match self.representation.encoding {
             Encoding::Json => {
                 let tail = self.tail.take().unwrap_or_default();
                 self.tail = Some([vec![b' '; bytes].as_slice(), &tail].concat().into());
@@ -114,7 +133,7 @@ impl ListBytes {
     fn len(&self) -> usize {
         let items: usize = match &self.items {
             Items::Texts { objects, kind, prefix } => {
-                objects.iter().map(|object| self.told.form.item_len(kind, prefix, object) + 1).sum()
+                objects.iter().map(|object| self.representation.form.item_len(kind, prefix, object) + 1).sum()
             }
             Items::Messages(messages) => messages.iter().map(|message| answer::item_len(message.len())).sum(),
         };
@@ -142,7 +161,7 @@ impl ListBytes {
                     if self.next > 0 {
                         out.put_u8(b',');
                     }
-                    self.told.form.put_item(&mut out, kind, prefix, &objects[self.next]);
+                    self.representation.form.put_item(&mut out, kind, prefix, &objects[self.next]);
                 }
                 Items::Messages(messages) => answer::put_item(&mut out, &messages[self.next]),
             }
@@ -167,7 +186,7 @@ impl ListBytes {
 
 fn metadata(kind: &Kind, form: Form, page: &Page) -> Value {
     let mut metadata = json!({});
-    // What is asked afresh each time has no version.
+    // A value that is computed for each request has no version.
     if !kind.resource.is("", "componentstatuses") {
         metadata["resourceVersion"] = json!(page.revision.to_string());
     }
@@ -192,12 +211,12 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
         let held = inner.faults.holds(Switch::HoldListTails, &list.resource);
         let (rate, padding) = (size(inner, Dial::ListRate), size(inner, Dial::ListPadding));
         if held {
-            inner.faults.struck(Switch::HoldListTails, &list.resource, 1);
+            inner.faults.count_switch(Switch::HoldListTails, &list.resource, 1);
         }
         for (dial, _) in
             [(Dial::ListRate, rate), (Dial::ListPadding, padding)].iter().filter(|dial| dial.1.is_some())
         {
-            inner.faults.struck_by(*dial, &list.resource);
+            inner.faults.count_setting(*dial, &list.resource);
         }
         (rate, held, size(inner, Dial::ListLimit), padding)
     });
@@ -206,7 +225,7 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
     }
     let len = list.len();
     if let Some(most) = most.filter(|most| len as u64 > *most) {
-        world.with(|inner| inner.faults.struck_by(Dial::ListLimit, &list.resource));
+        world.with(|inner| inner.faults.count_setting(Dial::ListLimit, &list.resource));
         let message = format!(
             "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({len} vs. {most})"
         );
@@ -214,7 +233,7 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
     }
     Ok(if rate.is_some() || held {
         let resource = list.resource.clone();
-        let mut head = respond::head_in(200, list.told.encoding);
+        let mut head = respond::head_in(200, list.representation.encoding);
         let outgoing = Outgoing { world: Arc::clone(world), resource, rest: list.whole(), rate, at: 0 };
         head.streaming(futures_util::stream::unfold(outgoing, throttled))
     } else {
@@ -224,9 +243,9 @@ pub(crate) fn answer(world: &Arc<World>, mut list: ListBytes, gzip: bool) -> Res
 
 fn faithful(list: ListBytes, len: usize, gzip: bool) -> HttpResponse {
     if len <= COMPRESS_FROM {
-        return respond::body(200, list.told.encoding, list.whole());
+        return respond::body(200, list.representation.encoding, list.whole());
     }
-    let mut head = respond::head_in(200, list.told.encoding);
+    let mut head = respond::head_in(200, list.representation.encoding);
     if !gzip {
         let pieces = futures_util::stream::unfold(list, |mut list| async {
             tokio::task::yield_now().await;

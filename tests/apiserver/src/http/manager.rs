@@ -1,16 +1,16 @@
-//! The manager of a write: in whose name does this request set fields?
+//! The manager of a write: for which manager does this request set fields?
 //!
-//! Answers with the parameter `fieldManager`, or with the first part of the User-Agent. Who owns what then is decided in
-//! the core.
+//! Answers with the parameter `fieldManager`, or with the first part of the User-Agent. The core decides who owns what
+//! then.
 //! 1. A manager named by parameter has at most 128 bytes, all printable; 422 otherwise.
-//! 2. One taken from the User-Agent is made so.
+//! 2. One taken from the User-Agent is cut to that form.
 use super::handle::Ask;
 use crate::cluster::options::{Query, value};
 use crate::cluster::status::{ApiError, Cause, Named};
 
 const LONGEST: usize = 128;
 
-/// The manager of a request; empty if it names none in any way.
+/// The manager of a request; empty if it does not name one.
 pub(crate) fn of(query: &Query, user_agent: Option<&str>) -> String {
     let named = value(query, "fieldManager");
     if !named.is_empty() {

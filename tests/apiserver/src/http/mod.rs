@@ -1,4 +1,4 @@
-//! The HTTP half of the API server: thin handlers that read a request, ask the core, and write what it said.
+//! The HTTP half of the API server: thin handlers that read a request, call the core, and write its answer.
 //!
 //! Reading order: `route` (what does the path mean) → `handle` (one request from head to answer) → `read`, `write`,
 //! `patch` (the verbs) → `respond`, `list_body`, `watch_body` (bytes). `auth`, `accept` and `connections` serve them.

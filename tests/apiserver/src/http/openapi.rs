@@ -1,8 +1,8 @@
 //! `/openapi/v3` and `/openapi/v2` on the wire: media types, ETags and addresses that may be cached for ever.
 //!
-//! Answers: is this document new to the client, and in which form may it be told? What it says is made in the core.
+//! Answers: is this document new to the client, and in which form is it sent? The core makes its content.
 //! 1. An address with the current hash may be cached for a year; one with an old hash is sent to the current one.
-//! 2. JSON and protobuf are spoken; protobuf has an old name too, which is answered under the new one.
+//! 2. JSON and protobuf are supported; protobuf has an old name too, which is answered under the new one.
 use actix_web::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY,
 };
@@ -24,7 +24,7 @@ enum Language {
 }
 
 impl Language {
-    /// The first that a range takes; `version` is that of OpenAPI.
+    /// The first that a range accepts; `version` is that of OpenAPI.
     fn of(request: &HttpRequest, version: &str) -> Option<Self> {
         let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
         let accept = accept.filter(|accept| !accept.is_empty()).unwrap_or("*/*");
@@ -93,7 +93,7 @@ pub(super) fn v3(request: &HttpRequest, world: &World, name: &str, query: &Query
     }
 }
 
-/// 406 without a word.
+/// 406 without a body.
 fn refused(vary: &[&'static str]) -> HttpResponse {
     let mut answer = respond::head(406).finish();
     answer.headers_mut().remove(CONTENT_TYPE);

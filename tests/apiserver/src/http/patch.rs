@@ -1,6 +1,6 @@
-//! PATCH: which language the patch is in, and whose fields it sets.
+//! PATCH: which language the patch is in, and for which manager it sets fields.
 //!
-//! Answers: is this a patch the kind takes, and in whose name? The core applies it.
+//! Answers: does the kind accept this patch, and for which manager? The core applies it.
 //! 1. The content type alone names the language; custom kinds have no strategic merge.
 //! 2. An apply must name its manager, and only an apply may be forced.
 use actix_web::HttpResponse;
@@ -26,17 +26,17 @@ pub(crate) fn patch(ask: &Ask) -> Result<HttpResponse, ApiError> {
         return apply(ask);
     }
     let kind = patch_kind(ask)?;
-    let told = ask.representation(Answer::Object)?;
+    let representation = ask.representation(Answer::Object)?;
     let call = Call { validation: ask.validation()?, ..ask.call() };
     let written = ask.world.with(|inner| inner.cluster.patch(&call, kind, &ask.body))?;
-    Ok(respond::warned(ask.answer(200, told, &written.object)?, &written.warnings))
+    Ok(respond::warned(ask.answer(200, representation, &written.object)?, &written.warnings))
 }
 
 fn apply(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let (told, (force, config)) = (ask.representation(Answer::Object)?, applied(ask)?);
+    let (representation, (force, config)) = (ask.representation(Answer::Object)?, applied(ask)?);
     let written = ask.world.with(|inner| inner.cluster.apply(&ask.call(), config, force))?;
     let code = if written.created { 201 } else { 200 };
-    Ok(respond::warned(ask.answer(code, told, &written.object)?, &written.warnings))
+    Ok(respond::warned(ask.answer(code, representation, &written.object)?, &written.warnings))
 }
 
 /// Whether the patch is an apply, which has another body than the other patches.
@@ -52,7 +52,7 @@ pub(crate) fn applied(ask: &Ask) -> Result<(bool, Value), ApiError> {
     Ok((check_apply(ask)?, config(ask)?))
 }
 
-/// Checks the options of an apply; gives whether it is forced.
+/// Checks the options of an apply; returns whether it is forced.
 ///
 /// # Errors
 /// 422 if no manager is named.
@@ -90,7 +90,7 @@ fn config(ask: &Ask) -> Result<Value, ApiError> {
     )))
 }
 
-/// The language the Content-Type names, and the options checked that go with it.
+/// The language that the Content-Type names; checks the options for it.
 ///
 /// # Errors
 /// 415 for a language this kind is not patched in.

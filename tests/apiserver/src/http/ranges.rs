@@ -1,9 +1,10 @@
 //! The ranges of an Accept header, best first.
 //!
-//! Answers: what does this header ask for, in which order? What there is to offer is known in `accept.rs`.
-//! 1. The order is that of a real server: higher quality first, exact media types before those with a star, and a
-//!    sort by insertion, which matters because that order is no total one.
-//! 2. A range that cannot be read is left out, a quality that cannot be read counts as 0. Quality 0 forbids nothing.
+//! Answers: what does this header ask for, in which order? `accept.rs` knows what is offered.
+//! 1. The order is that of a real server: higher quality first, exact media types before those with a star, and a sort
+//!    by insertion, which matters because that order is not a total order.
+//! 2. A range that cannot be read is left out, a quality that cannot be read counts as 0. Quality 0 does not forbid
+//!    anything.
 
 /// One range of the header.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +15,7 @@ pub(crate) struct Range<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// The type that a range wants an answer converted to: its parameters `as`, `g` and `v`.
+/// The type to which a range wants the answer converted: its parameters `as`, `g` and `v`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     pub(crate) kind: &'a str,
@@ -55,7 +56,7 @@ impl<'a> Range<'a> {
         self.parameters.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value)
     }
 
-    /// Whether this media type lies in the range.
+    /// Whether this media type is in the range.
     pub(crate) fn takes(&self, media_type: &str) -> bool {
         let (kind, sub) = media_type.split_once('/').unwrap_or((media_type, ""));
         match (self.kind, self.sub) {

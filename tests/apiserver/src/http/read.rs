@@ -1,8 +1,8 @@
 //! GET: one object, a list, a watch.
 //!
-//! Answers a read with the core's word on it; waits only for a version that is a moment ahead.
+//! Answers a read from the core; waits only for a version that is slightly ahead.
 //! 1. The head of a watch is sent before its first event.
-//! 2. A version ahead of the store is waited for up to 3 s, then 504.
+//! 2. For a version ahead of the store it waits up to 3 s, then answers 504.
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -37,7 +37,7 @@ impl Ask {
 }
 
 pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
-    let told = ask.representation(Answer::Object)?;
+    let representation = ask.representation(Answer::Object)?;
     let version = get_version(&ask.query)?;
     ask.fresh(version).await;
     let name = ask.target.name.as_deref().unwrap_or_default();
@@ -47,20 +47,20 @@ pub(crate) async fn get(ask: &Ask) -> Result<HttpResponse, ApiError> {
         }
         None => inner.cluster.get(&ask.kind, ask.namespace().unwrap_or_default(), name),
     })?;
-    ask.answer(200, told, &object)
+    ask.answer(200, representation, &object)
 }
 
 pub(crate) async fn list(ask: Ask) -> Result<HttpResponse, ApiError> {
-    let told = ask.representation(Answer::List)?;
+    let representation = ask.representation(Answer::List)?;
     let options = ListOptions::parse(&ask.query, &ask.kind)?;
     ask.fresh(options.version).await;
     let listing = ask.world.with(|inner| inner.cluster.list(&ask.kind, ask.namespace(), &options))?;
-    ask.check_form(told, Answer::List)?;
-    let bytes = ListBytes::new(&ask.kind, told, listing.page());
+    ask.check_form(representation, Answer::List)?;
+    let bytes = ListBytes::new(&ask.kind, representation, listing.page());
     list_body::answer(&ask.world, bytes, ask.gzip)
 }
 
-/// A watch that was let in: a stream, or the one line that it ends with at once.
+/// An accepted watch: a stream, or the one line with which it ends at once.
 #[derive(Debug)]
 pub(crate) enum Watched {
     Stream(Box<WatchStream>),
@@ -92,16 +92,16 @@ pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
     Ok(head.streaming(chunks.map(|chunk| chunk.and_then(|chunk| compress::member(&chunk)))))
 }
 
-/// Opens a watch; tells the language of its events.
+/// Opens a watch; returns the language of its events.
 ///
 /// # Errors
 /// Those of its options, and 504 for a watch-list from a version that does not come.
 pub(crate) async fn watched(ask: Ask) -> Result<(Watched, Encoding), ApiError> {
-    let told = ask.representation(Answer::Watch)?;
+    let representation = ask.representation(Answer::Watch)?;
     let watch_list = ask.world.with(|inner| {
         let refused = inner.faults.holds(Switch::RefuseWatchList, &ask.kind.resource);
         if refused && ask.query.iter().any(|(name, _)| name == "sendInitialEvents") {
-            inner.faults.struck(Switch::RefuseWatchList, &ask.kind.resource, 1);
+            inner.faults.count_switch(Switch::RefuseWatchList, &ask.kind.resource, 1);
         }
         !refused
     });
@@ -123,15 +123,15 @@ pub(crate) async fn watched(ask: Ask) -> Result<(Watched, Encoding), ApiError> {
     let opened = match start? {
         Start::Open(opened) => opened,
         Start::TooOld(error) => {
-            let line = told.encoding.error_event(&error.to_status());
-            return Ok((Watched::Line(line), told.encoding));
+            let line = representation.encoding.error_event(&error.to_status());
+            return Ok((Watched::Line(line), representation.encoding));
         }
     };
     let timeout = Duration::from_secs(seconds);
     let mut stream = WatchStream::new(&ask.world, &ask.kind, opened, shared, timeout);
-    stream.told = told;
+    stream.representation = representation;
     stream.bookmarks = options.bookmarks;
     stream.unwritable = unwritable;
     stream.connection = ask.connection;
-    Ok((Watched::Stream(Box::new(stream)), told.encoding))
+    Ok((Watched::Stream(Box::new(stream)), representation.encoding))
 }

@@ -1,8 +1,8 @@
 //! Answers as bytes: an object, a document, a refusal.
 //!
-//! Answers: what does the head of this answer say? Bodies of lists and watches are made elsewhere.
+//! Answers: what is in the head of this answer? Bodies of lists and watches are made elsewhere.
 //! 1. Every API answer says `Cache-Control: no-cache, private`, as a real server does.
-//! 2. A refusal is a `Status` object, unless it is plain by nature or a fault switch wants text.
+//! 2. A refusal is a `Status` object, unless it is always plain text or a fault switch asks for text.
 //! 3. The content type names the language the body is in, and nothing else.
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -35,7 +35,7 @@ pub(crate) fn body(code: u16, encoding: Encoding, body: Bytes) -> HttpResponse {
     head_in(code, encoding).body(body)
 }
 
-/// A value that says its own type.
+/// A value that contains its own type.
 pub(crate) fn value(code: u16, encoding: Encoding, value: &Value) -> HttpResponse {
     body(code, encoding, encoding.value(value))
 }
@@ -51,7 +51,7 @@ pub(crate) fn warned(mut answer: HttpResponse, warnings: &[String]) -> HttpRespo
     answer
 }
 
-/// The same answer with warnings before those that it has: of what is asked for, not of what was sent.
+/// The same answer with warnings before its own: warnings about the request, not about the body.
 pub(crate) fn warned_first(mut answer: HttpResponse, warnings: &[String]) -> HttpResponse {
     let others: Vec<HeaderValue> = answer.headers_mut().remove(WARNING).collect();
     let mut answer = warned(answer, warnings);
@@ -66,14 +66,15 @@ pub(crate) fn text(code: u16, body: String) -> HttpResponse {
     head.body(body)
 }
 
-/// What the server counts, for Prometheus.
+/// The metrics of the server, for Prometheus.
 pub(crate) fn metrics(world: &World) -> HttpResponse {
     let mut head = head(200);
     head.insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"));
     head.body(world.with(|inner| inner.metrics.text(&inner.cluster)))
 }
 
-/// A refusal at the door: a real server's authorization forbids sniffing, all its other refusals do not.
+/// A refusal by authorization: a real server adds `X-Content-Type-Options: nosniff` to these, and to no other
+/// refusals.
 pub(crate) fn barred(error: &ApiError, plain: bool, encoding: Encoding) -> HttpResponse {
     let mut answer = refusal(error, plain, encoding);
     if error.code() == 403 {

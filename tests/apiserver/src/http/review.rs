@@ -1,7 +1,7 @@
-//! Reviews and token requests: questions to the server about users, asked as objects that are never stored.
+//! Reviews and token requests: questions about users, sent to the server as objects that are never stored.
 //!
-//! Answers: who am I, may I, may they, whose token is this; and gives service accounts their tokens.
-//! 1. A review is judged as the request itself would be: by the same credentials and the same roles.
+//! Answers: who am I, may I, may they, whose token is this; and it issues tokens of service accounts.
+//! 1. A review is decided as the request itself would be: by the same credentials and the same roles.
 //! 2. What comes back is what was sent, with a status; nothing is stored and no version is taken.
 use actix_web::HttpResponse;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ pub(crate) fn answer(ask: &Ask) -> Option<Result<HttpResponse, ApiError>> {
 fn read(ask: &Ask) -> Result<Value, ApiError> {
     let mut body = ask.json()?;
     check_shape(&ask.kind, &mut body)?;
-    // What says nothing is not there.
+    // An empty member counts as missing.
     for attributes in ["/spec/resourceAttributes", "/spec/nonResourceAttributes"] {
         if let Some(attributes) = body.pointer_mut(attributes).and_then(Value::as_object_mut) {
             attributes.retain(|_, value| *value != json!(""));
@@ -75,7 +75,7 @@ fn wrong(field: &str, value: &str, why: &str) -> Cause {
     Cause { reason: "FieldValueInvalid", message, field: field.to_owned() }
 }
 
-/// What an access review asks about.
+/// The action that an access review asks about.
 fn wish(spec: &Value) -> Result<Wish<'_>, ApiError> {
     let given = |name| spec.get(name).filter(|attributes| attributes.is_object());
     match (given("resourceAttributes"), given("nonResourceAttributes")) {
@@ -187,7 +187,7 @@ fn token(ask: &Ask, mut body: Value) -> Result<Value, ApiError> {
     Ok(body)
 }
 
-/// The user of a token, and whom the token is meant for.
+/// The user of a token, and its audiences.
 fn audiences(ask: &Ask, token: &str) -> Option<(User, Vec<String>)> {
     let (access, now) = (&ask.world.access, ask.world.now());
     if let Some(claims) = access.signer.check(token, now) {
@@ -260,7 +260,7 @@ fn text_of(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or_default()
 }
 
-/// The pod a token is to die with, if the request names one.
+/// The pod that a token is bound to, if the request names one.
 fn bound_pod(
     inner: &crate::world::Inner,
     namespace: &str,

@@ -115,7 +115,7 @@ impl Target {
     }
 }
 
-/// The path with its escapes resolved; what is not UTF-8 then becomes the replacement character.
+/// The path with its escapes resolved; bytes that are not UTF-8 become the replacement character.
 pub(crate) fn percent_decoded(path: &str) -> String {
     let mut out = Vec::with_capacity(path.len());
     let mut bytes = path.as_bytes();

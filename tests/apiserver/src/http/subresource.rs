@@ -1,8 +1,9 @@
-//! The endpoints below an object, other than its status: which call of the core does a path mean?
+//! The endpoints below an object, other than its status: which call of the core belongs to a path?
 //!
-//! Answers with what the core says; a creation below an object (binding, eviction) is told as a Status of success.
-//! 1. Discovery has judged the verb already; what comes here is a subresource the kind has.
-//! 2. What needs an agent on a node (logs, exec, proxies) is refused as a server without nodes refuses it.
+//! Answers with the core's result; a creation below an object (binding, eviction) is answered with a Status of
+//! success.
+//! 1. The verb has been checked against discovery; the kind has the subresource.
+//! 2. Subresources that need an agent on a node (logs, exec, proxies) are refused as by a server without nodes.
 use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ fn scale(ask: &Ask) -> Result<HttpResponse, ApiError> {
 }
 
 fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
-    let (call, told) = (ask.call(), ask.representation(Answer::Object)?);
+    let (call, representation) = (ask.call(), ask.representation(Answer::Object)?);
     let object = match ask.verb {
         "get" => ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name))?,
         "update" => {
@@ -97,10 +98,10 @@ fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
             ask.world.with(|inner| inner.cluster.patch_part(&call, part, kind, &ask.body))?
         }
     };
-    ask.answer(200, told, &object)
+    ask.answer(200, representation, &object)
 }
 
-/// What a server says of a pod whose node it cannot reach: none here has an agent.
+/// The answer for a pod whose node cannot be reached: no node here has an agent.
 fn no_agent(ask: &Ask) -> ApiError {
     let call = ask.call();
     match ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name)) {

@@ -1,9 +1,10 @@
-//! A watch as a stream of lines (frames, in protobuf): what it begins with, what the core hands over, bookmarks, and its end.
+//! A watch as a stream of lines (frames, in protobuf): its initial part, the events from the core, bookmarks, and its
+//! end.
 //!
-//! Answers: which bytes go out next, and until when is there nothing to do? The core decides what is owed.
-//! 1. All that is owed is sent before the stream waits; one chunk carries as many lines as are ready.
+//! Answers: which bytes are sent next, and how long is there nothing to do? The core decides which events are pending.
+//! 1. All pending events are sent before the stream waits; one chunk carries as many lines as are ready.
 //! 2. A bookmark is sent only when nothing newer is unsent: about each period, and 2 s and 1 s before the deadline.
-//! 3. At its deadline the stream ends cleanly; dropped by the client, it leaves no trace in the core.
+//! 3. At its deadline the stream ends cleanly; when the client drops it, it is removed from the core.
 //! 4. A frozen watch sends nothing, not even its end, until it is thawed.
 use std::io;
 use std::sync::Arc;
@@ -33,9 +34,9 @@ const FAREWELLS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(1)
 pub(crate) struct WatchStream {
     pub(crate) world: Arc<World>,
     pub(crate) kind: Arc<Kind>,
-    pub(crate) told: Representation,
+    pub(crate) representation: Representation,
     pub(crate) bookmarks: bool,
-    /// Whether no event can be written: the stream ends where the first one would come.
+    /// Whether no event can be written: the stream ends instead of its first event.
     pub(crate) unwritable: bool,
     pub(crate) connection: Option<Arc<Connection>>,
     watch: usize,
@@ -43,7 +44,7 @@ pub(crate) struct WatchStream {
     initial: Option<(Snapshot, Option<Arc<str>>)>,
     marker: Option<u64>,
     shared: bool,
-    /// By the clock of the server, as is the next one.
+    /// By the server's clock, like the next one.
     deadline: Duration,
     next_bookmark: Duration,
     half_sent: bool,
@@ -66,8 +67,8 @@ enum Look {
     Beginning {
         withhold_end: bool,
     },
-    Owed(Vec<Delivery>),
-    /// Nothing is owed; a bookmark may tell this version, if no switch drops it.
+    Due(Vec<Delivery>),
+    /// Nothing is pending; a bookmark may carry this version, unless a switch drops it.
     Idle {
         bookmark: Option<u64>,
         dropped: bool,
@@ -90,7 +91,7 @@ impl WatchStream {
         let mut stream = Self {
             world: Arc::clone(world),
             kind: Arc::clone(kind),
-            told: Representation::PLAIN,
+            representation: Representation::PLAIN,
             bookmarks: false,
             unwritable: false,
             connection: None,
@@ -148,11 +149,11 @@ impl WatchStream {
         match Arc::clone(&self.world).with(|inner| self.look(inner)) {
             Look::Frozen => Step::Wait(None),
             Look::Beginning { withhold_end } => self.begin(withhold_end),
-            Look::Owed(deliveries) => {
+            Look::Due(deliveries) => {
                 let mut out = BytesMut::new();
                 for delivery in &deliveries {
-                    let told = next_line(&mut self.told, self.world.now());
-                    out.extend_from_slice(&delivery.line(&self.kind, told, self.shared));
+                    let representation = next_line(&mut self.representation, self.world.now());
+                    out.extend_from_slice(&delivery.line(&self.kind, representation, self.shared));
                 }
                 Step::Send(out.freeze())
             }
@@ -162,19 +163,19 @@ impl WatchStream {
         }
     }
 
-    /// One visit to the core: what is to be done now?
+    /// One visit to the core: what must be done now?
     fn look(&mut self, inner: &mut Inner) -> Look {
         let resource = &self.kind.resource;
         let holds = |switch: &Switch| inner.faults.holds(*switch, resource);
         if let Some(switch) = [Switch::FreezeServer, Switch::FreezeWatches].into_iter().find(holds) {
             if !std::mem::replace(&mut self.frozen, true) {
-                inner.faults.struck(switch, resource, 1);
+                inner.faults.count_switch(switch, resource, 1);
             }
             return Look::Frozen;
         }
         self.frozen = false;
         if holds(&Switch::ShortWatches) {
-            inner.faults.struck(Switch::ShortWatches, resource, 1);
+            inner.faults.count_switch(Switch::ShortWatches, resource, 1);
             return Look::Ended(WatchEnd::Clean);
         }
         if self.initial.is_some() || self.marker.is_some() {
@@ -190,9 +191,9 @@ impl WatchStream {
                 inner.metrics.events(&self.kind.resource, &self.kind.version, deliveries.len());
                 let switched = [(Switch::DuplicateEvents, twice), (Switch::ReorderEvents, pairs)];
                 for (switch, _) in switched.into_iter().filter(|(_, on)| *on) {
-                    inner.faults.struck(switch, resource, deliveries.len());
+                    inner.faults.count_switch(switch, resource, deliveries.len());
                 }
-                Look::Owed(disturbed(deliveries, twice, pairs))
+                Look::Due(disturbed(deliveries, twice, pairs))
             }
             Drained::Ended(end) => Look::Ended(end),
             Drained::Nothing(revision) => {
@@ -201,15 +202,15 @@ impl WatchStream {
         }
     }
 
-    /// The objects that exist already, then the bookmark that says they were all.
+    /// The objects that exist already, then the bookmark that marks their end.
     fn begin(&mut self, withhold_end: bool) -> Step {
         if let Some(bytes) = self.initial_chunk() {
             return Step::Send(bytes);
         }
         match self.marker.take() {
             Some(revision) if !withhold_end => {
-                let told = next_line(&mut self.told, self.world.now());
-                Step::Send(told.bookmark(&self.kind, revision, true))
+                let representation = next_line(&mut self.representation, self.world.now());
+                Step::Send(representation.bookmark(&self.kind, revision, true))
             }
             Some(_) => {
                 self.bookmarks = false;
@@ -220,12 +221,12 @@ impl WatchStream {
         }
     }
 
-    /// Counts what a switch did to this watch.
+    /// Counts the effects of a switch on this watch.
     fn count(&self, switch: Switch) {
-        self.world.with(|inner| inner.faults.struck(switch, &self.kind.resource, 1));
+        self.world.with(|inner| inner.faults.count_switch(switch, &self.kind.resource, 1));
     }
 
-    /// Nothing is owed: the deadline, a bookmark, or patience.
+    /// Nothing is pending: waits for the deadline, a bookmark, or an event.
     fn idle(&mut self, bookmark: Option<u64>, dropped: bool) -> Step {
         let now = self.world.clock.elapsed();
         if now >= self.deadline {
@@ -241,8 +242,8 @@ impl WatchStream {
                 Step::Wait(Some(self.next_bookmark.min(self.deadline)))
             }
             Some(revision) => {
-                let told = next_line(&mut self.told, self.world.now());
-                Step::Send(told.bookmark(&self.kind, revision, false))
+                let representation = next_line(&mut self.representation, self.world.now());
+                Step::Send(representation.bookmark(&self.kind, revision, false))
             }
             None => Step::Wait(Some(self.next_bookmark.min(self.deadline))),
         }
@@ -253,7 +254,7 @@ impl WatchStream {
         if std::mem::replace(&mut self.half_sent, true) {
             return Step::Reset;
         }
-        Step::Send(Bytes::from_static(match self.told.encoding {
+        Step::Send(Bytes::from_static(match self.representation.encoding {
             Encoding::Protobuf => b"\0\0\x01\0\x0a\x08MODIFIED\x12",
             Encoding::Json | Encoding::Yaml => b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":",
         }))
@@ -265,8 +266,8 @@ impl WatchStream {
         let mut out = BytesMut::new();
         let mut last = None;
         for (key, object) in snapshot.after(at.as_deref()).take(INITIAL_BATCH) {
-            let told = next_line(&mut self.told, now);
-            out.extend_from_slice(&told.event("ADDED", &self.kind, object));
+            let representation = next_line(&mut self.representation, now);
+            out.extend_from_slice(&representation.event("ADDED", &self.kind, object));
             last = Some(Arc::clone(key));
         }
         if last.is_none() {
@@ -277,7 +278,7 @@ impl WatchStream {
         Some(out.freeze())
     }
 
-    /// Sets the time of the next bookmark: the next period, or a farewell before the deadline.
+    /// Sets the time of the next bookmark: the next period, or shortly before the deadline.
     fn plan_bookmark(&mut self) {
         let now = self.world.clock.elapsed();
         let periodic = now + self.world.bookmark_period;
@@ -287,7 +288,7 @@ impl WatchStream {
     }
 }
 
-/// What fault switches make of a batch: the later of each pair first, everything twice.
+/// Applies fault switches to a batch: the later of each pair first, everything twice.
 fn disturbed(mut deliveries: Vec<Delivery>, twice: bool, pairs: bool) -> Vec<Delivery> {
     if pairs {
         deliveries.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
@@ -298,12 +299,12 @@ fn disturbed(mut deliveries: Vec<Delivery>, twice: bool, pairs: bool) -> Vec<Del
     deliveries
 }
 
-/// The form of the next line: ages count from now, and only the first line tells the columns of a Table.
-fn next_line(told: &mut Representation, now: i64) -> Representation {
-    let Form::Table(table) = &mut told.form else { return *told };
+/// The form of the next line: ages count from now, and only the first line has the columns of a Table.
+fn next_line(representation: &mut Representation, now: i64) -> Representation {
+    let Form::Table(table) = &mut representation.form else { return *representation };
     table.now = now;
-    let line = *told;
-    if let Form::Table(table) = &mut told.form {
+    let line = *representation;
+    if let Form::Table(table) = &mut representation.form {
         table.headers = false;
     }
     line

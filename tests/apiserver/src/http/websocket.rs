@@ -1,9 +1,9 @@
 //! A watch over a websocket: the same lines, each in a text frame of its own; in protobuf the same messages, each binary.
 //!
-//! Answers: how does a client that cannot read chunks as they come (a browser, an old fabric8) watch? Frames and the
-//! handshake are the framework's.
+//! Answers: how does a client that cannot read chunks as they come (a browser, an old fabric8) watch? The framework
+//! handles frames and the handshake.
 //! 1. As on a real server a handshake needs an `Origin`, and one protocol, if any, is echoed.
-//! 2. At the end of the watch a close frame is sent; a client's close, or its silence for good, ends the watch.
+//! 2. At the end of the watch a close frame is sent; a client's close, or the end of its connection, ends the watch.
 //! 3. What the client sends beside pings and its close is ignored.
 use std::io;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use crate::cluster::status::ApiError;
 
 /// The protocol that carries a bearer token, for browsers, which cannot set the header.
 const BEARER: &str = "base64url.bearer.authorization.k8s.io.";
-/// How many bytes tell the length of a message in a watch.
+/// How many bytes encode the length of a message in a watch.
 const LENGTH: usize = 4;
 /// The longest frame that is read of a client.
 const INBOUND: usize = 64 * 1024;
@@ -51,8 +51,7 @@ pub(crate) fn token(headers: &HeaderMap) -> Option<String> {
 
 /// Answers a handshake with the chunks of a watch as frames.
 ///
-/// # Errors
-/// 400 and 403 for a handshake that is not sound.
+/// # Errors 400 and 403 for an invalid handshake.
 pub(crate) fn answer<S>(
     headers: &HeaderMap,
     payload: web::Payload,
@@ -95,10 +94,10 @@ where
 
 /// One open websocket.
 struct Socket {
-    /// Whether the chunks are made of messages that tell their length, not of lines.
+    /// Whether the chunks consist of messages with a length prefix, not of lines.
     binary: bool,
     chunks: Pin<Box<dyn Stream<Item = io::Result<Bytes>>>>,
-    /// What the client sends, until it sends no more.
+    /// What the client sends, until it ends.
     payload: Option<web::Payload>,
     codec: Codec,
     inbound: BytesMut,
@@ -146,7 +145,7 @@ impl Socket {
         Ok(out.freeze())
     }
 
-    /// What the client's bytes are answered with: a pong, a close, mostly nothing.
+    /// The answer to the client's bytes: a pong, a close, or usually nothing.
     fn heard(&mut self, piece: Option<Bytes>) -> io::Result<Bytes> {
         let mut out = BytesMut::new();
         let Some(piece) = piece else {

@@ -1,4 +1,4 @@
-//! POST, PUT, DELETE: a body read, the core asked, its answer told.
+//! POST, PUT, DELETE: reads the body, calls the core, and sends its answer.
 //!
 //! Answers: is this body in a language the server reads, and which code does the answer have?
 //! 1. `body.rs` reads bodies; `patch.rs` has PATCH.
@@ -44,11 +44,17 @@ impl Ask {
     pub(crate) fn answer(
         &self,
         code: u16,
-        told: Representation,
+        representation: Representation,
         object: &Object,
     ) -> Result<HttpResponse, ApiError> {
-        self.check_form(told, Answer::Object)?;
-        Ok(respond::body(code, told.encoding, told.object(&self.kind, object)))
+        self.check_form(representation, Answer::Object)?;
+        Ok(respond::body(code, representation.encoding, representation.object(&self.kind, object)))
+    }
+
+    /// The call of a deletion, whose body may ask for a dry run.
+    fn deletion(&self, options: &DeleteOptions) -> Call<'_> {
+        let call = self.call();
+        Call { dry_run: call.dry_run || options.dry_run, ..call }
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
@@ -69,24 +75,24 @@ pub(crate) fn create(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "CreateOptions")?;
     check_dry_run(&ask.query, "CreateOptions")?;
-    let (told, (mut body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
+    let (representation, (mut body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
     if ask.kind.resource.is("certificates.k8s.io", "certificatesigningrequests") {
         name_requester(&ask.user, &mut body);
     }
     let written = ask.world.with(|inner| inner.cluster.create_warned(&ask.call(), body));
     let mut written = written.map_err(|error| error.with_warnings(&warnings))?;
     warnings.append(&mut written.warnings);
-    Ok(respond::warned(ask.answer(201, told, &written.object)?, &warnings))
+    Ok(respond::warned(ask.answer(201, representation, &written.object)?, &warnings))
 }
 
-/// Whoever asks for a signature is who the server takes him for, whatever he says.
+/// The server sets the requesting user of a certificate signing request; the body's own value is ignored.
 fn name_requester(user: &User, body: &mut Value) {
     let Some(spec) = body.get_mut("spec").and_then(Value::as_object_mut) else { return };
     for name in ["username", "uid", "groups", "extra"] {
         spec.remove(name);
     }
-    if let Value::Object(told) = user.to_value() {
-        spec.extend(told);
+    if let Value::Object(representation) = user.to_value() {
+        spec.extend(representation);
     }
 }
 
@@ -96,23 +102,23 @@ pub(crate) fn update(ask: &Ask) -> Result<HttpResponse, ApiError> {
     }
     manager::check(ask, "UpdateOptions")?;
     check_dry_run(&ask.query, "UpdateOptions")?;
-    let (told, (body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
+    let (representation, (body, mut warnings)) = (ask.representation(Answer::Object)?, ask.object()?);
     let written = ask.world.with(|inner| inner.cluster.update(&ask.call(), body));
     let mut written = written.map_err(|error| error.with_warnings(&warnings))?;
     warnings.append(&mut written.warnings);
     let code = if written.created { 201 } else { 200 };
-    Ok(respond::warned(ask.answer(code, told, &written.object)?, &warnings))
+    Ok(respond::warned(ask.answer(code, representation, &written.object)?, &warnings))
 }
 
 pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if ask.target.sub.is_some() {
         return Err(ApiError::method_not_allowed());
     }
-    let (told, options) = (ask.representation(Answer::Object)?, ask.delete_options()?);
-    let call = ask.call();
+    let (representation, options) = (ask.representation(Answer::Object)?, ask.delete_options()?);
+    let call = ask.deletion(&options);
     let deleted = ask.world.with(|inner| inner.cluster.delete(&call, &options))?;
     if !deleted.removed || ask.kind.rules.delete_answers_object {
-        return ask.answer(200, told, &deleted.object);
+        return ask.answer(200, representation, &deleted.object);
     }
     let mut details =
         json!({"name": call.name, "kind": &*ask.kind.resource.plural, "uid": &*deleted.object.uid});
@@ -120,17 +126,19 @@ pub(crate) fn delete(ask: &Ask) -> Result<HttpResponse, ApiError> {
         details["group"] = json!(&*ask.kind.storage.group);
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-    Ok(respond::value(200, told.encoding, &status))
+    Ok(respond::value(200, representation.encoding, &status))
 }
 
 pub(crate) fn delete_collection(ask: &Ask) -> Result<HttpResponse, ApiError> {
     if *ask.kind.resource.plural == *"namespaces" {
         return Err(ApiError::method_not_allowed());
     }
-    let told = ask.representation(Answer::List)?;
+    let representation = ask.representation(Answer::List)?;
     let options = ask.delete_options()?;
     let selector = ListOptions::parse(&ask.query, &ask.kind)?.selector;
-    let page = ask.world.with(|inner| inner.cluster.delete_collection(&ask.call(), &selector, &options))?;
-    ask.check_form(told, Answer::List)?;
-    list_body::answer(&ask.world, ListBytes::new(&ask.kind, told, page), ask.gzip)
+    let page = ask
+        .world
+        .with(|inner| inner.cluster.delete_collection(&ask.deletion(&options), &selector, &options))?;
+    ask.check_form(representation, Answer::List)?;
+    list_body::answer(&ask.world, ListBytes::new(&ask.kind, representation, page), ask.gzip)
 }

@@ -1,7 +1,7 @@
 //! What the log needs of a disk, and the directory that gives it.
 //!
-//! Answers: which steps can a crash fall between? Whoever keeps the log sees files only through `Disk`, so that tests
-//! can stop at each of its steps, or let one fail.
+//! Answers: between which steps can a crash happen? The log uses files only through `Disk`, so that tests can stop at
+//! each of its steps, or let one fail.
 //! 1. `create` and `rename` are on the disk when they return; what is appended is after `sync`.
 //! 2. One process has a directory at a time: the file `lock` in it is locked until the directory is dropped.
 use std::fmt::Debug;
@@ -17,7 +17,7 @@ pub(crate) trait Disk: Debug + Send + Sync + 'static {
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
     /// An empty file of this name, in place of what was there.
     fn create(&self, name: &str) -> io::Result<Box<dyn Append>>;
-    /// Another name for a file, in place of what had it.
+    /// Renames a file; replaces a file that had the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// The end of a file.
     fn remove(&self, name: &str) -> io::Result<()>;
@@ -31,7 +31,7 @@ pub(crate) trait Append: Debug + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A directory of the file system that this process has for itself.
+/// A directory of the file system that only this process uses.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
@@ -56,7 +56,7 @@ impl Directory {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // Elsewhere a directory cannot be opened as a file, and names are safe as they are.
+        // On other systems a directory cannot be opened as a file, and renames are durable anyway.
         if cfg!(unix) { File::open(&self.path)?.sync_all() } else { Ok(()) }
     }
 }
@@ -74,7 +74,7 @@ impl Disk for Directory {
     fn create(&self, name: &str) -> io::Result<Box<dyn Append>> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
-        // Secrets are among what is kept.
+        // The kept objects include Secrets.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(self.path.join(name))?;

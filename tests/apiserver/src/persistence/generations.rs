@@ -1,13 +1,14 @@
-//! The files of a directory, and which of them tell the state.
+//! The files of a directory, and which of them contain the state.
 //!
-//! Answers: what is to be read after a crash, in which order, and what is left over? A generation is a snapshot and the
-//! log that follows it. The log goes on in the next generation before the snapshot of that one is written:
+//! Answers: what is read after a crash, in which order, and which files are outdated? A generation is a snapshot and
+//! the log that follows it. The log goes on in the next generation before the snapshot of that one is written:
 //!
 //! ```text
 //! snapshot.4  log.4 (ends with "continued")  log.5 ...        snapshot.5 is being written as snapshot.new
 //!             snapshot.5                     log.5 ...        then renamed; what is older is removed
 //! ```
-//! 1. The newest snapshot counts, and the logs from its number on, as long as each says that the next one goes on.
+//! 1. The newest snapshot counts, and the logs from its number on, as long as each one says that the next one
+//!    continues it.
 //! 2. A snapshot has its name only when it is complete; one that is damaged later is an error, never an empty store.
 //! 3. Numbers are never used twice.
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ pub(crate) struct Kept {
     pub(crate) next: u64,
 }
 
-/// What it says.
+/// Its content.
 #[derive(Debug, Default)]
 pub(crate) struct Told<'a> {
     pub(crate) records: Vec<Record<'a>>,
@@ -99,10 +100,9 @@ impl Kept {
     }
 }
 
-/// Removes every file of an older generation, and what was begun.
+/// Removes every file of an older generation, and incomplete ones.
 ///
-/// # Errors
-/// Those of removing; what is left is ignored by whoever reads.
+/// # Errors Those of removing; files that are left are ignored at reading.
 pub(super) fn remove_before(disk: &dyn Disk, generation: u64) -> io::Result<()> {
     for name in disk.names()? {
         let old = number(&name, "snapshot").or_else(|| number(&name, "log"));

@@ -1,9 +1,9 @@
-//! What makes a server the same after a start: its keys, its seed, its port.
+//! What stays the same over restarts of a server: its keys, its seed, its port.
 //!
-//! Answers: do tokens, certificates and kubeconfigs of yesterday still hold? What is made at the first start with a
-//! directory is kept there, and taken at each later one.
+//! Answers: are older tokens, certificates and kubeconfigs still valid? What is created at the first start with a
+//! directory is kept there, and used at each later start.
 //! 1. The file is replaced as a whole; only its owner may read it.
-//! 2. A file that cannot be read is an error: new keys would silently lock everybody out.
+//! 2. A file that cannot be read is an error: new keys would silently invalidate all credentials.
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,14 @@ const NEW_NAME: &str = "identity.new";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Identity {
-    /// From which uids and generated names were drawn.
+    /// The seed of uids and generated names.
     pub(crate) seed: Option<u64>,
     /// Where it listened, so that a kubeconfig finds it again.
     pub(crate) port: Option<u16>,
     pub(crate) authority: Option<Pems>,
     /// Signs the tokens of service accounts: PKCS #8, as base64.
     pub(crate) token_key: Option<String>,
-    /// The administrator's token, where one had to be made.
+    /// The administrator's token, if one had to be created.
     pub(crate) admin_token: Option<String>,
 }
 
@@ -52,8 +52,7 @@ impl Identity {
 
     /// Keeps it.
     ///
-    /// # Errors
-    /// Those of the disk; what was kept before is kept still.
+    /// # Errors Those of the disk; what was kept before is still kept.
     pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
         let bytes = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
         let mut file = disk.create(NEW_NAME)?;

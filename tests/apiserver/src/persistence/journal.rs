@@ -1,10 +1,12 @@
-//! The thread that writes the log, and those who wait for it.
+//! The thread that writes the log, and the callers that wait for it.
 //!
-//! Answers: when is a change safe, and when is it time for a new snapshot? It knows changes as records; what they mean is
-//! `cluster/recover.rs`.
-//! 1. What waits is written with one call and synced once. If that fails, nothing is safe any more, and who waits is told.
-//! 2. When more than half of the files is void, and more than `slack`, the next visit to the store sends its state along:
-//!    the log goes on in the next generation from exactly there, and a thread of its own writes the snapshot.
+//! Answers: when is a change safe, and when is it time for a new snapshot? Changes are only records here;
+//! `cluster/recover.rs` knows their meaning.
+//! 1. All waiting changes are written with one call and synced once. If that fails, no change is safe any more, and
+//!    all waiting callers get the error.
+//! 2. When more than half of the bytes in the files are outdated, and more than `slack`, the next visit to the store
+//!    sends its state along: the log goes on in the next generation from exactly there, and a thread of its own writes
+//!    the snapshot.
 //! 3. A snapshot that fails costs nothing but space: the files before it still hold, and it is tried again later.
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +35,7 @@ const RECORD: usize = 96;
 pub(crate) struct Limits {
     /// Whether a change waits for the disk.
     pub(crate) sync: bool,
-    /// So many void bytes are never too many.
+    /// Up to this many outdated bytes are always allowed.
     pub(crate) slack: u64,
     /// About how many bytes of a snapshot are written at once.
     pub(crate) step: usize,
@@ -47,7 +49,7 @@ pub(crate) struct Journal {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread is told.
+/// The messages to the thread.
 #[derive(Debug)]
 enum Told {
     /// The store's version after these changes, and the changes.
@@ -73,7 +75,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Whether this many batches are safe; none while that is not known.
+    /// Whether this many batches are safe; none while it is not known.
     fn reaches(&self, sent: u64) -> Option<Result<(), PersistenceError>> {
         if self.batches >= sent { Some(Ok(())) } else { self.failed.clone().map(Err) }
     }
@@ -126,19 +128,19 @@ impl Journal {
     /// Hands changes over, in the order of this call. `revision` is the store's after them.
     pub(crate) fn send(&self, revision: u64, changes: Vec<Committed>) {
         let mut sent = self.safe.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        // A writer that has failed has ended: what it is sent counts, and never becomes safe.
+        // A writer that has failed has ended: what is sent to it is counted, and never becomes safe.
         *sent += 1;
         if let Some(told) = &self.told {
             let _ended = told.send(Told::Changes(revision, changes));
         }
     }
 
-    /// Whether the state of the store is wanted now, after all that was sent. It is asked for once.
+    /// Whether the thread needs the state of the store now, after all that was sent. It asks once.
     pub(crate) fn wants_state(&self) -> bool {
         self.safe.wants_state.load(Ordering::Relaxed) && self.safe.wants_state.swap(false, Ordering::Relaxed)
     }
 
-    /// Hands over what was wanted.
+    /// Hands over the state.
     pub(crate) fn send_state(&self, state: Frozen) {
         if let Some(told) = &self.told {
             let _ended = told.send(Told::State(state));
@@ -147,16 +149,14 @@ impl Journal {
 
     /// Whether changes are still kept.
     ///
-    /// # Errors
-    /// Why they are not.
+    /// # Errors The reason why they are not.
     pub(crate) fn kept(&self) -> Result<(), PersistenceError> {
         self.progress().failed.map_or(Ok(()), Err)
     }
 
     /// Waits until everything sent so far is safe.
     ///
-    /// # Errors
-    /// If it will not be.
+    /// # Errors If it will never be safe.
     pub(crate) async fn settled(&self) -> Result<(), PersistenceError> {
         let sent = self.sent();
         let mut watched = self.safe.watched.subscribe();
@@ -167,8 +167,7 @@ impl Journal {
 
     /// As `settled`, for callers that are not async.
     ///
-    /// # Errors
-    /// If it will not be.
+    /// # Errors If it will never be safe.
     pub(crate) fn settle(&self) -> Result<(), PersistenceError> {
         let sent = self.sent();
         let mut progress = self.safe.progress.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,7 +222,7 @@ struct Writer {
     /// No snapshot before so many bytes are held: the last one failed.
     not_before: u64,
     snapshot: Option<JoinHandle<io::Result<Option<u64>>>>,
-    /// Whether a state has been asked for that has not come yet.
+    /// Whether a state was requested and has not come yet.
     asked: bool,
     stop: Arc<AtomicBool>,
     safe: Arc<Safe>,
@@ -319,7 +318,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes notice of a snapshot that is written, and asks for the next one when it is time.
+    /// Handles the end of a snapshot, and requests the next one when it is time.
     fn look_after_snapshot(&mut self) {
         if let Some(thread) = self.snapshot.take_if(|thread| thread.is_finished()) {
             match thread.join() {

@@ -1,10 +1,10 @@
 //! The format of the files: frames of records, with a length and a checksum before each.
 //!
-//! Answers: which bytes stand for a change, and up to where can these bytes be trusted? It reads and writes no files.
+//! Answers: which bytes represent a change, and up to which byte is the file valid? It reads and writes no files.
 //! 1. A frame is a length (8 bytes) and the CRC-32 (4 bytes) of the payload, little endian, then the payload: a JSON list
 //!    of records.
 //! 2. The records of a frame are read together or not at all: what one visit to the store has changed is one frame.
-//! 3. Reading stops, without an error, at the first frame that is not whole or not sound.
+//! 3. Reading stops, without an error, at the first frame that is incomplete or damaged.
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -14,15 +14,15 @@ use super::Committed;
 
 const HEAD: usize = 12;
 
-/// One line of history.
+/// One record of the log.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record<'a> {
-    /// Everything before this is void.
+    /// All records before this one are outdated.
     Replaced,
     /// No version above this has been issued.
     Reserved(u64),
-    /// This object is so from this version on.
+    /// This object has this state from this version on.
     Put {
         revision: u64,
         #[serde(borrow)]
@@ -34,7 +34,7 @@ pub(crate) enum Record<'a> {
         #[serde(borrow)]
         body: &'a RawValue,
     },
-    /// This object is gone from this version on.
+    /// This object is deleted from this version on.
     Removed {
         revision: u64,
         #[serde(borrow)]
@@ -44,9 +44,9 @@ pub(crate) enum Record<'a> {
         #[serde(borrow)]
         key: Cow<'a, str>,
     },
-    /// A snapshot ends here, and nothing is missing in it.
+    /// A snapshot ends here, and is complete.
     Complete,
-    /// A log ends here, and the next one goes on.
+    /// A log ends here, and the next one continues it.
     Continued,
 }
 
@@ -85,7 +85,7 @@ impl Committed {
     }
 }
 
-/// The frames in these bytes, up to the first that is not whole and sound.
+/// The frames in these bytes, up to the first that is incomplete or damaged.
 #[derive(Debug)]
 pub(crate) struct Frames<'a>(&'a [u8]);
 
@@ -94,7 +94,7 @@ impl<'a> Frames<'a> {
         Self(bytes)
     }
 
-    /// What could not be read, or has not been yet.
+    /// The bytes that could not be read, or have not been read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -1,7 +1,7 @@
 //! Writing a snapshot: the whole state into a new file, a step at a time.
 //!
-//! Answers: how does a generation begin? Whoever calls this decides when, and on which thread.
-//! 1. A step writes some of the objects and waits for the disk, so that the log beside it is never behind a flood.
+//! Answers: how does a generation begin? The caller decides when, and on which thread.
+//! 1. A step writes some of the objects and waits for the disk, so that the log never waits for a large write.
 //! 2. The file gets its name when it is complete and on the disk; only then are older ones removed.
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +23,9 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Writes it; gives its length, or none if it was told to stop before the end.
+    /// Writes it; returns its length, or none if it was stopped before the end.
     ///
-    /// # Errors
-    /// Those of the disk. What was there before still holds then.
+    /// # Errors Those of the disk. The files before it are still valid then.
     pub(super) fn write(&self, disk: &dyn Disk, stop: &AtomicBool) -> io::Result<Option<u64>> {
         let mut file = disk.create(NEW_SNAPSHOT)?;
         let (mut bytes, mut length) = (Vec::new(), 0);
@@ -49,7 +48,8 @@ impl Snapshot {
         file.sync()?;
         length += bytes.len() as u64;
         disk.rename(NEW_SNAPSHOT, &snapshot_name(self.generation))?;
-        // What cannot be removed is not read any more, and is tried again after the next snapshot.
+        // Files that cannot be removed are not read any more; the removal is tried again after the next
+        // snapshot.
         let _some_are_left = remove_before(disk, self.generation);
         Ok(Some(length))
     }

@@ -1,4 +1,4 @@
-//! The log at any length: whatever is cut off or damaged, what is read is a state the store had.
+//! The log at any length: whatever is cut off or damaged, reading gives a state that the store had.
 //!
 //! They answer: is a prefix of the log a prefix of the commits, for every byte? `crashes.rs` asks the same of all files.
 mod crashes;
@@ -48,7 +48,7 @@ fn written(writes: &[(u8, u8)]) -> (Vec<u8>, Vec<(usize, View)>) {
     for (name, what) in writes {
         let name = format!("m{name}");
         let call = Call::plain(&kind, "default", &name, 0);
-        // What is refused changes nothing, which is fine here.
+        // A refused write changes nothing; that is fine here.
         match what {
             0 => drop(cluster.delete(&call, &DeleteOptions::default())),
             1 => drop(cluster.create(&call, json!({"metadata": {"name": name}}))),

@@ -1,8 +1,9 @@
-//! What stands around a message in an answer: the envelope of an object or a list, the frame of a watch event.
+//! What is written around a message in an answer: the envelope of an object or a list, the frame of a watch event.
 //!
 //! Answers: which bytes does a client get for this object, list or event? The messages themselves are `encode.rs`.
-//! 1. An envelope tells the type, then the message, then that it is neither encoded further nor of another type.
-//! 2. A list's length is told before its items, so the messages of all items must be known when its head is written.
+//! 1. An envelope contains the type, then the message, then empty fields for its encoding and content type.
+//! 2. A list's length is written before its items, so the messages of all items must be known when its head is
+//!    written.
 //! 3. An event is a message around an envelope, with its length in four bytes before it.
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value};
@@ -15,7 +16,7 @@ use super::wire::{put_bytes, put_message, put_varint, varint_len};
 /// What ends an envelope: an empty `contentEncoding` and an empty `contentType`.
 pub(crate) const TAIL: &[u8] = &[0x1a, 0, 0x22, 0];
 
-/// The type a message is told as.
+/// The type of a message in its envelope.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Type<'a> {
     pub(crate) api_version: &'a str,
@@ -23,7 +24,7 @@ pub(crate) struct Type<'a> {
 }
 
 impl Type<'static> {
-    /// What an object is told as of which only the metadata is.
+    /// The type of an object that is sent as metadata only.
     pub(crate) const METADATA: Self = Self { api_version: "meta.k8s.io/v1", kind: "PartialObjectMetadata" };
     pub(crate) const METADATA_LIST: Self =
         Self { api_version: "meta.k8s.io/v1", kind: "PartialObjectMetadataList" };
@@ -66,7 +67,7 @@ fn head(told: Type<'_>, len: usize) -> Vec<u8> {
     out
 }
 
-/// A value that says its own type, in its envelope; none where the type has no message.
+/// A value that contains its own type, in its envelope; none where the type has no message.
 pub(crate) fn value(value: &Value) -> Option<Bytes> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let told = Type { api_version: text("apiVersion"), kind: text("kind") };
@@ -87,7 +88,7 @@ pub(crate) fn value(value: &Value) -> Option<Bytes> {
     Some(out.freeze())
 }
 
-/// What stands before the items of a list; `items` is the sum of their `item_len`.
+/// What is written before the items of a list; `items` is the sum of their `item_len`.
 pub(crate) fn list_head(told: Type<'_>, metadata: &Value, items: usize) -> BytesMut {
     let none = Map::new();
     let mut meta = Vec::new();
@@ -110,7 +111,7 @@ pub(crate) fn put_item(out: &mut BytesMut, message: &[u8]) {
     out.put_slice(message);
 }
 
-/// About this many bytes after an envelope's `TAIL` that no reader knows.
+/// About this many bytes after an envelope's `TAIL`, which readers skip.
 pub(crate) fn padding(bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes + 8);
     put_bytes(&mut out, 15, &vec![b' '; bytes]);

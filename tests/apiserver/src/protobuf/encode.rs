@@ -1,9 +1,9 @@
-//! One JSON object written as its message: what `message.rs` does, the other way.
+//! One JSON object written as its message: the reverse of `message.rs`.
 //!
-//! Answers: which bytes does Go write for this object? The table tells the fields, `odd.rs` writes the odd types.
+//! Answers: which bytes does Go write for this object? The table has the fields, `odd.rs` writes the special types.
 //! 1. Fields come in the order of their numbers, entries of a map in the order of their keys.
-//! 2. What is no pointer is written even where it is zero, as Go does.
-//! 3. A value of another type than its field's counts as zero: what is stored has been judged before.
+//! 2. A field that is not a pointer is written even if it is zero, as in Go.
+//! 3. A value of another type than its field's counts as zero: stored values have been checked before.
 use serde_json::{Map, Value};
 
 use super::odd;
@@ -39,7 +39,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// One field; nothing where Go has nothing to write.
+    /// One field; nothing where Go writes nothing.
     fn field(self, number: u32, shape: &Shape, value: &Value, out: &mut Vec<u8>) {
         match shape {
             Shape::Pointer(_) | Shape::Bytes | Shape::Wrapped(_) if value.is_null() => {}

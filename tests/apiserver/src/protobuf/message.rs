@@ -1,8 +1,8 @@
 //! One message: its fields gathered from the wire, then written as Go's JSON would write them.
 //!
-//! Answers: which JSON object is this message? The table tells its fields, `values.rs` reads the odd types.
+//! Answers: which JSON object is this message? The table has its fields, `values.rs` reads the special types.
 //! 1. A field that comes twice counts as its last value, a list collects, an unknown number is skipped.
-//! 2. `DEPTH` and `VALUES` bound what a small body may unfold to.
+//! 2. `DEPTH` and `VALUES` bound the size to which a small body may expand.
 use serde_json::{Map, Value, json};
 
 use super::ProtobufError;
@@ -12,7 +12,7 @@ use super::wire::{Reader, Wire, text};
 
 /// How deep messages may be nested: far above any kind but JSON schemas, and those stay readable too.
 const DEPTH: usize = 100;
-/// How many values a body may hold: a list of 100,000 containers is not a body anyone sends.
+/// How many values a body may hold: no client sends a list of 100,000 containers.
 const VALUES: usize = 1_000_000;
 
 /// Decodes one body.
@@ -104,7 +104,7 @@ impl<'a> Decoder<'a> {
         }
         let value = match (value, inner) {
             (Some(value), _) => value,
-            // An empty secret value is not on the wire at all, and still is a value.
+            // An empty secret value has no bytes on the wire, but is a value.
             (None, Shape::Bytes) => json!(""),
             (None, inner) => self.zero(inner, depth)?,
         };
@@ -151,7 +151,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// One schema, or what may stand in its place.
+    /// One schema, or what may replace it.
     fn schema_or(
         &mut self,
         alternative: Alternative,

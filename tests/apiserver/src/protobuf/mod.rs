@@ -1,10 +1,13 @@
-//! The protobuf of built-in kinds: bodies read into the JSON a Go client would have sent, answers written from ours.
+//! The protobuf of built-in kinds: bodies are read into the JSON that a Go client would have sent, answers are written
+//! from our JSON.
 //!
-//! Answers: what does this body say, and which bytes does Go write for this object? Who wants which is decided elsewhere.
-//! 1. `messages.txt` holds all knowledge of kinds (generated from the Go types); the code knows only how a line reads.
+//! Answers: what does this body contain, and which bytes does Go write for this object? The language is chosen
+//! elsewhere.
+//! 1. `messages.txt` holds all knowledge of kinds (generated from the Go types); the code knows only the format of a
+//!    line.
 //! 2. Whatever the bytes, the answer is a value or an error: no panic, bounded depth, bounded number of values.
 //! 3. Zero values are left out or kept as Go's JSON does, so that a body means the same in both encodings.
-//! 4. What is written reads back as the value it was written from, and has the bytes that Go writes.
+//! 4. A written value reads back as the same value, and has the bytes that Go writes.
 //!
 //! Next: `table.rs` reads the table, `wire.rs` the bytes; `message.rs` and `values.rs` (the odd types) read, `encode.rs`
 //! and `odd.rs` write; `answer.rs` wraps objects, lists and events.
@@ -51,7 +54,7 @@ pub(crate) enum ProtobufError {
     UnknownKind { api_version: String, kind: String },
 }
 
-/// How far the reading got: the two are told to clients in different words.
+/// Which part could not be read: clients get different texts for the two.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("the envelope cannot be read")]
@@ -73,7 +76,7 @@ struct Envelope<'a> {
     raw: &'a [u8],
 }
 
-/// The kind and version a body is read as where it does not say so itself.
+/// The kind and version as which a body is read if it does not contain them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected<'a> {
     pub(crate) api_version: &'a str,

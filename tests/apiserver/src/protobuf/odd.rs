@@ -1,8 +1,8 @@
-//! The types of the API whose message looks nothing like their JSON, written: what `values.rs` reads.
+//! Writes the types of the API whose message differs from their JSON; the reverse of `values.rs`.
 //!
 //! Answers: which bytes are this time, quantity, raw JSON? Each function writes the inside of one message.
 //! 1. An empty time is an empty message, as in Go.
-//! 2. Whole seconds and microseconds are kept of times, as Go's types keep no more.
+//! 2. Times keep whole seconds or microseconds, as Go's types do.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;

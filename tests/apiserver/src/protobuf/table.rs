@@ -1,6 +1,6 @@
-//! The table of messages, read once from `messages.txt`, which tells at its head how a line reads.
+//! The table of messages, read once from `messages.txt`, whose head explains the format of a line.
 //!
-//! Answers: which fields has this message, under which numbers and JSON names, and which message is a kind's?
+//! Answers: which fields has this message, under which numbers and JSON names, and which message belongs to a kind?
 //! 1. Names are resolved to places in the table when it is read; a name that is not there fails every test.
 //! 2. The table is a part of the program, so reading it cannot fail in use.
 //! 3. The fields of a message stand in the order of their numbers, in which Go writes them.
@@ -20,14 +20,14 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(super) number: u32,
-    /// Where Go has it among the fields of its type, which is not the order of the numbers.
+    /// Its position among the fields of its Go type, which is not the order of the numbers.
     place: usize,
     pub(crate) name: &'static str,
     /// Left out of the JSON when empty (`omitempty`).
     pub(crate) omit_empty: bool,
     /// Left out of the JSON when zero (`omitzero`).
     pub(crate) omit_zero: bool,
-    /// Its own fields stand in the outer object.
+    /// Its own fields are members of the outer object.
     pub(crate) inline: bool,
     pub(crate) shape: Shape,
 }
@@ -124,13 +124,13 @@ impl Fields {
         TABLE.kinds.get(&(api_version, kind)).copied().map(Self)
     }
 
-    /// Where the member of this name stands: its own place, or that of the type it is inlined with.
+    /// The position of the member of this name: its own, or that of the type it is inlined with.
     pub(crate) fn place(self, name: &str) -> Option<usize> {
         let mut place = 0;
         self.find(name, &mut place).map(|_| place)
     }
 
-    /// The fields of what this member, or its items or values, hold.
+    /// The fields of the type of this member, of its items or of its values.
     pub(crate) fn below(self, name: &str) -> Option<Self> {
         let mut shape = self.find(name, &mut 0)?;
         loop {

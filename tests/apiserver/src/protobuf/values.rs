@@ -1,4 +1,4 @@
-//! The types of the API whose JSON looks nothing like their message: times, quantities, raw JSON and the like.
+//! The types of the API whose JSON differs from their message: times, quantities, raw JSON and the like.
 //!
 //! Answers: which JSON value is this small message? Each function reads one type.
 //! 1. An empty time is JSON's null, as in Go.

@@ -1,9 +1,10 @@
 //! The protobuf wire format: a row of numbered fields, each in one of four encodings.
 //!
-//! Answers: which field comes next, and which bytes are its own; and how is one written? It knows no message.
+//! Answers: which field comes next, and which bytes belong to it; and how is one written? It does not know any
+//! message.
 //! 1. Every read is checked against what is left; running out is an error, not a panic.
 //! 2. Groups (wire types 3 and 4) have no use in the API and are refused.
-//! 3. A length is written before its bytes though it is known after them: they are moved up by its few bytes.
+//! 3. A length is written before its bytes though it is known only after them: the bytes are then moved to make room.
 use super::ProtobufError;
 
 /// The value of a field, not yet interpreted.

@@ -1,4 +1,4 @@
-//! A certificate under another subject: as many organizations as a user has groups.
+//! A certificate under another subject: with as many organizations as the user has groups.
 //!
 //! Answers: how does a client certificate name more groups than the crate that makes it can write? That one (`rcgen`)
 //! keeps a single value for each type of name; so the certificate is made without a subject, and gets one here.
@@ -14,14 +14,13 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const COMMON_NAME: [u64; 4] = [2, 5, 4, 3];
 const ORGANIZATION: [u64; 4] = [2, 5, 4, 10];
-/// Which element of what is signed is the subject: after the version, the serial number, the algorithm, the issuer and
-/// the validity.
+/// The index of the subject among the signed elements: after the version, the serial number, the algorithm,
+/// the issuer and the validity.
 const SUBJECT: usize = 5;
 
 /// The certificate (in DER) that names this user, signed by `key`.
 ///
-/// # Errors
-/// If the bytes are no certificate, or the key cannot sign.
+/// # Errors If the bytes are not a certificate, or the key cannot sign.
 pub(super) fn renamed(certificate: &[u8], user: &User, key: &impl SigningKey) -> Result<Vec<u8>, Failure> {
     let [signed, algorithm, _] = parts(certificate)?
         .try_into()

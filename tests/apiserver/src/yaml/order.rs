@@ -1,8 +1,8 @@
-//! The order of keys in a YAML mapping: as a person would sort them, numbers by their value.
+//! The order of keys in a YAML mapping: in natural order, numbers by their value.
 //!
 //! Answers: which of two keys comes first? `item2` before `item10`, signs before letters.
-//! 1. The order is no total one (`1a`, `2`, `10` go round in a circle), so the sort must bear that: it is a merge
-//!    of halves, whose result depends on nothing but the keys.
+//! 1. The order is not a total order (`1a`, `2`, `10` form a cycle), so the sort must allow that: it is a merge sort,
+//!    whose result depends only on the keys.
 
 /// Whether `a` comes before `b`.
 fn precedes(a: &str, b: &str) -> bool {

@@ -1,16 +1,17 @@
-//! Texts that YAML 1.1 would read as something else if they stood without quotes: numbers, times, yes and no.
+//! Texts that YAML 1.1 would read as something else without quotes: numbers, times, yes and no.
 //!
-//! Answers: does this text mean itself? The rules are those of Go's YAML, which quotes what its own parser resolves.
+//! Answers: is this text still a text without quotes? The rules are those of Go's YAML, which quotes what its own
+//! parser would resolve.
 //! 1. A text that only looks like a number in base 60 is quoted too.
 
 use super::write::Version;
 
-/// The words that are no texts.
+/// The words that are not read as texts.
 const WORDS: &[&str] = &[
     "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", ".nan", ".NaN",
     ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
 ];
-/// Those that the second version of Go's YAML alone reads so.
+/// Those that only the second version of Go's YAML reads so.
 const OLD_WORDS: &[&str] =
     &["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF"];
 
@@ -136,7 +137,7 @@ fn is_time_of_day(text: &str) -> Option<bool> {
 }
 
 #[test]
-fn what_go_reads_as_something_else_is_no_text() {
+fn a_text_that_go_reads_as_something_else_is_quoted() {
     let texts = "a 1.2.3 v1 0x +1x 1:99 e1 12e _1 2026-13-01 2026-02-30 - + . .. 1e999 nope Y1 0b2 10.0.0.1 99999999999999999999x";
     for text in texts.split(' ') {
         assert!(is_text(text, Version::Second), "{text}");

@@ -1,7 +1,8 @@
 //! The style of one text in YAML: bare, in quotes of either sort, or as lines of its own.
 //!
 //! Answers: in which style does Go's YAML write this text? It follows from the characters, and from whether it is a key.
-//! 1. A bare text reads back as that text; what cannot stand bare is quoted once, what no quote bears is escaped.
+//! 1. A bare text reads back as that text; a text that cannot be bare is put in single quotes, and one that cannot be
+//!    in single quotes is escaped.
 use super::plain;
 use super::write::Version;
 
@@ -17,7 +18,7 @@ pub(super) enum Style {
 /// What the characters of a text forbid.
 #[derive(Debug, Default)]
 struct Found {
-    /// It would be taken for the syntax of a block.
+    /// It would be read as the syntax of a block.
     indicators: bool,
     /// A character that must be escaped.
     special: bool,
@@ -80,7 +81,7 @@ fn look(text: &str) -> Found {
     found
 }
 
-/// The style of a text that stands as a key or as a value.
+/// The style of a text that is a key or a value.
 pub(super) fn style(text: &str, key: bool, version: Version) -> Style {
     let found = look(text);
     let escaped = found.special || found.space_before_break;

@@ -1,10 +1,10 @@
-//! What is wrong with a text that is no YAML, in the words of Go's parser.
+//! What is wrong with a text that is not YAML, in the error texts of Go's parser.
 //!
-//! Answers: which refusal does a client of a real server read? Our parser finds the same faults and names them otherwise.
-//! 1. A line is told as Go tells it: not at all in the first line; by the parser one less than people count.
-//! 2. What Go has no words for keeps ours.
+//! Answers: which error does a client of a real server read? Our parser finds the same faults and has other texts.
+//! 1. A line number is given as in Go: none for the first line; the parser counts from 0.
+//! 2. A fault without a text in Go keeps ours.
 
-/// The refusal that Go makes of this one.
+/// The error text of Go for this one.
 pub(super) fn of_go(ours: &str, text: &[u8]) -> String {
     if let Some(words) = of_bytes(text) {
         return words.to_owned();
@@ -44,12 +44,12 @@ pub(super) fn of_go(ours: &str, text: &[u8]) -> String {
     }
 }
 
-/// Words with the line before them, unless it is the first.
+/// A text with its line number, unless it is the first line.
 fn told(line: usize, words: &str) -> String {
     if line > 1 { format!("line {line}: {words}") } else { words.to_owned() }
 }
 
-/// Words with a line before them that is counted from 0.
+/// A text with a line number that is counted from 0.
 fn from_zero(line: usize, words: &str) -> String {
     if line > 0 { format!("line {line}: {words}") } else { words.to_owned() }
 }
@@ -63,7 +63,7 @@ fn brackets(opened: &str, line: usize, unclosed: bool, text: &str) -> String {
     } else {
         format!("did not find expected {wanted}")
     };
-    // The end has a line of its own.
+    // The end counts as a line of its own.
     let end = text.matches('\n').count() + usize::from(!text.ends_with('\n'));
     from_zero(if unclosed { end } else { line - 1 }, &words)
 }
@@ -88,7 +88,7 @@ fn of_bytes(text: &[u8]) -> Option<&'static str> {
 }
 
 #[test]
-fn faults_are_told_in_the_words_of_a_real_server() {
+fn faults_have_the_texts_of_a_real_server() {
     for (text, words) in [
         ("a: [1", "line 1: did not find expected ',' or ']'"),
         ("a: {b", "line 1: did not find expected ',' or '}'"),

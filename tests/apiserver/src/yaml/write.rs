@@ -1,10 +1,10 @@
-//! JSON values as YAML text, in the style of Go's YAML, which a real server answers in.
+//! JSON values as YAML text, in the style of Go's YAML, which a real server uses.
 //!
-//! Answers: which text does a client get that asks for `application/yaml`? `scalar.rs` says how a text is quoted.
-//! 1. Two blanks indent a mapping, a list in a mapping is not indented, keys are sorted (`order.rs`).
+//! Answers: which text does a client get that asks for `application/yaml`? `scalar.rs` decides how a text is quoted.
+//! 1. A mapping is indented by two blanks, a list in a mapping is not indented, keys are sorted (`order.rs`).
 //! 2. A line that is longer than 80 characters is broken at its next single blank.
-//! 3. The third version of Go's YAML, in which OpenAPI's messages hold what they have no field for, indents by four,
-//!    lists too, breaks no line and keeps the order of keys.
+//! 3. The third version of Go's YAML, which OpenAPI messages use for members without a field, indents by four, lists
+//!    too, breaks no line and keeps the order of keys.
 //! 4. What is written reads back as the value it was written from.
 use serde_json::{Number, Value};
 
@@ -35,14 +35,14 @@ fn written(value: &Value, version: Version) -> String {
     writer.out
 }
 
-/// Whose style it is.
+/// Which version's style it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     Second,
     Third,
 }
 
-/// Where a value stands.
+/// The position of a value.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// The indentation of what is around it; none at the root.
@@ -88,7 +88,7 @@ struct Writer {
     column: usize,
     /// Whether the last thing written separates already.
     whitespace: bool,
-    /// Whether nothing but indentation and indicators stand on the line.
+    /// Whether the line contains only indentation and indicators.
     indented: bool,
 }
 
@@ -122,7 +122,7 @@ impl Writer {
         self.indented = true;
     }
 
-    /// A sign of the syntax. `opens` says whether a line that was empty still counts as such.
+    /// A syntax character. `opens` says whether a line that was empty still counts as empty.
     fn sign(&mut self, sign: &str, spaced: bool, opens: bool) {
         if spaced && !self.whitespace {
             self.put(' ');

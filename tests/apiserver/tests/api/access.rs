@@ -1,6 +1,6 @@
-//! Who may enter and what they may do: tokens, roles, reviews, service account tokens (behaviours 20, 42, 44, E2, E17).
+//! Authentication and authorization: tokens, roles, reviews, service account tokens (behaviours 20, 42, 44, E2, E17).
 //!
-//! They answer: is a request let in, and with which words is it refused? The roles' own rules have their tables in
+//! They answer: is a request admitted, and with which text is it refused? The roles' own rules have their tables in
 //! `src/cluster/rbac/tests.rs`.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use informer_apiserver::{ApiServer, Credential, User};
@@ -48,27 +48,32 @@ fn api_e17_a_wrong_token_is_401_everywhere_and_none_is_the_anonymous_user() {
 }
 
 #[test]
-fn api_e2_who_may_nothing_is_403_before_anything_else_is_looked_at() {
+fn api_e2_a_user_without_rights_is_403_before_anything_else_is_checked() {
     let server = guarded();
-    let told = |method: &str, path: &str, body: &Value| {
+    let received = |method: &str, path: &str, body: &Value| {
         let answer = asked(&server, "jane", method, path, body);
         assert_eq!(answer.code, 403, "{method} {path}");
         message(&answer)
     };
     let nothing = json!(null);
-    assert!(told("GET", "/api/v1/nopes", &nothing).contains("cannot list resource \"nopes\""));
-    assert!(told("POST", MAPS, &json!("not an object")).contains("cannot create"));
+    assert!(received("GET", "/api/v1/nopes", &nothing).contains("cannot list resource \"nopes\""));
+    assert!(received("POST", MAPS, &json!("not an object")).contains("cannot create"));
     assert_eq!(
-        told("GET", "/apis/apps/v1/namespaces/default/deployments/x/scale", &nothing),
+        received("GET", "/apis/apps/v1/namespaces/default/deployments/x/scale", &nothing),
         "deployments.apps \"x\" is forbidden: User \"jane\" cannot get resource \"deployments/scale\" in API group \"apps\" in the namespace \"default\""
     );
-    assert!(told("GET", "/api/v1/namespaces/default", &nothing).ends_with("in the namespace \"default\""));
-    assert!(told("DELETE", MAPS, &nothing).contains("cannot deletecollection"));
     assert!(
-        told("GET", &format!("{MAPS}?watch=1&fieldSelector=metadata.name=q"), &nothing)
+        received("GET", "/api/v1/namespaces/default", &nothing).ends_with("in the namespace \"default\"")
+    );
+    assert!(received("DELETE", MAPS, &nothing).contains("cannot deletecollection"));
+    assert!(
+        received("GET", &format!("{MAPS}?watch=1&fieldSelector=metadata.name=q"), &nothing)
             .starts_with("configmaps \"q\" is")
     );
-    assert_eq!(told("POST", "/version", &nothing), "forbidden: User \"jane\" cannot post path \"/version\"");
+    assert_eq!(
+        received("POST", "/version", &nothing),
+        "forbidden: User \"jane\" cannot post path \"/version\""
+    );
     assert_eq!(
         asked(&server, "jane", "GET", "/apis/apps/v1", &nothing).code,
         200,
@@ -77,7 +82,7 @@ fn api_e2_who_may_nothing_is_403_before_anything_else_is_looked_at() {
 }
 
 #[test]
-fn api_e2_a_binding_lets_in_from_the_next_request_on() {
+fn api_e2_a_binding_applies_from_the_next_request_on() {
     let server = guarded();
     let rules = json!([{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}]);
     let role = json!({"metadata": {"name": "reader"}, "rules": rules});
@@ -94,7 +99,7 @@ fn api_e2_a_binding_lets_in_from_the_next_request_on() {
 }
 
 #[test]
-fn api_42_reviews_answer_as_the_request_itself_would_be_judged() {
+fn api_42_reviews_answer_as_the_request_itself_would_be_decided() {
     let server = guarded();
     let review = |token: &str, kind: &str, spec: Value| {
         let answer = asked(&server, token, "POST", &format!("{ACCESS}/{kind}"), &json!({"spec": spec}));
@@ -128,7 +133,7 @@ fn api_42_reviews_answer_as_the_request_itself_would_be_judged() {
 }
 
 #[test]
-fn api_42_whoami_tells_the_user_and_headers_can_make_it_another() {
+fn api_42_whoami_shows_the_user_and_headers_can_change_it() {
     let server = guarded();
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let who = |headers: &[(&str, &str)]| {
@@ -145,7 +150,7 @@ fn api_42_whoami_tells_the_user_and_headers_can_make_it_another() {
 }
 
 #[test]
-fn api_44_a_service_account_token_lets_in_until_it_expires_or_the_account_goes() {
+fn api_44_a_service_account_token_is_valid_until_it_expires_or_the_account_is_deleted() {
     let server = guarded();
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     asked(&server, "admin", "POST", accounts, &json!({"metadata": {"name": "sa"}}));
@@ -182,7 +187,7 @@ fn api_44_a_service_account_token_lets_in_until_it_expires_or_the_account_goes()
 }
 
 #[test]
-fn an_open_server_lets_everyone_in_and_says_so() {
+fn an_open_server_admits_everyone_and_reports_it() {
     let server = server();
     let pods = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
     let path = format!("{ACCESS}/selfsubjectaccessreviews");
@@ -192,7 +197,7 @@ fn an_open_server_lets_everyone_in_and_says_so() {
 }
 
 #[test]
-fn a_kubeconfig_holds_the_credential_it_is_asked_for() {
+fn a_kubeconfig_has_the_requested_credential() {
     let server = guarded();
     assert!(server.kubeconfig().contains("token: \"admin\""));
     assert!(server.kubeconfig_for(&Credential::Token("jane".to_owned())).contains("token: \"jane\""));

@@ -1,6 +1,6 @@
 //! The admin port: switches, clock and status over HTTP, beside an API that may be broken.
 //!
-//! They answer: can a shell do what a test in Rust can, and take it back?
+//! They answer: can a shell do what a test in Rust can, and undo it?
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -63,17 +63,21 @@ fn the_admin_port_answers_while_the_api_refuses_connections() {
 }
 
 #[test]
-fn a_fault_with_seconds_takes_itself_back() {
+fn a_fault_with_seconds_ends_by_itself() {
     let (server, addr) = administered();
-    let freeze = json!({"fault": "freeze-server", "seconds": 0});
+    let freeze = json!({"fault": "freeze-server", "seconds": 3600});
+    assert_eq!(post(addr, "/clock", &json!({"stopped": true})).0, 200);
     assert_eq!(post(addr, "/faults", &freeze).0, 200);
+    assert_eq!(post(addr, "/clock", &json!({"advanceSeconds": 3599})).0, 200);
+    assert_eq!(read(addr, "/faults"), json!({"faults": [{"fault": "freeze-server"}]}));
+    assert_eq!(post(addr, "/clock", &json!({"advanceSeconds": 1})).0, 200);
     assert_eq!(get(&server, MAPS).code, 200, "it is answered when the fault is over");
     let once = post(addr, "/faults", &json!({"fault": "compact", "seconds": 1}));
     assert_eq!(once.0, 400);
 }
 
 #[test]
-fn what_is_no_fault_is_refused_with_its_reason() {
+fn an_invalid_fault_is_refused_with_its_reason() {
     let (_server, addr) = administered();
     let (code, answer) = post(addr, "/faults", &json!({"fault": "explode"}));
     assert!(code == 400 && answer["error"].as_str().unwrap().contains("unknown variant"), "{answer}");
@@ -88,19 +92,19 @@ fn what_is_no_fault_is_refused_with_its_reason() {
 }
 
 #[test]
-fn the_admin_port_tells_how_often_a_fault_has_struck() {
+fn the_admin_port_reports_how_often_a_fault_took_effect() {
     let (server, addr) = administered();
     post(addr, "/faults", &json!({"fault": "fail-next", "requests": 2, "code": 503, "resource": "cm"}));
-    let told = |count: u64| json!([{"fault": "fail-next", "resource": "configmaps", "count": count}]);
-    assert_eq!(read(addr, "/strikes"), told(0));
+    let received = |count: u64| json!([{"fault": "fail-next", "resource": "configmaps", "count": count}]);
+    assert_eq!(read(addr, "/counts"), received(0));
     assert_eq!(get(&server, MAPS).code, 503);
-    assert_eq!(read(addr, "/strikes"), told(1));
-    ask(addr, "DELETE /strikes", "", "");
-    assert_eq!(read(addr, "/strikes"), json!([]));
+    assert_eq!(read(addr, "/counts"), received(1));
+    ask(addr, "DELETE /counts", "", "");
+    assert_eq!(read(addr, "/counts"), json!([]));
 }
 
 #[test]
-fn status_requests_kubeconfig_and_clock_are_told() {
+fn status_requests_kubeconfig_and_clock_are_reported() {
     let (server, addr) = administered();
     server.create(config_map("a", "x")).unwrap();
     get(&server, MAPS);
@@ -134,17 +138,17 @@ fn standing() -> Vec<Fault> {
 }
 
 #[test]
-fn what_stands_is_told_as_the_faults_that_would_bring_it_about_and_each_can_be_undone() {
+fn standing_faults_are_listed_as_the_faults_that_would_set_them_and_each_can_be_ended() {
     let server = ApiServer::builder().start_blocking().unwrap();
     let faults = server.faults();
     let all = standing();
     for fault in &all {
         faults.apply(fault).unwrap();
     }
-    let told = faults.active();
-    assert_eq!(told.len(), all.len());
-    assert!(all.iter().all(|fault| told.contains(fault)), "{told:?}");
-    for fault in &told {
+    let received = faults.active();
+    assert_eq!(received.len(), all.len());
+    assert!(all.iter().all(|fault| received.contains(fault)), "{received:?}");
+    for fault in &received {
         faults.apply(&fault.undone().expect("a standing fault can be taken back")).unwrap();
     }
     assert_eq!(faults.active(), []);

@@ -1,7 +1,7 @@
 //! Server-side apply, field ownership and the languages of patches over HTTP: behaviours 25 and 30, E5.
 //!
-//! They answer: what does a client that applies see, be it granted or refused? What a real server says to the same requests
-//! is compared in `tests/judged`; the rules have their tables in `src/cluster/apply/tests.rs`.
+//! They answer: what does a client that applies see, whether it is accepted or refused? `tests/judged` compares the
+//! answers of a real server to the same requests; the rules have their tables in `src/cluster/apply/tests.rs`.
 use informer_apiserver::ApiServer;
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn api_e05_a_conflict_names_the_other_and_force_takes_the_field() {
 }
 
 #[test]
-fn api_e05_what_is_left_out_goes_unless_another_owns_it() {
+fn api_e05_a_field_that_is_left_out_is_removed_unless_another_manager_owns_it() {
     let server = server();
     apply(&server, "fieldManager=one", &map(json!({"x": "1", "y": "1"})));
     apply(&server, "fieldManager=two", &map(json!({"x": "1"})));
@@ -73,7 +73,7 @@ fn api_e05_what_is_left_out_goes_unless_another_owns_it() {
 }
 
 #[test]
-fn api_e05_an_apply_is_refused_for_what_it_must_not_carry() {
+fn api_e05_an_apply_is_refused_for_fields_that_it_must_not_have() {
     let server = server();
     apply(&server, "fieldManager=one", &map(json!({})));
     let unmanaged = apply(&server, "", &map(json!({})));

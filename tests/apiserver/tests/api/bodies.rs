@@ -60,7 +60,7 @@ fn api_e1_delete_options_may_be_protobuf() {
 }
 
 #[test]
-fn api_e1_a_malformed_protobuf_body_is_400_with_the_words_of_the_real_server() {
+fn api_e1_a_malformed_protobuf_body_is_400_with_the_text_of_the_real_server() {
     let server = server();
     let refused = |body: &[u8]| {
         let answer = request(&server, "POST", MAPS, &[("Content-Type", PROTOBUF)], body);
@@ -83,7 +83,7 @@ fn api_e1_a_malformed_protobuf_body_is_400_with_the_words_of_the_real_server() {
 }
 
 #[test]
-fn api_39_a_yaml_body_is_taken_for_built_in_and_custom_kinds() {
+fn api_39_a_yaml_body_is_accepted_for_built_in_and_custom_kinds() {
     let server = server();
     server.create(widgets()).unwrap();
     let yaml = [("Content-Type", "application/yaml")];

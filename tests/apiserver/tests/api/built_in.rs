@@ -1,4 +1,5 @@
-//! Defaults and refusals of built-in kinds, held against `writes.json`: what kube-apiserver 1.36.2 made of the same bodies.
+//! Defaults and refusals of built-in kinds, compared with `writes.json`: the answers of kube-apiserver 1.36.2 to the
+//! same bodies.
 //!
 //! They answer: does a client read back the same object, or the same refusal? `record-writes.py` makes the recording.
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use crate::client::{Answer, merge_patch, post, server};
 /// Method, path, body, and the code and body of the answer.
 type Write = (String, String, Value, u16, Value);
 
-/// What differs each time, or is not said in the same words.
+/// What differs each time, or does not have the same text.
 fn kept(answer: &Answer) -> Value {
     let mut body = answer.json();
     if answer.code >= 300 {
@@ -23,14 +24,14 @@ fn kept(answer: &Answer) -> Value {
 }
 
 /// A real server adds how its own structures differ; up to there the words must be the same.
-fn begun(told: &str, answer: &Answer) -> Value {
+fn begun(received: &str, answer: &Answer) -> Value {
     let ours = answer.json()["message"].clone();
-    let begin = told.split('\n').next().unwrap_or_default();
-    let same = begin.len() < told.len() && ours.as_str().is_some_and(|ours| ours.starts_with(begin));
-    if same { ours } else { json!(told) }
+    let begin = received.split('\n').next().unwrap_or_default();
+    let same = begin.len() < received.len() && ours.as_str().is_some_and(|ours| ours.starts_with(begin));
+    if same { ours } else { json!(received) }
 }
 
-/// Puts a word in place of what is drawn or counted differently: uids, cluster addresses, times.
+/// Replaces what is random or counted differently: uids, cluster addresses, times.
 fn levelled(value: &Value) -> Value {
     let drawn = |text: &str| {
         (text.len() == 36 && text.matches('-').count() == 4)
@@ -75,19 +76,19 @@ fn api_22_built_in_objects_are_completed_and_refused_as_by_a_real_server() {
     let mut wrong = String::new();
     for group in &recorded {
         let server = server();
-        for (method, path, body, code, told) in group {
+        for (method, path, body, code, received) in group {
             let answer =
                 if method == "POST" { post(&server, path, body) } else { merge_patch(&server, path, body) };
-            let mut told = told.clone();
+            let mut received = received.clone();
             if *code >= 300 {
-                let message = told["message"].as_str().unwrap_or_default();
-                told = json!({"reason": told["reason"], "message": begun(message, &answer)});
+                let message = received["message"].as_str().unwrap_or_default();
+                received = json!({"reason": received["reason"], "message": begun(message, &answer)});
             }
             let mut found = String::new();
             if answer.code != *code {
                 found.push_str(&format!("  code {} not {code}: {}\n", answer.code, answer.text()));
             }
-            differences("", &levelled(&kept(&answer)), &levelled(&told), &mut found);
+            differences("", &levelled(&kept(&answer)), &levelled(&received), &mut found);
             if !found.is_empty() {
                 wrong.push_str(&format!("{method} {path} {body}\n{found}\n"));
             }

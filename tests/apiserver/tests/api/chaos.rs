@@ -1,7 +1,7 @@
-//! A client under chaos: lists, watches and resumes as one should, while seeded faults break what they can.
+//! A client under chaos: it lists, watches and resumes correctly, while seeded faults break things.
 //!
-//! They answer: whatever fails on the way, does the client hold what the server holds in the end, and never see a
-//! version go back? A failing run is repeated by its seed, which is in the message.
+//! They answer: whatever fails meanwhile, does the client have the server's state at the end, and never see a version
+//! go back? A failing run is repeated by its seed, which is in the message.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ const PATIENT: Duration = Duration::from_secs(60);
 
 type View = BTreeMap<String, String>;
 
-/// A client that knows one list and the events after it.
+/// A client with the state of one list and the events after it.
 #[derive(Default)]
 struct Client {
     seed: u64,
@@ -36,7 +36,7 @@ fn number(value: &Value, at: &str) -> u64 {
 }
 
 impl Client {
-    /// Goes on as far as it can; an error means only: later.
+    /// Continues as far as it can; after an error it tries again later.
     fn go_on(&mut self, server: &ApiServer, patience: Duration) -> io::Result<()> {
         if self.version.is_none() {
             self.list(server, patience)?;
@@ -143,7 +143,7 @@ fn survive(seed: u64) {
     }
     chaos.rest().unwrap();
     server.faults().clear();
-    // What is refused now is refused for good; a few steps may still be needed: resume, be told 410, list, watch. Each
+    // No new faults come from now on; a few steps may still be needed: resume, get 410, list, watch. Each
     // takes ten milliseconds, so a loaded machine is given a minute.
     for _ in 0..6_000 {
         client.go_on(&server, PATIENT).unwrap();
@@ -155,7 +155,7 @@ fn survive(seed: u64) {
 }
 
 #[test]
-fn a_client_holds_what_the_server_holds_after_chaos() {
+fn a_client_has_the_state_of_the_server_after_chaos() {
     for seed in 0..4 {
         survive(seed);
     }

@@ -147,7 +147,7 @@ impl Incoming {
         self.head.header("transfer-encoding") == Some("chunked")
     }
 
-    /// One more piece of the body; empty at its proper end.
+    /// One more piece of the body; empty at its regular end.
     fn piece(&mut self) -> io::Result<Vec<u8>> {
         if self.left_in_chunk == 0 {
             let mut size = String::new();
@@ -189,7 +189,7 @@ impl Incoming {
         Ok(body)
     }
 
-    /// The next event of a watch; none at its proper end.
+    /// The next event of a watch; none at its regular end.
     pub(crate) fn event(&mut self) -> io::Result<Option<Value>> {
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
@@ -206,7 +206,7 @@ impl Incoming {
     }
 
     /// The next event as (type, name, version).
-    pub(crate) fn told(&mut self) -> (String, String, u64) {
+    pub(crate) fn next_event(&mut self) -> (String, String, u64) {
         let event = self.event().unwrap().expect("an event, not the end");
         let text = |at: &str| event.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let version = text("/object/metadata/resourceVersion").parse().unwrap();

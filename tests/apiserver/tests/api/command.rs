@@ -1,6 +1,6 @@
 //! The command `informer-apiserver`, run as a user runs it.
 //!
-//! They answer: does it say where it is, can another shell break it, and does it end cleanly when it is asked to?
+//! They answer: does it print its address, can another shell break it, and does it end cleanly on a signal?
 #![cfg(all(unix, feature = "cli"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -35,7 +35,7 @@ impl Running {
         Command::new(PROGRAM).args(port).args(arguments).output().unwrap()
     }
 
-    fn told(&self, arguments: &[&str]) -> String {
+    fn output(&self, arguments: &[&str]) -> String {
         let output = self.fault(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
@@ -62,7 +62,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn the_command_says_where_it_is_and_writes_a_kubeconfig() {
+fn the_command_prints_its_address_and_writes_a_kubeconfig() {
     let directory = std::env::temp_dir().join(format!("informer-apiserver-{}", std::process::id()));
     let file = directory.join("dev.kubeconfig");
     std::fs::create_dir_all(&directory).unwrap();
@@ -116,7 +116,7 @@ fn what_was_acknowledged_is_there_after_kill_9_in_the_middle_of_writes() {
     assert!(again.ended_by("-TERM"));
 }
 
-/// The number that a config map holds; none if it is not there.
+/// The number in a config map; none if it is not there.
 fn number_in(answer: &str) -> Option<u64> {
     let (_, rest) = answer.split_once(r#""n":""#)?;
     rest.split('"').next()?.parse().ok()
@@ -180,14 +180,14 @@ fn newest_snapshot(directory: &Path) -> u64 {
     names.filter_map(number).max().unwrap_or(0)
 }
 
-/// How many bytes the files of a directory have, those aside that go away meanwhile.
+/// How many bytes the files of a directory have, without those that are removed meanwhile.
 fn size(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum()
 }
 
 #[test]
-fn a_write_that_the_disk_does_not_take_is_refused_and_nothing_acknowledged_is_lost() {
+fn a_write_that_fails_on_the_disk_is_refused_and_nothing_acknowledged_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
     // No file may grow beyond 64 KiB; the signal that would end the program is ignored, so that its writes fail. Its
@@ -214,7 +214,7 @@ fn a_write_that_the_disk_does_not_take_is_refused_and_nothing_acknowledged_is_lo
 }
 
 #[test]
-fn a_directory_in_use_is_refused_in_words() {
+fn a_directory_in_use_is_refused_with_a_clear_message() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--data-dir", directory.path().to_str().unwrap()];
     let running = Running::start(&arguments);
@@ -228,16 +228,16 @@ fn a_directory_in_use_is_refused_in_words() {
 #[test]
 fn the_command_breaks_a_running_server_from_another_shell() {
     let running = Running::start(&[]);
-    assert_eq!(running.told(&["list"]), "no standing faults\n");
+    assert_eq!(running.output(&["list"]), "no standing faults\n");
     let frozen = "{\"fault\":\"freeze-watches\",\"resource\":\"pods\"}\n";
-    assert_eq!(running.told(&["freeze-watches", "pods"]), frozen);
-    assert_eq!(running.told(&["compact"]), frozen);
+    assert_eq!(running.output(&["freeze-watches", "pods"]), frozen);
+    assert_eq!(running.output(&["compact"]), frozen);
     assert_eq!(
-        running.told(&["too-many-requests-next", "3", "--retry-after", "2", "pods"]).lines().count(),
+        running.output(&["too-many-requests-next", "3", "--retry-after", "2", "pods"]).lines().count(),
         2
     );
-    assert_eq!(running.told(&["clear"]), "no standing faults\n");
-    assert!(running.told(&["strikes"]).contains(r#""fault":"freeze-watches""#));
+    assert_eq!(running.output(&["clear"]), "no standing faults\n");
+    assert!(running.output(&["counts"]).contains(r#""fault":"freeze-watches""#));
     let typo = running.fault(&["freeze-watches", "pots"]);
     assert!(String::from_utf8_lossy(&typo.stderr).contains("did you mean pods?"), "{typo:?}");
     assert!(!running.fault(&["restore-backup"]).status.success());
@@ -245,7 +245,7 @@ fn the_command_breaks_a_running_server_from_another_shell() {
 }
 
 #[test]
-fn the_command_says_what_to_do_where_no_admin_port_answers() {
+fn the_command_says_what_to_do_if_no_admin_port_answers() {
     let output = Command::new(PROGRAM).args(["fault", "--admin-port", "1", "list"]).output().unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("start the server with --admin-port"));

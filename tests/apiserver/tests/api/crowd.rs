@@ -1,7 +1,7 @@
 //! A thousand clients that never read.
 //!
-//! They answer: does a server that cannot get rid of its events keep them for each watcher, and for how long? The server
-//! is a process of its own, so that its memory is its own too.
+//! They answer: does a server that cannot send its events keep them for each watcher, and for how long? The server is
+//! a process of its own, so that its memory can be measured.
 #![cfg(all(target_os = "linux", feature = "cli"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::io::Write as _;
@@ -17,7 +17,7 @@ const EVENTS: usize = 700;
 const EVENT_BYTES: usize = 8 * 1024;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A watch whose client takes next to nothing from the network.
+/// A watch whose client reads almost nothing from the network.
 fn deaf(addr: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -63,7 +63,7 @@ fn api_17_a_thousand_watchers_that_never_read_cost_little_and_are_closed() {
         most = most.max(resident(&running).saturating_sub(before));
     }
     while watches(addr) > 0 {}
-    // Each watcher may have one chunk on its way; the events themselves are shared.
+    // Each watcher may have one chunk in transit; the events themselves are shared.
     let all = WATCHERS * EVENTS * EVENT_BYTES;
     assert!(most < all / 20, "{} MB, where a copy for each watcher would be {} MB", most >> 20, all >> 20);
     drop(deaf);

@@ -1,4 +1,4 @@
-//! Discovery over HTTP: behaviours 32 to 35, held against what a real server told (`discovery.json`).
+//! Discovery over HTTP: behaviours 32 to 35, compared with the answers of a real server (`discovery.json`).
 //!
 //! They answer: does a client learn the same kinds, verbs and names here as from kube-apiserver 1.36.2?
 //! `record-kinds.py` makes the recording.
@@ -25,13 +25,13 @@ fn api_32_the_resource_lists_are_those_of_a_real_server() {
     let groups = get(&server, "/apis").json();
     let versions =
         groups["groups"].as_array().unwrap().iter().flat_map(|group| group["versions"].as_array().unwrap());
-    let told: Vec<&Value> = versions.map(|version| &version["groupVersion"]).collect();
+    let received: Vec<&Value> = versions.map(|version| &version["groupVersion"]).collect();
     let known: Vec<&Value> = recorded.iter().skip(1).map(|list| &list["groupVersion"]).collect();
-    assert_eq!(told, known, "groups and versions in the order of a real server");
+    assert_eq!(received, known, "groups and versions in the order of a real server");
 }
 
 #[test]
-fn api_33_the_aggregated_roots_tell_what_the_lists_tell() {
+fn api_33_the_aggregated_roots_have_the_content_of_the_lists() {
     let server = server();
     server.create(widgets()).unwrap();
     for (path, base) in [("/api", "/api"), ("/apis", "/apis")] {
@@ -43,16 +43,20 @@ fn api_33_the_aggregated_roots_tell_what_the_lists_tell() {
                     group["metadata"]["name"].as_str().map(|name| format!("/{name}")).unwrap_or_default();
                 let list =
                     get(&server, &format!("{base}{name}/{}", version["version"].as_str().unwrap())).json();
-                let mut told = Vec::new();
+                let mut received = Vec::new();
                 for resource in version["resources"].as_array().unwrap() {
-                    told.push((resource["resource"].as_str().unwrap().to_owned(), resource["verbs"].clone()));
+                    received
+                        .push((resource["resource"].as_str().unwrap().to_owned(), resource["verbs"].clone()));
                     for sub in resource["subresources"].as_array().into_iter().flatten() {
-                        let name =
-                            format!("{}/{}", told.last().unwrap().0, sub["subresource"].as_str().unwrap());
-                        told.insert(told.len(), (name, sub["verbs"].clone()));
+                        let name = format!(
+                            "{}/{}",
+                            received.last().unwrap().0,
+                            sub["subresource"].as_str().unwrap()
+                        );
+                        received.insert(received.len(), (name, sub["verbs"].clone()));
                     }
                 }
-                assert_eq!(told.len(), list["resources"].as_array().unwrap().len(), "{name}");
+                assert_eq!(received.len(), list["resources"].as_array().unwrap().len(), "{name}");
             }
         }
     }

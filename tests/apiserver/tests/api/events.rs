@@ -1,4 +1,4 @@
-//! Events over HTTP, in both groups that tell them: behaviour E16.
+//! Events over HTTP, in both groups that have them: behaviour E16.
 //!
 //! They answer: does a client of either group see every event, in the shape of its group, with one version?
 use serde_json::json;
@@ -16,22 +16,25 @@ fn e16_an_event_of_one_group_is_read_listed_and_watched_in_the_other() {
         "reason": "Tested", "message": "text", "type": "Normal", "count": 3, "source": {"component": "c"}});
     let made = post(&server, CORE, &event).json();
 
-    let told = get(&server, &format!("{GROUP}/a")).json();
-    assert_eq!(told["apiVersion"], "events.k8s.io/v1");
-    assert_eq!(told["metadata"], made["metadata"], "one object, one version");
-    assert_eq!((&told["note"], &told["deprecatedCount"]), (&json!("text"), &json!(3)));
-    assert_eq!((&told["regarding"], &told["deprecatedSource"]), (&made["involvedObject"], &made["source"]));
-    assert!(told.get("message").is_none() && told.get("reportingController").is_none());
+    let received = get(&server, &format!("{GROUP}/a")).json();
+    assert_eq!(received["apiVersion"], "events.k8s.io/v1");
+    assert_eq!(received["metadata"], made["metadata"], "one object, one version");
+    assert_eq!((&received["note"], &received["deprecatedCount"]), (&json!("text"), &json!(3)));
+    assert_eq!(
+        (&received["regarding"], &received["deprecatedSource"]),
+        (&made["involvedObject"], &made["source"])
+    );
+    assert!(received.get("message").is_none() && received.get("reportingController").is_none());
 
     let listed = get(&server, &format!("{GROUP}?fieldSelector=regarding.name%3Dp")).json();
     assert_eq!(listed["items"][0]["note"], "text");
     for _ in 0..2 {
-        // The lines of one group must not reach those who watch the other.
+        // The lines of one group must not reach watches of the other.
         let line = |path: &str| {
             let mut stream = watch(&server, &format!("{path}?watch=1&resourceVersion={from}"));
             stream.event().unwrap().unwrap()["object"].clone()
         };
-        assert_eq!(line(GROUP), told);
+        assert_eq!(line(GROUP), received);
         assert_eq!(line(CORE), made);
     }
 }

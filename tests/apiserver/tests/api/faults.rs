@@ -1,7 +1,7 @@
 //! The fault switches, each seen through a client's eyes.
 //!
-//! They answer: does a switch do what its sentence says, and does the server behave again afterwards?
-//! "Nothing comes" is asserted by a short read timeout: it can only make a test too kind, never fail by load.
+//! They answer: does a switch do what its documentation says, and does the server behave correctly afterwards?
+//! "Nothing comes" is asserted by a short read timeout: under load it can make a test pass wrongly, but never fail.
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn a_denied_verb_is_403_until_it_is_allowed() {
 }
 
 #[test]
-fn plain_text_errors_are_no_status() {
+fn plain_text_errors_are_not_a_status() {
     let server = server();
     server.faults().plain_text_errors(true);
     let answer = get(&server, &format!("{MAPS}/none"));
@@ -70,12 +70,12 @@ fn plain_text_errors_are_no_status() {
 }
 
 #[test]
-fn end_watches_is_a_proper_end_after_what_is_owed() {
+fn end_watches_is_a_clean_end_after_the_pending_events() {
     let server = server();
     let mut stream = live(&server);
     server.create(config_map("a", "x")).unwrap();
     server.faults().end_watches();
-    assert_eq!(stream.told().1, "a");
+    assert_eq!(stream.next_event().1, "a");
     assert_eq!(stream.event().unwrap(), None);
 }
 
@@ -98,7 +98,7 @@ fn a_frozen_watch_sends_nothing_until_it_is_thawed() {
     server.create(config_map("a", "x")).unwrap();
     assert!(stream.is_silent_for(Duration::from_millis(100)));
     server.faults().thaw("configmaps");
-    assert_eq!(stream.told().1, "a");
+    assert_eq!(stream.next_event().1, "a");
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn watch_list_can_be_refused_or_never_end() {
     server.faults().clear();
     server.faults().withhold_end_bookmark(true);
     let mut stream = watch(&server, &format!("{MAPS}?{WATCH_LIST}"));
-    assert_eq!(stream.told().1, "a");
+    assert_eq!(stream.next_event().1, "a");
     assert!(stream.is_silent_for(Duration::from_millis(100)));
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!(stream.told().1, "b", "live events go on without the marker");
+    assert_eq!(stream.next_event().1, "b", "live events go on without the marker");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn the_last_byte_of_a_list_can_be_held_back() {
 }
 
 #[test]
-fn a_slow_list_is_whole_in_the_end() {
+fn a_slow_list_is_complete_at_the_end() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let fast = get(&server, MAPS).body;
@@ -153,7 +153,7 @@ fn a_slow_list_is_whole_in_the_end() {
 }
 
 #[test]
-fn raw_bytes_go_out_as_they_are() {
+fn raw_bytes_are_sent_unchanged() {
     let server = server();
     let mut stream = live(&server);
     server.faults().send_raw("configmaps", "{\"type\":\"WEIRD\",\"object\":7}\n");

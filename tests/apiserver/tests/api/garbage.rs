@@ -73,7 +73,7 @@ fn api_26_a_policy_that_does_not_exist_is_422() {
 }
 
 #[test]
-fn what_a_fault_takes_away_takes_its_dependants_along() {
+fn an_object_removed_by_a_fault_is_followed_by_its_dependants() {
     let server = collecting();
     family(&server);
     server.faults().recreate("configmaps", "default", "owner", false).expect("it is there");

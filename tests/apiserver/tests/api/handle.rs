@@ -1,6 +1,6 @@
-//! The handle: starting anywhere, stopping, coming back, rewinding, and what it tells tests.
+//! The handle: start in any runtime, stop, restart, rewind, and the information for tests.
 //!
-//! They answer: can a test hold a server in any runtime, and trust what the handle says?
+//! They answer: can a test run a server in any runtime, and rely on the handle?
 //! 1. `stop` and `restore` are seen from a client's side too, as an outage and as a rewind.
 use std::net::TcpStream;
 
@@ -26,7 +26,7 @@ fn it_starts_inside_an_actix_system() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_so() {
+fn a_port_in_use_is_reported() {
     let server = server();
     let refused = ApiServer::builder().port(server.addr().port()).start_blocking().unwrap_err();
     assert!(matches!(refused, StartError::Bind { port, .. } if port == server.addr().port()));
@@ -46,7 +46,7 @@ fn stop_resets_connections_and_start_again_keeps_the_store() {
     server.start_again().unwrap();
     assert_eq!(server.addr(), addr);
     let mut resumed = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={revision}"));
-    assert_eq!(resumed.told().1, "b");
+    assert_eq!(resumed.next_event().1, "b");
 }
 
 #[test]
@@ -62,11 +62,11 @@ fn a_restored_server_is_behind_and_silent_to_watches_from_its_lost_future() {
     let again = server.create(config_map("c", "x")).unwrap();
     assert_eq!(again["metadata"]["resourceVersion"], future.to_string(), "versions are issued a second time");
     server.create(config_map("d", "x")).unwrap();
-    assert_eq!(stream.told(), ("ADDED".into(), "d".into(), future + 1));
+    assert_eq!(stream.next_event(), ("ADDED".into(), "d".into(), future + 1));
 }
 
 #[test]
-fn requests_are_remembered_in_their_order() {
+fn requests_are_recorded_in_their_order() {
     let server = server();
     get(&server, &format!("{MAPS}?limit=5"));
     get(&server, "/apis/apps/v1/deployments?watch=1&timeoutSeconds=1");

@@ -1,8 +1,8 @@
 //! Answers in protobuf and YAML over HTTP, where there is no real server to compare with: faults, sizes, websockets
 //! (behaviours 38 and 39).
 //!
-//! They answer: does an answer stay readable in its language, whatever is done to it on its way?
-//! That the answers are those of a real server is judged in `tests/judged/languages.rs`.
+//! They answer: does an answer stay readable in its language under faults and over websockets?
+//! `tests/judged/languages.rs` compares the answers with those of a real server.
 use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;
@@ -29,16 +29,16 @@ fn lists(server: &ApiServer, language: (&str, &str), path: &str) -> (Value, Valu
 }
 
 #[test]
-fn api_38_a_list_says_the_same_in_every_language() {
+fn api_38_a_list_has_the_same_content_in_every_language() {
     let server = server();
     for at in 0..3_000 {
         server.create(config_map(&format!("map-{at}"), "x")).unwrap();
     }
     for language in [PROTOBUF, YAML] {
         for path in [format!("{MAPS}?limit=7"), "/api/v1/configmaps?labelSelector=app%3Dnone".to_owned()] {
-            let (told, json) = lists(&server, language, &path);
-            assert_eq!(told["items"], json["items"], "{language:?} {path}");
-            assert_eq!(told["metadata"]["resourceVersion"], json["metadata"]["resourceVersion"]);
+            let (received, json) = lists(&server, language, &path);
+            assert_eq!(received["items"], json["items"], "{language:?} {path}");
+            assert_eq!(received["metadata"]["resourceVersion"], json["metadata"]["resourceVersion"]);
         }
     }
     let headers = [PROTOBUF, ("Accept-Encoding", "gzip")];
@@ -51,7 +51,7 @@ fn api_38_a_list_says_the_same_in_every_language() {
 }
 
 #[test]
-fn a_padded_list_is_longer_and_says_the_same() {
+fn a_padded_list_is_longer_and_has_the_same_content() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     for language in [PROTOBUF, YAML] {
@@ -81,7 +81,7 @@ fn message(watch: &mut Incoming) -> Vec<u8> {
 }
 
 #[test]
-fn api_38_frames_tell_their_length_and_may_be_cut_off() {
+fn api_38_frames_have_a_length_and_may_be_cut_off() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let mut watch = open(&server, "GET", &format!("{MAPS}?watch=1"), &[PROTOBUF], "");
@@ -131,9 +131,9 @@ fn api_38_every_kind_that_is_served_has_messages() {
                 continue;
             }
             let answer = request(&server, "GET", &format!("{path}/{name}"), &[PROTOBUF], "");
-            let told = fuzzing::protobuf_answer(&answer.body).unwrap_or_default();
+            let received = fuzzing::protobuf_answer(&answer.body).unwrap_or_default();
             let (kind, list) =
-                (resource["kind"].as_str().unwrap(), told["kind"].as_str().unwrap_or_default());
+                (resource["kind"].as_str().unwrap(), received["kind"].as_str().unwrap_or_default());
             assert_eq!((answer.code, list), (200, format!("{kind}List").as_str()), "{path}/{name}");
             let made =
                 json!({"apiVersion": resources["groupVersion"], "kind": kind, "metadata": {"name": "a"}});

@@ -16,6 +16,8 @@ mod events;
 mod faults;
 mod garbage;
 mod handle;
+mod in_process;
+#[cfg(feature = "fuzzing")]
 mod languages;
 mod names;
 mod numbers;

@@ -1,7 +1,7 @@
-//! Names of resources, as a test gives them to fault switches and to the handle.
+//! Names of resources for fault switches and the handle.
 //!
-//! They answer: can a fault be set for something that is not there, or never strike, and so let a test pass that proves
-//! nothing?
+//! They answer: can a fault be set for something that does not exist, or never take effect, so that a test passes and
+//! proves nothing?
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::client::{config_map, get, open, server, watch};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-/// What a call panics with; empty if it does not.
+/// The text with which a call panics; empty if it does not.
 fn panic_of(call: impl FnOnce()) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else { return String::new() };
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
 #[test]
-fn a_fault_strikes_a_resource_by_every_name_that_kubectl_takes() {
+fn a_fault_affects_a_resource_under_every_name_that_kubectl_accepts() {
     let server = server();
     for name in ["deployments.apps", "deployments", "deployment", "deploy", "Deployment"] {
         server.faults().of(name).fail_next(1, 503);
@@ -30,10 +30,10 @@ fn a_fault_strikes_a_resource_by_every_name_that_kubectl_takes() {
 }
 
 #[test]
-fn a_fault_of_no_resource_is_refused_and_says_which_name_is_near() {
+fn a_fault_of_an_unknown_resource_is_refused_with_the_most_similar_name() {
     let server = server();
     let faults = server.faults();
-    let told = [
+    let received = [
         panic_of(|| faults.of("deploymnets").fail_next(1, 503)),
         panic_of(|| faults.freeze("deploymnets")),
         panic_of(|| faults.deny("list", "deploymnets")),
@@ -45,14 +45,14 @@ fn a_fault_of_no_resource_is_refused_and_says_which_name_is_near() {
             .unwrap_err()
             .to_string(),
     ];
-    assert!(told.iter().all(|why| why.contains("did you mean deployments.apps?")), "{told:?}");
+    assert!(received.iter().all(|why| why.contains("did you mean deployments.apps?")), "{received:?}");
     let nothing_near = panic_of(|| faults.of("nonsense").compact());
     assert!(nothing_near.contains("no resource \"nonsense\";"), "{nothing_near}");
     assert_eq!(faults.active(), []);
 }
 
 #[test]
-fn the_handle_finds_an_object_by_every_name_that_kubectl_takes() {
+fn the_handle_finds_an_object_under_every_name_that_kubectl_accepts() {
     let server = ApiServer::builder().validation(false).start_blocking().unwrap();
     server.create(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}})).unwrap();
     for name in ["deployments.apps", "deployments", "deploy"] {
@@ -84,19 +84,19 @@ fn a_fault_can_be_set_for_a_kind_that_a_definition_adds_later() {
     faults.expect_resource("widgets.example.com").unwrap();
     faults.of("widgets.example.com").fail_next(1, 503);
     faults.deny("watch", "widgets.example.com");
-    let told = faults.active();
-    assert_eq!(told[0], Fault::ExpectResource { resource: "widgets.example.com".to_owned() });
+    let received = faults.active();
+    assert_eq!(received[0], Fault::ExpectResource { resource: "widgets.example.com".to_owned() });
     let another = crate::client::server();
-    told.iter().for_each(|fault| another.faults().apply(fault).unwrap());
-    assert_eq!(another.faults().active(), told);
+    received.iter().for_each(|fault| another.faults().apply(fault).unwrap());
+    assert_eq!(another.faults().active(), received);
 
     server.create(widgets()).unwrap();
     assert_eq!([get(&server, WIDGETS).code, get(&server, WIDGETS).code], [503, 200]);
-    assert_eq!(faults.of("wd").struck(), 1);
+    assert_eq!(faults.of("wd").total_count(), 1);
 }
 
 #[test]
-fn a_fault_of_a_kind_whose_definition_has_gone_can_be_taken_back() {
+fn a_fault_of_a_kind_whose_definition_is_deleted_can_be_ended() {
     let server = server();
     server.create(widgets()).unwrap();
     let fault = Fault::FreezeWatches { resource: Some("widgets.example.com".to_owned()), off: false };
@@ -107,13 +107,13 @@ fn a_fault_of_a_kind_whose_definition_has_gone_can_be_taken_back() {
     assert_eq!(server.watches("widgets.example.com"), 0);
 }
 
-/// What has acted at the resource, and how often.
+/// The faults that took effect at the resource, and how often.
 fn counts(faults: &Faults) -> Vec<(String, u64)> {
-    faults.strikes().into_iter().map(|strikes| (strikes.fault, strikes.count)).collect()
+    faults.counts().into_iter().map(|found| (found.fault, found.count)).collect()
 }
 
 #[test]
-fn a_fault_that_was_set_and_never_struck_is_told_with_count_zero() {
+fn a_fault_that_was_set_and_never_took_effect_is_listed_with_count_zero() {
     let server = server();
     let maps = server.faults().of("configmaps");
     maps.fail_next(5, 503);
@@ -122,20 +122,20 @@ fn a_fault_that_was_set_and_never_struck_is_told_with_count_zero() {
     server.faults().of("pods").fail_next(1, 500);
     let zero = |name: &str| (name.to_owned(), 0);
     assert_eq!(counts(&maps), [zero("deny list"), zero("drop-bookmarks"), zero("fail-next")]);
-    assert_eq!((maps.struck(), counts(&server.faults()).len()), (0, 4));
+    assert_eq!((maps.total_count(), counts(&server.faults()).len()), (0, 4));
 
     assert_eq!([get(&server, MAPS).code, get(&server, &format!("{MAPS}/a")).code], [403, 503]);
     server.faults().clear();
     assert_eq!(get(&server, MAPS).code, 200);
     let once = |name: &str| (name.to_owned(), 1);
     assert_eq!(counts(&maps), [once("deny list"), zero("drop-bookmarks"), once("fail-next")]);
-    assert_eq!(server.faults().of("pods").struck(), 0);
-    server.faults().clear_strikes();
+    assert_eq!(server.faults().of("pods").total_count(), 0);
+    server.faults().clear_counts();
     assert_eq!(counts(&server.faults()), []);
 }
 
 #[test]
-fn each_fault_counts_what_it_did() {
+fn each_fault_counts_its_effects() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let maps = server.faults().of("configmaps");
@@ -156,10 +156,10 @@ fn each_fault_counts_what_it_did() {
     let mut stream = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={}", server.revision()));
     maps.duplicate_events(true);
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!(stream.told(), stream.told());
+    assert_eq!(stream.next_event(), stream.next_event());
     server.faults().clear();
     maps.freeze_watches(true);
-    while maps.strikes().iter().all(|strikes| strikes.fault != "freeze-watches" || strikes.count == 0) {
+    while maps.counts().iter().all(|found| found.fault != "freeze-watches" || found.count == 0) {
         std::thread::yield_now();
     }
     maps.freeze_watches(false);
@@ -169,7 +169,7 @@ fn each_fault_counts_what_it_did() {
 
     let count =
         |name: &str| counts(&server.faults()).into_iter().filter(|(fault, _)| fault == name).collect();
-    let told: Vec<Vec<(String, u64)>> = [
+    let received: Vec<Vec<(String, u64)>> = [
         "slow-lists",
         "pad-lists",
         "delay-requests",
@@ -183,6 +183,6 @@ fn each_fault_counts_what_it_did() {
     ]
     .map(count)
     .to_vec();
-    let told: Vec<u64> = told.into_iter().flatten().map(|(_, count)| count).collect();
-    assert_eq!(told, [2, 2, 3, 1, 1, 1, 1, 1, 1, 0]);
+    let received: Vec<u64> = received.into_iter().flatten().map(|(_, count)| count).collect();
+    assert_eq!(received, [2, 2, 3, 1, 1, 1, 1, 1, 1, 0]);
 }

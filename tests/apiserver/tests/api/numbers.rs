@@ -1,9 +1,9 @@
 //! The table of the README: which behaviour is shown by which tests, on our server and on the real one.
 //!
-//! Answers: is each numbered behaviour tested, was a real server asked, and what still differs? The rows and their
-//! sentences are the README's; the two last columns come from the names of test functions and from DIFFERENCES.md.
-//! `INFORMER_WRITE_NUMBERS=1 cargo test -p informer-apiserver --test api numbers` writes them anew.
-//! 1. A behaviour that no real server was asked about fails; so does a fault that no test of its name's row shows.
+//! Answers: is each numbered behaviour tested, was it compared with a real server, and what still differs? The rows
+//! and their sentences are the README's; the two last columns come from the names of test functions and from
+//! DIFFERENCES.md. `INFORMER_WRITE_NUMBERS=1 cargo test -p informer-apiserver --test api numbers` writes them anew.
+//! 1. A behaviour that was not compared with a real server fails; so does a fault whose row names no test.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const HEAD: &str = "| | behaviour | ours | real |";
 const FAULTS: &str = "| fault | shown by |";
-/// Where clients that nobody here wrote are judged.
+/// The tests of clients from other projects.
 const PROGRAMS: [(&str, &str); 3] = [("kubectl", "kubectl"), ("go", "Go"), ("kube_rs", "kube-rs")];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -45,7 +45,7 @@ fn tests(folder: &str) -> BTreeSet<String> {
     names
 }
 
-/// The rows that a test speaks for: `api_26_...` for 26, `e13_e6_...` for E13 and E6, `kubectl_...` for kubectl.
+/// The rows that a test proves: `api_26_...` for 26, `e13_e6_...` for E13 and E6, `kubectl_...` for kubectl.
 fn rows_of(name: &str) -> Vec<String> {
     let mut rows = Vec::new();
     let mut rest = name;
@@ -73,7 +73,7 @@ fn by_row(names: &BTreeSet<String>) -> BTreeMap<String, Vec<&str>> {
     rows
 }
 
-/// The scripts that have a line in DIFFERENCES.md.
+/// The scripts with a line in DIFFERENCES.md.
 fn differing() -> BTreeSet<String> {
     let text = fs::read_to_string(Path::new(ROOT).join("DIFFERENCES.md")).expect("the differences");
     let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
@@ -136,16 +136,16 @@ fn the_table_of_the_readme_is_true() {
 }
 
 #[test]
-fn a_real_server_was_asked_about_every_behaviour() {
+fn every_behaviour_was_compared_with_a_real_server() {
     let rows = rows_below(HEAD);
     let of = |row: &String| cells(row)[0].to_owned();
-    let told: Vec<String> = rows.iter().map(of).collect();
+    let received: Vec<String> = rows.iter().map(of).collect();
     let numbers =
         (1..=44).map(|number| number.to_string()).chain((1..=20).map(|number| format!("E{number}")));
     let numbers = numbers.chain(PROGRAMS.map(|(_, row)| row.to_owned()));
-    assert_eq!(told, numbers.collect::<Vec<_>>());
+    assert_eq!(received, numbers.collect::<Vec<_>>());
     let judged = by_row(&tests("tests/judged")).into_keys().collect::<BTreeSet<_>>();
-    let unasked: Vec<_> = told.iter().filter(|row| !judged.contains(*row)).collect();
+    let unasked: Vec<_> = received.iter().filter(|row| !judged.contains(*row)).collect();
     assert!(unasked.is_empty(), "no script in tests/judged carries these numbers: {unasked:?}");
 }
 
@@ -168,7 +168,7 @@ fn every_fault_has_a_test_that_shows_it() {
 }
 
 #[test]
-fn a_tests_name_says_its_rows() {
+fn a_tests_name_contains_its_rows() {
     assert_eq!(rows_of("api_26_finalizers_hold"), ["26"]);
     assert_eq!(rows_of("e13_e6_namespaces"), ["E13", "E6"]);
     assert_eq!(rows_of("api_41_kubectl_applies"), ["41", "kubectl"]);

@@ -1,7 +1,7 @@
 //! OpenAPI over HTTP: behaviour 40.
 //!
-//! They answer: what can `kubectl explain` and client-side validation learn from this server?
-//! That the documents of built-in groups are word for word those of a real server is judged in `tests/judged/`.
+//! They answer: what can `kubectl explain` and client-side validation learn from this server? `tests/judged/` checks
+//! that the documents of built-in groups are exactly those of a real server.
 use serde_json::json;
 
 use crate::client::{get, request, server};
@@ -43,7 +43,7 @@ fn api_40_a_definition_has_its_document_and_leaves_validation_to_the_server() {
 }
 
 #[test]
-fn api_40_the_older_form_is_told_as_json_and_as_protobuf() {
+fn api_40_the_older_form_is_answered_as_json_and_as_protobuf() {
     let server = server();
     let document = get(&server, "/openapi/v2").json();
     assert_eq!(document["swagger"], "2.0");
@@ -53,7 +53,7 @@ fn api_40_the_older_form_is_told_as_json_and_as_protobuf() {
     let patch = &document["paths"][path]["patch"];
     assert_eq!(patch["parameters"][0]["in"], "body");
     let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    let told = request(&server, "GET", "/openapi/v2", &[("Accept", protobuf)], "");
-    assert_eq!((told.code, told.header("content-type")), (200, Some(protobuf)));
-    assert!(told.body.starts_with(b"\n\x032.0\x12"), "a version and then the info");
+    let received = request(&server, "GET", "/openapi/v2", &[("Accept", protobuf)], "");
+    assert_eq!((received.code, received.header("content-type")), (200, Some(protobuf)));
+    assert!(received.body.starts_with(b"\n\x032.0\x12"), "a version and then the info");
 }

@@ -1,7 +1,8 @@
 //! The fault switches that concern the server as a whole, what it stores, or one resource among others.
 //!
-//! They answer: does a switch do what its sentence says, only where it was told to, and is the server itself afterwards?
-//! "Nothing comes" is asserted by a short read timeout: it can only make a test too kind, never fail by load.
+//! They answer: does a switch do what its documentation says, only where it was set, and does the server behave
+//! correctly afterwards? "Nothing comes" is asserted by a short read timeout: under load it can make a test pass
+//! wrongly, but never fail.
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
 
@@ -47,17 +48,17 @@ fn compaction_and_the_end_of_watches_can_be_of_one_resource_only() {
     server.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}})).unwrap();
     server.faults().of("secrets").compact();
     let mut maps = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={before}"));
-    assert_eq!(maps.told().1, "a");
+    assert_eq!(maps.next_event().1, "a");
     let mut secrets = watch(&server, &format!("/api/v1/secrets?watch=1&resourceVersion={before}"));
     assert_eq!(secrets.event().unwrap().unwrap()["object"]["code"], 410);
     server.faults().of("secrets").end_watches();
     server.faults().of("secrets").reset_watches();
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!(maps.told().1, "b");
+    assert_eq!(maps.next_event().1, "b");
 }
 
 #[test]
-fn as_many_versions_are_kept_as_were_asked_for() {
+fn the_requested_number_of_versions_is_kept() {
     let server = server();
     for number in 0..6 {
         server.create(config_map(&format!("a-{number}"), "x")).unwrap();
@@ -66,7 +67,7 @@ fn as_many_versions_are_kept_as_were_asked_for() {
     server.faults().keep_revisions(2);
     let from = |version: u64| watch(&server, &format!("{MAPS}?watch=1&resourceVersion={version}"));
     let mut kept = from(version - 2);
-    assert_eq!((kept.told().1, kept.told().1), ("a-4".to_owned(), "a-5".to_owned()));
+    assert_eq!((kept.next_event().1, kept.next_event().1), ("a-4".to_owned(), "a-5".to_owned()));
     assert_eq!(from(version - 4).event().unwrap().unwrap()["object"]["reason"], "Expired");
 }
 
@@ -104,7 +105,7 @@ fn a_frozen_server_takes_requests_and_answers_them_when_it_thaws() {
         server.faults().freeze_server(false);
         asked.join().unwrap()
     });
-    assert_eq!((asked, stream.told().1.as_str()), (200, "a"));
+    assert_eq!((asked, stream.next_event().1.as_str()), (200, "a"));
 }
 
 #[test]
@@ -118,34 +119,34 @@ fn short_watches_end_at_once_and_empty() {
         assert_eq!(watch(&server, &format!("{MAPS}?watch=1")).event().unwrap(), None);
     }
     server.faults().clear();
-    assert_eq!(watch(&server, &format!("{MAPS}?watch=1")).told().1, "a");
+    assert_eq!(watch(&server, &format!("{MAPS}?watch=1")).next_event().1, "a");
 }
 
 #[test]
-fn events_can_be_told_twice() {
+fn events_can_be_sent_twice() {
     let server = server();
     let mut stream = live(&server);
     server.faults().of("configmaps").duplicate_events(true);
     server.create(config_map("a", "x")).unwrap();
-    assert_eq!(stream.told(), stream.told());
+    assert_eq!(stream.next_event(), stream.next_event());
     server.faults().clear();
     server.create(config_map("b", "x")).unwrap();
     server.create(config_map("c", "x")).unwrap();
-    assert_eq!([stream.told().1, stream.told().1], ["b", "c"]);
+    assert_eq!([stream.next_event().1, stream.next_event().1], ["b", "c"]);
 }
 
 #[test]
-fn events_can_be_told_in_the_wrong_order_and_none_is_lost_afterwards() {
+fn events_can_be_sent_in_the_wrong_order_and_none_is_lost_afterwards() {
     let server = server();
     let mut stream = live(&server);
     server.faults().of("configmaps").reorder_events(true);
     server.create(config_map("a", "x")).unwrap();
     assert!(stream.is_silent_for(SHORT), "the first waits for its companion");
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!([stream.told().1, stream.told().1], ["b", "a"]);
+    assert_eq!([stream.next_event().1, stream.next_event().1], ["b", "a"]);
     server.create(config_map("c", "x")).unwrap();
     server.faults().clear();
-    assert_eq!(stream.told().1, "c");
+    assert_eq!(stream.next_event().1, "c");
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn a_list_beyond_the_limit_is_refused_and_a_page_of_it_is_not() {
 }
 
 #[test]
-fn a_padded_list_is_larger_and_says_the_same() {
+fn a_padded_list_is_larger_and_has_the_same_content() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let plain = get(&server, MAPS);
@@ -175,7 +176,7 @@ fn a_padded_list_is_larger_and_says_the_same() {
 }
 
 #[test]
-fn delayed_requests_are_answered_all_the_same() {
+fn delayed_requests_are_still_answered() {
     let server = server();
     server.faults().of("configmaps").delay_requests(Some(Duration::from_millis(30)));
     let mut list = open(&server, "GET", MAPS, &[], "");
@@ -190,9 +191,9 @@ fn versions_jump_and_open_watches_go_on() {
     let before = server.revision();
     server.faults().jump_revision(1_000_000);
     server.create(config_map("a", "x")).unwrap();
-    assert_eq!(stream.told(), ("ADDED".into(), "a".into(), before + 1_000_001));
+    assert_eq!(stream.next_event(), ("ADDED".into(), "a".into(), before + 1_000_001));
     let mut resumed = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={before}"));
-    assert_eq!(resumed.told().2, before + 1_000_001);
+    assert_eq!(resumed.next_event().2, before + 1_000_001);
 }
 
 #[test]
@@ -207,14 +208,14 @@ fn a_kept_backup_brings_the_versions_back() {
 }
 
 #[test]
-fn a_name_comes_back_as_another_object_with_and_without_its_deletion_being_told() {
+fn a_name_comes_back_as_another_object_with_and_without_a_deletion_event() {
     let server = server();
     let mut held = config_map("a", "x");
     held["metadata"]["finalizers"] = json!(["example.com/held"]);
     let first = server.create(held).unwrap();
     let mut stream = live(&server);
     server.faults().recreate("configmaps", "default", "a", false).unwrap();
-    assert_eq!([stream.told().0, stream.told().0], ["DELETED", "ADDED"]);
+    assert_eq!([stream.next_event().0, stream.next_event().0], ["DELETED", "ADDED"]);
     let second = server.get("configmaps", "default", "a").unwrap();
     assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
     assert_eq!(first["metadata"]["labels"], second["metadata"]["labels"]);
@@ -228,7 +229,7 @@ fn a_name_comes_back_as_another_object_with_and_without_its_deletion_being_told(
 }
 
 #[test]
-fn a_definition_goes_and_comes_back_as_another_one() {
+fn a_definition_is_deleted_and_comes_back_as_another_one() {
     let server = server();
     let path = "/apis/example.com/v1/widgets";
     let first = server.create(widgets()).unwrap();

@@ -1,6 +1,6 @@
 //! A server that keeps its store in a directory, ended in every way.
 //!
-//! They answer: is what was acknowledged there after a start, and does no version come twice?
+//! They answer: are acknowledged writes there after a restart, and is no version issued twice?
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn names(server: &ApiServer) -> Vec<String> {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_start_and_versions_go_on_above() {
+fn writes_are_there_after_a_restart_and_versions_continue_above_them() {
     let directory = tempfile::tempdir().unwrap();
     let server = kept(directory.path());
     assert_eq!(post(&server, MAPS, &config_map("a", "x")).code, 201);
@@ -40,7 +40,7 @@ fn what_was_written_is_there_after_a_start_and_versions_go_on_above() {
 }
 
 #[test]
-fn a_log_that_breaks_off_gives_what_was_written_before() {
+fn a_log_that_is_cut_off_gives_the_writes_before_the_cut() {
     let directory = tempfile::tempdir().unwrap();
     let server = kept(directory.path());
     server.create(config_map("a", "x")).unwrap();
@@ -66,7 +66,7 @@ fn a_directory_belongs_to_one_server_at_a_time() {
 }
 
 #[test]
-fn tokens_certificates_and_kubeconfigs_hold_over_a_start() {
+fn tokens_certificates_and_kubeconfigs_stay_valid_over_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let start = || ApiServer::builder().data_dir(directory.path()).tls().rbac().start_blocking().unwrap();
     let server = start();
@@ -85,7 +85,7 @@ fn tokens_certificates_and_kubeconfigs_hold_over_a_start() {
 }
 
 #[test]
-fn a_token_of_a_service_account_holds_over_a_start() {
+fn a_token_of_a_service_account_stays_valid_over_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let server = kept(directory.path());
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
@@ -107,7 +107,7 @@ fn a_token_of_a_service_account_holds_over_a_start() {
 }
 
 #[test]
-fn a_port_that_another_has_meanwhile_is_not_waited_for() {
+fn a_port_that_another_process_has_taken_is_not_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     let port = kept(directory.path()).addr().port();
     let other = ApiServer::builder().port(port).start_blocking().unwrap();
@@ -115,7 +115,7 @@ fn a_port_that_another_has_meanwhile_is_not_waited_for() {
 }
 
 #[test]
-fn a_namespace_that_was_going_goes_when_what_held_it_goes_after_a_start() {
+fn a_terminating_namespace_is_removed_after_a_restart_when_its_last_finalizer_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let server = kept(directory.path());
     server.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})).unwrap();
@@ -132,7 +132,7 @@ fn a_namespace_that_was_going_goes_when_what_held_it_goes_after_a_start() {
 }
 
 #[test]
-fn what_an_owner_left_behind_is_collected_after_a_start() {
+fn dependants_of_a_deleted_owner_are_collected_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let server = kept(directory.path());
     let owner = server.create(config_map("owner", "x")).unwrap();
@@ -157,7 +157,7 @@ fn the_directory_stays_small_however_long_the_same_objects_are_written() {
         entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum()
     };
     let mut number = 0;
-    // Nobody waits for a snapshot: it is small again at some time, not at each.
+    // Writes do not wait for a snapshot: the directory is small again at some time, not always.
     while number < 2_000 || size() > 300_000 {
         number += 1;
         let data = json!({"data": {"k": format!("{number:01000}")}});
@@ -169,7 +169,7 @@ fn the_directory_stays_small_however_long_the_same_objects_are_written() {
 }
 
 #[test]
-fn a_restored_backup_is_what_a_start_finds() {
+fn a_restored_backup_is_there_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let server = kept(directory.path());
     server.create(config_map("a", "x")).unwrap();

@@ -1,7 +1,7 @@
 //! Lists, gets, discovery and representations over HTTP: behaviours 4 to 9, 18, 20, 31 to 36, 43.
 //!
-//! They answer: does a read say what a real server would, in the form that was asked for?
-//! The rules themselves have their tables in `src/cluster/tests.rs`; here it is what arrives on the wire.
+//! They answer: is a read answered as by a real server, in the requested form? The rules themselves have their tables
+//! in `src/cluster/tests.rs`; these tests check the bytes on the wire.
 use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;
@@ -28,7 +28,7 @@ fn api_04_a_list_ahead_of_the_store_waits_and_then_is_refused() {
 }
 
 #[test]
-fn api_04_a_list_a_moment_ahead_is_answered_when_the_store_gets_there() {
+fn api_04_a_list_slightly_ahead_is_answered_when_the_store_reaches_its_version() {
     let server = server();
     let next = server.revision() + 1;
     std::thread::scope(|scope| {
@@ -60,7 +60,7 @@ fn api_06_a_bad_version_is_400_in_a_list_and_500_in_a_watch_or_get() {
 }
 
 #[test]
-fn api_07_pages_join_to_the_whole_list() {
+fn api_07_pages_together_are_the_whole_list() {
     let server = server();
     for name in ["a", "b", "c", "d", "e"] {
         server.create(config_map(name, "x")).unwrap();
@@ -134,7 +134,7 @@ pub(crate) fn widget(name: &str) -> Value {
 }
 
 #[test]
-fn api_18_a_big_list_is_compressed_for_those_who_take_it() {
+fn api_18_a_big_list_is_compressed_for_clients_that_accept_it() {
     let server = server();
     for number in 0..40 {
         let mut map = config_map(&format!("m{number:02}"), "x");
@@ -184,7 +184,7 @@ fn api_20_every_refusal_is_a_status_of_its_reason() {
 }
 
 #[test]
-fn api_20_a_path_no_one_owns_is_plain_text() {
+fn api_20_an_unknown_path_is_plain_text() {
     let server = server();
     for path in ["/nope", "/apis/example.com", "/apis/example.com/v1/widgets"] {
         let answer = get(&server, path);
@@ -193,7 +193,7 @@ fn api_20_a_path_no_one_owns_is_plain_text() {
 }
 
 #[test]
-fn api_32_discovery_tells_groups_versions_and_resources() {
+fn api_32_discovery_lists_groups_versions_and_resources() {
     let server = server();
     assert_eq!(get(&server, "/api").json()["versions"], json!(["v1"]));
     let groups = get(&server, "/apis").json();
@@ -214,7 +214,7 @@ fn api_32_discovery_tells_groups_versions_and_resources() {
 }
 
 #[test]
-fn api_34_a_definition_shows_up_at_once_and_goes_with_its_objects() {
+fn api_34_a_definition_is_served_at_once_and_deleted_with_its_objects() {
     let server = server();
     server.create(widgets()).unwrap();
     let made = server.create(widget("w")).unwrap();

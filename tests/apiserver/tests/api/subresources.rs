@@ -50,7 +50,7 @@ fn api_24_a_scale_shows_and_sets_the_replicas() {
 }
 
 #[test]
-fn api_24_the_scale_of_a_custom_kind_is_where_its_definition_says() {
+fn api_24_the_scale_of_a_custom_kind_uses_the_paths_of_its_definition() {
     let server = server();
     let mut definition = crate::reads::widgets();
     definition["spec"]["versions"][0]["subresources"]["scale"] = json!({"specReplicasPath": ".spec.size",

@@ -1,6 +1,7 @@
 //! Tables over HTTP: behaviours 37 and E13. The cells of each kind have their test beside the printers.
 //!
-//! They answer: what does a client get that asks as kubectl does, for one object, a list, a watch, a custom kind?
+//! They answer: what does a client get that requests Tables as kubectl does, for one object, a list, a watch, a custom
+//! kind?
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Incoming, config_map, open, request, server};
@@ -58,7 +59,7 @@ fn api_37_a_page_of_a_table_has_the_metadata_of_a_page() {
 }
 
 #[test]
-fn api_37_the_query_says_what_a_row_carries() {
+fn api_37_the_query_decides_what_a_row_contains() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let row = |include: &str| {
@@ -92,7 +93,7 @@ fn api_37_only_some_forms_of_a_table_are_acceptable() {
 }
 
 #[test]
-fn api_e13_only_the_first_event_of_a_watch_tells_the_columns() {
+fn api_e13_only_the_first_event_of_a_watch_has_the_columns() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     server.create(config_map("b", "x")).unwrap();

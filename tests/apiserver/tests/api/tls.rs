@@ -1,6 +1,7 @@
 //! HTTPS: the server's authority, client certificates, HTTP/2 by ALPN (E18).
 //!
-//! They answer: can a client trust the server, and the server know the client? The client is rustls on a blocking socket.
+//! They answer: can a client verify the server, and the server identify the client? The client is rustls on a blocking
+//! socket.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;

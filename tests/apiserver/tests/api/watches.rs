@@ -1,6 +1,6 @@
 //! Watches over HTTP: behaviours 10 to 17, and what clients rely on beside them.
 //!
-//! They answer: does a client see every change once, in order, as the event it must be, and the proper end?
+//! They answer: does a client see every change once, in order, as the right event, and then the right end?
 //! 1. No test waits for a time to pass, except where the behaviour is a timeout of whole seconds.
 use informer_apiserver::ApiServer;
 use serde_json::json;
@@ -18,23 +18,23 @@ fn api_10_the_head_arrives_before_the_first_event() {
     assert_eq!(stream.head.header("transfer-encoding"), Some("chunked"));
     assert_eq!(stream.head.header("content-length"), None);
     server.create(config_map("a", "x")).unwrap();
-    assert_eq!(stream.told().0, "ADDED");
+    assert_eq!(stream.next_event().0, "ADDED");
 }
 
 #[test]
-fn api_11_without_a_version_what_exists_is_told_first() {
+fn api_11_without_a_version_existing_objects_are_sent_first() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     for version in ["", "0"] {
         let mut stream = watch(&server, &format!("{MAPS}?watch=true&resourceVersion={version}"));
-        assert_eq!(stream.told().1, "a");
+        assert_eq!(stream.next_event().1, "a");
     }
     let mut stream = watch(&server, &format!("{MAPS}?watch=true"));
-    assert_eq!(stream.told().1, "a");
+    assert_eq!(stream.next_event().1, "a");
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!(stream.told().1, "b");
+    assert_eq!(stream.next_event().1, "b");
     server.delete("configmaps", "default", "a").unwrap();
-    assert_eq!(stream.told(), ("DELETED".into(), "a".into(), server.revision()));
+    assert_eq!(stream.next_event(), ("DELETED".into(), "a".into(), server.revision()));
     server.delete("configmaps", "default", "b").unwrap();
 }
 
@@ -45,7 +45,7 @@ fn api_11_a_version_ahead_of_the_store_just_waits() {
     let mut stream = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={ahead}"));
     server.create(config_map("a", "x")).unwrap();
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!(stream.told(), ("ADDED".into(), "b".into(), ahead + 1));
+    assert_eq!(stream.next_event(), ("ADDED".into(), "b".into(), ahead + 1));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn api_13_a_watch_ends_cleanly_at_its_timeout() {
 }
 
 #[test]
-fn api_14_bookmarks_tell_the_version_before_the_deadline_and_only_if_asked_for() {
+fn api_14_bookmarks_carry_the_version_before_the_deadline_and_only_if_requested() {
     let server = server();
     server.clock().stop();
     let revision = server.revision();
@@ -113,22 +113,22 @@ fn api_15_a_watch_list_ends_its_first_part_with_a_marked_bookmark() {
     server.create(config_map("a", "x")).unwrap();
     let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     let mut stream = watch(&server, &format!("{MAPS}?{query}&allowWatchBookmarks=true"));
-    assert_eq!(stream.told().0, "ADDED");
+    assert_eq!(stream.next_event().0, "ADDED");
     let marker = stream.event().unwrap().unwrap();
     assert_eq!(marker["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
     assert_eq!(marker["object"]["metadata"]["resourceVersion"], server.revision().to_string());
     server.create(config_map("b", "x")).unwrap();
-    assert_eq!(stream.told().1, "b");
+    assert_eq!(stream.next_event().1, "b");
 
     let mut unmarked = watch(&server, &format!("{MAPS}?{query}"));
-    assert_eq!((unmarked.told().1, unmarked.told().1), ("a".into(), "b".into()));
+    assert_eq!((unmarked.next_event().1, unmarked.next_event().1), ("a".into(), "b".into()));
     server.create(config_map("c", "x")).unwrap();
-    assert_eq!(unmarked.told().1, "c", "without bookmarks there is no marker");
+    assert_eq!(unmarked.next_event().1, "c", "without bookmarks there is no marker");
 
     let without = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
     let mut live = watch(&server, &format!("{MAPS}?{without}"));
     server.create(config_map("d", "x")).unwrap();
-    assert_eq!(live.told().1, "d");
+    assert_eq!(live.next_event().1, "d");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn api_15_the_marker_also_ends_the_first_part_of_a_plain_watch_with_bookmarks() 
 }
 
 #[test]
-fn api_16_selectors_and_namespaces_choose_what_is_told() {
+fn api_16_selectors_and_namespaces_choose_the_events() {
     let server = server();
     let revision = server.revision();
     let mut chosen =
@@ -160,13 +160,16 @@ fn api_16_selectors_and_namespaces_choose_what_is_told() {
     let types = |events: [(String, String, u64); 3]| {
         events.map(|(event_type, name, _)| format!("{event_type} {name}"))
     };
-    assert_eq!(types([chosen.told(), chosen.told(), chosen.told()]), ["ADDED b", "DELETED b", "ADDED c"]);
-    assert_eq!((named.told().0, named.told().0), ("ADDED".into(), "MODIFIED".into()));
-    assert_eq!(elsewhere.told().1, "c");
+    assert_eq!(
+        types([chosen.next_event(), chosen.next_event(), chosen.next_event()]),
+        ["ADDED b", "DELETED b", "ADDED c"]
+    );
+    assert_eq!((named.next_event().0, named.next_event().0), ("ADDED".into(), "MODIFIED".into()));
+    assert_eq!(elsewhere.next_event().1, "c");
 }
 
 #[test]
-fn api_17_a_watcher_that_does_not_read_is_closed_not_robbed() {
+fn api_17_a_watcher_that_does_not_read_is_closed_and_loses_no_event() {
     let server = ApiServer::builder().watch_queue(50).start_blocking().unwrap();
     let mut map = config_map("a", "x");
     map["data"] = json!({"k": "v".repeat(100_000)});
@@ -188,7 +191,7 @@ fn api_17_a_watcher_that_does_not_read_is_closed_not_robbed() {
     }
     assert!(last < server.revision());
     let mut resumed = watch(&server, &format!("{MAPS}?watch=1&resourceVersion={last}"));
-    assert_eq!(resumed.told().2, last + 1);
+    assert_eq!(resumed.next_event().2, last + 1);
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn e12_watch_is_read_as_the_api_reads_flags() {
         assert_eq!(get(&server, &format!("{MAPS}?watch={off}")).json()["kind"], "ConfigMapList");
     }
     let mut stream = watch(&server, &format!("{MAPS}?watch=perhaps"));
-    assert_eq!(stream.told().1, "a");
+    assert_eq!(stream.next_event().1, "a");
     assert_eq!(get(&server, &format!("{MAPS}/a?watch=true")).json()["kind"], "ConfigMap");
 }
 
@@ -208,7 +211,7 @@ fn e14_the_old_watch_paths_still_work() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let mut stream = watch(&server, "/api/v1/watch/namespaces/default/configmaps");
-    assert_eq!(stream.told().1, "a");
+    assert_eq!(stream.next_event().1, "a");
 }
 
 #[test]

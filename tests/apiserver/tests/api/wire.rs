@@ -1,5 +1,5 @@
-//! What lies between the socket and the API: websockets, gzip, health, metrics, methods and limits
-//! (behaviours 18, 19, 43, E14, E15, E19).
+//! The layer between the socket and the API: websockets, gzip, health, metrics, methods and limits (behaviours 18, 19,
+//! 43, E14, E15, E19).
 //!
 //! They answer: does the server speak HTTP as a real one does, where clients notice?
 use std::io::Read as _;
@@ -29,14 +29,14 @@ fn api_19_a_watch_over_a_websocket_sends_each_line_as_a_text_frame() {
     assert_eq!(socket.head.code, 101);
     assert_eq!(socket.head.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
     assert_eq!(socket.head.header("sec-websocket-protocol"), Some("base64.binary.k8s.io"));
-    let told = |(kind, content): (u8, Vec<u8>)| {
+    let received = |(kind, content): (u8, Vec<u8>)| {
         assert_eq!((kind, content.last()), (0x81, Some(&b'\n')), "a whole text frame with a line in it");
         let event: Value = serde_json::from_slice(&content).unwrap();
         (event["type"].clone(), event["object"]["metadata"]["name"].clone())
     };
-    assert_eq!(told(socket.frame()), (json!("ADDED"), json!("a")));
+    assert_eq!(received(socket.frame()), (json!("ADDED"), json!("a")));
     delete(&server, &format!("{MAPS}/a"));
-    assert_eq!(told(socket.frame()), (json!("DELETED"), json!("a")));
+    assert_eq!(received(socket.frame()), (json!("DELETED"), json!("a")));
     socket.send(&[0x89, 0x82, 0, 0, 0, 0, b'h', b'i']);
     assert_eq!(socket.frame(), (0x8a, b"hi".to_vec()), "a ping is answered");
     assert_eq!(server.watches("configmaps"), 1);
@@ -103,7 +103,7 @@ fn api_18_any_large_answer_is_gzip_if_the_client_takes_it() {
 }
 
 #[test]
-fn api_43_health_can_be_asked_for_in_words_and_check_by_check() {
+fn api_43_health_can_be_requested_as_text_and_check_by_check() {
     let server = server();
     assert_eq!(
         get(&server, "/livez?verbose").text(),
@@ -127,7 +127,7 @@ fn api_43_metrics_count_requests_events_watches_and_objects() {
     let mut watch = crate::client::watch(&server, &format!("{MAPS}?watch=1&resourceVersion={from}"));
     server.create(config_map("b", "x")).unwrap();
     server.create(config_map("c", "x")).unwrap();
-    let _told = (watch.told(), watch.told());
+    let _received = (watch.next_event(), watch.next_event());
     let answer = get(&server, "/metrics");
     assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     let text = answer.text();
@@ -162,13 +162,13 @@ fn api_e14_the_old_paths_of_watches_still_work() {
     server.create(config_map("b", "x")).unwrap();
     let mut one =
         crate::client::watch(&server, "/api/v1/watch/namespaces/default/configmaps/b?timeoutSeconds=1");
-    assert_eq!(one.told().1, "b");
+    assert_eq!(one.next_event().1, "b");
     let mut all = crate::client::watch(&server, "/api/v1/watch/configmaps");
-    assert_eq!((all.told().1, all.told().1), ("a".to_owned(), "b".to_owned()));
+    assert_eq!((all.next_event().1, all.next_event().1), ("a".to_owned(), "b".to_owned()));
 }
 
 #[test]
-fn api_e19_long_selectors_are_read_and_a_body_that_is_too_large_is_413_in_words() {
+fn api_e19_long_selectors_are_read_and_a_too_large_body_is_413_with_a_message() {
     let server = server();
     let selector = format!("{MAPS}?labelSelector=app in (x{})", ",y".repeat(20_000));
     assert_eq!(get(&server, &selector).code, 200);

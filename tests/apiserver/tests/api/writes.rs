@@ -1,7 +1,7 @@
 //! Writes over HTTP: behaviours 22 to 28, and what clients rely on beside them.
 //!
-//! They answer: which code and which body does a write get?
-//! The rules themselves have their tables in `src/cluster/tests.rs`; here it is what arrives on the wire.
+//! They answer: which code and which body does a write get? The rules themselves have their tables in
+//! `src/cluster/tests.rs`; these tests check the bytes on the wire.
 use serde_json::{Value, json};
 
 use crate::client::{config_map, delete, get, merge_patch, post, put, request, server};
@@ -77,7 +77,7 @@ fn api_24_a_status_has_an_endpoint_of_its_own() {
 }
 
 #[test]
-fn api_25_a_patch_says_in_which_language_it_is() {
+fn api_25_a_patch_names_its_language() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     let path = format!("{MAPS}/a");
@@ -95,7 +95,7 @@ fn api_25_a_patch_says_in_which_language_it_is() {
 }
 
 #[test]
-fn api_26_a_delete_answers_what_its_kind_answers() {
+fn api_26_the_answer_of_a_delete_depends_on_its_kind() {
     let server = server();
     server.create(config_map("a", "x")).unwrap();
     server.create(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})).unwrap();

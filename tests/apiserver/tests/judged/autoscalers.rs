@@ -1,6 +1,6 @@
-//! Autoscalers in both versions: what is written in one and read in the other (behaviour 44).
+//! Autoscalers in both versions: written in one and read in the other (behaviour 44).
 //!
-//! They answer: does nothing get lost between autoscaling/v1 and v2, and is it told as a real server tells it?
+//! They answer: is nothing lost between autoscaling/v1 and v2, and is it shown as by a real server?
 use serde_json::{Value, json};
 
 use crate::harness::{Session, judge};

@@ -1,9 +1,10 @@
-//! What is there before anybody has written anything.
+//! The objects of a new server, before the first write.
 //!
-//! They answer: which objects does a server make by itself, as far as a client would notice?
-//! 1. Two objects of a real server are left out, as they name one process and one day: its lease, and the map of tokens.
-//! 2. The real server is started for this script alone, so that nobody else has written to it. It makes its objects in
-//!    its own time; each kind is waited for.
+//! They answer: which objects does a server create by itself, as far as a client would notice?
+//! 1. Two objects of a real server are left out, because they belong to one process and one day: its lease, and the
+//!    map of tokens.
+//! 2. The real server is started only for this script, so that nothing else has written to it. It creates its objects
+//!    asynchronously; the script waits for each kind.
 use serde_json::Value;
 
 use crate::harness::{Answer, Request, judge_alone};

@@ -1,7 +1,7 @@
-//! Client certificates made by our server, before both: who is it whom they name?
+//! Client certificates made by our server, used on both: which user do they name?
 //!
-//! They answer: is what our authority issues a certificate for a kube-apiserver too, with every group in it?
-//! 1. The real server is told to trust the authority of ours, so both judge the very same certificate.
+//! They answer: does a kube-apiserver accept the certificates of our authority too, with every group in them?
+//! 1. The real server is configured to trust our authority, so both check the same certificate.
 use std::io::Write as _;
 
 use informer_apiserver::{ApiServer, Credential, User};

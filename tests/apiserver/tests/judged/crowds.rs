@@ -1,8 +1,8 @@
-//! A crowded server, on both: behaviour 21.
+//! A server at its limit of requests in flight, on both: behaviour 21.
 //!
-//! They answer: what is told to who finds no room, and who finds room anyway?
-//! 1. Both servers answer one reading and one changing request at a time; a list of the far future takes the only place
-//!    for three seconds.
+//! They answer: what does a request above the limit get, and which requests are always admitted?
+//! 1. Both servers answer one reading and one changing request at a time; a list of a version far in the future takes
+//!    the only place for three seconds.
 use serde_json::json;
 
 use crate::harness::servers;
@@ -32,19 +32,20 @@ fn take_the_place(s: &Session) {
     let future = format!("{MAPS}?resourceVersion=999999999&resourceVersionMatch=NotOlderThan");
     while !is_taken(s) {
         let taken = s.elsewhere(Request::new("GET", &*future).powerlessly());
-        // One of these lists may have been in its way.
+        // One of these lists may have had the place.
         while !taken.is_finished() && !is_taken(s) {}
     }
 }
 
 #[test]
-fn api_21_a_crowded_server_says_so_in_plain_text() {
+fn api_21_an_overloaded_server_answers_in_plain_text() {
+    // A real server's own writes take places too: with one place for writers the answer to a write would be chance.
     let ours =
-        servers::ours_with(|builder| builder.max_requests_inflight(1).max_mutating_requests_inflight(1));
+        servers::ours_with(|builder| builder.max_requests_inflight(1).max_mutating_requests_inflight(50));
     let flags = [
         "--enable-priority-and-fairness=false",
         "--max-requests-inflight=1",
-        "--max-mutating-requests-inflight=1",
+        "--max-mutating-requests-inflight=50",
     ];
     judge_on(
         &ours.subject,
@@ -52,7 +53,7 @@ fn api_21_a_crowded_server_says_so_in_plain_text() {
         |s| {
             empower(s);
             let list = || Request::new("GET", MAPS).powerlessly();
-            // Also until the right is known everywhere.
+            // It also waits until the right is known everywhere.
             while s.answer(&list()).expect("an answer").code() != 200 {}
             for request in [
                 list(),

@@ -1,6 +1,6 @@
 //! Custom resource definitions: behaviours 34 and 35, E10 and E11.
 //!
-//! They answer: what does a definition bring, what does its schema do to objects, and what goes with it?
+//! They answer: what does a definition add, what does its schema do to objects, and what is deleted with it?
 use serde_json::{Value, json};
 
 use crate::harness::{Request, Session, judge};
@@ -25,7 +25,7 @@ pub(crate) fn definition() -> Value {
     })
 }
 
-/// Makes the definition and waits until it is served, in words that both servers have.
+/// Creates the definition and waits until it is served, with requests that both servers support.
 pub(crate) fn define(s: &mut Session, definition: &Value) {
     s.prepare(Request::new("POST", DEFINITIONS).json(definition));
     s.until(&Request::new("GET", WIDGETS), |answer| answer.code() == 200);
@@ -53,7 +53,7 @@ fn with_schema(properties: &Value) -> Value {
 }
 
 #[test]
-fn api_34_a_definition_brings_discovery_and_conditions() {
+fn api_34_a_definition_adds_discovery_and_conditions() {
     judge(|s| {
         s.post(DEFINITIONS, &definition());
         let established =
@@ -115,7 +115,7 @@ fn e10_schemas_default_prune_and_refuse() {
             json!({"size": 0}),
             json!({"size": "many"}),
             json!({"size": 9_007_199_254_740_993_i64}),
-            // One fault each: a real server tells members in no order.
+            // One fault each: a real server reports members in random order.
             json!({"color": "green"}),
             json!({"name": "Toolong"}),
             json!({"port": 80}),
@@ -173,7 +173,7 @@ fn e10_selectable_fields_and_deprecation() {
 }
 
 #[test]
-fn e8_a_custom_object_must_say_what_it_is() {
+fn e8_a_custom_object_must_name_its_kind() {
     judge(|s| {
         widgets(s);
         s.post(WIDGETS, &json!({"metadata": {"name": "a"}}));
@@ -200,7 +200,7 @@ fn api_23_a_custom_object_needs_its_version_for_an_update() {
 }
 
 #[test]
-fn e11_a_definition_takes_its_objects_along() {
+fn e11_a_definition_is_deleted_with_its_objects() {
     judge(|s| {
         widgets(s);
         let from = s.post(WIDGETS, &widget(&json!({"size": 1}))).version();

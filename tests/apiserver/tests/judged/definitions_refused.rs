@@ -1,6 +1,6 @@
 //! Definitions that are refused, each for one fault: E10, behaviour 34.
 //!
-//! They answer: in which words does a real server refuse this definition? Nothing is stored.
+//! They answer: with which text does a real server refuse this definition? Nothing is stored.
 //!
 //! Next: `rules_refused.rs` has the rules.
 use serde_json::{Value, json};
@@ -251,7 +251,7 @@ fn e10_lists_maps_and_their_keys_are_checked() {
 }
 
 #[test]
-fn e10_defaults_must_be_sound() {
+fn e10_defaults_must_be_valid() {
     judge(|s| {
         each_field(
             s,

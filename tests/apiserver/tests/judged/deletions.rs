@@ -1,6 +1,6 @@
 //! Deletions: behaviours 26, 27 and 29, E4 and E6.
 //!
-//! They answer: what is answered, what is told, and what stays, when something is deleted?
+//! They answer: which answers and events are sent, and what stays, when something is deleted?
 use serde_json::json;
 
 use crate::harness::{Request, judge};
@@ -11,7 +11,7 @@ const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 const PODS: &str = "/api/v1/namespaces/{ns}/pods";
 
 #[test]
-fn api_26_every_deletion_of_a_pod_tells_modified_and_then_deleted() {
+fn api_26_every_deletion_of_a_pod_sends_modified_and_then_deleted() {
     judge(|s| {
         let from = s.post(PODS, &pod("a")).version();
         let mut watch = s.watch(format!("{PODS}?watch=1&resourceVersion={from}"));
@@ -24,7 +24,7 @@ fn api_26_every_deletion_of_a_pod_tells_modified_and_then_deleted() {
 }
 
 #[test]
-fn e4_a_pod_on_a_node_goes_in_two_steps() {
+fn e4_a_pod_on_a_node_is_deleted_in_two_steps() {
     judge(|s| {
         let mut bound = pod("a");
         bound["spec"]["nodeName"] = json!("n");
@@ -53,7 +53,7 @@ fn e4_pods_are_bound_and_evicted_through_subresources() {
 }
 
 #[test]
-fn api_26_finalizers_hold_what_is_deleted() {
+fn api_26_finalizers_keep_a_deleted_object() {
     judge(|s| {
         let held =
             json!({"metadata": {"name": "a", "finalizers": ["judge.example.com/a", "judge.example.com/b"]}});
@@ -92,7 +92,7 @@ fn api_26_preconditions_must_hold_and_propagation_adds_finalizers() {
 }
 
 #[test]
-fn e6_a_deletion_answers_what_its_kind_answers() {
+fn e6_the_answer_of_a_deletion_depends_on_its_kind() {
     judge(|s| {
         let named = json!({"metadata": {"name": "a"}});
         let service = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
@@ -128,7 +128,7 @@ fn api_27_a_collection_is_deleted_by_selector() {
 }
 
 #[test]
-fn api_29_three_namespaces_cannot_go_and_others_are_finalised() {
+fn api_29_three_namespaces_cannot_be_deleted_and_others_are_finalised() {
     judge(|s| {
         for name in ["default", "kube-system", "kube-public"] {
             s.delete(format!("/api/v1/namespaces/{name}"));
@@ -168,14 +168,14 @@ fn api_26_an_eviction_may_name_a_policy() {
 }
 
 #[test]
-fn e11_a_definition_heeds_a_policy_only_when_it_is_going() {
+fn e11_a_definition_uses_a_policy_only_when_it_is_being_deleted() {
     judge(|s| {
         crate::definitions::widgets(s);
         let held = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w", "finalizers": ["judge.example.com/a"]}});
         s.post("/apis/{group}/v1/namespaces/{ns}/widgets", &held);
         let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";
         s.delete(format!("{definition}?propagationPolicy=Foreground"));
-        // Somebody else says so on a real server, a moment later.
+        // On a real server a controller sets it, slightly later.
         let going = |answer: &crate::harness::Answer| {
             answer.text("/status/conditions/2/reason") == "InstanceDeletionInProgress"
         };

@@ -1,6 +1,6 @@
 //! Discovery, versions, health, OpenAPI: behaviours 32, 33, 35, 40 and 43.
 //!
-//! They answer: what does a server say of itself?
+//! They answer: how does a server describe itself?
 use serde_json::{Value, json};
 
 use crate::harness::{Request, Session, judge};
@@ -13,7 +13,7 @@ fn api_32_the_groups() {
     judge(|s| {
         s.get("/api");
         s.get("/api/");
-        // Other scripts make definitions on the shared server: their groups are not this one's business.
+        // Other scripts make definitions on the shared server: their groups are ignored here.
         let groups = s.prepare(Request::new("GET", "/apis")).json();
         let built_in = |group: &&Value| !group["name"].as_str().unwrap_or_default().ends_with(".example.com");
         let groups: Vec<Value> = groups["groups"]

@@ -1,6 +1,6 @@
 //! Refusals: behaviours 20 and 21, and E8, E9, E15, E17.
 //!
-//! They answer: which code, which words and which headers does a request get that cannot be answered?
+//! They answer: which code, text and headers does a request get that cannot be answered?
 use serde_json::json;
 
 use crate::harness::{Request, judge};
@@ -8,7 +8,7 @@ use crate::harness::{Request, judge};
 const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 
 #[test]
-fn api_20_what_is_not_there_is_404_in_the_words_of_who_owns_the_path() {
+fn api_20_a_missing_path_is_404_with_the_text_of_its_owner() {
     judge(|s| {
         for path in [
             "/nope",
@@ -47,7 +47,7 @@ fn api_20_a_conflict_and_a_second_creation_are_both_409() {
 }
 
 #[test]
-fn api_20_media_types_that_are_not_spoken_are_406_and_415() {
+fn api_20_unsupported_media_types_are_406_and_415() {
     judge(|s| {
         s.prepare(Request::new("POST", MAPS).json(&json!({"metadata": {"name": "a"}})));
         s.send(Request::new("GET", MAPS).header("Accept", "text/html"));
@@ -84,7 +84,7 @@ fn e9_accept_and_content_type_are_read_as_a_real_server_reads_them() {
 }
 
 #[test]
-fn e15_methods_that_a_path_does_not_know_are_405() {
+fn e15_methods_that_a_path_does_not_have_are_405() {
     judge(|s| {
         for method in ["HEAD", "OPTIONS", "PUT", "PATCH"] {
             s.send(Request::new(method, MAPS));

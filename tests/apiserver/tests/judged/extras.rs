@@ -1,6 +1,7 @@
-//! What clients rely on beside the 44: events in both groups (E16), impersonation, and the words of a node.
+//! What clients rely on beside the 44 behaviours: events in both groups (E16), impersonation, and the errors about
+//! nodes.
 //!
-//! They answer: do the corners that real clients stand in hold?
+//! They answer: do the special cases that real clients use work?
 use serde_json::json;
 
 use crate::harness::{Request, judge};

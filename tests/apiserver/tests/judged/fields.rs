@@ -1,6 +1,6 @@
 //! Bodies as text: behaviour 28 (fieldValidation), and wrong types.
 //!
-//! They answer: what is a client told of fields nobody knows, of fields told twice, and of values of another type?
+//! They answer: what does a client get for unknown fields, for duplicate fields, and for values of another type?
 use serde_json::json;
 
 use crate::harness::{Request, judge};
@@ -13,7 +13,7 @@ fn with(wish: &str) -> String {
 }
 
 #[test]
-fn api_28_unknown_and_duplicate_fields_are_ignored_warned_of_or_refused() {
+fn api_28_unknown_and_duplicate_fields_are_ignored_warned_about_or_refused() {
     judge(|s| {
         let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","foo":1,"name":"b"},
             "data":{"a":"b","a":"c"},"spec":{"x":1}}"#;
@@ -45,7 +45,7 @@ fn api_28_a_strict_patch_of_unknown_fields_is_422() {
 }
 
 #[test]
-fn api_28_the_place_of_an_unknown_field_is_told_with_its_items() {
+fn api_28_the_place_of_an_unknown_field_is_reported_with_its_items() {
     judge(|s| {
         let body = r#"{"metadata":{"name":"a","ownerReferences":[{"x":1}]},"spec":{"containers":[{"name":"x","image":"y","foo":1,
             "ports":[{"containerPort":1,"bar":{}},{"containerPort":2,"bar":{},"baz":1}]}],"zoo":1},"status":{"q":1}}"#;
@@ -54,7 +54,7 @@ fn api_28_the_place_of_an_unknown_field_is_told_with_its_items() {
 }
 
 #[test]
-fn api_20_a_value_of_another_type_is_400_in_the_words_of_go() {
+fn api_20_a_value_of_another_type_is_400_with_the_text_of_go() {
     judge(|s| {
         for body in [
             json!({"metadata": {"name": "a"}, "data": {"a": 1}}),
@@ -83,7 +83,7 @@ fn api_20_a_value_of_another_type_is_400_in_the_words_of_go() {
 }
 
 #[test]
-fn api_20_a_wrong_type_deep_in_a_pod_is_told_with_its_struct() {
+fn api_20_a_wrong_type_deep_in_a_pod_is_reported_with_its_struct() {
     judge(|s| {
         let container = |extra: serde_json::Value| {
             let mut container = json!({"name": "x", "image": "y"});

@@ -2,16 +2,16 @@
 //!
 //! They answer: do operators written in Go work against our server, unchanged? What a scenario does and prints is in
 //! `tests/control-plane/clients/`.
-//! 1. Each scenario runs with JSON and with protobuf, in bodies and in answers, except where only one is spoken.
+//! 1. Each scenario runs with JSON and with protobuf, in bodies and in answers, except where only one is supported.
 use crate::harness::judge;
 
 #[test]
-fn go_informers_see_what_comes_changes_and_goes() {
+fn go_informers_see_objects_added_changed_and_deleted() {
     judge(|s| s.go("informers", "json"));
 }
 
 #[test]
-fn go_informers_see_it_in_protobuf_too() {
+fn go_informers_see_them_in_protobuf_too() {
     judge(|s| s.go("informers", "protobuf"));
 }
 

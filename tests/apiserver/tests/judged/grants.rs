@@ -1,7 +1,7 @@
-//! Who may give which rights away: behaviour 42.
+//! Which rights a user may grant: behaviour 42.
 //!
-//! They answer: what does a user who manages roles get for a role stronger than himself? Users are acted as, so that no
-//! other script is in the way.
+//! They answer: what does a user who manages roles get for a role with more rights than the user has? The scripts
+//! impersonate users, so that they do not affect other scripts.
 use serde_json::{Value, json};
 
 use crate::harness::{Request, Session, judge};
@@ -53,7 +53,7 @@ fn manager(s: &mut Session) {
 }
 
 #[test]
-fn api_42_nobody_grants_rights_that_he_does_not_hold() {
+fn api_42_a_user_cannot_grant_rights_that_the_user_does_not_have() {
     judge(|s| {
         manager(s);
         for (name, rules) in [
@@ -167,7 +167,7 @@ fn api_42_cluster_roles_are_checked_alike() {
 }
 
 #[test]
-fn api_42_roles_and_bindings_must_be_sound() {
+fn api_42_roles_and_bindings_must_be_valid() {
     judge(|s| {
         for rules in [
             json!([{"verbs": ["get"]}]),
@@ -200,7 +200,7 @@ fn api_42_roles_and_bindings_must_be_sound() {
 }
 
 #[test]
-fn api_42_reviews_tell_what_roles_allow() {
+fn api_42_reviews_show_what_roles_allow() {
     judge(|s| {
         manager(s);
         for (verb, group, resource, name) in [

@@ -1,8 +1,9 @@
-//! Random histories, each from a seed, played on both servers and held against a naive model.
+//! Random histories, each from a seed, run on both servers and compared with a naive model.
 //!
-//! They answer: whatever is written in whatever order, are lists of every version and watches from every version the same
-//! on both, and are they what a model says that keeps every state whole?
-//! 1. The model decides how many events a watch is owed; more or fewer fail on our server alone already.
+//! They answer: whatever is written in whatever order, are lists of every version and watches from every version the
+//! same on both, and equal to a model that keeps every whole state?
+//! 1. The model decides how many events a watch must get; more or fewer fail on our server already, without the real
+//!    one.
 //! 2. A history that fails is repeated by its seed, which is in the name of its test.
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 const STEPS: u32 = 45;
 const SELECTORS: [&str; 4] = ["", "app=x", "app!=x", "app in (x,y)"];
 
-/// What is there: name and label.
+/// The existing objects: name and label.
 type View = BTreeMap<String, String>;
 
-/// Every state there was, with the version that a client knows it by.
+/// Every past state, with its version for clients.
 #[derive(Default)]
 struct Model {
     states: Vec<(String, View)>,
@@ -34,7 +35,7 @@ impl Model {
         self.states.push((version, view));
     }
 
-    /// How many events a watch with this selector is owed that began after this state.
+    /// How many events a watch with this selector must get that began after this state.
     fn owed(&self, from: usize, selector: &str) -> usize {
         let pairs = self.states[from..].windows(2);
         pairs.filter(|pair| tells(&pair[0].1, &pair[1].1, selector)).count()
@@ -54,7 +55,7 @@ fn matches(selector: &str, app: Option<&String>) -> bool {
 fn tells(before: &View, after: &View, selector: &str) -> bool {
     let mut names = before.keys().chain(after.keys());
     let changed = names.find(|name| before.get(*name) != after.get(*name));
-    // A patch may write the same label again with other data: nothing changed in the view, all in the object.
+    // A patch may write the same label again with other data: the object changed, but not for the selector.
     changed.is_none_or(|name| matches(selector, before.get(name)) || matches(selector, after.get(name)))
 }
 
@@ -81,7 +82,7 @@ fn write(s: &mut Session, model: &mut Model, dice: &mut Dice) {
         model.write(made.version(), |view| drop(view.insert(name, app.to_owned())));
     } else if dice.below(3) == 0 {
         s.delete(format!("{MAPS}/{name}"));
-        // The version of a deletion is told by the next list.
+        // The next list shows the version of a deletion.
         let list = s.get(format!("{MAPS}?limit=1"));
         model.write(list.version(), |view| drop(view.remove(&name)));
     } else if model.now().get(&name).is_some_and(|now| now != app) {
@@ -110,7 +111,7 @@ fn read(s: &mut Session, model: &Model, dice: &mut Dice) {
     assert_eq!(told, expected, "{path}");
 }
 
-/// Watches from a state on; what it is owed is read at the end of the history.
+/// Watches from a state on; its events are read at the end of the history.
 fn history(s: &mut Session, seed: u64) {
     let (mut model, mut dice) = (Model::default(), Dice(seed));
     let mut watches = Vec::new();
@@ -134,16 +135,16 @@ fn history(s: &mut Session, seed: u64) {
 }
 
 #[test]
-fn api_16_a_random_history_of_seed_1_is_told_alike() {
+fn api_16_a_random_history_of_seed_1_is_the_same_on_both() {
     judge(|s| history(s, 1));
 }
 
 #[test]
-fn api_16_a_random_history_of_seed_2_is_told_alike() {
+fn api_16_a_random_history_of_seed_2_is_the_same_on_both() {
     judge(|s| history(s, 2));
 }
 
 #[test]
-fn api_16_a_random_history_of_seed_3_is_told_alike() {
+fn api_16_a_random_history_of_seed_3_is_the_same_on_both() {
     judge(|s| history(s, 3));
 }

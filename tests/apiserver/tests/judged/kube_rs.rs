@@ -1,7 +1,7 @@
-//! kube-rs: its watcher with both ways to begin, the verbs of `Api`, apply, discovery, and a derived definition.
+//! kube-rs: its watcher with both ways to start, the verbs of `Api`, apply, discovery, and a derived definition.
 //!
 //! They answer: do operators written with kube-rs work against our server, unchanged?
-//! 1. A script tells lines; both servers must make it tell the same ones.
+//! 1. A script prints lines; they must be the same on both servers.
 use std::pin::pin;
 
 use futures_util::{Stream, TryStreamExt as _};
@@ -131,7 +131,7 @@ fn kube_rs_server_side_apply() {
     judge(|s| s.kube("apply", script));
 }
 
-/// The next event, in words.
+/// The next event, as text.
 async fn next<K: kube_core::Resource>(
     stream: &mut (impl Stream<Item = watcher::Result<Event<K>>> + Unpin),
 ) -> Result<String, Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
 //! kubectl, writing: create, apply, patch, edit, replace, scale, label, delete, expose, taint, diff.
 //!
-//! They answer: does kubectl 1.36.2 do to our server what it does to a real one, and say the same of it?
+//! They answer: does kubectl 1.36.2 have the same effect on our server as on a real one, and print the same?
 use crate::harness::judge;
 
 const MANIFEST: &str = "apiVersion: v1

@@ -1,7 +1,7 @@
 //! Answers in protobuf and YAML: behaviours 38 and 39.
 //!
-//! They answer: does a client get what it asked for in the language it asked in, and is told in it what went wrong?
-//! The judge reads both languages into JSON; of YAML it compares the text as well.
+//! They answer: does a client get its answers and errors in the requested language? The harness reads both languages
+//! into JSON; for YAML it compares the text as well.
 use serde_json::{Value, json};
 
 use crate::definitions::widgets;
@@ -16,7 +16,7 @@ fn ask(method: &'static str, path: impl Into<String>, accept: &str) -> Request {
     Request::new(method, path).header("Accept", accept)
 }
 
-/// An object of each kind that both servers tell alike, made and then read in a language.
+/// An object of each kind that both servers show alike, created and then read in a language.
 fn kinds(s: &mut Session, language: &str) {
     let coordination = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases";
     let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2020-01-02T03:04:05.123456Z"});
@@ -47,16 +47,16 @@ fn kinds(s: &mut Session, language: &str) {
 }
 
 #[test]
-fn api_38_kinds_are_told_in_protobuf() {
+fn api_38_kinds_are_answered_in_protobuf() {
     judge(|s| kinds(s, PROTOBUF));
 }
 
 #[test]
-fn api_39_kinds_are_told_in_yaml() {
+fn api_39_kinds_are_answered_in_yaml() {
     judge(|s| kinds(s, YAML));
 }
 
-/// What is written is answered in a language, also what is refused.
+/// Answers to writes in a language, also refusals.
 fn writes(s: &mut Session, language: &str) {
     let map = json!({"metadata": {"name": "a"}, "data": {"k": "v"}});
     let made = s.send(ask("POST", MAPS, language).json(&map)).json();
@@ -89,7 +89,7 @@ fn api_39_writes_are_answered_in_yaml() {
 }
 
 #[test]
-fn api_38_watches_are_told_in_protobuf() {
+fn api_38_watches_are_sent_in_protobuf() {
     judge(|s| {
         let from = s.post(MAPS, &json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).version();
         let mut whole = s.open(ask("GET", format!("{MAPS}?watch=1&allowWatchBookmarks=true"), PROTOBUF));
@@ -184,7 +184,7 @@ fn api_38_custom_kinds_have_no_messages() {
 }
 
 #[test]
-fn api_38_what_is_not_stored_is_told_in_protobuf_too() {
+fn api_38_kinds_that_are_not_stored_are_answered_in_protobuf_too() {
     judge(|s| {
         for language in [PROTOBUF, YAML] {
             let access = "/apis/authorization.k8s.io/v1";
@@ -214,7 +214,7 @@ fn api_38_what_is_not_stored_is_told_in_protobuf_too() {
 }
 
 #[test]
-fn api_38_discovery_is_told_in_every_language() {
+fn api_38_discovery_is_answered_in_every_language() {
     judge(|s| {
         for language in [PROTOBUF, YAML, "text/html"] {
             for path in [

@@ -1,6 +1,6 @@
 //! Lists: behaviours 4 to 9, 18 and E3.
 //!
-//! They answer: at which version, in which pages and in which form does a list come?
+//! They answer: with which version, pages and form is a list answered?
 use serde_json::json;
 
 use crate::definitions::widgets;
@@ -145,7 +145,7 @@ fn api_09_items_of_built_ins_carry_no_type_and_those_of_custom_kinds_do() {
 }
 
 #[test]
-fn api_18_answers_from_128_kib_are_packed_for_those_who_take_it() {
+fn api_18_answers_from_128_kib_are_compressed_for_clients_that_accept_it() {
     judge(|s| {
         let body = json!({"metadata": {"name": "a"}, "data": {"k": "v".repeat(140_000)}});
         s.prepare(Request::new("POST", MAPS).json(&body));

@@ -1,10 +1,10 @@
-//! What is told of versions that the server has forgotten: behaviours 5, 8 and 12.
+//! Answers about versions that the server has compacted: behaviours 5, 8 and 12.
 //!
-//! They answer: is lost history refused, and in the words that clients understand?
-//! 1. A real server of the script's own loses its history, since the others would lose theirs with it: etcd is
-//!    compacted, or the server started again, which empties its watch cache.
-//! 2. Exact lists and pages are asked of a real server without a watch cache: the cache keeps snapshots of its own and
-//!    hides a compaction for a while.
+//! They answer: are requests for lost history refused, with the texts that clients understand?
+//! 1. The script has a real server of its own, because other scripts would lose their history too: etcd is compacted,
+//!    or the server started again, which empties its watch cache.
+//! 2. Exact lists and pages are requested from a real server without a watch cache: the cache keeps snapshots of its
+//!    own and hides a compaction for a while.
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::lists::maps;
 
 const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 
-/// Compacts behind a write, and gives the version before it.
+/// Compacts after a write, and returns the version before it.
 fn compact(s: &mut Session) -> String {
     let before = s.post(MAPS, &json!({"metadata": {"name": "y"}})).version();
     s.prepare(Request::new("DELETE", format!("{MAPS}/y")));
@@ -39,7 +39,7 @@ fn api_08_an_expired_token_comes_with_a_fresh_one_that_goes_on_at_the_latest_ver
 }
 
 #[test]
-fn api_08_a_token_that_is_none_is_refused_with_its_fault() {
+fn api_08_an_invalid_token_is_refused_with_its_fault() {
     judge(|s| {
         let json = |text: &str| URL_SAFE_NO_PAD.encode(text);
         let texts = ["nonsense", "a", "a*", "aa*aaa", "====", "a-_b"].map(str::to_owned);
@@ -62,7 +62,7 @@ fn api_08_a_token_that_is_none_is_refused_with_its_fault() {
 }
 
 #[test]
-fn api_05_an_exact_list_of_a_forgotten_version_is_410() {
+fn api_05_an_exact_list_of_a_compacted_version_is_410() {
     judge_alone(&["--watch-cache=false"], |s| {
         maps(s, &["a"]);
         let before = compact(s);
@@ -74,7 +74,7 @@ fn api_05_an_exact_list_of_a_forgotten_version_is_410() {
 }
 
 #[test]
-fn api_12_a_watch_of_a_forgotten_version_is_an_error_within_a_200() {
+fn api_12_a_watch_of_a_compacted_version_is_an_error_within_a_200() {
     judge_alone(&[], |s| {
         maps(s, &["a"]);
         let before = s.post(MAPS, &json!({"metadata": {"name": "b"}})).version();

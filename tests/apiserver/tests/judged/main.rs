@@ -1,7 +1,7 @@
-//! Our server before its judge: the same requests to it and to a real kube-apiserver, and the answers compared.
+//! Compares our server with a real kube-apiserver: the same requests to both, and their answers compared.
 //!
 //! They answer: does our server do what a real one does? Each script carries the number of the behaviour it proves
-//! (`api_23_...`, `e7_...`); what still differs is listed in DIFFERENCES.md, with who will end it.
+//! (`api_23_...`, `e7_...`); what still differs is listed in DIFFERENCES.md, with an owner.
 //! 1. Without control plane binaries the scripts only run on ours; nothing is compared then.
 //!
 //! Next: `harness/mod.rs`.

@@ -1,6 +1,6 @@
 //! Patches, apply and managed fields: behaviours 25, 30 and 41, E5.
 //!
-//! They answer: what do the languages of patches make of an object, and who owns its fields?
+//! They answer: what do the languages of patches do to an object, and who owns its fields?
 use serde_json::json;
 
 use crate::harness::{Request, judge};

@@ -10,7 +10,7 @@ fn named(spec: &Value) -> Value {
     json!({"metadata": {"name": "a"}, "spec": spec})
 }
 
-/// Each spec as a new object, which has to be refused on both sides to say anything.
+/// Each spec as a new object; the comparison is useful only if both servers refuse it.
 fn refused(s: &mut Session, path: &str, specs: &[Value]) {
     for spec in specs {
         s.post(path, &named(spec));

@@ -1,6 +1,6 @@
 //! Representations: behaviours 36 to 38, E13.
 //!
-//! They answer: does a read come in the form that was asked for?
+//! They answer: does a read return the requested form?
 use serde_json::json;
 
 use crate::definitions::widgets;
@@ -60,7 +60,7 @@ fn api_37_tables_of_config_maps_and_their_pages() {
 }
 
 #[test]
-fn api_37_a_watch_of_a_table_tells_its_columns_once() {
+fn api_37_a_watch_of_a_table_sends_its_columns_once() {
     judge(|s| {
         s.prepare(Request::new("POST", MAPS).json(&json!({"metadata": {"name": "a"}})));
         let mut watch = s.open(table(format!("{MAPS}?watch=1&allowWatchBookmarks=true")));
@@ -150,7 +150,7 @@ fn api_37_columns_of_other_groups() {
     });
 }
 
-/// The paths of all built-in lists; none of them holds anything of that name.
+/// The paths of all built-in lists; no object has that name.
 fn empty_lists(s: &mut Session) -> Vec<String> {
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let mut paths = Vec::new();
@@ -181,7 +181,7 @@ fn empty_lists(s: &mut Session) -> Vec<String> {
 }
 
 #[test]
-fn api_37_every_kind_tells_the_columns_of_a_real_server() {
+fn api_37_every_kind_has_the_columns_of_a_real_server() {
     judge(|s| {
         for path in empty_lists(s) {
             s.send(table(path));
@@ -226,7 +226,7 @@ fn api_37_columns_of_a_definition_are_described() {
 }
 
 #[test]
-fn api_38_protobuf_is_spoken_where_it_was_asked_for() {
+fn api_38_protobuf_is_sent_where_it_was_requested() {
     judge(|s| {
         s.prepare(Request::new("POST", MAPS).json(&json!({"metadata": {"name": "a"}})));
         let accept = |path: String, accept: &str| Request::new("GET", path).header("Accept", accept);

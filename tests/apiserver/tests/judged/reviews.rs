@@ -1,6 +1,6 @@
 //! Reviews and tokens: behaviours 42 and 44, and who a request comes from.
 //!
-//! They answer: who am I, and what may I do?
+//! They answer: which user does a request come from, and what may it do?
 use serde_json::json;
 
 use crate::harness::{Request, judge};
@@ -21,7 +21,7 @@ fn api_42_a_user_may_ask_who_it_is_and_what_it_may_do() {
                 .json(&may)
                 .powerlessly(),
         );
-        // A path that only one binding covers: of several, a real server names one by chance.
+        // A path that only one binding covers: of several bindings, a real server names a random one.
         let path = json!({"spec": {"nonResourceAttributes": {"path": "/apis/apps", "verb": "get"}}});
         s.send(
             Request::new("POST", format!("{AUTHORIZATION}/selfsubjectaccessreviews"))

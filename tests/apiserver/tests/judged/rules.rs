@@ -1,8 +1,8 @@
 //! Rules of schemas in the Common Expression Language, a table of them on one object: E10.
 //!
-//! They answer: what does each function of Kubernetes' libraries say, and in which words does it fail?
-//! 1. One definition carries all rules of a table; the object's `n` says which one is asked, so that a refusal tells of
-//!    one rule only.
+//! They answer: what is the result of each function of Kubernetes' libraries, and with which text does it fail?
+//! 1. One definition carries all rules of a table; the object's `n` selects the rule, so that a refusal is about one
+//!    rule only.
 //!
 //! Next: `rules_refused.rs` has rules that no definition may carry.
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::harness::{Request, Session, judge};
 
 const WIDGETS: &str = "/apis/{group}/v1/namespaces/{ns}/widgets?dryRun=All";
 
-/// The fields that rules speak of.
+/// The fields that rules use.
 pub(crate) fn fields() -> Value {
     json!({
         "n": {"type": "integer"},

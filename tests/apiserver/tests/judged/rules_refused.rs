@@ -1,7 +1,7 @@
 //! Rules that no definition may carry: what does not compile, has the wrong type, or costs too much: E10.
 //!
-//! They answer: in which words does a real server refuse this rule? Nothing is stored.
-//! 1. One rule each, since several would be told together.
+//! They answer: with which text does a real server refuse this rule? Nothing is stored.
+//! 1. One rule each, because several would be reported together.
 use serde_json::{Value, json};
 
 use crate::definitions::definition;
@@ -117,7 +117,7 @@ const UNREADABLE: &[&str] = &[
 ];
 
 #[test]
-fn e10_rules_must_be_written_soundly() {
+fn e10_rules_must_be_well_formed() {
     judge(|s| {
         each_text(s, UNREADABLE);
         each(

@@ -1,7 +1,7 @@
 //! Schemas of definitions: E10, one check at a time.
 //!
-//! They answer: what does each keyword of a schema do to an object, and in which words is it refused?
-//! Each object has one fault, because a real server tells the faults of several members in no order.
+//! They answer: what does each keyword of a schema do to an object, and with which text is it refused? Each object has
+//! one fault, because a real server reports the faults of several members in random order.
 use serde_json::{Value, json};
 
 use crate::definitions::{define, definition};
@@ -164,7 +164,7 @@ fn e10_schemas_are_combined() {
 }
 
 #[test]
-fn e10_rules_tell_where_and_why_they_fail() {
+fn e10_rules_report_where_and_why_they_fail() {
     judge(|s| {
         define_spec(
             s,

@@ -1,6 +1,6 @@
 //! Selectors: behaviour 31.
 //!
-//! They answer: which objects does a selector choose, and which selectors does a kind not have?
+//! They answer: which objects does a selector match, and which selectors does a kind not support?
 use serde_json::json;
 
 use crate::harness::{Answer, Request, Session, judge};
@@ -11,7 +11,7 @@ const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 const NAMED: &str = "/api/v1/watch/namespaces/{ns}/configmaps/a";
 const PODS: &str = "/api/v1/namespaces/{ns}/pods";
 
-/// Selectors that are read, and what they choose is compared.
+/// Selectors that are accepted; the objects that they match are compared.
 const SOUND_LABELS: [&str; 46] = [
     "",
     " ",
@@ -60,7 +60,7 @@ const SOUND_LABELS: [&str; 46] = [
     "app in (in,notin,x)",
     "! app",
 ];
-/// Selectors that are refused, and the sentence is compared.
+/// Selectors that are refused; the error text is compared.
 const BROKEN_LABELS: [&str; 64] = [
     "=x",
     "==x",
@@ -145,7 +145,7 @@ fn labelled_maps(s: &mut Session) {
     }
 }
 
-/// The names in a list: what a selector chose.
+/// The names in a list: the objects that a selector matched.
 fn chosen(answer: &Answer) -> Vec<String> {
     let items = answer.json()["items"].as_array().cloned().unwrap_or_default();
     items.iter().map(|item| item["metadata"]["name"].to_string()).collect()

@@ -1,8 +1,8 @@
-//! What is stored of what was sent: behaviours 22, 23, 28 and 44, from lists of requests in `values/`.
+//! What is stored from a request: behaviours 22, 23, 28 and 44, from lists of requests in `values/`.
 //!
-//! They answer: what do defaults, types and owners make of a body, and what is a client warned of? One line of a list
-//! is a request: a method or a language of patches, a path, and a body; the whole answer is compared.
-//! 1. Kinds that would change what other scripts see (webhooks, policies) are only tried (`dryRun`).
+//! They answer: what do defaults, types and owners do to a body, and which warnings does a client get? One line of a
+//! list is a request: a method or a language of patches, a path, and a body; the whole answer is compared.
+//! 1. Kinds that would change what other scripts see (webhooks, policies) are only sent with `dryRun`.
 //!
 //! Next: `values/*.json`.
 use serde_json::Value;
@@ -42,21 +42,21 @@ fn api_22_empty_and_zero_members_are_kept_or_dropped_as_by_their_types() {
 }
 
 #[test]
-fn api_44_amounts_are_spelled_as_go_spells_them() {
+fn api_44_amounts_are_written_as_in_go() {
     judge(|s| send_all(s, include_str!("values/amounts.json")));
 }
 
 #[test]
-fn api_44_times_are_told_in_utc_with_the_digits_of_their_type() {
+fn api_44_times_are_written_in_utc_with_the_digits_of_their_type() {
     judge(|s| send_all(s, include_str!("values/times.json")));
 }
 
 #[test]
-fn api_28_deprecated_ignored_and_surprising_fields_are_warned_of() {
+fn api_28_deprecated_ignored_and_surprising_fields_get_warnings() {
     judge(|s| send_all(s, include_str!("values/warnings.json")));
 }
 
 #[test]
-fn e16_who_writes_an_event_in_one_group_is_forgotten_by_a_write_in_the_other() {
+fn e16_the_manager_of_an_event_in_one_group_is_lost_by_a_write_in_the_other() {
     judge(|s| send_all(s, include_str!("values/events.json")));
 }

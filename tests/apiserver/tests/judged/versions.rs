@@ -21,7 +21,7 @@ fn api_01_each_write_takes_the_next_version_and_a_list_covers_all_of_them() {
 }
 
 #[test]
-fn api_02_a_write_that_changes_nothing_keeps_the_version_and_tells_nobody() {
+fn api_02_a_write_that_changes_nothing_keeps_the_version_and_sends_no_event() {
     judge(|s| {
         let made = s.post(MAPS, &json!({"metadata": {"name": "a"}, "data": {"k": "v"}}));
         let mut watch = s.watch(format!("{MAPS}?watch=1&resourceVersion={}", made.version()));

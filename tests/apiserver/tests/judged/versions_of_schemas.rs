@@ -1,6 +1,6 @@
 //! Stored objects and definitions that change: E10.
 //!
-//! They answer: what does a reader see of an object that was stored under another schema, or through another version?
+//! They answer: what does a reader get for an object that was stored under another schema, or through another version?
 use serde_json::{Value, json};
 
 use crate::definitions::{define, definition};
@@ -76,7 +76,7 @@ fn e10_versions_convert_by_their_names_only() {
 }
 
 #[test]
-fn e10_stored_versions_are_remembered() {
+fn e10_stored_versions_are_recorded() {
     judge(|s| {
         let fields = json!({"a": {"type": "string"}});
         define(s, &defined(json!([version("v1", false, &fields), version("v1beta1", true, &fields)])));

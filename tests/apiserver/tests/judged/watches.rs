@@ -1,6 +1,6 @@
 //! Watches: behaviours 10 to 17, and E12 and E14.
 //!
-//! They answer: does a client see every change once, in order, as the event it must be, and the proper end?
+//! They answer: does a client see every change once, in order, as the right event, and then the right end?
 use serde_json::json;
 
 use crate::harness::{Request, judge};
@@ -26,7 +26,7 @@ fn api_10_every_change_is_one_line_in_order() {
 }
 
 #[test]
-fn api_11_without_a_version_what_exists_is_told_first() {
+fn api_11_without_a_version_existing_objects_are_sent_first() {
     judge(|s| {
         maps(s, &["b", "a"]);
         let mut watch = s.watch(format!("{MAPS}?watch=1"));
@@ -58,7 +58,7 @@ fn api_14_bookmarks_come_before_the_end_of_a_watch() {
         s.post(MAPS, &map("c", "x"));
         let told = bookmarked.events_until(s, "BOOKMARK");
         s.note("after what they cover", told.len());
-        // Another may follow in the last second, by the phase of a timer that nobody sees.
+        // Another may follow in the last second, depending on an internal timer.
         let rest = bookmarked.rest_unrecorded();
         s.note("then only bookmarks", rest.iter().all(|event| event["type"] == "BOOKMARK"));
         plain.end(s);
@@ -70,8 +70,8 @@ fn api_17_a_watcher_that_does_not_read_misses_nothing_up_to_the_end_of_its_strea
     judge(|s| {
         let from = s.post(MAPS, &map("big", "x")).version();
         let mut watch = s.watch_unrecorded(format!("{MAPS}?watch=1&resourceVersion={from}"));
-        // 100 events of 400 KB: more than a connection holds back. How far behind a watcher may be is each server's own
-        // choice (a real one closes this stream), that nothing is left out is not.
+        // 100 events of 400 KB: more than a connection holds back. How far behind a watcher may be is up to
+        // each server (a real one closes this stream), but no event may be left out.
         let mut versions = Vec::new();
         for round in 0..100 {
             let body = json!({"data": {"k": "x".repeat(400_000), "round": round.to_string()}});

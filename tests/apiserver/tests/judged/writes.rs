@@ -1,6 +1,6 @@
 //! Creations and updates: behaviours 22 to 24 and 28, E2, E7 and E19.
 //!
-//! They answer: what does the server set, keep, put back and refuse when an object is written whole?
+//! They answer: what does the server set, keep, restore and refuse when a whole object is written?
 use serde_json::{Value, json};
 
 use crate::harness::{Request, judge};
@@ -89,7 +89,7 @@ fn api_23_an_update_must_know_the_current_version() {
 }
 
 #[test]
-fn api_23_generation_counts_changes_of_what_is_wanted() {
+fn api_23_generation_counts_changes_of_the_desired_state() {
     judge(|s| {
         s.post(DEPLOYMENTS, &deployment("a"));
         s.patch("merge", format!("{DEPLOYMENTS}/a"), &json!({"metadata": {"annotations": {"a": "b"}}}));
@@ -183,7 +183,7 @@ fn api_28_a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn api_28_unknown_and_doubled_fields_are_told_or_refused() {
+fn api_28_unknown_and_duplicate_fields_are_reported_or_refused() {
     judge(|s| {
         let body = r#"{"metadata": {"name": "a", "nope": 1}, "data": {"k": "v", "k": "w"}, "other": true}"#;
         for validation in ["Ignore", "Warn", "Strict", "Perhaps"] {
@@ -224,7 +224,7 @@ fn api_44_leases_have_times_of_six_digits() {
 }
 
 #[test]
-fn e2_a_namespace_that_goes_takes_nothing_new() {
+fn e2_a_terminating_namespace_accepts_nothing_new() {
     judge(|s| {
         let held = json!({"metadata": {"name": "{ns}-going", "finalizers": ["judge.example.com/hold"]}});
         s.prepare(Request::new("POST", "/api/v1/namespaces").json(&held));
@@ -237,7 +237,7 @@ fn e2_a_namespace_that_goes_takes_nothing_new() {
 }
 
 #[test]
-fn e19_what_is_too_large_is_told() {
+fn e19_a_too_large_request_is_reported() {
     judge(|s| {
         let body = json!({"metadata": {"name": "a"}, "data": {"k": "v".repeat(3 * 1024 * 1024)}});
         s.post(MAPS, &body);

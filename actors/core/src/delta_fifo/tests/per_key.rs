@@ -1,14 +1,14 @@
-//! The discipline `PerKey`: contract scenarios, and any history against a naive model.
+//! The queue order `PerKey`: contract scenarios, and any history against a naive model.
 
 use proptest::prelude::*;
 
-use super::{Batch, Bounds, DeltaQueue, Depth, Discipline, bounds, drained, listeners, replacement, tell};
-use crate::delta::{SetAside, WatchPart};
+use super::{Batch, Bounds, DeltaQueue, Depth, QueueOrder, bounds, drained, listeners, replacement, text_of};
+use crate::delta::{Undecodable, WatchPart};
 use crate::meta::{Meta, Object, SourceId};
 use crate::snapshot::fixture::{key, version};
 
 fn per_key(bounds: Bounds) -> DeltaQueue<()> {
-    DeltaQueue::new(bounds, Discipline::PerKey)
+    DeltaQueue::new(bounds, QueueOrder::PerKey)
 }
 
 fn object(name: &str, number: u64) -> Object<()> {
@@ -26,7 +26,7 @@ fn gone(name: &str, number: u64) -> WatchPart<()> {
 
 fn gone_unread(name: &str, number: u64) -> WatchPart<()> {
     let (key, version) = (key(name), version(number));
-    WatchPart::DeletedUnread(SetAside { key, version, error: "unreadable".into() })
+    WatchPart::DeletedUndecodable(Undecodable { key, version, error: "unreadable".into() })
 }
 
 fn bookmark(number: u64) -> WatchPart<()> {
@@ -50,7 +50,7 @@ fn fifo_02_keys_come_in_order_of_first_arrival_however_often_they_come_again() {
     let mut queue = queued(Bounds::default(), vec![put("a", 1), put("b", 2), put("a", 3)]);
     assert_eq!(drained(&mut queue), ["1 3 2 (reached 3)"]);
     let mut popped = queued(bounds(100, 10_000, 1), vec![put("a", 1), put("b", 2)]);
-    assert_eq!(popped.pop_batch().map(|batch| tell(&batch)).as_deref(), Some("1"));
+    assert_eq!(popped.pop_batch().map(|batch| text_of(&batch)).as_deref(), Some("1"));
     popped.push_delta(SourceId::default(), vec![put("a", 3)]);
     assert_eq!(drained(&mut popped), ["2", "3 (reached 3)"], "who was popped stands in line again");
 }
@@ -83,9 +83,9 @@ fn deletions_of_two_sources_are_two() {
 fn fifo_11_no_version_is_handed_out_before_the_queue_runs_empty() {
     let parts = vec![put("a", 1), put("b", 2), bookmark(3)];
     let mut queue = queued(bounds(100, 10_000, 1), parts);
-    assert_eq!(queue.pop_batch().map(|batch| tell(&batch)).as_deref(), Some("1"));
+    assert_eq!(queue.pop_batch().map(|batch| text_of(&batch)).as_deref(), Some("1"));
     queue.push_delta(SourceId::default(), vec![put("c", 4)]);
-    assert_eq!(queue.pop_batch().map(|batch| tell(&batch)).as_deref(), Some("2"));
+    assert_eq!(queue.pop_batch().map(|batch| text_of(&batch)).as_deref(), Some("2"));
     queue.push_delta(SourceId::default(), vec![bookmark(5)]);
     assert_eq!(drained(&mut queue), ["4 (reached 5)"]);
     queue.push_delta(SourceId::default(), vec![bookmark(6)]);
@@ -108,7 +108,7 @@ fn fifo_12_a_replace_is_a_barrier_and_the_versions_before_it_are_its_own_source_
 }
 
 #[test]
-fn versions_that_waited_for_a_barrier_of_another_source_are_told_behind_it() {
+fn versions_that_waited_for_a_barrier_of_another_source_are_handed_out_after_it() {
     let mut queue = queued(Bounds::default(), vec![put("a", 1)]);
     queue.push_replace(SourceId::new("other"), replacement(3, Vec::new()));
     assert_eq!(drained(&mut queue), ["1", "replace 3", "(reached 1)"]);
@@ -313,7 +313,7 @@ proptest! {
                         prop_assert!(reached.is_empty() || queue.depth() == Depth::default());
                         prop_assert!(!parts.is_empty() || !reached.is_empty());
                     }
-                    prop_assert_eq!(popped.map(|batch| tell(&batch)), model.pop(batch));
+                    prop_assert_eq!(popped.map(|batch| text_of(&batch)), model.pop(batch));
                 }
             }
             let waiting = model.events.iter().filter(|event| !matches!(event, Event::Reached { .. })).count();

@@ -1,6 +1,6 @@
 //! Secondary indices: true for each publish, touched only when values change, whole or not there.
 
-use super::{Play, gone, put, reported, told};
+use super::{Play, gone, put, reported, texts};
 use crate::delta::Cause;
 use crate::index::{Index, IndexError, IndexExists, IndexSpec, UnknownIndex};
 use crate::indexer::{Progress, Store};
@@ -85,7 +85,7 @@ fn idx_06_an_added_index_appears_in_one_later_snapshot_with_all_objects() {
         }
         assert!(play.store.snapshot().by_index("word", "red").is_err() && play.store.is_busy());
     };
-    assert_eq!((slices, found(play.now(), "red").len(), told(&applied).len()), (3, 600, 0));
+    assert_eq!((slices, found(play.now(), "red").len(), texts(&applied).len()), (3, 600, 0));
     assert!(!play.store.is_busy());
 }
 
@@ -124,7 +124,7 @@ fn idx_18_a_failing_or_panicking_index_function_costs_that_entry_alone() {
     for failing in ["!error", "!panic"] {
         let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);
         let applied = play.apply(vec![put(worded("a/x", 6, failing)), put(worded("a/z", 7, "red"))]);
-        assert_eq!(told(&applied), ["a/x u1@1 -> a/x u1@6 Watch", "+ a/z u1@7 Watch"]);
+        assert_eq!(texts(&applied), ["a/x u1@1 -> a/x u1@6 Watch", "+ a/z u1@7 Watch"]);
         assert_eq!(reported(&applied), ["index_failed a/x"]);
         assert!(applied.reported[0].incident.to_string().starts_with("index word failed for a/x: "));
         assert_eq!(found(play.now(), "red"), ["a/y u1@2", "a/z u1@7"]);
@@ -157,7 +157,7 @@ fn idx_26_what_is_read_from_one_snapshot_agrees_whatever_is_published_meanwhile(
 }
 
 #[test]
-fn a_store_started_again_keeps_builds_and_drops_indices_as_it_is_told() {
+fn a_store_started_again_keeps_builds_and_drops_indices_as_its_caller_decides() {
     let play = listed(&[worded("a/x", 1, "red")]);
     let length = IndexSpec::new("length", |object: &Object<String>| vec![object.len().to_string()]);
     let mut again = Store::new(play.store.snapshot(), vec![length.clone(), by_word()]);

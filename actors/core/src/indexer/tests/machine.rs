@@ -9,7 +9,7 @@ use crate::indexer::machine::{Effect, IndexerMachine, Step};
 use crate::indexer::{Progress, Store};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{object, told_by, version};
+use crate::snapshot::fixture::{brought_by, object, version};
 
 /// So many things happen, in every possible order.
 const DEPTH: usize = 18;
@@ -38,7 +38,7 @@ struct Driven {
     machine: IndexerMachine<(u64, Batch)>,
     questions: usize,
     turns: usize,
-    tellings: usize,
+    fan_outs: usize,
     given: u64,
     applied: u64,
     indices: usize,
@@ -49,7 +49,7 @@ impl Driven {
         let store = Store::new(Snapshot::empty(), Vec::new());
         let machine = IndexerMachine::new();
         let mut driven =
-            Self { store, machine, questions: 0, turns: 0, tellings: 0, given: 0, applied: 0, indices: 0 };
+            Self { store, machine, questions: 0, turns: 0, fan_outs: 0, given: 0, applied: 0, indices: 0 };
         driven.drive();
         driven
     }
@@ -62,7 +62,7 @@ impl Driven {
         if self.turns > 0 {
             possible.push(Happens::TurnComes);
         }
-        if self.tellings > 0 {
+        if self.fan_outs > 0 {
             possible.push(Happens::ProcessorHasTaken);
         }
         if self.indices < INDICES {
@@ -83,8 +83,8 @@ impl Driven {
                 self.machine.handle_turn();
             }
             Happens::ProcessorHasTaken => {
-                self.tellings -= 1;
-                self.machine.handle_told();
+                self.fan_outs -= 1;
+                self.machine.handle_fanned_out();
             }
             Happens::IndexIsAdded => {
                 self.indices += 1;
@@ -104,9 +104,9 @@ impl Driven {
                 Effect::Advance => self.advance(),
             }
         }
-        assert!(self.turns + self.tellings <= 1, "two steps at once");
+        assert!(self.turns + self.fan_outs <= 1, "two steps at once");
         assert!(self.questions <= 1, "two questions at once");
-        let waits = self.turns + self.tellings == 0;
+        let waits = self.turns + self.fan_outs == 0;
         assert!(!waits || self.questions == 1, "nothing is under way and nothing was asked for");
         assert_eq!(waits, self.machine.step() == Step::Asking);
     }
@@ -117,10 +117,10 @@ impl Driven {
         self.applied = number;
         match batch {
             Batch::Parts(parts) => {
-                let parts = parts.into_iter().map(|part| (SourceId::default(), part)).collect();
+                let parts = parts.into_iter().map(|part| (SourceId::default(), part));
                 let _applied = self.store.apply_parts(parts);
                 self.machine.handle_published();
-                self.tellings += 1;
+                self.fan_outs += 1;
             }
             Batch::List(source, replacement) => self.store.begin_replace(source, replacement),
             Batch::RemoveSource(source) => self.store.begin_remove_source(source),
@@ -131,7 +131,7 @@ impl Driven {
         match self.store.advance(1) {
             Progress::Done(_) => {
                 self.machine.handle_published();
-                self.tellings += 1;
+                self.fan_outs += 1;
             }
             Progress::More => self.turns += 1,
             Progress::Idle => panic!("busy, and nothing to do"),
@@ -145,7 +145,7 @@ impl Driven {
             self.machine.handle_batch((number as u64, batch(1)));
         }
         (0..self.turns).for_each(|_| self.machine.handle_turn());
-        (0..self.tellings).for_each(|_| self.machine.handle_told());
+        (0..self.fan_outs).for_each(|_| self.machine.handle_fanned_out());
         assert!(self.machine.poll_effect(true).is_none() && self.machine.poll_effect(false).is_none());
         assert_eq!(self.machine.step(), Step::Ended);
     }
@@ -173,7 +173,7 @@ impl Driven {
 fn batch(number: u64) -> Batch {
     let (at, passing) = (number * 10, SourceId::new("passing"));
     let list = |source: &SourceId, count: u64| {
-        let object = |n| told_by(source, &format!("{source}/{n}"), "u1", at - n, "");
+        let object = |n| brought_by(source, &format!("{source}/{n}"), "u1", at - n, "");
         Replacement::new(version(at), Cause::Relist, (0..count).map(object).collect(), Vec::new())
     };
     match number {
@@ -212,30 +212,33 @@ fn idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is
     assert!(tried > 1_000, "{tried} orders: too few to prove anything");
 }
 
-#[test]
-fn idx_27_a_batch_that_comes_while_an_index_is_handed_on_waits_until_that_is_taken() {
+/// It has asked for a batch, and builds an index meanwhile.
+fn building() -> IndexerMachine<&'static str> {
     let mut machine = IndexerMachine::new();
     assert_eq!(machine.poll_effect(false), Some(Effect::Ask));
-    // An index is added and built in one slice.
     assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
+    machine
+}
+
+#[test]
+fn idx_27_a_batch_that_comes_while_an_index_is_handed_on_waits_until_that_is_taken() {
+    let mut machine = building();
     machine.handle_published();
     machine.handle_batch("a list");
-    assert_eq!((machine.poll_effect(false), machine.step()), (None, Step::Telling));
+    assert_eq!((machine.poll_effect(false), machine.step()), (None, Step::FanningOut));
     // A second index is added: it waits, too.
     assert_eq!(machine.poll_effect(true), None);
-    machine.handle_told();
+    machine.handle_fanned_out();
     assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
     assert_eq!(machine.poll_effect(true), None, "one slice at a time");
     machine.handle_published();
-    machine.handle_told();
+    machine.handle_fanned_out();
     assert_eq!(machine.poll_effect(false), Some(Effect::Apply("a list")));
 }
 
 #[test]
 fn after_the_end_of_its_epoch_nothing_is_begun_whatever_still_comes() {
-    let mut machine = IndexerMachine::new();
-    assert_eq!(machine.poll_effect(false), Some(Effect::Ask));
-    assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
+    let mut machine = building();
     machine.handle_end();
     machine.handle_batch("late");
     machine.handle_turn();

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::{Play, aside, at, bookmark, gone, put, reported, told};
+use super::{Play, at, bookmark, gone, put, reported, texts, undecodable};
 use crate::delta::{Cause, Change, WatchPart};
 use crate::indexer::{Incident, Reason, Reported, invariants};
 use crate::meta::{Meta, Object, SourceId};
-use crate::snapshot::fixture::{key, life, object, told_by, version, written};
+use crate::snapshot::fixture::{brought_by, key, life, object, version, written};
 
 /// Applies parts to a store that listed `a/x u1@5` at version 5, as one publish.
 fn check(parts: Vec<WatchPart<String>>, changes: &[&str], incidents: &[&str], left: &[&str], reached: &str) {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
     let publishes = play.published.len();
     let applied = play.apply(parts);
-    assert_eq!(told(&applied), changes);
+    assert_eq!(texts(&applied), changes);
     assert_eq!(reported(&applied), incidents);
     assert_eq!(play.holds(), left);
     assert_eq!(at(&play), reached);
@@ -32,10 +32,10 @@ fn rf_01_added_modified_deleted_in_one_batch_are_three_changes_and_one_publish()
 }
 
 #[test]
-fn rf_02_deleting_an_unknown_key_is_counted_and_is_no_change_and_the_version_moves_on() {
+fn rf_02_deleting_an_unknown_key_is_counted_and_is_not_a_change_and_the_version_moves_on() {
     check(vec![gone(object("a/y", 6))], &[], &["deleted_unknown a/y"], &["a/x u1@5"], "6");
-    let unread = WatchPart::DeletedUnread(aside("a/y", 7));
-    check(vec![unread], &[], &["set_aside a/y", "deleted_unknown a/y"], &["a/x u1@5"], "7");
+    let unread = WatchPart::DeletedUndecodable(undecodable("a/y", 7));
+    check(vec![unread], &[], &["undecodable a/y", "deleted_unknown a/y"], &["a/x u1@5"], "7");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_deletion_carries_its_own_last_state_and_the_stored_one() {
     let applied = play.apply(vec![gone(object("a/x", 6))]);
     let changes = invariants::changes_of(&applied);
     let Change::Deleted { old, last, exact: true, cause: Cause::Watch } = &changes[0] else {
-        panic!("{:?}", told(&applied));
+        panic!("{:?}", texts(&applied));
     };
     assert_eq!((written(old), written(last)), ("a/x u1@5".into(), "a/x u1@6".into()));
 }
@@ -82,13 +82,13 @@ fn a_deletion_of_another_life_deletes_inexactly_unless_the_stored_one_is_newer()
 
 #[test]
 fn a_deletion_that_could_not_be_read_deletes_inexactly() {
-    let unread = |number| WatchPart::DeletedUnread(aside("a/x", number));
-    check(vec![unread(6)], &["- a/x u1@5 inexact Watch"], &["set_aside a/x"], &[], "6");
-    check(vec![unread(4)], &[], &["set_aside a/x", "stale_version a/x"], &["a/x u1@5"], "5");
+    let unread = |number| WatchPart::DeletedUndecodable(undecodable("a/x", number));
+    check(vec![unread(6)], &["- a/x u1@5 inexact Watch"], &["undecodable a/x"], &[], "6");
+    check(vec![unread(4)], &[], &["undecodable a/x", "stale_version a/x"], &["a/x u1@5"], "5");
 }
 
 #[test]
-fn rf_28_a_part_that_is_old_or_told_again_is_reported_and_the_rest_of_the_batch_is_applied() {
+fn rf_28_a_part_that_is_old_or_sent_again_is_reported_and_the_rest_of_the_batch_is_applied() {
     check(
         vec![put(object("a/x", 4)), put(object("a/x", 5)), gone(object("a/x", 3)), put(object("a/y", 6))],
         &["+ a/y u1@6 Watch"],
@@ -100,7 +100,7 @@ fn rf_28_a_part_that_is_old_or_told_again_is_reported_and_the_rest_of_the_batch_
 }
 
 #[test]
-fn a_state_told_again_keeps_the_old_object() {
+fn a_state_that_is_sent_again_keeps_the_old_object() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
     let before = play.now().get(&key("a/x")).map(Object::address);
     play.apply(vec![put(object("a/x", 5))]);
@@ -108,33 +108,38 @@ fn a_state_told_again_keeps_the_old_object() {
 }
 
 #[test]
-fn ref_32_a_set_aside_object_keeps_its_last_good_version_and_the_version_moves_on() {
+fn ref_32_an_undecodable_object_keeps_its_last_good_version_and_the_version_moves_on() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
-    let applied =
-        play.apply(vec![WatchPart::SetAside(aside("a/x", 6)), WatchPart::SetAside(aside("a/y", 7))]);
+    let applied = play.apply(vec![
+        WatchPart::Undecodable(undecodable("a/x", 6)),
+        WatchPart::Undecodable(undecodable("a/y", 7)),
+    ]);
     assert_eq!(
-        (told(&applied), reported(&applied)),
-        (vec![], vec!["set_aside a/x".into(), "set_aside a/y".into()])
+        (texts(&applied), reported(&applied)),
+        (vec![], vec!["undecodable a/x".into(), "undecodable a/y".into()])
     );
     assert_eq!((play.holds(), at(&play)), (vec!["a/x u1@5".into()], "7".into()));
-    let listed: Vec<_> = play.now().set_aside().map(|aside| aside.key.to_string()).collect();
-    assert_eq!((listed, play.now().set_aside_len()), (vec!["a/x".into(), "a/y".into()], 2));
-    assert_eq!(play.now().set_aside_of(&key("a/x")).map(|aside| &aside.version), Some(&version(6)));
+    let listed: Vec<_> = play.now().undecodable().map(|undecodable| undecodable.key.to_string()).collect();
+    assert_eq!((listed, play.now().undecodable_len()), (vec!["a/x".into(), "a/y".into()], 2));
+    assert_eq!(
+        play.now().undecodable_of(&key("a/x")).map(|undecodable| &undecodable.version),
+        Some(&version(6))
+    );
 }
 
 #[test]
-fn a_set_aside_entry_ends_with_a_good_version_or_a_deletion_that_is_not_older() {
+fn an_undecodable_entry_ends_with_a_good_version_or_a_deletion_that_is_not_older() {
     let check = |part: WatchPart<String>, ends: bool| {
         let mut play = Play::listed(5, &[object("a/x", 5)]);
-        play.apply(vec![WatchPart::SetAside(aside("a/x", 7))]);
+        play.apply(vec![WatchPart::Undecodable(undecodable("a/x", 7))]);
         play.apply(vec![part]);
-        assert_eq!(play.now().set_aside_len() == 0, ends);
+        assert_eq!(play.now().undecodable_len() == 0, ends);
     };
     check(put(object("a/x", 8)), true);
     check(put(object("a/x", 7)), true);
     check(put(object("a/x", 6)), false);
     check(gone(object("a/x", 8)), true);
-    check(WatchPart::DeletedUnread(aside("a/x", 8)), true);
+    check(WatchPart::DeletedUndecodable(undecodable("a/x", 8)), true);
     check(bookmark(9), false);
 }
 
@@ -145,52 +150,58 @@ fn fetched(object: Object<String>) -> WatchPart<String> {
 #[test]
 fn ref_41_a_fetched_object_ends_the_mark_and_leaves_the_sources_version_where_the_watch_is() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
-    play.apply(vec![WatchPart::SetAside(aside("a/x", 7)), WatchPart::SetAside(aside("a/y", 8))]);
+    play.apply(vec![
+        WatchPart::Undecodable(undecodable("a/x", 7)),
+        WatchPart::Undecodable(undecodable("a/y", 8)),
+    ]);
     let applied = play.apply(vec![fetched(object("a/x", 20)), fetched(object("a/y", 21))]);
-    assert_eq!(told(&applied), ["a/x u1@5 -> a/x u1@20 Watch", "+ a/y u1@21 Watch"]);
-    assert_eq!((at(&play), play.now().set_aside_len()), ("8".into(), 0));
+    assert_eq!(texts(&applied), ["a/x u1@5 -> a/x u1@20 Watch", "+ a/y u1@21 Watch"]);
+    assert_eq!((at(&play), play.now().undecodable_len()), ("8".into(), 0));
     let older = vec![
         put(object("a/x", 9)),
         gone(object("a/x", 10)),
-        WatchPart::SetAside(aside("a/x", 11)),
+        WatchPart::Undecodable(undecodable("a/x", 11)),
         put(object("a/x", 20)),
     ];
     let applied = play.apply(older);
     assert!(
-        told(&applied).is_empty(),
+        texts(&applied).is_empty(),
         "older frames, and the very same, change nothing: {:?}",
-        told(&applied)
+        texts(&applied)
     );
-    assert_eq!((play.holds(), play.now().set_aside_len()), (vec!["a/x u1@20".into(), "a/y u1@21".into()], 0));
+    assert_eq!(
+        (play.holds(), play.now().undecodable_len()),
+        (vec!["a/x u1@20".into(), "a/y u1@21".into()], 0)
+    );
 }
 
 #[test]
-fn ref_41_a_fetched_object_is_dropped_when_the_watch_knows_better_by_then() {
+fn ref_41_a_fetched_object_is_dropped_when_the_watch_has_brought_a_newer_state_by_then() {
     let check = |by_then: WatchPart<String>, holds: &[&str], marks: usize| {
         let mut play = Play::listed(5, &[object("a/x", 5)]);
-        play.apply(vec![WatchPart::SetAside(aside("a/x", 7)), by_then]);
+        play.apply(vec![WatchPart::Undecodable(undecodable("a/x", 7)), by_then]);
         let applied = play.apply(vec![fetched(object("a/x", 8))]);
-        assert!(told(&applied).is_empty());
+        assert!(texts(&applied).is_empty());
         assert_eq!(play.holds(), holds);
-        assert_eq!(play.now().set_aside_len(), marks);
+        assert_eq!(play.now().undecodable_len(), marks);
     };
     check(put(object("a/x", 9)), &["a/x u1@9"], 0);
     check(gone(object("a/x", 9)), &[], 0);
-    check(WatchPart::SetAside(aside("a/x", 9)), &["a/x u1@5"], 1);
+    check(WatchPart::Undecodable(undecodable("a/x", 9)), &["a/x u1@5"], 1);
 }
 
 #[test]
 fn ref_41_a_list_from_before_a_fetched_object_does_not_take_it_back() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
-    play.apply(vec![WatchPart::SetAside(aside("a/x", 7)), fetched(object("a/x", 20))]);
+    play.apply(vec![WatchPart::Undecodable(undecodable("a/x", 7)), fetched(object("a/x", 20))]);
     let applied = play.replace(12, Cause::Relist, &[object("a/x", 12), object("a/y", 10)]);
-    assert_eq!(told(&applied), ["+ a/y u1@10 Relist"]);
+    assert_eq!(texts(&applied), ["+ a/y u1@10 Relist"]);
     assert_eq!(play.holds(), ["a/x u1@20", "a/y u1@10"]);
 }
 
 #[test]
-fn a_set_aside_version_that_the_store_has_read_already_is_stale() {
-    let old = WatchPart::SetAside(aside("a/x", 5));
+fn an_undecodable_version_that_the_store_has_read_already_is_stale() {
+    let old = WatchPart::Undecodable(undecodable("a/x", 5));
     check(vec![old], &[], &["stale_version a/x"], &["a/x u1@5"], "5");
 }
 
@@ -203,8 +214,8 @@ fn rf_26_the_version_of_a_source_follows_every_kind_of_part_and_never_goes_back(
         (bookmark(9), "9"),
         (bookmark(8), "9"),
         (gone(object("a/y", 10)), "10"),
-        (WatchPart::SetAside(aside("a/z", 11)), "11"),
-        (WatchPart::DeletedUnread(aside("a/z", 12)), "12"),
+        (WatchPart::Undecodable(undecodable("a/z", 11)), "11"),
+        (WatchPart::DeletedUndecodable(undecodable("a/z", 12)), "12"),
         (put(object("a/x", 4)), "12"),
     ];
     for (part, expected) in parts {
@@ -239,7 +250,7 @@ fn rf_27_bodies_without_metadata_are_followed_by_what_is_kept_beside_them() {
 fn replaced_and_refused_objects_are_handed_out_to_be_dropped_elsewhere() {
     let mut play = Play::listed(5, &[object("a/x", 5), object("a/y", 5)]);
     let applied = play.apply(vec![put(object("a/x", 6)), put(object("a/x", 5)), gone(object("a/y", 7))]);
-    let mut replaced: Vec<String> = applied.replaced.iter().flatten().map(written).collect();
+    let mut replaced: Vec<String> = applied.replaced.iter().map(written).collect();
     replaced.sort();
     assert_eq!(replaced, ["a/x u1@5", "a/x u1@5", "a/y u1@5"]);
 }
@@ -247,7 +258,7 @@ fn replaced_and_refused_objects_are_handed_out_to_be_dropped_elsewhere() {
 #[test]
 fn an_object_under_another_sources_name_is_stored_and_reported() {
     let mut play = Play::new();
-    let stranger = told_by(&SourceId::new("b"), "a/x", "u1", 6, "");
+    let stranger = brought_by(&SourceId::new("b"), "a/x", "u1", 6, "");
     let applied = play.apply(vec![put(stranger)]);
     assert_eq!(
         (play.holds(), reported(&applied)),
@@ -259,7 +270,7 @@ fn an_object_under_another_sources_name_is_stored_and_reported() {
 fn more_incidents_than_a_chunk_are_counted_by_reason() {
     let mut play = Play::new();
     let parts = (1..=600).map(|number| gone(object("a/x", number)));
-    let applied = play.apply(parts.chain([WatchPart::SetAside(aside("a/y", 601))]).collect());
+    let applied = play.apply(parts.chain([WatchPart::Undecodable(undecodable("a/y", 601))]).collect());
     assert_eq!(applied.reported.len(), 252);
     assert_eq!(applied.reported.iter().map(|reported| reported.incident.count()).sum::<usize>(), 601);
     let omitted = Incident::Omitted { reason: Reason::DeletedUnknown, count: 350 };

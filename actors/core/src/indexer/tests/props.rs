@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::indices::by_word;
-use super::{Play, gone, put, tell, told};
-use crate::delta::{Cause, Change, Replacement, SetAside, WatchPart};
+use super::{Play, gone, put, text_of, texts};
+use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
 use crate::indexer::{Applied, Progress, invariants};
 use crate::meta::{Object, ObjectKey, SourceId};
 use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{key, told_by, version, written};
+use crate::snapshot::fixture::{brought_by, key, version, written};
 
 /// What the world does to one source: names are numbers, versions rise by themselves.
 #[derive(Debug, Clone)]
@@ -67,14 +67,14 @@ struct Server {
     number: u64,
     lives: u64,
     objects: BTreeMap<ObjectKey, Object<String>>,
-    broken: BTreeMap<ObjectKey, SetAside>,
-    told: Vec<(bool, Object<String>)>,
+    broken: BTreeMap<ObjectKey, Undecodable>,
+    sent: Vec<(bool, Object<String>)>,
 }
 
 impl Server {
     fn new(name: &str) -> Self {
         let (objects, broken) = (BTreeMap::new(), BTreeMap::new());
-        Self { source: SourceId::new(name), number: 1, lives: 0, objects, broken, told: Vec::new() }
+        Self { source: SourceId::new(name), number: 1, lives: 0, objects, broken, sent: Vec::new() }
     }
 
     fn key(&self, name: usize) -> ObjectKey {
@@ -89,10 +89,11 @@ impl Server {
     fn state(&mut self, name: usize, uid: Option<String>, words: &str) -> Object<String> {
         let key = self.key(name);
         let lives = self.lives;
-        let known = self.objects.get(&key).and_then(|object| object.uid()).map(|uid| uid.as_str().to_owned());
+        let known =
+            self.objects.get(&key).and_then(|object| object.object_uid()).map(|uid| uid.as_str().to_owned());
         let uid = uid.or(known).unwrap_or_else(|| format!("l{lives}"));
         let number = self.next();
-        told_by(&self.source, &key.to_string(), &uid, number, words)
+        brought_by(&self.source, &key.to_string(), &uid, number, words)
     }
 
     fn write(&mut self, name: usize, words: usize) -> Object<String> {
@@ -120,17 +121,18 @@ impl Server {
     }
 
     /// The newest version cannot be read: the cache shall keep the last good one.
-    fn spoil(&mut self, name: usize) -> SetAside {
-        let aside = SetAside { key: self.key(name), version: version(self.next()), error: "spoilt".into() };
-        self.broken.insert(aside.key.clone(), aside.clone());
-        aside
+    fn spoil(&mut self, name: usize) -> Undecodable {
+        let undecodable =
+            Undecodable { key: self.key(name), version: version(self.next()), error: "spoilt".into() };
+        self.broken.insert(undecodable.key.clone(), undecodable.clone());
+        undecodable
     }
 
     fn list(&mut self, cause: Cause) -> Replacement<String> {
         let version = version(self.next());
         let is_good = |object: &&Object<String>| !self.broken.contains_key(object.key());
         let renewed = |object: &Object<String>| match cause {
-            Cause::Rewind => Object::new(object.meta().clone(), object.body().clone()),
+            Cause::Rewind => Object::new(object.cached_meta().clone(), object.body().clone()),
             _ => object.clone(),
         };
         let objects = self.objects.values().filter(is_good).map(renewed).collect();
@@ -143,14 +145,14 @@ fn replay(state: &mut BTreeMap<ObjectKey, Object<String>>, change: &Change<Strin
     let key = change.key().clone();
     match change {
         Change::Added { object, .. } => {
-            assert!(state.insert(key, object.clone()).is_none(), "{}", tell(change))
+            assert!(state.insert(key, object.clone()).is_none(), "{}", text_of(change))
         }
         Change::Updated { old, object, .. } => {
             let known = state.insert(key, object.clone());
-            assert!(known.is_some_and(|known| known.ptr_eq(old)), "{}", tell(change));
+            assert!(known.is_some_and(|known| known.ptr_eq(old)), "{}", text_of(change));
         }
         Change::Deleted { old, .. } => {
-            assert!(state.remove(&key).is_some_and(|known| known.ptr_eq(old)), "{}", tell(change));
+            assert!(state.remove(&key).is_some_and(|known| known.ptr_eq(old)), "{}", text_of(change));
         }
     }
 }
@@ -179,14 +181,18 @@ impl World {
             Deed::Delete { name, unread: true } => {
                 let last = server.delete(*name);
                 let (key, version) = (last.key().clone(), last.version().clone());
-                return Some(WatchPart::DeletedUnread(SetAside { key, version, error: "spoilt".into() }));
+                return Some(WatchPart::DeletedUndecodable(Undecodable {
+                    key,
+                    version,
+                    error: "spoilt".into(),
+                }));
             }
-            Deed::Break { name } => WatchPart::SetAside(server.spoil(*name)),
+            Deed::Break { name } => WatchPart::Undecodable(server.spoil(*name)),
             Deed::Bookmark => {
                 WatchPart::Bookmark { version: version(server.number), initial_events_end: false }
             }
             Deed::Repeat { back } => {
-                let (was_deletion, object) = server.told.iter().rev().nth(*back)?.clone();
+                let (was_deletion, object) = server.sent.iter().rev().nth(*back)?.clone();
                 let is_gone = !server.objects.contains_key(object.key());
                 if is_gone && !was_deletion {
                     return None;
@@ -208,8 +214,8 @@ impl World {
             deed => {
                 let Some(part) = self.part(at, deed) else { return };
                 match &part {
-                    WatchPart::Applied(object) => self.servers[at].told.push((false, object.clone())),
-                    WatchPart::Deleted(object) => self.servers[at].told.push((true, object.clone())),
+                    WatchPart::Applied(object) => self.servers[at].sent.push((false, object.clone())),
+                    WatchPart::Deleted(object) => self.servers[at].sent.push((true, object.clone())),
                     _ => {}
                 }
                 let source = self.servers[at].source.clone();
@@ -224,7 +230,7 @@ impl World {
     fn build_on(&mut self, slice: usize) {
         if let Progress::Done(applied) = self.play.store.advance(slice) {
             let applied = self.play.note(applied);
-            assert_eq!(told(&applied), Vec::<String>::new());
+            assert_eq!(texts(&applied), Vec::<String>::new());
             assert!(applied.snapshot.by_index("word", "red").is_ok());
         }
     }
@@ -242,7 +248,7 @@ impl World {
         let cause = if is_rewind { Cause::Rewind } else { Cause::Relist };
         let replacement = server.list(cause);
         let listed = replacement.version.clone();
-        server.told.clear();
+        server.sent.clear();
         let source = server.source.clone();
         self.play.store.begin_replace(source.clone(), replacement);
         let seen = self.play.now().clone();
@@ -265,7 +271,7 @@ impl World {
         let now = &applied.snapshot;
         assert!(invariants::versions_advance(&applied.before, now));
         let holds: Vec<String> = now.iter().map(written).collect();
-        assert_eq!(holds, self.subscriber.values().map(written).collect::<Vec<_>>(), "{:?}", told(applied));
+        assert_eq!(holds, self.subscriber.values().map(written).collect::<Vec<_>>(), "{:?}", texts(applied));
         for server in &self.servers {
             self.check_server(server, now);
         }
@@ -279,9 +285,11 @@ impl World {
                 continue;
             }
             assert_eq!(now.get(&at).map(written), server.objects.get(&at).map(written), "{at}");
-            assert!(now.set_aside_of(&at).is_none(), "{at} is set aside");
+            assert!(now.undecodable_of(&at).is_none(), "{at} is undecodable");
         }
-        let of_it = now.set_aside().filter(|aside| aside.key.to_string().starts_with(server.source.as_str()));
+        let of_it = now
+            .undecodable()
+            .filter(|undecodable| undecodable.key.to_string().starts_with(server.source.as_str()));
         assert!(of_it.eq(server.broken.values()), "{:?}", server.broken);
         if let Some(reached) = now.version(&server.source) {
             assert!(*reached <= version(server.number));
@@ -310,11 +318,11 @@ proptest! {
             let Some(part) = world.part(*at, deed) else { continue };
             let source = world.servers[*at].source.clone();
             parts.push((source.clone(), copy(&part)));
-            one_by_one.extend(told(&world.play.apply_from(&source, vec![part])));
+            one_by_one.extend(texts(&world.play.apply_from(&source, vec![part])));
         }
         let applied = batched.store.apply_parts(parts);
         let applied = batched.note(applied);
-        prop_assert_eq!(told(&applied), one_by_one);
+        prop_assert_eq!(texts(&applied), one_by_one);
         prop_assert_eq!(batched.holds(), world.play.holds());
         prop_assert_eq!(batched.now().versions(), world.play.now().versions());
     }
@@ -324,8 +332,8 @@ fn copy(part: &WatchPart<String>) -> WatchPart<String> {
     match part {
         WatchPart::Applied(object) => put(object.clone()),
         WatchPart::Deleted(object) => gone(object.clone()),
-        WatchPart::SetAside(aside) => WatchPart::SetAside(aside.clone()),
-        WatchPart::DeletedUnread(aside) => WatchPart::DeletedUnread(aside.clone()),
+        WatchPart::Undecodable(undecodable) => WatchPart::Undecodable(undecodable.clone()),
+        WatchPart::DeletedUndecodable(undecodable) => WatchPart::DeletedUndecodable(undecodable.clone()),
         WatchPart::Fetched(object) => WatchPart::Fetched(object.clone()),
         WatchPart::Bookmark { version, .. } => {
             WatchPart::Bookmark { version: version.clone(), initial_events_end: false }

@@ -1,18 +1,18 @@
-//! Queue and store together: what a history that went through either discipline makes of the store.
+//! Queue and store together: what a history that went through either queue order makes of the store.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Play, bookmark, gone, put, reported, told};
+use super::{Play, bookmark, gone, put, reported, texts};
 use crate::delta::{Cause, Replacement, WatchPart};
-use crate::delta_fifo::{Batch, Bounds, DeltaQueue, Discipline};
+use crate::delta_fifo::{Batch, Bounds, DeltaQueue, QueueOrder};
 use crate::indexer::{Applied, invariants};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, life, object, version, written};
 
-const BOTH: [Discipline; 2] = [Discipline::InOrder, Discipline::PerKey];
+const BOTH: [QueueOrder; 2] = [QueueOrder::InOrder, QueueOrder::PerKey];
 
 /// A queue of single-part batches, and the store behind it.
 struct Pipeline {
@@ -22,27 +22,27 @@ struct Pipeline {
 }
 
 impl Pipeline {
-    fn new(discipline: Discipline, batch: usize) -> Self {
-        let queue = DeltaQueue::new(Bounds { batch, ..Bounds::default() }, discipline);
+    fn new(queue_order: QueueOrder, batch: usize) -> Self {
+        let queue = DeltaQueue::new(Bounds { batch, ..Bounds::default() }, queue_order);
         Self { queue, play: Play::new(), changes: Vec::new() }
     }
 
     /// One that has listed these objects at a version.
-    fn listed(discipline: Discipline, number: u64, objects: &[Object<String>]) -> Self {
-        let mut pipeline = Self::new(discipline, 1);
+    fn listed(queue_order: QueueOrder, number: u64, objects: &[Object<String>]) -> Self {
+        let mut pipeline = Self::new(queue_order, 1);
         pipeline.list(number, Cause::InitialList, objects);
         pipeline.drain();
         pipeline.changes.clear();
         pipeline
     }
 
-    fn tell(&mut self, parts: Vec<WatchPart<String>>) {
+    fn push(&mut self, parts: Vec<WatchPart<String>>) {
         self.queue.push_delta(SourceId::default(), parts);
     }
 
     fn list(&mut self, number: u64, cause: Cause, objects: &[Object<String>]) {
-        let (version, set_aside) = (version(number), Vec::new());
-        let replacement = Replacement::new(version, cause, objects.to_vec(), set_aside);
+        let (version, undecodable) = (version(number), Vec::new());
+        let replacement = Replacement::new(version, cause, objects.to_vec(), undecodable);
         self.queue.push_replace(SourceId::default(), replacement);
     }
 
@@ -78,8 +78,8 @@ impl Pipeline {
         while self.step() {}
     }
 
-    fn told(&self) -> Vec<String> {
-        self.changes.iter().flat_map(told).collect()
+    fn texts(&self) -> Vec<String> {
+        self.changes.iter().flat_map(texts).collect()
     }
 
     fn version(&self) -> String {
@@ -97,12 +97,13 @@ impl Pipeline {
 }
 
 #[test]
-fn rf_02_a_deletion_of_what_is_not_stored_is_counted_and_no_change_and_the_version_moves_on() {
-    for discipline in BOTH {
-        let mut pipeline = Pipeline::listed(discipline, 5, &[object("a", 1)]);
-        pipeline.tell(vec![gone(object("x", 6))]);
+fn rf_02_a_deletion_of_an_object_that_is_not_stored_is_counted_and_is_not_a_change_and_the_version_moves_on()
+{
+    for queue_order in BOTH {
+        let mut pipeline = Pipeline::listed(queue_order, 5, &[object("a", 1)]);
+        pipeline.push(vec![gone(object("x", 6))]);
         pipeline.drain();
-        assert_eq!(pipeline.told(), Vec::<String>::new(), "{discipline:?}");
+        assert_eq!(pipeline.texts(), Vec::<String>::new(), "{queue_order:?}");
         assert_eq!(reported(&pipeline.changes[0]), ["deleted_unknown x"]);
         assert_eq!(pipeline.version(), "6");
     }
@@ -110,55 +111,55 @@ fn rf_02_a_deletion_of_what_is_not_stored_is_counted_and_no_change_and_the_versi
 
 #[test]
 fn rf_03_what_a_relist_lacks_is_deleted_inexactly_in_one_publish() {
-    for discipline in BOTH {
+    for queue_order in BOTH {
         let objects = [object("a", 1), object("b", 2), object("c", 3)];
-        let mut pipeline = Pipeline::listed(discipline, 5, &objects);
+        let mut pipeline = Pipeline::listed(queue_order, 5, &objects);
         pipeline.list(9, Cause::Relist, &objects[..1]);
         pipeline.drain();
-        assert_eq!(pipeline.changes.len(), 1, "{discipline:?}");
-        assert_eq!(pipeline.told(), ["- b u1@2 inexact Relist", "- c u1@3 inexact Relist"]);
+        assert_eq!(pipeline.changes.len(), 1, "{queue_order:?}");
+        assert_eq!(pipeline.texts(), ["- b u1@2 inexact Relist", "- c u1@3 inexact Relist"]);
         assert_eq!(pipeline.version(), "9");
     }
 }
 
 #[test]
 fn fifo_11_the_version_stays_while_parts_wait_and_is_the_newest_when_the_queue_runs_empty() {
-    let mut pipeline = Pipeline::listed(Discipline::PerKey, 5, &[]);
-    pipeline.tell(vec![put(object("a", 6)), put(object("b", 7)), put(object("a", 8)), bookmark(9)]);
+    let mut pipeline = Pipeline::listed(QueueOrder::PerKey, 5, &[]);
+    pipeline.push(vec![put(object("a", 6)), put(object("b", 7)), put(object("a", 8)), bookmark(9)]);
     assert!(pipeline.step());
     assert_eq!(pipeline.play.holds(), ["a u1@8"], "newer objects than the version says");
     assert_eq!(pipeline.version(), "5");
     let newest = pipeline.play.now().newest_version(&SourceId::default()).map(ToString::to_string);
     assert_eq!(newest.as_deref(), Some("8"), "nothing may be asked for from before this");
-    pipeline.tell(vec![put(object("c", 10))]);
+    pipeline.push(vec![put(object("c", 10))]);
     assert!(pipeline.step());
     assert_eq!(pipeline.version(), "5", "it did not run empty");
     pipeline.drain();
     assert_eq!(pipeline.version(), "10");
-    pipeline.tell(vec![bookmark(11)]);
+    pipeline.push(vec![bookmark(11)]);
     pipeline.drain();
     assert_eq!((pipeline.version().as_str(), pipeline.changes.len()), ("11", 4));
 }
 
 #[test]
 fn fifo_12_after_a_replace_the_store_is_the_replace_whatever_was_queued_before_it() {
-    for discipline in BOTH {
-        let mut pipeline = Pipeline::listed(discipline, 5, &[object("a", 1), object("b", 2)]);
-        pipeline.tell(vec![put(object("b", 6)), put(object("a", 7)), gone(object("b", 8))]);
+    for queue_order in BOTH {
+        let mut pipeline = Pipeline::listed(queue_order, 5, &[object("a", 1), object("b", 2)]);
+        pipeline.push(vec![put(object("b", 6)), put(object("a", 7)), gone(object("b", 8))]);
         pipeline.list(9, Cause::Relist, &[object("a", 7), object("c", 9)]);
-        pipeline.tell(vec![put(object("b", 10))]);
+        pipeline.push(vec![put(object("b", 10))]);
         while pipeline.version() != "9" {
             assert!(pipeline.step());
         }
-        assert_eq!(pipeline.play.holds(), ["a u1@7", "c u1@9"], "{discipline:?}");
+        assert_eq!(pipeline.play.holds(), ["a u1@7", "c u1@9"], "{queue_order:?}");
         pipeline.drain();
-        assert_eq!(pipeline.play.holds(), ["a u1@7", "b u1@10", "c u1@9"], "{discipline:?}");
+        assert_eq!(pipeline.play.holds(), ["a u1@7", "b u1@10", "c u1@9"], "{queue_order:?}");
     }
 }
 
 #[test]
 fn keyed_parts_are_applied_in_slices_and_reach_their_version_with_the_last() {
-    let mut pipeline = Pipeline::listed(Discipline::PerKey, 5, &[]);
+    let mut pipeline = Pipeline::listed(QueueOrder::PerKey, 5, &[]);
     let parts: Vec<_> = (6..1_006).map(|number| (SourceId::default(), put(object("a", number)))).collect();
     pipeline.play.store.begin_keyed(parts, vec![(SourceId::default(), version(1_005))]);
     let mut slices = Vec::new();
@@ -205,7 +206,8 @@ impl Server {
     fn write(&mut self, name: usize, is_new_life: bool) -> Object<String> {
         self.number += 1;
         let name = format!("k-{name}");
-        let uid = self.objects.get(&key(&name)).and_then(|old| old.uid()).filter(|_| !is_new_life).cloned();
+        let uid =
+            self.objects.get(&key(&name)).and_then(|old| old.object_uid()).filter(|_| !is_new_life).cloned();
         let uid = uid.map_or_else(|| format!("u{}", self.number), |uid| uid.as_str().to_owned());
         let object = life(&name, &uid, self.number);
         self.objects.insert(object.key().clone(), object.clone());
@@ -218,7 +220,7 @@ impl Server {
         let old = self.objects.remove(&key(&name))?;
         self.number += 1;
         self.remember();
-        Some(life(&name, old.uid().map_or("", |uid| uid.as_str()), self.number))
+        Some(life(&name, old.object_uid().map_or("", |uid| uid.as_str()), self.number))
     }
 
     fn remember(&mut self) {
@@ -233,7 +235,8 @@ impl Server {
             Deed::DeleteTwice(name) => self.delete(name).map_or_else(Vec::new, |last| {
                 self.number += 1;
                 self.remember();
-                let again = life(last.key().name(), last.uid().map_or("", |uid| uid.as_str()), self.number);
+                let again =
+                    life(last.key().name(), last.object_uid().map_or("", |uid| uid.as_str()), self.number);
                 vec![gone(last), gone(again)]
             }),
             Deed::Bookmark => vec![bookmark(self.number.max(1))],
@@ -263,13 +266,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn rf_10_either_discipline_ends_in_one_snapshot_and_each_key_went_through_the_same_states(
+    fn rf_10_either_queue_order_ends_in_one_snapshot_and_each_key_went_through_the_same_states(
         deeds in prop::collection::vec((deed(), 0..3_usize), 1..60),
         batch in 1..4_usize,
     ) {
         let mut server = Server::default();
         server.write(0, false);
-        let mut pipelines = BOTH.map(|discipline| Pipeline::new(discipline, batch));
+        let mut pipelines = BOTH.map(|queue_order| Pipeline::new(queue_order, batch));
         for pipeline in &mut pipelines {
             pipeline.list(server.number, Cause::InitialList, &server.objects.values().cloned().collect::<Vec<_>>());
         }
@@ -287,7 +290,7 @@ proptest! {
                 other => WatchPart::Bookmark { version: other.version().clone(), initial_events_end: false },
             };
             for pipeline in &mut pipelines {
-                pipeline.tell(parts.iter().map(again).collect());
+                pipeline.push(parts.iter().map(again).collect());
                 for _ in 0..pops {
                     pipeline.step();
                 }

@@ -1,12 +1,12 @@
 //! A whole list of one source: what vanished, what stayed, and that nobody sees half of it.
 
-use super::{Play, aside, at, bookmark, gone, put, reported, told};
+use super::{Play, at, bookmark, gone, put, reported, texts, undecodable};
 use crate::delta::{Cause, Changes, Replacement, WatchPart};
 use crate::index::IndexSpec;
 use crate::indexer::{Progress, Store};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{key, life, object, told_by, version, worded, written};
+use crate::snapshot::fixture::{brought_by, key, life, object, version, worded, written};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,13 +15,13 @@ fn check(cause: Cause, objects: &[Object<String>], changes: &[&str], incidents: 
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2), object("a/c", 3)]);
     let publishes = play.published.len();
     let applied = play.replace(9, cause, objects);
-    assert_eq!(told(&applied), changes);
+    assert_eq!(texts(&applied), changes);
     assert_eq!(reported(&applied), incidents);
     assert_eq!((at(&play), play.published.len()), ("9".into(), publishes + 1));
 }
 
 #[test]
-fn rf_03_what_a_relist_lacks_is_deleted_inexactly_and_what_is_unchanged_is_not_told() {
+fn rf_03_what_a_relist_lacks_is_deleted_inexactly_and_what_is_unchanged_is_not_a_change() {
     let deleted = ["- a/b u1@2 inexact Relist", "- a/c u1@3 inexact Relist"];
     check(Cause::Relist, &[object("a/a", 1)], &deleted, &[]);
 }
@@ -32,21 +32,21 @@ fn rf_04_what_was_added_before_an_empty_relist_is_added_then_deleted_inexactly()
     let added = play.apply(vec![put(object("a/x", 6))]);
     let deleted = play.replace(7, Cause::Relist, &[]);
     assert_eq!(
-        (told(&added), told(&deleted)),
+        (texts(&added), texts(&deleted)),
         (vec!["+ a/x u1@6 Watch".into()], vec!["- a/x u1@6 inexact Relist".into()])
     );
 }
 
 #[test]
-fn rf_05_a_deletion_before_an_empty_relist_is_told_once_and_exactly() {
+fn rf_05_a_deletion_before_an_empty_relist_is_one_exact_change() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
     let deleted = play.apply(vec![gone(object("a/x", 6))]);
     let nothing = play.replace(7, Cause::Relist, &[]);
-    assert_eq!((told(&deleted), told(&nothing)), (vec!["- a/x u1@6 exact Watch".into()], vec![]));
+    assert_eq!((texts(&deleted), texts(&nothing)), (vec!["- a/x u1@6 exact Watch".into()], vec![]));
 }
 
 #[test]
-fn idx_32_every_list_is_told_as_the_two_snapshots_between_which_it_lies_also_one_that_changes_nothing() {
+fn idx_32_the_changes_of_every_list_are_its_two_snapshots_also_if_nothing_changed() {
     let mut play = Play::new();
     let (one, two) = (SourceId::new("one"), SourceId::new("two"));
     for (source, number, cause) in [
@@ -72,7 +72,7 @@ fn rf_06_an_empty_first_list_is_one_publish_of_an_empty_snapshot_at_its_version(
     let mut play = Play::new();
     assert!(play.now().version(&SourceId::default()).is_none());
     let applied = play.replace(123, Cause::InitialList, &[]);
-    assert_eq!((told(&applied), play.holds(), at(&play)), (vec![], vec![], "123".into()));
+    assert_eq!((texts(&applied), play.holds(), at(&play)), (vec![], vec![], "123".into()));
     assert_eq!(play.published.len(), 2);
 }
 
@@ -84,8 +84,8 @@ fn rf_07_each_of_several_replaces_is_published_once_and_in_order() {
         let replacement = Replacement::new(version(number), Cause::Relist, vec![], vec![]);
         play.store.begin_replace(SourceId::default(), replacement);
     }
-    let told: Vec<Vec<String>> = (0..3).map(|_| told(&play.finish())).collect();
-    assert_eq!(told, [vec!["- a/a u1@3 inexact Relist".to_owned()], vec![], vec![]]);
+    let delivered: Vec<Vec<String>> = (0..3).map(|_| texts(&play.finish())).collect();
+    assert_eq!(delivered, [vec!["- a/a u1@3 inexact Relist".to_owned()], vec![], vec![]]);
     assert!(!play.store.is_busy());
     let versions = |at: &Snapshot<String>| at.version(&SourceId::default()).map(ToString::to_string);
     let reached: Vec<String> = play.published.iter().filter_map(versions).collect();
@@ -96,20 +96,20 @@ fn rf_07_each_of_several_replaces_is_published_once_and_in_order() {
 fn rf_08_a_bookmark_before_a_replace_moves_the_version_and_makes_no_change() {
     let mut play = Play::new();
     let marked = play.apply(vec![bookmark(5)]);
-    assert_eq!((told(&marked), at(&play)), (vec![], "5".into()));
+    assert_eq!((texts(&marked), at(&play)), (vec![], "5".into()));
     play.replace(7, Cause::Relist, &[]);
     assert_eq!(at(&play), "7");
 }
 
 #[test]
-fn rf_18_a_first_list_is_told_with_its_cause_in_one_publish() {
+fn rf_18_the_changes_of_a_first_list_have_its_cause_and_are_one_publish() {
     let mut play = Play::new();
     let applied = play.replace(9, Cause::InitialList, &[object("a/y", 2), object("a/x", 1)]);
-    assert_eq!(told(&applied), ["+ a/x u1@1 InitialList", "+ a/y u1@2 InitialList"]);
+    assert_eq!(texts(&applied), ["+ a/x u1@1 InitialList", "+ a/y u1@2 InitialList"]);
 }
 
 #[test]
-fn rf_20_a_key_twice_in_one_list_is_stored_and_told_once_in_its_higher_version() {
+fn rf_20_a_key_twice_in_one_list_is_stored_and_delivered_once_in_its_higher_version() {
     let keep = [object("a/b", 2), object("a/c", 3)];
     let twice =
         |first, second| [object("a/a", first), object("a/a", second), keep[0].clone(), keep[1].clone()];
@@ -121,54 +121,60 @@ fn rf_20_a_key_twice_in_one_list_is_stored_and_told_once_in_its_higher_version()
     check(Cause::Relist, &twice(1, 1), &[], &["duplicate a/a"]);
     let mut first = Play::new();
     let applied = first.replace(9, Cause::InitialList, &twice(7, 8));
-    assert_eq!(told(&applied)[0], "+ a/a u1@8 InitialList");
+    assert_eq!(texts(&applied)[0], "+ a/a u1@8 InitialList");
     assert_eq!(reported(&applied), ["duplicate a/a"]);
 }
 
 #[test]
-fn a_key_twice_that_ends_as_it_was_is_no_change_and_keeps_its_pointer() {
+fn a_key_twice_that_ends_as_it_was_is_not_a_change_and_keeps_its_pointer() {
     let mut play = Play::listed(5, &[object("a/a", 4)]);
     let before = play.now().get(&key("a/a")).map(Object::address);
     let applied = play.replace(9, Cause::Relist, &[object("a/a", 3), object("a/a", 4)]);
-    assert_eq!(told(&applied), Vec::<String>::new());
+    assert_eq!(texts(&applied), Vec::<String>::new());
     assert_eq!(reported(&applied), ["older_listed a/a", "duplicate a/a"]);
     assert_eq!(play.now().get(&key("a/a")).map(Object::address), before);
 }
 
-fn relisted_with_set_aside(play: &mut Play, objects: Vec<Object<String>>, names: &[&str]) -> Vec<String> {
-    let set_aside = names.iter().map(|name| aside(name, 8)).collect();
-    let replacement = Replacement::new(version(9), Cause::Relist, objects, set_aside);
-    told(&play.replace_whole(&SourceId::default(), replacement))
+fn relisted_with_undecodable(play: &mut Play, objects: Vec<Object<String>>, names: &[&str]) -> Vec<String> {
+    let undecodable = names.iter().map(|name| undecodable(name, 8)).collect();
+    let replacement = Replacement::new(version(9), Cause::Relist, objects, undecodable);
+    texts(&play.replace_whole(&SourceId::default(), replacement))
 }
 
 #[test]
-fn rf_23_what_a_list_sets_aside_keeps_its_last_good_version_and_is_not_deleted() {
+fn rf_23_what_is_undecodable_in_a_list_keeps_its_last_good_version_and_is_not_deleted() {
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2), object("a/c", 3)]);
-    let changes = relisted_with_set_aside(&mut play, vec![object("a/d", 7)], &["a/a", "a/e"]);
+    let changes = relisted_with_undecodable(&mut play, vec![object("a/d", 7)], &["a/a", "a/e"]);
     assert_eq!(changes, ["- a/b u1@2 inexact Relist", "- a/c u1@3 inexact Relist", "+ a/d u1@7 Relist"]);
     assert_eq!(play.holds(), ["a/a u1@1", "a/d u1@7"]);
-    assert_eq!((play.now().set_aside_len(), at(&play)), (2, "9".into()));
+    assert_eq!((play.now().undecodable_len(), at(&play)), (2, "9".into()));
 }
 
 #[test]
-fn ref_42_what_a_list_lacks_is_deleted_only_if_a_good_version_was_told_and_either_mark_ends() {
+fn ref_42_what_a_list_lacks_is_deleted_only_if_a_good_version_was_delivered_and_either_mark_ends() {
     let mut play = Play::listed(5, &[object("a/a", 1)]);
-    play.apply(vec![WatchPart::SetAside(aside("a/a", 6)), WatchPart::SetAside(aside("a/new", 7))]);
-    assert_eq!(told(&play.replace(9, Cause::Relist, &[])), ["- a/a u1@1 inexact Relist"]);
-    assert_eq!((play.holds().len(), play.now().set_aside_len()), (0, 0));
+    play.apply(vec![
+        WatchPart::Undecodable(undecodable("a/a", 6)),
+        WatchPart::Undecodable(undecodable("a/new", 7)),
+    ]);
+    assert_eq!(texts(&play.replace(9, Cause::Relist, &[])), ["- a/a u1@1 inexact Relist"]);
+    assert_eq!((play.holds().len(), play.now().undecodable_len()), (0, 0));
 }
 
 #[test]
-fn a_set_aside_entry_that_a_list_does_not_repeat_is_dropped() {
+fn an_undecodable_entry_that_a_list_does_not_repeat_is_dropped() {
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2)]);
-    play.apply(vec![WatchPart::SetAside(aside("a/a", 6)), WatchPart::SetAside(aside("a/c", 7))]);
+    play.apply(vec![
+        WatchPart::Undecodable(undecodable("a/a", 6)),
+        WatchPart::Undecodable(undecodable("a/c", 7)),
+    ]);
     let other = SourceId::new("other");
-    play.apply_from(&other, vec![WatchPart::SetAside(aside("b/a", 7))]);
-    relisted_with_set_aside(&mut play, vec![object("a/a", 1)], &["a/b"]);
-    let left: Vec<String> = play.now().set_aside().map(|aside| aside.key.to_string()).collect();
+    play.apply_from(&other, vec![WatchPart::Undecodable(undecodable("b/a", 7))]);
+    relisted_with_undecodable(&mut play, vec![object("a/a", 1)], &["a/b"]);
+    let left: Vec<String> = play.now().undecodable().map(|undecodable| undecodable.key.to_string()).collect();
     assert_eq!(left, ["a/b", "b/a"]);
     play.replace(10, Cause::Relist, &[object("a/a", 1), object("a/b", 9)]);
-    let left: Vec<String> = play.now().set_aside().map(|aside| aside.key.to_string()).collect();
+    let left: Vec<String> = play.now().undecodable().map(|undecodable| undecodable.key.to_string()).collect();
     assert_eq!(left, ["b/a"]);
 }
 
@@ -184,17 +190,17 @@ fn an_unchanged_object_keeps_its_pointer_over_a_relist() {
     let before = play.now().get(&key("a/a")).map(Object::address);
     let applied = play.replace(9, Cause::Relist, &[object("a/a", 1), object("a/b", 7)]);
     assert_eq!(play.now().get(&key("a/a")).map(Object::address), before);
-    let replaced: Vec<String> = applied.replaced.iter().flatten().map(written).collect();
+    let replaced: Vec<String> = applied.replaced.iter().map(written).collect();
     assert_eq!(replaced, ["a/b u1@2"]);
 }
 
 #[test]
-fn ref_36_a_rewind_stores_every_object_anew_and_tells_it_and_the_version_goes_back() {
+fn ref_36_a_rewind_stores_every_object_anew_and_delivers_it_and_the_version_goes_back() {
     let mut play = Play::listed(50, &[object("a/a", 1), object("a/b", 2), object("a/c", 30)]);
     let (again, older) = (worded("a/a", 1, "restored"), object("a/c", 3));
     let applied = play.replace(4, Cause::Rewind, &[again.clone(), older]);
     assert_eq!(
-        told(&applied),
+        texts(&applied),
         ["a/a u1@1 -> a/a u1@1 Rewind", "- a/b u1@2 inexact Rewind", "a/c u1@30 -> a/c u1@3 Rewind"]
     );
     assert!(play.now().get(&key("a/a")).is_some_and(|object| object.ptr_eq(&again)));
@@ -202,10 +208,10 @@ fn ref_36_a_rewind_stores_every_object_anew_and_tells_it_and_the_version_goes_ba
 }
 
 #[test]
-fn a_list_that_is_older_is_believed_and_reported() {
+fn a_list_that_is_older_is_applied_and_reported() {
     let mut play = Play::listed(50, &[object("a/a", 30)]);
     let applied = play.replace(40, Cause::Relist, &[object("a/a", 20)]);
-    assert_eq!(told(&applied), ["a/a u1@30 -> a/a u1@20 Relist"]);
+    assert_eq!(texts(&applied), ["a/a u1@30 -> a/a u1@20 Relist"]);
     assert_eq!(
         (reported(&applied), at(&play)),
         (vec!["older_replace".into(), "older_listed a/a".into()], "40".into())
@@ -215,12 +221,12 @@ fn a_list_that_is_older_is_believed_and_reported() {
 #[test]
 fn rf_32_a_replace_touches_only_its_own_sources_keys() {
     let (a, b) = (SourceId::new("a"), SourceId::new("b"));
-    let of = |source: &SourceId, name: &str, number| told_by(source, name, "u1", number, "");
+    let of = |source: &SourceId, name: &str, number| brought_by(source, name, "u1", number, "");
     let mut play = Play::new();
     play.replace_from(&a, 5, Cause::InitialList, &[of(&a, "a/x", 1), of(&a, "a/y", 2)]);
     play.replace_from(&b, 6, Cause::InitialList, &[of(&b, "b/x", 3)]);
     let applied = play.replace_from(&a, 9, Cause::Relist, &[of(&a, "a/y", 2)]);
-    assert_eq!(told(&applied), ["- a/x u1@1 inexact Relist"]);
+    assert_eq!(texts(&applied), ["- a/x u1@1 inexact Relist"]);
     assert_eq!(play.holds(), ["a/y u1@2", "b/x u1@3"]);
     assert_eq!(play.now().versions(), [(a, version(9)), (b, version(6))]);
 }
@@ -272,7 +278,7 @@ fn parts_that_come_while_a_replace_is_under_way_follow_it() {
     play.store.begin_replace(SourceId::default(), replacement);
     assert!(matches!(play.store.advance(1), Progress::More));
     let applied = play.apply(vec![gone(object("a/c", 10))]);
-    assert_eq!(told(&applied), ["- a/a u1@1 inexact Relist", "- a/b u1@2 inexact Relist"]);
+    assert_eq!(texts(&applied), ["- a/a u1@1 inexact Relist", "- a/b u1@2 inexact Relist"]);
     assert!(!play.store.is_busy() && play.holds().is_empty());
 }
 
@@ -280,13 +286,13 @@ fn parts_that_come_while_a_replace_is_under_way_follow_it() {
 fn idx_23_a_store_goes_on_from_the_published_frame_and_a_lost_replace_leaves_no_trace() {
     let mut play = Play::listed(5, &[object("a/a", 1), object("a/b", 2)]);
     let objects = vec![object("a/c", 8)];
-    let set_aside = vec![aside("a/d", 8)];
-    let lost = Replacement::new(version(9), Cause::Relist, objects, set_aside);
+    let undecodable = vec![undecodable("a/d", 8)];
+    let lost = Replacement::new(version(9), Cause::Relist, objects, undecodable);
     play.store.begin_replace(SourceId::default(), lost);
     assert!(matches!(play.store.advance(2), Progress::More));
     play.store = Store::new(play.store.snapshot(), Vec::new());
-    assert_eq!(told(&play.replace(9, Cause::Relist, &[object("a/a", 1)])), ["- a/b u1@2 inexact Relist"]);
-    assert_eq!((play.holds(), play.now().set_aside_len()), (vec!["a/a u1@1".into()], 0));
+    assert_eq!(texts(&play.replace(9, Cause::Relist, &[object("a/a", 1)])), ["- a/b u1@2 inexact Relist"]);
+    assert_eq!((play.holds(), play.now().undecodable_len()), (vec!["a/a u1@1".into()], 0));
 }
 
 #[test]

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{Play, aside, gone, put, reported, told};
+use super::{Play, gone, put, reported, texts, undecodable};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::indexer::Progress;
 use crate::meta::{Object, SourceId};
-use crate::snapshot::Sources;
-use crate::snapshot::fixture::{key, told_by, version, written};
+use crate::snapshot::fixture::{brought_by, key, version, written};
+use crate::tree::Sources;
 
 fn of(source: &str, name: &str, number: u64) -> Object<String> {
-    told_by(&SourceId::new(source), name, "u1", number, "")
+    brought_by(&SourceId::new(source), name, "u1", number, "")
 }
 
 fn list(play: &mut Play, source: &str, number: u64, objects: &[(&str, u64)]) -> Vec<String> {
@@ -21,17 +21,17 @@ fn list(play: &mut Play, source: &str, number: u64, objects: &[(&str, u64)]) -> 
     let cause = if is_first { Cause::InitialList } else { Cause::Relist };
     let applied = play.replace_from(&SourceId::new(source), number, cause, &objects);
     assert_eq!(reported(&applied), Vec::<String>::new());
-    told(&applied)
+    texts(&applied)
 }
 
 fn apply(play: &mut Play, source: &str, parts: Vec<WatchPart<String>>) -> (Vec<String>, Vec<String>) {
     let applied = play.apply_from(&SourceId::new(source), parts);
-    (told(&applied), reported(&applied))
+    (texts(&applied), reported(&applied))
 }
 
 fn remove(play: &mut Play, source: &str) -> Vec<String> {
     play.store.begin_remove_source(SourceId::new(source));
-    told(&play.finish())
+    texts(&play.finish())
 }
 
 fn nothing() -> (Vec<String>, Vec<String>) {
@@ -59,7 +59,7 @@ fn idx_30_an_object_is_deleted_when_the_last_source_that_holds_it_lets_go_of_it(
 }
 
 #[test]
-fn idx_30_what_two_sources_tell_of_one_object_is_told_once_and_is_no_incident() {
+fn idx_30_an_object_brought_by_two_sources_is_one_change_and_not_an_incident() {
     let mut play = Play::new();
     list(&mut play, "a", 9, &[("x/1", 5)]);
     list(&mut play, "b", 9, &[("x/1", 5)]);
@@ -80,15 +80,21 @@ fn idx_31_a_removed_source_leaves_what_others_hold_and_its_versions_and_marks_ar
     apply(
         &mut play,
         "a",
-        vec![WatchPart::SetAside(aside("x/own", 10)), WatchPart::SetAside(aside("x/bad", 11))],
+        vec![
+            WatchPart::Undecodable(undecodable("x/own", 10)),
+            WatchPart::Undecodable(undecodable("x/bad", 11)),
+        ],
     );
-    apply(&mut play, "b", vec![WatchPart::SetAside(aside("z/bad", 11))]);
+    apply(&mut play, "b", vec![WatchPart::Undecodable(undecodable("z/bad", 11))]);
     let before = play.now().clone();
     assert_eq!(remove(&mut play, "a"), ["- x/own u1@6 inexact Relist", "- y/own u1@7 inexact Relist"]);
     let now = play.now();
     assert_eq!(now.iter().map(written).collect::<Vec<_>>(), ["x/both u1@5", "z/other u1@3"]);
     assert!(now.version(&SourceId::new("a")).is_none() && now.newest_version(&SourceId::new("a")).is_none());
-    assert_eq!(now.set_aside().map(|aside| aside.key.to_string()).collect::<Vec<_>>(), ["z/bad"]);
+    assert_eq!(
+        now.undecodable().map(|undecodable| undecodable.key.to_string()).collect::<Vec<_>>(),
+        ["z/bad"]
+    );
     assert!(before.version(&SourceId::new("a")).is_some(), "a snapshot that is kept is as it was");
     // The name may come back, with other keys.
     assert_eq!(list(&mut play, "a", 4, &[("x/both", 5), ("n/new", 2)]), ["+ n/new u1@2 InitialList"]);
@@ -108,7 +114,7 @@ fn idx_30_a_handed_over_object_that_its_first_source_brought_is_held_by_the_seco
     let older = Replacement::new(version(13), Cause::Relist, vec![of("b", "x/1", 4)], vec![]);
     let applied = play.replace_whole(&SourceId::new("b"), older);
     assert_eq!(
-        (told(&applied), reported(&applied)),
+        (texts(&applied), reported(&applied)),
         (vec!["x/1 u1@5 -> x/1 u1@4 Relist".into()], vec!["older_listed x/1".into()])
     );
     assert_eq!(apply(&mut play, "b", vec![gone(of("b", "x/1", 14))]).0, ["- x/1 u1@14 exact Watch"]);
@@ -120,7 +126,7 @@ fn a_rewind_of_one_source_takes_an_object_back_that_another_holds() {
     list(&mut play, "a", 9, &[("x/1", 5)]);
     list(&mut play, "b", 9, &[("x/1", 5), ("x/2", 6)]);
     let applied = play.replace_from(&SourceId::new("a"), 4, Cause::Rewind, &[of("a", "x/1", 3)]);
-    assert_eq!(told(&applied), ["x/1 u1@5 -> x/1 u1@3 Rewind"]);
+    assert_eq!(texts(&applied), ["x/1 u1@5 -> x/1 u1@3 Rewind"]);
     assert_eq!(remove(&mut play, "a"), Vec::<String>::new());
     assert_eq!(play.now().get(&key("x/1")).map(written), Some("x/1 u1@3".into()));
 }
@@ -141,15 +147,16 @@ fn idx_31_a_relist_and_a_removal_cost_what_their_own_source_holds() {
     play.replace_from(&SourceId::new("large"), 20_000, Cause::InitialList, &many);
     let small: Vec<_> = (0..10).map(|at| of("small", &format!("small/o{at}"), 1 + at)).collect();
     play.replace_from(&SourceId::new("small"), 20_000, Cause::InitialList, &small);
-    let asides = (0..2_000).map(|at| WatchPart::SetAside(aside(&format!("ns-1/bad{at}"), 30_000 + at)));
-    play.apply_from(&SourceId::new("large"), asides.collect());
+    let undecodables =
+        (0..2_000).map(|at| WatchPart::Undecodable(undecodable(&format!("ns-1/bad{at}"), 30_000 + at)));
+    play.apply_from(&SourceId::new("large"), undecodables.collect());
     let relist = Replacement::new(version(40_000), Cause::Relist, small[..5].to_vec(), vec![]);
     play.store.begin_replace(SourceId::new("small"), relist);
     assert!(slices(&mut play, 10) <= 10);
     play.published.push(play.store.snapshot());
     play.store.begin_remove_source(SourceId::new("small"));
     assert!(slices(&mut play, 10) <= 10);
-    assert_eq!((play.store.snapshot().len(), play.store.snapshot().set_aside_len()), (10_000, 2_000));
+    assert_eq!((play.store.snapshot().len(), play.store.snapshot().undecodable_len()), (10_000, 2_000));
     // What is large is done in slices, too.
     play.store.begin_remove_source(SourceId::new("large"));
     assert!(slices(&mut play, 250) >= (10_000 + 2_000) / 250);
@@ -180,7 +187,7 @@ fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
 
 proptest! {
     #[test]
-    fn idx_30_whatever_overlapping_sources_say_an_object_is_there_as_long_as_one_of_them_holds_it(deeds in deeds()) {
+    fn idx_30_whatever_overlapping_sources_report_an_object_is_there_as_long_as_one_of_them_holds_it(deeds in deeds()) {
         let mut play = Play::new();
         let mut holders: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
         let name = |at: usize| format!("ns{}/o{at:02}", at % 3);

@@ -1,6 +1,6 @@
 //! Who joins before the first list: it costs a cursor, as it does who joins later.
 
-use super::super::{Ledger, Policy};
+use super::super::{Backlog, Policy};
 use super::{drain, list, record, updated};
 use crate::delta::Cause;
 use crate::meta::{Object, SourceId};
@@ -8,9 +8,10 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::object;
 
 #[test]
-fn inf_38_who_joins_before_the_first_list_owes_it_as_a_cursor_also_while_every_object_changes() {
+fn inf_38_a_subscriber_that_joins_before_the_first_list_gets_it_as_a_cursor_also_while_every_object_changes()
+{
     let objects: Vec<_> = (0..1_000).map(|n| object(&format!("ns-{}/pod-{n:04}", n % 7), n + 1)).collect();
-    let mut early = Ledger::starting_from(Policy::Coalesce, [SourceId::default()], Snapshot::empty());
+    let mut early = Backlog::starting_from(Policy::Coalesce, [SourceId::default()], Snapshot::empty());
     list(&mut early, &super::snapshot(&objects), Cause::InitialList);
     for round in 1..=2_u64 {
         for slice in objects.chunks(250) {

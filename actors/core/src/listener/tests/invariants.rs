@@ -12,9 +12,9 @@ fn verdict(changes: &[Change<String>]) -> Result<(), String> {
     let mut replay = Replay::default();
     let (last, before) = changes.split_last().expect("a change");
     for change in before {
-        replay.tell(change).expect("a change that fits");
+        replay.apply(change).expect("a change that fits");
     }
-    replay.tell(last)
+    replay.apply(last)
 }
 
 fn with_cause(change: Change<String>, cause: Cause) -> Change<String> {
@@ -34,21 +34,21 @@ fn what_fits_is_believed_and_compared_with_a_snapshot() {
     let [one, two, three] = versions();
     let mut replay = Replay::default();
     for change in [added(&one), updated(&one, &two), with_cause(updated(&two, &two), Cause::Resync)] {
-        replay.tell(&change).expect("a change that fits");
+        replay.apply(&change).expect("a change that fits");
     }
     assert_eq!(replay.equals(&snapshot([&two])), Ok(()));
-    assert_eq!((replay.len(), replay.is_empty(), replay.told()), (1, false, 3));
-    assert!(replay.get(&key("x")).is_some_and(|told| told.is_same_as(&two)));
+    assert_eq!((replay.len(), replay.is_empty(), replay.applied()), (1, false, 3));
+    assert!(replay.get(&key("x")).is_some_and(|delivered| delivered.is_same_as(&two)));
 
     let complaint = |objects: &[&Object<String>]| replay.equals(&snapshot(objects.iter().copied()));
     assert_eq!(
         complaint(&[&three]),
-        Err("Object(x @ 3) is in the snapshot, told was Object(x @ 2)".to_owned())
+        Err("Object(x @ 3) is in the snapshot, Object(x @ 2) was delivered".to_owned())
     );
-    assert_eq!(complaint(&[]), Err("Object(x @ 2) was told and is not in the snapshot".to_owned()));
+    assert_eq!(complaint(&[]), Err("Object(x @ 2) was delivered and is not in the snapshot".to_owned()));
     let another = object("y", 1);
     let missing = complaint(&[&two, &another]);
-    assert_eq!(missing, Err("Object(y @ 1) is in the snapshot and was not told".to_owned()));
+    assert_eq!(missing, Err("Object(y @ 1) is in the snapshot and was not delivered".to_owned()));
 }
 
 #[test]
@@ -61,8 +61,11 @@ fn each_broken_rule_is_a_complaint_in_words() {
         (&[added(&one), added(&two)], "event 2: Added Object(x @ 2) while Object(x @ 1) is present"),
         (&[updated(&one, &two)], "event 1: Updated Object(x @ 2) of an absent key"),
         (&[deleted(&one)], "event 1: Deleted Object(x @ 1) of an absent key"),
-        (&[added(&one), updated(&two, &three)], "event 2: old is Object(x @ 2), told last was Object(x @ 1)"),
-        (&[added(&one), deleted(&two)], "event 2: old is Object(x @ 2), told last was Object(x @ 1)"),
+        (
+            &[added(&one), updated(&two, &three)],
+            "event 2: old is Object(x @ 2), delivered last was Object(x @ 1)",
+        ),
+        (&[added(&one), deleted(&two)], "event 2: old is Object(x @ 2), delivered last was Object(x @ 1)"),
         (
             &[added(&one), updated(&one, &reborn)],
             "event 2: Updated Object(x @ 3) is another life than Object(x @ 1)",
@@ -86,7 +89,7 @@ fn each_broken_rule_is_a_complaint_in_words() {
 }
 
 #[test]
-fn a_rewind_may_tell_an_equal_version_again() {
+fn a_rewind_may_deliver_an_equal_version_again() {
     let one = object("x", 1);
     assert_eq!(verdict(&[added(&one), with_cause(updated(&one, &one), Cause::Rewind)]), Ok(()));
 }
@@ -95,6 +98,6 @@ fn a_rewind_may_tell_an_equal_version_again() {
 fn one_fault_is_one_complaint() {
     let [one, two, three] = versions();
     let mut replay = Replay::default();
-    assert!(replay.tell(&updated(&one, &two)).is_err());
-    assert_eq!(replay.tell(&updated(&two, &three)), Ok(()));
+    assert!(replay.apply(&updated(&one, &two)).is_err());
+    assert_eq!(replay.apply(&updated(&two, &three)), Ok(()));
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::super::Ledger;
+use super::super::Backlog;
 use crate::delta::{Cause, Change, Changes};
 use crate::meta::{Object, ObjectKey, SourceId, Uid};
-use crate::snapshot::fixture::{key, told_by, version};
+use crate::snapshot::fixture::{brought_by, key, version};
 use crate::snapshot::{Frame, Snapshot};
 
 pub(super) const NAMES: usize = 8;
@@ -67,11 +67,11 @@ pub(super) struct Published {
 }
 
 impl Published {
-    pub(super) fn tell(&self, ledger: &mut Ledger<String>) {
+    pub(super) fn record(&self, backlog: &mut Backlog<String>) {
         if self.is_restart {
-            ledger.reattach(self.snapshot.clone());
+            backlog.reattach(self.snapshot.clone());
         } else {
-            ledger.publish(&self.changes, &self.snapshot);
+            backlog.publish(&self.changes, &self.snapshot);
         }
     }
 }
@@ -162,10 +162,10 @@ impl World {
     fn write(&mut self, key: &ObjectKey, source: usize) -> Change<String> {
         self.version += 1;
         let old = self.live.get(key).cloned();
-        let uid = old.as_ref().and_then(|old| old.uid().cloned());
+        let uid = old.as_ref().and_then(|old| old.object_uid().cloned());
         let new_uid = format!("u{}", self.version);
         let uid = uid.as_ref().map_or(&*new_uid, |uid| uid.as_str());
-        let object = told_by(&sources()[source], &key.to_string(), uid, self.version, "");
+        let object = brought_by(&sources()[source], &key.to_string(), uid, self.version, "");
         self.live.insert(key.clone(), object.clone());
         self.frame.insert(object.clone());
         match old {
@@ -179,14 +179,14 @@ impl World {
         self.frame.remove(key);
         self.graves.insert(key.clone(), old.clone());
         self.version += 1;
-        let uid = old.uid().map_or("", |uid| uid.as_str());
-        let last = told_by(old.source(), &key.to_string(), uid, self.version, "");
+        let uid = old.object_uid().map_or("", |uid| uid.as_str());
+        let last = brought_by(old.source(), &key.to_string(), uid, self.version, "");
         Some(Change::Deleted { old, last, exact: true, cause: Cause::Watch })
     }
 
     fn bring_back(&mut self, key: &ObjectKey) -> Option<Change<String>> {
         let object = self.graves.remove(key).filter(|_| !self.live.contains_key(key))?;
-        self.returned.extend(object.uid().cloned());
+        self.returned.extend(object.object_uid().cloned());
         self.live.insert(key.clone(), object.clone());
         self.frame.insert(object.clone());
         Some(Change::Added { object, cause: Cause::Watch })
@@ -197,7 +197,7 @@ impl World {
         self.frame.count_rewind();
         let body = format!("rewound at {}", self.version);
         for live in self.live.values_mut().filter(|live| live.source() == source) {
-            *live = Object::new(live.meta().clone(), body.clone());
+            *live = Object::new(live.cached_meta().clone(), body.clone());
             self.frame.insert_rewound(live.clone());
         }
     }

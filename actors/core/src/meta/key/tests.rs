@@ -50,7 +50,7 @@ fn idx_29_a_key_of_a_cluster_says_so_in_front_of_the_first_bar() {
 }
 
 #[test]
-fn idx_29_what_no_cluster_can_be_called_is_refused_by_type() {
+fn idx_29_a_text_that_cannot_name_a_cluster_is_refused_by_type() {
     for text in ["EU|a/b", "e u|a/b", "ü|a", "a_b|c", "a:b|c"] {
         let refused = text.parse::<ObjectKey>();
         assert!(matches!(&refused, Err(ParseKeyError::Cluster { .. })), "{text:?}: {refused:?}");
@@ -77,14 +77,15 @@ fn idx_29_keys_without_cluster_come_first_and_then_cluster_by_cluster() {
 
 #[test]
 fn idx_29_keys_that_share_a_scope_are_equal_to_those_that_do_not() {
-    let (one, other) = (key("eu|a/b"), key("eu|a/c"));
-    let shared = other.clone().sharing_scope_of(&one);
-    assert_eq!(shared, other);
-    assert!(std::ptr::eq(one.cluster_name().unwrap(), shared.cluster_name().unwrap()));
-    let alien = key("us|a/c").sharing_scope_of(&one);
-    assert_eq!(alien, key("us|a/c"));
-    let plain = key("a/c").sharing_scope_of(&key("a/b"));
-    assert_eq!(plain, key("a/c"));
+    for (one, other) in [("eu|a/b", "eu|a/c"), ("eu|b", "eu|c"), ("a/b", "a/c"), ("b", "c")] {
+        let (one, other) = (key(one), key(other));
+        let sibling = one.sibling(other.name());
+        assert_eq!(sibling, other);
+        let clusters = (one.cluster_name(), sibling.cluster_name());
+        assert!(clusters.0.zip(clusters.1).is_none_or(|(one, other)| std::ptr::eq(one, other)), "{other}");
+        let namespaces = (one.shared_namespace(), sibling.shared_namespace());
+        assert!(namespaces.0.zip(namespaces.1).is_none_or(|(one, other)| Arc::ptr_eq(one, other)), "{other}");
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn ref_55_the_permit_is_needed_until_the_list_is_whole_or_has_failed() {
 }
 
 #[test]
-fn ref_55_a_relist_that_waits_for_the_budget_is_no_failure_and_asks_nothing_meanwhile() {
+fn ref_55_a_relist_that_waits_for_the_budget_is_not_a_failure_and_asks_nothing_meanwhile() {
     check_watching(
         r#"
         budget taken
@@ -102,7 +102,7 @@ fn ref_56_a_list_that_brings_no_new_object_for_90_s_has_failed() {
 }
 
 #[test]
-fn ref_56_also_when_parts_without_objects_never_pause() {
+fn ref_56_parts_without_objects_do_not_extend_the_deadline_of_a_list() {
     check(
         &lists(),
         r#"

@@ -1,4 +1,4 @@
-//! Lists that nobody wants any more: however one ends, none of its objects is freed by the machine.
+//! Lists that are not needed any more: the machine frees none of their objects, however a list ends.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use super::script::{error, lists, version, watch_lists};
 use crate::delta::{ListPart, WatchPart};
 use crate::meta::{Meta, Object, ObjectKey, SourceId};
-use crate::off_arbiter::{Owed, Release};
+use crate::off_arbiter::{PendingFree, Release};
 use crate::reflector::{Delivery, Effect, ListWatchMachine, Moment, ReflectorConfig, StreamId};
 
 const AT: Moment = Moment { now: Duration::ZERO, chance: 0.0 };
 const COUNT: usize = 600;
 
-/// Keeps what is handed to it.
+/// Keeps the values that are handed to it.
 #[derive(Default)]
-struct Kept(Mutex<Vec<Owed>>);
+struct Kept(Mutex<Vec<PendingFree>>);
 
 impl Release for Kept {
-    fn release(&self, owed: Owed) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(owed);
+    fn release(&self, pending: PendingFree) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(pending);
     }
 }
 
-/// A machine whose lists are freed elsewhere, the request that it has made, and objects that count themselves.
+/// A machine whose lists are freed by [`Kept`], the request that it has made, and objects that count themselves.
 struct Play {
     machine: ListWatchMachine<Arc<()>>,
     stream: Option<StreamId>,
@@ -55,7 +55,7 @@ impl Play {
         (0..COUNT).map(object).collect()
     }
 
-    /// A machine that has been told every object by a list, and not its end.
+    /// A machine that has received every object of a list, but not the end of the list.
     fn listed() -> Self {
         let mut play = Self::asked(lists());
         play.machine.handle_list_part(ListPart::Objects(play.objects()), AT);
@@ -74,13 +74,13 @@ impl Play {
         play
     }
 
-    /// Everything has been handed over with its weight; freed there, nothing is left.
+    /// Checks that every value was handed over with its weight, and that freeing them leaves nothing.
     fn nothing_was_freed_here(self, how: &str) {
         drop(self.machine);
         assert_eq!(Arc::strong_count(&self.alive), COUNT + 1, "{how}: freed by the machine");
-        let owed = std::mem::take(&mut *self.kept.0.lock().unwrap_or_else(PoisonError::into_inner));
-        assert!(owed.iter().map(Owed::bytes).sum::<usize>() >= COUNT * 100, "{how}: weighed");
-        drop(owed);
+        let pending = std::mem::take(&mut *self.kept.0.lock().unwrap_or_else(PoisonError::into_inner));
+        assert!(pending.iter().map(PendingFree::bytes).sum::<usize>() >= COUNT * 100, "{how}: weighed");
+        drop(pending);
         assert_eq!(Arc::strong_count(&self.alive), 1, "{how}: handed over");
     }
 }

@@ -6,7 +6,7 @@ use super::script::{frame, version, watch_lists};
 use crate::delta::listed_bytes;
 use crate::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 
-/// A machine that has just had the end bookmark behind so many initial events, and one live frame.
+/// A machine that has just received so many initial events, the end bookmark, and one live frame.
 fn ended_after(count: usize) -> (ListWatchMachine<()>, StreamId) {
     let at = Moment { now: Duration::ZERO, chance: 0.0 };
     let mut machine = ListWatchMachine::new(watch_lists(), None);
@@ -32,7 +32,7 @@ fn a_large_net_result_is_gathered_in_slices_and_delivered_once() {
         panic!("{} effects", effects.len());
     };
     let Delivery::Replace(whole) = replace else { panic!("no Replace") };
-    assert_eq!((whole.objects.len(), whole.bytes), (750, listed_bytes(&whole.objects, &[])));
+    assert_eq!((whole.objects.len(), whole.bytes), (750, listed_bytes(&*whole.objects, &[])));
     assert!(matches!(delta, Delivery::Delta(parts) if parts.len() == 1));
 }
 

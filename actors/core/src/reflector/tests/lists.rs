@@ -89,7 +89,7 @@ fn ref_03_lists_ask_for_0_then_for_the_published_version_and_then_for_the_latest
 }
 
 #[test]
-fn ref_03_also_the_very_first_list_and_then_it_is_a_failure() {
+fn ref_03_the_very_first_list_is_asked_again_once_and_then_it_is_a_failure() {
     check(
         &lists(),
         r#"
@@ -201,7 +201,7 @@ fn ref_07_a_relist_without_page_size_has_no_limit() {
 }
 
 #[test]
-fn ref_07_unless_the_server_pages_lists_at_version_zero() {
+fn ref_07_a_relist_has_a_limit_if_the_server_pages_lists_at_version_zero() {
     check(
         &lists(),
         r#"
@@ -219,7 +219,7 @@ fn ref_07_unless_the_server_pages_lists_at_version_zero() {
 }
 
 #[test]
-fn ref_21_a_list_that_is_no_list_is_a_typed_failure() {
+fn ref_21_an_answer_that_is_not_a_list_is_a_typed_failure() {
     check(
         &lists(),
         r#"
@@ -298,7 +298,7 @@ fn ref_29_each_failed_list_is_counted_by_its_class() {
         wait
         > LIST version="0" limit=500
         list-fails 404
-        > WAIT 30..60
+        > WAIT 1..2
         state Gone
         error no such resource
         count failures=4 overloaded=1 denied=1 gone=1
@@ -315,7 +315,7 @@ fn a_list_is_whole_only_at_the_end_of_its_last_page() {
 }
 
 #[test]
-fn a_list_that_goes_in_circles_is_a_failure() {
+fn a_list_whose_page_names_itself_as_the_next_is_a_failure() {
     check(
         &lists(),
         r#"
@@ -325,7 +325,7 @@ fn a_list_that_goes_in_circles_is_a_failure() {
         > LIST token=C1 limit=500
         list a@1 end=10 next=C1
         > WAIT 0.8..1.6
-        error does not get past a page
+        error names itself as the next page
         "#,
     );
 }

@@ -1,7 +1,8 @@
-//! Made-up scripts: whatever a source answers, the invariants of the machine hold, and a healthy one ends it well.
+//! Random scripts: the invariants of the machine hold for every answer of a source, and a healthy source leads to
+//! `Streaming`.
 //!
-//! Answers "is there an order of answers that breaks a promise?". A `Source` keeps what is open, answers by dice, and
-//! after every effect compares the machine with what it knows itself: it shares no code with it.
+//! Answers "is there an order of answers that breaks a promise?". A `Source` keeps the open requests and answers them
+//! at random. After every effect it compares the machine with its own model, which shares no code with the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,13 +14,15 @@ use super::script::{error, frame, object};
 use crate::delta::Cause;
 use crate::request::{AskedVersion, WatchRequest};
 
-const ERRORS: [&str; 14] = [
+const ERRORS: [&str; 16] = [
     "410",
     "too-large",
     "429",
     "429:3",
+    "401",
     "403",
     "404",
+    "selector",
     "unsupported",
     "unreadable",
     "protocol",
@@ -30,13 +33,13 @@ const ERRORS: [&str; 14] = [
     "own",
 ];
 
-/// One throw: which answer, which number in it, and the machine's own chance.
+/// One random step: which answer, which number in it, and the machine's own random number.
 type Dice = (u8, u8, f64);
 
 struct Open {
     initial: bool,
     head: bool,
-    /// What the initial events came to so far.
+    /// The net result of the initial events so far.
     content: BTreeMap<String, u64>,
 }
 
@@ -50,16 +53,16 @@ struct Source {
     delivered: Option<u64>,
     /// The number of objects of a list or watch-list that has just become whole.
     whole: Option<usize>,
-    /// The newest answer said that the version asked for is not there, and nothing was waited for or asked since but
-    /// the list budget.
+    /// The newest answer said that the version is expired or too large, and since then the machine has waited for
+    /// nothing but the list budget, and has asked nothing.
     refused: bool,
     rewinds: u64,
     budget_taken: bool,
     /// Whether a list or watch-list was under way when this step began.
     listing_was_open: bool,
-    /// A list or watch-list under way was answered so that it is asked for again in another way, without a wait.
+    /// The answer to a list or watch-list makes the machine ask for it in another way, without a wait.
     starts_over: bool,
-    /// When the last relist of those reasons began, and how many had begun and how many failures there were by then.
+    /// When the last relist without a wait began, and how many had begun and how many had failed by then.
     relisted: (Option<Duration>, u64, u64),
 }
 
@@ -162,7 +165,7 @@ impl Source {
         }
     }
 
-    fn fail(&mut self, value: u8, tell: impl FnOnce(&mut Self, ListWatchError)) {
+    fn fail(&mut self, value: u8, report: impl FnOnce(&mut Self, ListWatchError)) {
         let error = error(ERRORS[usize::from(value) % ERRORS.len()]);
         self.refused = matches!(error, ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_));
         let other_way = matches!(
@@ -170,7 +173,7 @@ impl Source {
             ListWatchError::WatchListUnsupported(_) | ListWatchError::Status { code: 400 | 422, .. }
         );
         self.starts_over |= self.listing_was_open && (self.refused || other_way);
-        tell(self, error);
+        report(self, error);
     }
 
     fn feed(&mut self, stream: StreamId, kind: u8, value: u8) {
@@ -205,12 +208,12 @@ impl Source {
         self.machine.handle_watch_parts(stream, vec![frame(item)], self.at);
     }
 
-    fn end(&mut self, stream: StreamId, tell: impl FnOnce(&mut Self)) {
+    fn end(&mut self, stream: StreamId, report: impl FnOnce(&mut Self)) {
         self.watches.remove(&stream);
-        tell(self);
+        report(self);
     }
 
-    /// Takes the effects over, and looks at each whether it may be.
+    /// Takes the effects of the machine, and checks that each is allowed.
     fn drain(&mut self) {
         while let Some(effect) = self.machine.poll_effect() {
             match effect {
@@ -278,7 +281,8 @@ impl Source {
         self.watches.insert(stream, open);
     }
 
-    /// Relists at once are spaced, but for rewinds and for lists that start over; those after a failure have waited.
+    /// Relists without a wait are spaced, except rewinds and lists that start over. Relists after a failure have
+    /// waited.
     fn relist_begun(&mut self) {
         let counters = self.machine.counters();
         let by = &counters.relists_by;
@@ -328,7 +332,7 @@ impl Source {
         }
     }
 
-    /// A healthy server: whatever is open is answered well.
+    /// A healthy server: it answers every open request without an error.
     fn recover(&mut self) {
         self.budget(false);
         self.drain();

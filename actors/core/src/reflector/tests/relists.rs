@@ -1,4 +1,4 @@
-//! Relists at once: what of a live stream sends its source back to a list, and why never in a loop.
+//! Relists without a wait: which events of a live stream lead to a list, and why there is no loop.
 
 use super::script::{check, watch_lists};
 use super::watches::check_watching;
@@ -33,7 +33,7 @@ fn ref_38_a_watch_ended_by_410_relists_at_once_and_the_second_without_a_frame_wa
 }
 
 #[test]
-fn ref_38_initial_events_are_no_frame_between_two_of_them() {
+fn ref_38_initial_events_between_two_expiries_do_not_count_as_a_frame() {
     check(
         &watch_lists(),
         r#"

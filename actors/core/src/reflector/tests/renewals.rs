@@ -1,4 +1,4 @@
-//! Renewals: when silence is asked about, and what the answer changes.
+//! Renewals: when a silent watch is renewed, and what follows.
 
 use super::script::{check, watch_lists};
 use super::watches::check_watching;
@@ -32,7 +32,7 @@ fn ref_39_a_silent_watch_is_renewed_after_30_then_60_then_each_90_seconds() {
 }
 
 #[test]
-fn ref_39_an_object_or_bookmark_sets_it_back_to_30() {
+fn ref_39_an_object_or_bookmark_resets_the_silence_to_30_seconds() {
     for frame in ["a@11", "*11"] {
         check_watching(
             &r#"
@@ -53,7 +53,7 @@ fn ref_39_an_object_or_bookmark_sets_it_back_to_30() {
 }
 
 #[test]
-fn ref_39_what_the_first_stream_brings_meanwhile_calls_the_renewal_off() {
+fn ref_39_a_frame_of_the_first_stream_meanwhile_cancels_the_renewal() {
     check_watching(
         r#"
         pass 30
@@ -161,7 +161,7 @@ fn ref_39_after_a_failed_renewal_the_next_is_followed_by_the_rewind_question() {
 
 #[test]
 fn ref_39_a_renewal_refused_for_its_version_or_for_our_rights_ends_the_first_stream() {
-    for (answer, next) in [("410", "LIST version=\"10\""), ("403", "WAIT 30..60"), ("404", "WAIT 30..60")] {
+    for (answer, next) in [("410", "LIST version=\"10\""), ("403", "WAIT 30..60"), ("404", "WAIT 1..2")] {
         check_watching(&format!(
             r#"
             pass 30

@@ -1,10 +1,10 @@
-//! Rewinds: when the question is asked, what is held meanwhile, and what the answers lead to.
+//! Rewinds: when the rewind question is asked, which parts are held meanwhile, and what follows from each answer.
 
 use super::script::{check_resumed, lists, watch_lists};
 use super::watches::check_watching;
 
 #[test]
-fn ref_36_after_a_reconnect_nothing_is_believed_before_the_servers_version_is_known() {
+fn ref_36_after_a_reconnect_nothing_is_delivered_before_the_servers_version_is_known() {
     check_watching(
         r#"
         pass 2
@@ -219,7 +219,7 @@ fn ref_54_a_watch_that_ran_to_its_timeout_is_not_followed_by_the_question() {
 }
 
 #[test]
-fn ref_54_one_that_ended_earlier_is_cleanly_or_not() {
+fn ref_54_a_watch_that_ended_earlier_is_followed_by_the_question() {
     for end in ["ends", "breaks cut"] {
         check_watching(&format!("pass 12\n {end}\n > WATCH version=\"10\" stream=1\n head\n > ASK"));
     }
@@ -303,7 +303,7 @@ fn ref_35_a_question_answered_with_404_shows_that_the_kind_is_gone() {
         > ASK
         version-fails 404
         > CLOSE stream=1
-        > WAIT 30..60
+        > WAIT 1..2
         state Gone
         wait
         > LIST version="10"

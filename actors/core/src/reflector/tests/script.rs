@@ -1,23 +1,23 @@
-//! Runs a script of happenings against the machine and compares what it wants done, line by line.
+//! Runs a script of events against the machine and compares its effects, line by line.
 //!
-//! Answers "does the machine do exactly this?"; a script knows nothing of Rust. Each is run twice, with the least
-//! and the most chance, so `WAIT 0.8..1.6` proves both ends of the range.
+//! Answers "does the machine ask for exactly these effects?". Each script is run twice, with the smallest and the
+//! largest random number, so `WAIT 0.8..1.6` proves both ends of the range.
 //!
-//! Happenings: `start`, `stop`, `pass SECONDS` (timers fire on the way), `busy SECONDS` (none does), `wait` (until the
+//! Events: `start`, `stop`, `pass SECONDS` (timers fire on the way), `busy SECONDS` (none does), `wait` (until the
 //! next timer), `budget taken|free` (free at first: a permit is given when it is asked for),
 //! `list ITEMS [end=V [next=TOKEN]]`, `list-ends`, `list-fails ERROR`, `head`, `frames ITEMS`, `ends`,
 //! `breaks ERROR` (each with `stream=N`, by default the newest), `version V`, `version-fails ERROR`.
 //! Checks: `says LEVEL WORDS` (the next line for the log above debug), `silent` (there is none), `notes WORDS` (a
-//! debug line since the last such check), `state ...`, `count NAME=N ...`, `newest V`, `error WORDS`, `reads yes|no`, `permit needed|free`.
-//! Items: `nothing` a part without objects, `a@3` an object or ADDED, `-a@3` DELETED, `!a@3` set aside, `!-a@3` DELETED and undecoded, `*3` a
-//! bookmark, `*3end` the one that ends initial events, `?` unreadable.
+//! debug line since the last such check), `state ...`, `count NAME=N ...`, `newest V`, `error WORDS`, `reads yes|no`,
+//! `permit needed|free`. Items: `nothing` a part without objects, `a@3` an object or ADDED, `-a@3` DELETED, `!a@3` set
+//! aside, `!-a@3` DELETED and undecoded, `*3` a bookmark, `*3end` the one that ends initial events, `?` unreadable.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::*;
-use crate::delta::{Replacement, SetAside, listed_bytes};
+use crate::delta::{Replacement, Undecodable, listed_bytes};
 use crate::meta::{Meta, Object, ObjectKey, SourceId, Uid};
 
 /// The machine of the tests: lists and watches, no watch-lists.
@@ -246,7 +246,9 @@ pub(super) fn error(name: &str) -> ListWatchError {
         "410" => ListWatchError::Expired(text),
         "too-large" => ListWatchError::TooLargeVersion(text),
         "429" => overloaded(None),
-        "401" | "403" => ListWatchError::Denied(text),
+        "401" => ListWatchError::Unauthorized(text),
+        "403" => ListWatchError::Denied(text),
+        "selector" => ListWatchError::SelectorRejected { selectors: "fields=x=1".into(), message: text },
         "404" => ListWatchError::NotFound(text),
         "unsupported" => ListWatchError::WatchListUnsupported(text),
         "unreadable" => ListWatchError::Unreadable(text),
@@ -273,14 +275,14 @@ pub(super) fn object(text: &str) -> Object<()> {
     Object::new(meta, ())
 }
 
-fn aside(text: &str) -> SetAside {
+fn undecodable(text: &str) -> Undecodable {
     let object = object(text);
-    SetAside { key: object.key().clone(), version: object.version().clone(), error: "bad".into() }
+    Undecodable { key: object.key().clone(), version: object.version().clone(), error: "bad".into() }
 }
 
 fn list_part(item: &str) -> ListPart<()> {
     match item.strip_prefix('!') {
-        Some(rest) => ListPart::SetAside(aside(rest)),
+        Some(rest) => ListPart::Undecodable(undecodable(rest)),
         None if item == "nothing" => ListPart::Objects(Vec::new()),
         None if item == "?" => ListPart::Unreadable("garbage".into()),
         None => ListPart::Objects(vec![object(item)]),
@@ -293,9 +295,9 @@ pub(super) fn frame(item: &str) -> WatchPart<()> {
         let (number, end) = rest.strip_suffix("end").map_or((rest, false), |number| (number, true));
         WatchPart::Bookmark { version: version(number), initial_events_end: end }
     } else if let Some(rest) = strip("!-") {
-        WatchPart::DeletedUnread(aside(rest))
+        WatchPart::DeletedUndecodable(undecodable(rest))
     } else if let Some(rest) = strip("!") {
-        WatchPart::SetAside(aside(rest))
+        WatchPart::Undecodable(undecodable(rest))
     } else if let Some(rest) = strip("-") {
         WatchPart::Deleted(object(rest))
     } else {
@@ -309,6 +311,7 @@ fn state_text(state: &SourceState) -> String {
         SourceState::Backoff { attempts, .. } => format!("Backoff {attempts}"),
         SourceState::Denied { .. } => "Denied".to_owned(),
         SourceState::Gone { .. } => "Gone".to_owned(),
+        SourceState::SelectorRejected { .. } => "SelectorRejected".to_owned(),
         other => format!("{other:?}"),
     }
 }
@@ -345,13 +348,17 @@ fn effect_text(effect: &Effect<()>) -> String {
 }
 
 fn replace_text(replacement: &Replacement<()>) -> String {
-    assert_eq!(replacement.bytes, listed_bytes(&replacement.objects, &replacement.set_aside), "its weight");
+    assert_eq!(
+        replacement.bytes,
+        listed_bytes(&*replacement.objects, &*replacement.undecodable),
+        "its weight"
+    );
     let mut text = format!("REPLACE version={} {}", replacement.version, replacement.cause);
     for object in replacement.objects.iter() {
         let _ = write!(text, " {}@{}", object.key(), object.version());
     }
-    for aside in replacement.set_aside.iter() {
-        let _ = write!(text, " !{}@{}", aside.key, aside.version);
+    for undecodable in replacement.undecodable.iter() {
+        let _ = write!(text, " !{}@{}", undecodable.key, undecodable.version);
     }
     text
 }
@@ -360,8 +367,10 @@ fn part_text(part: &WatchPart<()>) -> String {
     match part {
         WatchPart::Applied(object) => format!("{}@{}", object.key(), object.version()),
         WatchPart::Deleted(object) => format!("-{}@{}", object.key(), object.version()),
-        WatchPart::SetAside(aside) => format!("!{}@{}", aside.key, aside.version),
-        WatchPart::DeletedUnread(aside) => format!("!-{}@{}", aside.key, aside.version),
+        WatchPart::Undecodable(undecodable) => format!("!{}@{}", undecodable.key, undecodable.version),
+        WatchPart::DeletedUndecodable(undecodable) => {
+            format!("!-{}@{}", undecodable.key, undecodable.version)
+        }
         WatchPart::Fetched(object) => format!("?{}@{}", object.key(), object.version()),
         WatchPart::Bookmark { version, .. } => format!("*{version}"),
     }

@@ -1,4 +1,4 @@
-//! Watch-lists: what their initial events come to, and what happens when they do not end.
+//! Watch-lists: the net result of their initial events, and what follows when they do not end.
 
 use super::script::{check, check_resumed, lists, watch_lists};
 
@@ -294,7 +294,7 @@ fn wl_22_an_expired_relist_by_watch_list_is_asked_again_at_once_at_the_latest_ve
 }
 
 #[test]
-fn wl_22_one_that_expires_at_the_latest_version_too_has_failed() {
+fn wl_22_a_watch_list_that_expires_at_the_latest_version_too_has_failed() {
     check_resumed(
         &watch_lists(),
         r#"
@@ -312,20 +312,24 @@ fn wl_22_one_that_expires_at_the_latest_version_too_has_failed() {
 
 #[test]
 fn inf_33_ref_35_a_refused_watch_list_is_asked_again_as_such() {
-    for (answer, state) in [("403", "Denied"), ("401", "Denied"), ("404", "Gone")] {
+    for (answer, state, first, second) in [
+        ("403", "Denied", "30..60", "30..60"),
+        ("401", "Denied", "1..2", "2..4"),
+        ("404", "Gone", "1..2", "2..4"),
+    ] {
         check(
             &watch_lists(),
             &r#"
             start
             > WATCH version="" initial-events stream=0
             breaks ANSWER
-            > WAIT 30..60
+            > WAIT FIRST
             state STATE
             wait
             > WATCH version="" initial-events stream=1
             state STATE
             breaks ANSWER
-            > WAIT 30..60
+            > WAIT SECOND
             wait
             > WATCH version="" initial-events stream=2
             head
@@ -335,7 +339,9 @@ fn inf_33_ref_35_a_refused_watch_list_is_asked_again_as_such() {
             state Streaming
             "#
             .replace("ANSWER", answer)
-            .replace("STATE", state),
+            .replace("STATE", state)
+            .replace("FIRST", first)
+            .replace("SECOND", second),
         );
     }
 }

@@ -83,7 +83,7 @@ fn ref_15_watches_that_end_at_once_with_nothing_are_failures_and_nothing_relists
 }
 
 #[test]
-fn ref_15_a_watch_that_was_silent_for_longer_is_no_failure() {
+fn ref_15_a_watch_that_was_silent_for_longer_is_not_a_failure() {
     check_watching(
         r#"
         pass 10
@@ -144,7 +144,7 @@ fn ref_16_a_stream_that_brought_a_frame_and_ends_or_is_cut_is_opened_again_at_on
 }
 
 #[test]
-fn ref_16_but_not_twice_within_a_second() {
+fn ref_16_a_watch_is_not_opened_twice_within_a_second() {
     check_watching(
         r#"
         pass 0.25
@@ -161,7 +161,7 @@ fn ref_16_but_not_twice_within_a_second() {
 }
 
 #[test]
-fn ref_16_it_resets_the_backoff() {
+fn ref_16_a_stream_that_brought_a_frame_resets_the_backoff() {
     check(
         &lists(),
         r#"
@@ -250,7 +250,7 @@ fn ref_23_what_a_closed_stream_still_brings_is_ignored() {
 }
 
 #[test]
-fn ref_32_an_object_set_aside_moves_the_version_on_and_nothing_relists() {
+fn ref_32_an_undecodable_object_moves_the_version_on_and_nothing_relists() {
     check_watching(
         r#"
         frames !a@11 b@12

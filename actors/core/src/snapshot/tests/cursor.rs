@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::fixture::{key, object};
 use super::super::{DiffCursor, Difference, Frame, Snapshot};
-use super::{Model, apply, model, name, snapshot, states, steps, tell, walk};
+use super::{Model, apply, model, name, snapshot, states, steps, text_of, walk};
 use crate::meta::{ObjectKey, SourceId};
 
 #[test]
@@ -16,13 +16,13 @@ fn idx_33_a_cursor_visits_at_most_the_keys_it_was_allowed() {
     loop {
         let mut chunk = Vec::new();
         let goes_on = cursor.next_chunk(2, &mut chunk);
-        chunks.push(chunk.iter().map(tell).collect::<Vec<_>>());
+        chunks.push(chunk.iter().map(text_of).collect::<Vec<_>>());
         if !goes_on {
             break;
         }
     }
-    let told: Vec<String> = chunks.concat();
-    assert_eq!(told, ["- a/1 u1@1", "a/2 u1@1 -> a/2 u1@2", "+ a/3 u1@2", "- b/1 u1@1", "+ c/1 u1@2"]);
+    let delivered: Vec<String> = chunks.concat();
+    assert_eq!(delivered, ["- a/1 u1@1", "a/2 u1@1 -> a/2 u1@2", "+ a/3 u1@2", "- b/1 u1@1", "+ c/1 u1@2"]);
     assert!(chunks.iter().all(|chunk| chunk.len() <= 2), "{chunks:?}");
 }
 
@@ -33,13 +33,13 @@ fn a_cursor_knows_what_it_has_passed_and_any_one_key() {
     let mut out = Vec::new();
     assert!(!cursor.has_passed(&key("x")));
     assert!(cursor.next_chunk(2, &mut out));
-    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ x u1@1", "+ a/1 u1@1"]);
+    assert_eq!(out.iter().map(text_of).collect::<Vec<_>>(), ["+ x u1@1", "+ a/1 u1@1"]);
     assert!(cursor.has_passed(&key("x")) && cursor.has_passed(&key("y")) && cursor.has_passed(&key("a/0")));
     assert!(
         cursor.has_passed(&key("a/1")) && !cursor.has_passed(&key("a/2")) && !cursor.has_passed(&key("b/0"))
     );
-    assert_eq!(cursor.at(&key("a/2")).iter().map(tell).collect::<Vec<_>>(), ["+ a/2 u1@1"]);
-    assert_eq!(cursor.at(&key("a/1")).iter().map(tell).collect::<Vec<_>>(), ["+ a/1 u1@1"]);
+    assert_eq!(cursor.at(&key("a/2")).iter().map(text_of).collect::<Vec<_>>(), ["+ a/2 u1@1"]);
+    assert_eq!(cursor.at(&key("a/1")).iter().map(text_of).collect::<Vec<_>>(), ["+ a/1 u1@1"]);
     assert!(cursor.at(&key("a/9")).is_empty());
     while cursor.next_chunk(1, &mut out) {}
     assert!(cursor.is_finished() && cursor.has_passed(&key("z/z")) && out.len() == 3);
@@ -62,7 +62,7 @@ fn a_namespace_that_both_share_is_one_visit() {
     let mut cursor = DiffCursor::new(older, Snapshot::publish(frame));
     let mut out = Vec::new();
     assert!(!cursor.next_chunk(4, &mut out), "{cursor:?}");
-    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ z/changed u1@2"]);
+    assert_eq!(out.iter().map(text_of).collect::<Vec<_>>(), ["+ z/changed u1@2"]);
 }
 
 proptest! {
@@ -80,7 +80,7 @@ proptest! {
         let is_inside = |key: &ObjectKey| {
             after.as_ref().is_none_or(|after| key > after) && until.as_ref().is_none_or(|until| key <= until)
         };
-        let mut told = model(&seen);
+        let mut delivered = model(&seen);
         let mut cursor = DiffCursor::between(seen.clone(), seen.clone(), after.clone(), until.clone());
         for (round, (steps, most)) in later.iter().enumerate() {
             walk(&mut frame, &mut state, steps);
@@ -91,7 +91,7 @@ proptest! {
                 // What changes behind the cursor is an event of its own; what changes ahead of it costs nothing.
                 let before = cursor.lead_to(newer.clone());
                 let behind = before.diff(&newer).filter(|difference| !cursor.covers(difference.key()));
-                told = apply(told, behind.filter(|difference| is_inside(difference.key())));
+                delivered = apply(delivered, behind.filter(|difference| is_inside(difference.key())));
             }
             let mut chunk = Vec::new();
             cursor.next_chunk(*most, &mut chunk);
@@ -99,20 +99,20 @@ proptest! {
                 prop_assert!(is_inside(difference.key()) && cursor.has_passed(difference.key()));
                 prop_assert!(!cursor.covers(difference.key()));
             }
-            told = apply(told, chunk);
+            delivered = apply(delivered, chunk);
         }
         let mut rest = Vec::new();
         while cursor.next_chunk(7, &mut rest) {}
-        told = apply(told, rest);
+        delivered = apply(delivered, rest);
         let mut expected = model(&seen);
         expected.retain(|key, _| !is_inside(key));
         expected.extend(state.into_iter().filter(|(key, _)| is_inside(key)));
-        prop_assert_eq!(states(&told), states(&expected));
+        prop_assert_eq!(states(&delivered), states(&expected));
     }
 }
 
 #[test]
-fn a_difference_says_whether_a_rewind_lies_between_and_equal_versions_prove_nothing_then() {
+fn a_difference_says_whether_a_rewind_was_in_between_and_then_equal_versions_may_differ() {
     let mut frame = Frame::default();
     for name in ["a/listed", "a/other", "a/watched"] {
         frame.insert(object(name, 5));
@@ -124,7 +124,7 @@ fn a_difference_says_whether_a_rewind_lies_between_and_equal_versions_prove_noth
     frame.insert(object("a/watched", 5));
     frame.insert(object("a/other", 6));
     let newer = Snapshot::publish(frame);
-    let told: Vec<(String, bool)> = older
+    let delivered: Vec<(String, bool)> = older
         .diff(&newer)
         .map(|difference| {
             let is_rewound = matches!(difference, Difference::Updated { is_rewound: true, .. });
@@ -132,7 +132,7 @@ fn a_difference_says_whether_a_rewind_lies_between_and_equal_versions_prove_noth
         })
         .collect();
     let expected = [("a/listed", true), ("a/other", false), ("a/watched", true)];
-    assert_eq!(told, expected.map(|(key, is_rewound)| (key.to_owned(), is_rewound)));
+    assert_eq!(delivered, expected.map(|(key, is_rewound)| (key.to_owned(), is_rewound)));
     assert_eq!(newer.diff(&newer.clone()).count(), 0);
 }
 
@@ -148,7 +148,7 @@ fn a_cursor_of_a_range_covers_the_keys_after_one_up_to_another() {
     assert!(!cursor.covers(&key("b/1")) && !cursor.has_passed(&key("b/1")));
     let mut out = Vec::new();
     while cursor.next_chunk(1, &mut out) {}
-    assert_eq!(out.iter().map(tell).collect::<Vec<_>>(), ["+ a/1 u1@1", "+ a/2 u1@1"]);
+    assert_eq!(out.iter().map(text_of).collect::<Vec<_>>(), ["+ a/1 u1@1", "+ a/2 u1@1"]);
     assert!(range(Some("a/2"), Some("a/2")).is_finished());
     assert!(range(Some("b/1"), Some("a/2")).is_finished());
 }

@@ -1,11 +1,11 @@
-//! What an applied object must be before it can be laid over another: of the types its schema tells.
+//! The checks of an applied object before it is merged: its values must have the types of its schema.
 //!
-//! Answers: which values are of another type than declared, which fields are not declared at all, which items stand
-//! twice? In the words of the real server, which answers 500 with them.
+//! Answers: which values are of another type than declared, which fields are not declared at all, which items are
+//! there twice? With the error texts of the real server, which answers 500.
 //! 1. Every error names the path to its value, as `.spec.ports: duplicate entries for key [port=80]`.
-//! 2. After the first undeclared field of an object the rest of that object is not looked at.
+//! 2. After the first undeclared field of an object the rest of that object is not checked.
 //!
-//! Next: `apply.rs` asks this first.
+//! Next: `apply.rs` calls this first.
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::element::Element;
 use super::shape::{ListShape, MapShape, Place, Plain, Shape};
 
-/// The errors of an object as one text; none if it is sound.
+/// The errors of an object as one text; none if it is valid.
 pub(crate) fn refuse(place: Place<'_>, value: &Value) -> Option<String> {
     let mut errors = Vec::new();
     check(place, value, &mut String::new(), &mut errors);

@@ -2,8 +2,8 @@
 //!
 //! Answers: what did a write do, field by field? A field stands in at most one of the three sets.
 //! 1. Atomic maps and lists, and maps and lists that are empty on both sides, are compared as one value.
-//! 2. A granular map or an item of a list that comes or goes is a field itself, beside what is in it.
-//! 3. Items that stand twice on both sides are compared as one value.
+//! 2. A granular map or a list item that is added or removed is a field itself, beside its members.
+//! 3. Items that are there twice on both sides are compared as one value.
 //!
 //! Next: `update.rs` takes fields from their owners by this.
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn difference(place: Place<'_>, old: Option<&Value>, new: Option<&Value>) -> Dif
     let (before, after) = (place.shape(old), place.shape(new));
     let mut found = match (old, new) {
         (Some(_), Some(_)) if !before.is_like(&after) => {
-            // Another type than before: what the old one had, and what the new one has.
+            // The type changed: the members of the old value, and those of the new one.
             let mut found = by_shape(&before, old, new);
             let then = by_shape(&after, old, new);
             found.itself = then.itself.or(found.itself);
@@ -160,7 +160,7 @@ fn items(shape: &ListShape<'_>, olds: &[&Value], news: &[&Value]) -> Difference 
             Difference { itself: (!equal).then_some(Change::Modified), below: Comparison::default() }
         }
         ([_, _, ..], []) => Difference { itself: Some(Change::Removed), below: Comparison::default() },
-        // One that stood twice stands once now, so its fields come; and the other way round.
+        // An item that was there twice is there once now, so its fields are added; and the reverse.
         ([_, _, ..], [new]) => {
             Difference { itself: Some(Change::Added), below: difference(shape.items, None, Some(new)).below }
         }

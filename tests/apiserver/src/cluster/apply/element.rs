@@ -1,7 +1,7 @@
 //! One step of a path into an object: a field by name, a list item by its keys or by its value, or an index.
 //!
-//! Answers: which child is meant, in which order do steps stand, and how are they written for machines
-//! (`f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0`) and for people (`.name`, `[name="a"]`, `[="x"]`, `[0]`)?
+//! Answers: which child is meant, in which order are steps sorted, and how are they written for machines (`f:name`,
+//! `k:{"name":"a"}`, `v:"x"`, `i:0`) and for people (`.name`, `[name="a"]`, `[="x"]`, `[0]`)?
 //! 1. Fields come before keys, keys before values, values before indices; each in the order of its content.
 //! 2. Numbers are compared as numbers, so `1` and `1.0` are one key.
 //!
@@ -41,7 +41,7 @@ impl Element {
         Self::Field(name.into())
     }
 
-    /// Reads the form of machines. None for a type of element that a later version may have brought.
+    /// Reads the form of machines. None for an unknown type of element, which a later version may have added.
     ///
     /// # Errors
     /// If the text is not of this form.
@@ -134,7 +134,7 @@ impl Datum {
         }
     }
 
-    /// Where this kind of value stands among the kinds.
+    /// The rank of this kind of value.
     fn rank(&self) -> u8 {
         match self.0 {
             Value::Number(_) => 0,
@@ -159,7 +159,7 @@ impl Ord for Datum {
             (Value::Number(one), Value::Number(other)) => compare_numbers(one, other),
             (Value::String(one), Value::String(other)) => one.cmp(other),
             (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
-            // Lists and maps are no keys of any kind; they only need some order.
+            // Lists and maps are never keys; they only need some order.
             (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
                 self.0.to_string().cmp(&other.0.to_string())
             }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_element_is_refused_and_an_unknown_type_passed_over() {
+    fn a_text_that_is_not_an_element_is_refused_and_an_unknown_type_is_skipped() {
         for wrong in ["", "f", "fx", "k:1", "k:{", "v:", "i:x"] {
             assert!(Element::parse(wrong).is_err(), "{wrong}");
         }

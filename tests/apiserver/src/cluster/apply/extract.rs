@@ -1,10 +1,10 @@
-//! The fields an object has, as its schema divides them: what an applier claims by sending it.
+//! The fields an object has, as its schema divides them: what an applier owns after sending it.
 //!
 //! Answers: which set of fields is this object? It owns nothing itself and compares nothing.
-//! 1. An atomic map or list is one field; a granular map is its members; an associative list its items, each of
-//!    them also a member itself.
+//! 1. An atomic map or list is one field; a granular map is its members; an associative list is its items, each of
+//!    which is also a member itself.
 //! 2. A member that no schema declares (a label, a data key) is a member itself; so is an empty or null one.
-//! 3. Items that stand twice in a list are one member, and nothing below it is.
+//! 3. Items that are there twice in a list are one member, without members below it.
 //!
 //! Next: `compare.rs` finds what differs between two objects.
 use serde_json::Value;

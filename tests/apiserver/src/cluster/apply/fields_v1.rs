@@ -1,9 +1,9 @@
 //! `fieldsV1`: the form in which a set of fields stands in `metadata.managedFields`.
 //!
-//! Answers: which set does this JSON mean, and which text does a set have? A member without anything below it is
-//! `{}`; one with something below it holds `".": {}` beside that.
+//! Answers: which set does this JSON contain, and how is a set written? A member without anything below it is `{}`;
+//! one with something below it holds `".": {}` beside that.
 //! 1. Reading what was written gives the same set.
-//! 2. Elements of a type that is not known are passed over, with all below them.
+//! 2. Elements of an unknown type are skipped, with all below them.
 //!
 //! Next: `managed.rs` puts manager, operation and time around it.
 use serde_json::{Map, Value};

@@ -1,10 +1,10 @@
-//! The annotation of client-side apply, where kubectl applies on the server's side after it.
+//! The annotation of client-side apply, for the case that kubectl uses server-side apply afterwards.
 //!
-//! Answers: which conflicts does a user of kubectl not have, because kubectl itself applied those fields before from the
-//! client? And what does the annotation say after an apply?
-//! 1. Only the manager `kubectl` is treated so; who wants none of it names another.
+//! Answers: which conflicts are ignored because kubectl itself applied those fields before from the client? And what
+//! is in the annotation after an apply?
+//! 1. Only the manager `kubectl` is treated in this way; a client that does not want it uses another name.
 //! 2. A field is allowed if the annotation names it with the value it still has.
-//! 3. An annotation that is there is kept true; none is made.
+//! 3. An existing annotation is kept up to date; none is created.
 use serde_json::Value;
 
 use super::compare::compare;
@@ -20,8 +20,8 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const MOST_ANNOTATED: usize = 256 * 1024;
 
 impl Writer<'_> {
-    /// Lays `config` over the second of `live`, the first being the zero value, as `apply` does; kubectl does not
-    /// conflict with what it applied from the client.
+    /// Merges `config` into the second of `live`, the first being the zero value, as `apply` does; kubectl
+    /// does not conflict with what it applied from the client.
     ///
     /// # Errors
     /// Those of `apply`.
@@ -76,7 +76,7 @@ impl Writer<'_> {
     }
 }
 
-/// The fields that were applied from the client and are as they were applied.
+/// The fields that were applied from the client and have not changed since.
 fn allowed(place: Place<'_>, live: &Value, version: &str) -> Option<FieldSet> {
     let text = live.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()?;
     let last: Value = serde_json::from_str(text).ok()?;

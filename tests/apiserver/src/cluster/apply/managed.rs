@@ -1,10 +1,10 @@
 //! `metadata.managedFields`: who owns which fields of an object, since when and by which kind of request.
 //!
-//! Answers: what do the entries of an object say, and which text do they have? It does not decide who owns what.
-//! 1. An owner is a manager with its operation and subresource; one who updates is another one in each version, one who
-//!    applies is the same in all.
+//! Answers: what do the entries of an object contain, and how are they written? It does not decide who owns what.
+//! 1. An owner is a manager with its operation and subresource; an updater is a different owner in each version, an
+//!    applier is the same owner in all.
 //! 2. Entries stand in the order of operation, time, manager, version, subresource.
-//! 3. No more than ten owners update; beyond that the oldest of a version are put together as `ancient-changes`.
+//! 3. At most ten owners update; beyond that the oldest of a version are merged into `ancient-changes`.
 //!
 //! Next: `ownership.rs` decides.
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub(crate) struct Owner {
     pub(crate) manager: String,
     /// Whether by server-side apply; else by creates, updates and patches.
     pub(crate) applied: bool,
-    /// The apiVersion the fields are told in.
+    /// The apiVersion of the fields.
     pub(crate) version: String,
     pub(crate) subresource: String,
 }
@@ -81,8 +81,7 @@ impl Owner {
 impl Managed {
     /// Reads the entries; an absent list has none.
     ///
-    /// # Errors
-    /// If one entry is not as the API has it.
+    /// # Errors If an entry does not have the form of the API.
     pub(crate) fn decode(value: Option<&Value>) -> Result<Self, ManagedError> {
         let mut managed = Self::default();
         let items = match value {
@@ -119,7 +118,7 @@ impl Managed {
         self.entries.iter().fold(FieldSet::default(), |all, entry| all.union(entry.fields.clone()))
     }
 
-    /// Whether both say the same of who owns what; times aside.
+    /// Whether both have the same owners of the same fields, without regard to times.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let found = |entry: &Entry| {
             other.entries.iter().any(|other| other.owner == entry.owner && other.fields == entry.fields)
@@ -127,7 +126,7 @@ impl Managed {
         self.entries.len() == other.entries.len() && self.entries.iter().all(found)
     }
 
-    /// Puts the oldest owners who update together until there are at most ten.
+    /// Merges the oldest owners that update until there are at most ten.
     pub(crate) fn cap(&mut self) {
         let mut count = self.entries.iter().filter(|entry| !entry.owner.applied).count();
         if count <= MOST_UPDATERS {

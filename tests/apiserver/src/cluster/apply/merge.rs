@@ -1,12 +1,12 @@
-//! An applied object laid over the stored one, as their schema divides them.
+//! Merges an applied object into the stored one, field by field of their schema.
 //!
-//! Answers: what does the object look like after this apply, before anything left out is taken away?
+//! Answers: what does the object look like after this apply, before the fields that were left out are removed?
 //! 1. What the applied object names wins; what it does not name stays.
-//! 2. The items of an associative list stand in the applied order; those it does not name keep their places among
-//!    them as far as that allows.
-//! 3. Neither side is changed; the applied object has no two items under one key (`check.rs` saw to that).
+//! 2. The items of an associative list stand in the applied order; those it does not name keep their positions among
+//!    them as far as possible.
+//! 3. Neither side is changed; the applied object does not have two items under one key (`check.rs` checks that).
 //!
-//! Next: `prune.rs` takes away what the applier has left out.
+//! Next: `prune.rs` removes what the applier has left out.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::element::Element;
 use super::shape::{ListShape, MapShape, Place, Shape};
 
-/// The stored object with the applied one over it.
+/// The stored object with the applied one merged into it.
 pub(crate) fn merge(place: Place<'_>, live: &Value, applied: &Value) -> Value {
     merged(place, Some(live), Some(applied)).unwrap_or_default()
 }
@@ -73,7 +73,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// The items by key; a key that stands twice has no one item.
+    /// The items by key; a key that is there twice has no single item.
     fn by_key(&self) -> BTreeMap<&'a Element, Option<&'a Value>> {
         let mut found = BTreeMap::new();
         for (key, item) in self.keys.iter().zip(self.items) {

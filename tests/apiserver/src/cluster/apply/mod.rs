@@ -1,13 +1,13 @@
-//! Field ownership: which manager owns which field of an object, and server-side apply, which goes by that.
+//! Field ownership: which manager owns which field of an object, and server-side apply, which uses that.
 //!
-//! Answers: what are the fields of this object by its schema, what changed, who owned it, and what does an apply
-//! make of it? Pure: objects are JSON values, the time is an argument.
+//! Answers: what are the fields of this object by its schema, what changed, who owned it, and what is the result of an
+//! apply? Pure: objects are JSON values, the time is an argument.
 //!
 //! Reading order: `element` → `set` → `fields_v1` → `shape` → `extract`, `compare`, `merge`, `prune`, `check` → `managed` →
 //! `ownership` → `last_applied`.
 //!
-//! 1. The schema alone divides an object; no kind is known here by name.
-//! 2. What is owned is told in sets of paths (`FieldSet`), never in values.
+//! 1. Only the schema divides an object; no kind is named here.
+//! 2. Ownership is expressed in sets of paths (`FieldSet`), never in values.
 mod check;
 mod compare;
 mod element;

@@ -1,10 +1,11 @@
-//! Who owns which fields after a write: the two ways to come by them, and the conflicts of the second.
+//! Who owns which fields after a write: updates, applies, and the conflicts of applies.
 //!
-//! Answers: what do the owners of an object own after this update, and what does an apply make of object and owners?
-//! 1. A field that a write changes is taken from all others; a field that goes is nobody's.
-//! 2. An update owns what it changed, besides what its owner had. An apply owns what it sent, and nothing else.
+//! Answers: what do the owners of an object own after this update, and what are the object and its owners after an
+//! apply?
+//! 1. A field that a write changes is taken from all other owners; a removed field has no owner.
+//! 2. An update owns what it changed, in addition to what its owner had. An apply owns what it sent, and nothing else.
 //! 3. Only an apply can conflict: it is refused if it would change another's field, unless it is forced.
-//! 4. What the server sets (`STRIPPED`), and what this endpoint does not write (`ignored`), is nobody's.
+//! 4. What the server sets (`STRIPPED`), and what this endpoint does not write (`ignored`), has no owner.
 //!
 //! Next: `write.rs` and `patch.rs` of the cluster call this.
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use super::prune::prune;
 use super::set::FieldSet;
 use super::shape::{Place, same};
 
-/// Whose fields an object's were before anyone applied to it and while no one was asked.
+/// The manager of all fields of an object that was stored before its owners were recorded.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 const STRIPPED_META: [&str; 9] = [
     "name",
@@ -44,7 +45,7 @@ static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
     set
 });
 
-/// The request as its fields' owner.
+/// The request as the owner of its fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Writer<'a> {
     pub(crate) manager: &'a str,
@@ -57,7 +58,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) ignored: &'a FieldSet,
     /// The object in each apiVersion that is served.
     pub(crate) places: &'a dyn Fn(&str) -> Option<Place<'a>>,
-    /// A state of the object as another apiVersion tells it.
+    /// A state of the object in another apiVersion.
     pub(crate) told: &'a dyn Fn(&str, &Value) -> Value,
 }
 
@@ -71,15 +72,15 @@ pub(crate) struct Conflict {
 /// Why an apply is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// The object is not of the types its schema tells.
+    /// The object does not have the types of its schema.
     Untyped(String),
     Conflicts(Vec<Conflict>),
 }
 
-/// What an apply leads to.
+/// The result of an apply.
 #[derive(Debug)]
 pub(crate) struct Applied {
-    /// The object to be stored; none if it is as it was.
+    /// The object to be stored; none if it did not change.
     pub(crate) object: Option<Value>,
     pub(crate) managed: Managed,
 }
@@ -99,7 +100,8 @@ impl Writer<'_> {
         (self.places)(self.version).unwrap_or(Place::Free)
     }
 
-    /// The time of an entry that is written now. A real server loses that of a scale on the way to the object.
+    /// The time of an entry that is written now. A real server loses the time of a scale's entry when it
+    /// writes the object.
     fn stamp(&self, before: Option<i64>) -> Option<i64> {
         if self.subresource == "scale" { before } else { Some(self.now) }
     }
@@ -126,7 +128,7 @@ impl Writer<'_> {
         managed
     }
 
-    /// Takes changed and removed fields from all owners but `except`; gives what they lose by the change.
+    /// Takes changed and removed fields from all owners but `except`; returns what they lose by the change.
     fn take_from_others(
         &self,
         managed: &mut Managed,
@@ -161,7 +163,7 @@ impl Writer<'_> {
         conflicts
     }
 
-    /// Lays `config` over `live`.
+    /// Merges `config` into `live`.
     ///
     /// # Errors
     /// If `config` is not of its types, or would change fields of others without force.

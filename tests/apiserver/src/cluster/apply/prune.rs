@@ -1,10 +1,10 @@
-//! What goes when an applier leaves out what it applied before.
+//! What is removed when an applier leaves out what it applied before.
 //!
-//! Answers: which fields of the merged object are taken away? Those this applier owned and does not send any more,
-//! if nobody else owns them.
-//! 1. A field that another manager owns stays, and so does what holds it.
-//! 2. A field nobody's set names stays, unless it lies below an item that goes.
-//! 3. A map or list that loses its last member stays, empty, unless it is itself among what goes.
+//! Answers: which fields of the merged object are removed? Those that this applier owned and does not send any more,
+//! if no other manager owns them.
+//! 1. A field that another manager owns stays, and so do its parents.
+//! 2. A field in no set stays, unless it lies below a removed item.
+//! 3. A map or list that loses its last member stays, empty, unless it is removed itself.
 //!
 //! Next: `apply.rs` calls it between merging and comparing.
 use serde_json::Value;
@@ -14,7 +14,8 @@ use super::extract;
 use super::set::FieldSet;
 use super::shape::{ListShape, MapShape, Place, Shape};
 
-/// Takes away of `merged` what `last` names and `owned` (the sets of all managers, the new one included) does not.
+/// Removes from `merged` what `last` names and `owned` (the sets of all managers, the new one included) does
+/// not.
 pub(crate) fn prune(place: Place<'_>, merged: Value, last: &FieldSet, owned: &FieldSet) -> Value {
     if last.is_empty() {
         return merged;
@@ -23,15 +24,16 @@ pub(crate) fn prune(place: Place<'_>, merged: Value, last: &FieldSet, owned: &Fi
     let all = with_declared(place, &extract::fields(place, &merged));
     let kept = |value: &Value| with_declared(place, &extract::fields(place, value));
     let without_last = kept(&remove(place, &merged, &last));
-    // What others own comes back, with whatever is needed to hold it.
+    // What other managers own is put back, with its parents.
     let owned = without_last.union(with_declared(place, owned));
     let with_owned = remove(place, &merged, &all.clone().difference(&owned));
-    // And of what is gone now, only what this applier had may really go.
+    // Of the removed fields, only those that this applier owned may stay removed.
     let gone = all.difference(&kept(&with_owned)).intersection(&last);
     remove(place, &merged, &gone)
 }
 
-/// The set with each declared field that holds members as a member itself, so that emptied structs can go too.
+/// The set with each declared field that has members as a member itself, so that emptied structs can be
+/// removed too.
 fn with_declared(place: Place<'_>, set: &FieldSet) -> FieldSet {
     let shape = place.shape(None);
     set.map_nodes(|node| {

@@ -1,10 +1,10 @@
-//! A set of paths into an object, as a trie: which fields does someone own?
+//! A set of paths into an object, as a trie: which fields does a manager own?
 //!
-//! Answers: what do two owners have together, what has one alone? It knows nothing of schemas or values.
+//! Answers: which fields do two owners share, and which has only one? It does not use schemas or values.
 //! 1. The nodes of a level are sorted by element, each element once.
-//! 2. No node is dead: it is a member, or has a member below it. So equal sets are equal tries.
+//! 2. No node is empty: it is a member, or has a member below it. So equal sets are equal tries.
 //! 3. A path and a longer one are two members: `difference` of a parent leaves its children, only
-//!    `recursive_difference` takes them along.
+//!    `recursive_difference` removes them too.
 //!
 //! Next: `fields_v1.rs` writes sets down, `extract.rs` and `compare.rs` make them of objects.
 use std::cmp::Ordering;
@@ -51,7 +51,7 @@ impl FieldSet {
         }
     }
 
-    /// Adds a node, or adds what it has to the one that is there. A dead one is left out.
+    /// Adds a node, or adds what it has to the one that is there. An empty one is left out.
     pub(crate) fn insert(&mut self, element: Element, member: bool, children: Self) {
         let node = Node { element, member, children };
         if !node.is_alive() {
@@ -67,7 +67,7 @@ impl FieldSet {
         }
     }
 
-    /// Adds one path. The empty path means the whole object, which no one owns.
+    /// Adds one path. The empty path means the whole object, which has no owner.
     pub(crate) fn insert_path(&mut self, path: &[Element]) {
         if let [first, rest @ ..] = path {
             let mut children = Self::default();
@@ -136,7 +136,7 @@ impl FieldSet {
         Self { nodes: shared.collect() }
     }
 
-    /// What is in this one and not in the other; a parent that goes leaves its children.
+    /// What is in this one and not in the other; a removed parent leaves its children.
     #[must_use]
     pub(crate) fn difference(self, other: &Self) -> Self {
         self.without(other, |node, other| {
@@ -197,7 +197,7 @@ impl FieldSet {
         }
     }
 
-    /// Rebuilds the set node by node; the function gives what is to be member and below.
+    /// Rebuilds the set node by node; the function returns whether the node is a member, and its children.
     pub(crate) fn map_nodes(&self, mut change: impl FnMut(&Node) -> (bool, Self)) -> Self {
         let mut set = Self::default();
         for node in &self.nodes {
@@ -208,7 +208,7 @@ impl FieldSet {
     }
 }
 
-/// Each node of the first level with its like in the second.
+/// Each node of the first level with the same node of the second.
 fn pairs<'a>(ones: &'a [Node], mut others: &'a [Node]) -> impl Iterator<Item = (&'a Node, Option<&'a Node>)> {
     ones.iter().map(move |node| {
         while let [first, rest @ ..] = others

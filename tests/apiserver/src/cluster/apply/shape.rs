@@ -1,9 +1,9 @@
 //! How a schema divides an object into fields that can be owned.
 //!
 //! Answers: is the value at this place one field, a map of fields, or a list of items, and which item is which? It is
-//! the one file here that knows the types of `schema`.
+//! the only file here that uses the types of `schema`.
 //! 1. A map is granular and a list atomic unless the schema says otherwise.
-//! 2. Where no type is told, a map is granular, its members too, and everything else is one field.
+//! 2. Without a type, a map is granular, its members too, and everything else is one field.
 //! 3. An item that omits a key has that key's default; an item without any key has no element.
 //!
 //! Next: `extract.rs`, `compare.rs`, `merge.rs` and `prune.rs` walk objects by this.
@@ -17,7 +17,7 @@ use crate::cluster::schema::model::{
     Format, List, ListMerge, Object, Scalar, Shape as TypeShape, Slot, TypeId,
 };
 
-/// A place of an object, as its schema sees it.
+/// A place in an object, described by its schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'s> {
     Typed {
@@ -25,10 +25,10 @@ pub(crate) enum Place<'s> {
         id: TypeId,
         /// Whether the map in this place is one field, if that differs from its type.
         atomic: Option<bool>,
-        /// Whether an object around it keeps unknown fields, and so do those within.
+        /// Whether an object around it keeps unknown fields; then the inner ones do too.
         open: bool,
     },
-    /// No type is told: what is there says what it is.
+    /// There is no type: the value decides.
     Free,
     /// There is no such field.
     None,
@@ -43,7 +43,7 @@ pub(crate) enum Plain {
     Boolean,
 }
 
-/// What is at a place.
+/// The content of a place.
 #[derive(Debug)]
 pub(crate) enum Shape<'s> {
     Scalar(Plain),
@@ -98,7 +98,7 @@ impl<'s> Place<'s> {
         Self::Typed { schema, id: slot.id, atomic: slot.atomic, open }
     }
 
-    /// The shape of what is there; where a type allows several, the value decides.
+    /// The shape of the value; if a type allows several, the value decides.
     pub(crate) fn shape(&self, value: Option<&Value>) -> Shape<'s> {
         match *self {
             Self::None => Shape::Unknown,
@@ -168,7 +168,7 @@ impl<'s> ListShape<'s> {
         *self.merge == ListMerge::Atomic
     }
 
-    /// The items by element; those that have none are left out.
+    /// The items by element; items without an element are left out.
     pub(crate) fn indexed<'v>(&self, items: Option<&'v Vec<Value>>) -> BTreeMap<Element, Vec<&'v Value>> {
         let mut found: BTreeMap<Element, Vec<&Value>> = BTreeMap::new();
         for item in items.into_iter().flatten() {
@@ -181,8 +181,7 @@ impl<'s> ListShape<'s> {
 
     /// What identifies an item.
     ///
-    /// # Errors
-    /// If nothing does.
+    /// # Errors If nothing identifies it.
     pub(crate) fn element_of(&self, item: &Value) -> Result<Element, ItemError> {
         match (self.merge, item) {
             (ListMerge::Atomic, _) => Err(ItemError::Atomic),

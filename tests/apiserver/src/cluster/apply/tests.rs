@@ -1,7 +1,7 @@
 //! The algebra of field sets against a naive model, and the walkers on objects of real kinds.
 //!
-//! They answer: does each operation give the set that sets of whole paths would give, and do the fields of an object
-//! come out as a real server tells them?
+//! They answer: does each operation give the same set as operations on sets of whole paths, and are the fields of an
+//! object those of a real server?
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn equal_sets_are_equal_tries(one in paths(), other in paths()) {
         prop_assert_eq!(trie(&one) == trie(&other), one == other);
-        // Also those that were made in another way.
+        // Also sets that were built in another way.
         let both: Naive = &one | &other;
         let thinned = trie(&both).difference(&trie(&other)).union(trie(&other));
         prop_assert_eq!(thinned, trie(&both));
@@ -88,7 +88,7 @@ fn text(set: &FieldSet) -> String {
 }
 
 #[test]
-fn an_applied_pod_has_the_fields_its_schema_tells() {
+fn an_applied_pod_has_the_fields_of_its_schema() {
     let pod = json!({
         "metadata": {"labels": {"app": "x"}, "finalizers": ["a/b"]},
         "spec": {
@@ -109,7 +109,7 @@ fn an_applied_pod_has_the_fields_its_schema_tells() {
 }
 
 #[test]
-fn a_comparison_tells_what_was_added_modified_and_removed() {
+fn a_comparison_shows_what_was_added_modified_and_removed() {
     let old = json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}});
     let new = json!({"metadata": {"labels": {"a": "2"}, "annotations": {"n": ""}},
         "spec": {"containers": [{"name": "d"}, {"name": "c", "image": "x"}]}});

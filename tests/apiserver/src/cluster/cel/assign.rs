@@ -1,14 +1,14 @@
-//! Which types fit which: what an unknown type of an expression turns out to be.
+//! Which types fit which: finds the unknown types of an expression.
 //!
-//! Answers: may a value of this type stand where that one is wanted? Unknowns are bound as they are met.
+//! Answers: may a value of this type be used where that one is required? Unknown types are bound when they are met.
 //! 1. A binding that a failed attempt made is undone.
-//! 2. `dyn` fits everywhere; null fits where Kubernetes' types stand.
+//! 2. `dyn` fits everywhere; null fits Kubernetes' types.
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::types::Type;
 
-/// What the unknowns of one expression are.
+/// The bindings of the unknown types of one expression.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bindings {
     bound: HashMap<u32, Type>,
@@ -16,7 +16,7 @@ pub(super) struct Bindings {
 }
 
 impl Bindings {
-    /// A type nothing is known of yet.
+    /// A type that is not known yet.
     pub(super) fn fresh(&mut self) -> Type {
         let var = Type::Var(self.next);
         self.next += 1;
@@ -92,7 +92,7 @@ impl Bindings {
         (true, false)
     }
 
-    /// Whether a type speaks of an unknown.
+    /// Whether a type contains an unknown.
     fn names(&self, var: u32, within: &Type) -> bool {
         match within {
             Type::Var(other) => {
@@ -104,7 +104,7 @@ impl Bindings {
         }
     }
 
-    /// The type with what is known put in; what is not becomes `dyn` if it is the last word.
+    /// The type with the known bindings inserted; unknown ones become `dyn` at the end.
     pub(super) fn resolve(&self, of: &Type, last: bool) -> Type {
         let inner = |of: &Arc<Type>| Arc::new(self.resolve(of, last));
         match of {
@@ -145,7 +145,7 @@ pub(super) fn instantiate(of: &Type, parameters: &mut Vec<(char, Type)>, binding
     }
 }
 
-/// Whether the first type says no more than the second.
+/// Whether the first type is not more specific than the second.
 pub(super) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Var(_) | Type::Param(_), _) => true,

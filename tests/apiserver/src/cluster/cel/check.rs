@@ -1,8 +1,8 @@
-//! Types a tree: which function is meant by each call, and what does each part give?
+//! Types a tree: which function is meant by each call, and which type has each part?
 //!
-//! Answers: is this expression sound, and where is it not? Variables come from the caller, functions from `library/`.
-//! 1. A call may have several overloads left, where an argument is `dyn`; the run decides then.
-//! 2. All issues are told, at the places and in the words of a real server.
+//! Answers: is this expression valid, and where is it not? Variables come from the caller, functions from `library/`.
+//! 1. If an argument is `dyn`, a call may have several possible overloads; the run decides then.
+//! 2. All issues are reported, at the places and with the texts of a real server.
 //!
 //! Next: `assign.rs` says which types fit.
 use std::collections::{BTreeSet, HashMap};
@@ -18,12 +18,12 @@ use super::issues::tell;
 use super::library::{self, Overload};
 use super::types::Type;
 
-/// What is known of a tree's parts, by their ids.
+/// What is known about a tree's parts, by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     types: HashMap<u64, Type>,
     calls: HashMap<u64, Vec<&'static Overload>>,
-    /// Selections that spell the name of a type, and calls whose target is part of the function's name.
+    /// Selections that form the name of a type, and calls whose target is part of the function's name.
     pub(super) names: HashMap<u64, String>,
     pub(super) variables: BTreeSet<String>,
 }
@@ -64,7 +64,7 @@ pub(super) fn check(
 struct Check<'a> {
     source: &'a SourceInfo,
     scope: Vec<(String, Type)>,
-    /// How many of the scope are the caller's variables.
+    /// How many variables of the scope are the caller's.
     own: usize,
     bindings: Bindings,
     known: Checked,
@@ -354,7 +354,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The name a chain of selections spells.
+/// The name that a chain of selections forms.
 pub(super) fn qualified(tree: &IdedExpr) -> Option<String> {
     match &tree.expr {
         Expr::Ident(name) => Some(name.clone()),

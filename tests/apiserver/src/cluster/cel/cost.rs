@@ -1,7 +1,7 @@
 //! What calls cost when they run.
 //!
-//! Answers: what is this call of these arguments counted as? By the actual sizes, where `estimate_calls.rs` counts by the
-//! largest possible ones.
+//! Answers: what does this call with these arguments cost? It uses the actual sizes, `estimate_calls.rs` the largest
+//! possible ones.
 use super::library::Overload;
 use super::size::scale;
 use super::value::Value;
@@ -23,7 +23,7 @@ fn size(value: Option<&Value>) -> u64 {
     }
 }
 
-/// What a call is counted as.
+/// The cost of a call.
 pub(super) fn of_call(function: &str, overload: &Overload, given: &[Value], result: Option<&Value>) -> u64 {
     let first = size(given.first());
     let second = size(given.get(1));

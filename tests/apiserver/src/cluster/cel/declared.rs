@@ -1,8 +1,8 @@
-//! What a schema says of a value to expressions: its type, and how large it may grow.
+//! What expressions know about a value from its schema: its type, and how large it may be.
 //!
-//! Answers: which fields does `self` have, how many items at most, and in how few bytes could it be written? Sizes are
-//! those of the estimate of costs.
-//! 1. A schema that tells no type (open objects, lists of them) is not seen by expressions at all.
+//! Answers: which fields does `self` have, how many items at most, and in how few bytes could it be written? The
+//! estimate of costs uses these sizes.
+//! 1. Expressions do not see values whose schema has no type (open objects, lists of them).
 //! 2. Names that the language cannot read are escaped, or left out.
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const REQUEST: u64 = 3 * 1024 * 1024;
 /// One value as a schema declares it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Declared {
-    /// The path by which messages call an object's type.
+    /// The path that messages use as the name of an object's type.
     pub(crate) name: String,
     pub(crate) of: Type,
     /// The most characters, items or members.
@@ -119,13 +119,13 @@ impl Declared {
         Self { of: Type::Object(Arc::new(declared.clone())), ..declared }
     }
 
-    /// How often a value so small may stand in one request.
+    /// How often a value of this size fits into one request.
     pub(crate) fn most_in_a_request(&self) -> u64 {
         REQUEST / (self.least_bytes + 1)
     }
 }
 
-/// Whole objects tell their type and name, whatever their schema says.
+/// Whole objects have a type and a name, whatever their schema says.
 fn add_type_and_metadata(fields: &mut BTreeMap<String, Arc<Declared>>, name: &str) {
     let text = || Arc::new(Declared::scalar(Type::Text, REQUEST - 2, 2));
     let known = fields.get("metadata").is_some_and(|metadata| {
@@ -144,7 +144,7 @@ fn add_type_and_metadata(fields: &mut BTreeMap<String, Arc<Declared>>, name: &st
     }
 }
 
-/// Words of the language, which no name may be.
+/// Reserved words of the language, which cannot be names.
 const WORDS: [&str; 21] = [
     "true",
     "false",
@@ -169,7 +169,7 @@ const WORDS: [&str; 21] = [
     "while",
 ];
 
-/// The name by which an expression reaches a field; none if it cannot.
+/// The name with which an expression accesses a field; none if it cannot.
 pub(crate) fn escape(name: &str) -> Option<String> {
     let first = name.chars().next()?;
     let readable = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '/');

@@ -1,8 +1,8 @@
-//! What an expression may cost at most, before anything is known but schemas.
+//! What an expression may cost at most, when only schemas are known.
 //!
-//! Answers: how expensive can this be for the largest values a schema allows? Definitions with rules too expensive are
-//! refused.
-//! 1. The path of a part through the schema (`self`, `spec`, `@items`) tells how large it may be.
+//! Answers: how expensive can this be for the largest values that a schema allows? Definitions with too expensive
+//! rules are refused.
+//! 1. The path of a part through the schema (`self`, `spec`, `@items`) gives its largest size.
 //! 2. A loop costs its step as often as its range has items; nested loops multiply.
 //!
 //! Next: `estimate_calls.rs` has the costs of calls.
@@ -24,7 +24,7 @@ pub(super) fn most(tree: &IdedExpr, checked: &Checked, root: &Declared) -> u64 {
     estimate.cost(tree).most
 }
 
-/// What the items of a list or the entries of a map are like.
+/// The sizes of the items of a list or the entries of a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries {
     list: bool,
@@ -69,7 +69,7 @@ impl<'a> Estimate<'a> {
                 Range::exactly(1)
             }
             Expr::Select(_) if self.checked.names.contains_key(&tree.id) => {
-                // The name of a type, which is as small as can be.
+                // The name of a type, which has the smallest size.
                 self.sizes.insert(tree.id, Range::default());
                 Range::exactly(1)
             }
@@ -102,7 +102,7 @@ impl<'a> Estimate<'a> {
         path
     }
 
-    /// Remembers that a part is what stands in another under a name.
+    /// Records that a part is the member of another part under a name.
     pub(super) fn is_below(&mut self, id: u64, of: &IdedExpr, name: &str) {
         let path = self.below(of, name);
         self.paths.insert(id, path);
@@ -134,7 +134,7 @@ impl<'a> Estimate<'a> {
         operand.plus(Range::exactly(own))
     }
 
-    /// The size of a part, where anything is known of it.
+    /// The size of a part, if it is known.
     pub(super) fn size(&mut self, of: &IdedExpr) -> Option<Range> {
         if let Some(size) = self.sizes.get(&of.id) {
             return Some(*size);
@@ -256,7 +256,7 @@ impl<'a> Estimate<'a> {
         sum
     }
 
-    /// A part is as large as another one.
+    /// A part has the same size as another one.
     pub(super) fn copy(&mut self, id: u64, from: &IdedExpr) {
         let size = self.size(from);
         self.sizes.extend(size.map(|size| (id, size)));
@@ -272,7 +272,7 @@ impl Entries {
     }
 }
 
-/// A loop without items only gives a value a name.
+/// A loop without items only names a value.
 fn is_binding(of: &ComprehensionExpr) -> bool {
     let empty = matches!(&of.iter_range.expr, Expr::List(list) if list.elements.is_empty());
     let never = matches!(&of.loop_cond.expr, Expr::Literal(LiteralValue::Boolean(go)) if !*go.inner());

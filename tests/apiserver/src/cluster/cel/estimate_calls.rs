@@ -11,7 +11,7 @@ use super::library::Overload;
 use super::size::Range;
 use super::types::{self, Type};
 
-/// The cost of a call without that of its arguments, and the size of its result where it is known.
+/// The cost of a call without its arguments, and the size of its result if it is known.
 type Call = (Range, Option<Range>);
 
 impl Estimate<'_> {
@@ -148,7 +148,7 @@ impl Estimate<'_> {
         })
     }
 
-    /// Functions that make or compare whole lists.
+    /// Functions that create or compare whole lists.
     fn of_list(&mut self, target: &IdedExpr, overload: &Overload, call: &CallExpr) -> Option<Call> {
         let size = self.size_or_unknown(target);
         let squared = |size: Range| size.times(size);
@@ -179,7 +179,7 @@ impl Estimate<'_> {
         })
     }
 
-    /// Functions of Kubernetes' libraries that are called alone.
+    /// Functions of Kubernetes' libraries that are not called on a value.
     fn global(&mut self, overload: &Overload, call: &CallExpr) -> Option<Call> {
         let args = call.args.as_slice();
         let whole = |name: &str| overload.id == name;
@@ -221,7 +221,7 @@ impl Estimate<'_> {
         (name == other).then_some((cost, None))
     }
 
-    /// A list whose items are each looked at once; or a text.
+    /// A list whose items are each visited once; or a text.
     fn traversal(&mut self, target: &IdedExpr) -> Range {
         let size = self.size_or_unknown(target);
         let Type::List(of) = self.checked.type_of(target.id) else { return size.scaled(TEXT) };

@@ -1,6 +1,6 @@
 //! Runs a tree.
 //!
-//! Answers: what does this expression give for these variables, and what did that cost?
+//! Answers: what is the result of this expression for these variables, and what did it cost?
 //! 1. `&&` and `||` give an answer if either side decides, even where the other fails.
 //! 2. A run that costs more than its limit is cancelled, and nothing turns that into another answer.
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use super::types::Type;
 use super::value::{Key, Value};
 use super::{Outcome, cost};
 
-/// Why an expression gave nothing.
+/// Why an expression has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// An error of the expression, in the words of a real server.
+    /// An error of the expression, with the text of a real server.
     Error(String),
     /// It cost more than it may.
     TooExpensive,

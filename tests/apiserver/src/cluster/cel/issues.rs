@@ -1,6 +1,6 @@
 //! Issues of expressions as text.
 //!
-//! Answers: how is an issue told, with the line it is in and a mark under its place? The form is a real server's.
+//! Answers: how is an issue shown, with its line and a mark under its place? The form is a real server's.
 use cel::common::ast::SourceInfo;
 
 /// The issues in the order of their places.

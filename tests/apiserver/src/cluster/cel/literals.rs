@@ -1,7 +1,7 @@
-//! Checks of literals: what could only fail when it runs is refused before.
+//! Checks of literals: finds errors of literals before the run.
 //!
-//! Answers: is each literal duration, time and pattern readable, are a list's items of one type, does `format` have its
-//! arguments? Types are known by then.
+//! Answers: is each literal duration, time and pattern readable, are a list's items of one type, does `format` have
+//! its arguments? Types are known already.
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SourceInfo};
 
@@ -21,7 +21,7 @@ pub(super) fn check(tree: &IdedExpr, source: &SourceInfo, checked: &Checked) -> 
     if literals.issues.is_empty() { Ok(()) } else { Err(tell(source, literals.issues)) }
 }
 
-/// Calls `visit` with the parts of a tree that are trees.
+/// Calls `visit` with the direct parts of a tree.
 pub(super) fn parts<'a>(tree: &'a IdedExpr, visit: &mut dyn FnMut(&'a IdedExpr)) {
     match &tree.expr {
         Expr::Select(select) => visit(&select.operand),

@@ -1,7 +1,7 @@
 //! From text to a tree: the grammar with the macros a Kubernetes environment has.
 //!
-//! Answers: which tree is written here, or what is wrong with the text? Macros are written out as loops.
-//! 1. A loop folds: it has an accumulator with a first value, a condition to go on, a step and a result.
+//! Answers: which tree does this text give, or what is wrong with it? Macros are expanded to loops.
+//! 1. A loop is a fold: it has an accumulator with a first value, a condition to continue, a step and a result.
 //!
 //! Next: `check.rs` types the tree.
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use cel::{Env, IdedExpr, ParseError};
 
 use super::issues::told;
 
-/// The name of the accumulator, which no expression can write.
+/// The name of the accumulator; no expression can contain it.
 pub(super) const RESULT: &str = "@result";
 /// Adds an entry, or the entries of another map, to a map.
 pub(super) const INSERT: &str = "cel.@mapInsert";
@@ -51,8 +51,7 @@ static LANGUAGE: LazyLock<Env> = LazyLock::new(|| {
 
 /// Reads an expression.
 ///
-/// # Errors
-/// The words of the parser, with the places.
+/// # Errors The parser's error text, with the places.
 pub(super) fn parse(text: &str) -> Result<(IdedExpr, SourceInfo), String> {
     LANGUAGE.parser().parse_with_source_info(text).map_err(|errors| {
         let errors = errors.errors.iter().filter_map(|error| {
@@ -63,7 +62,7 @@ pub(super) fn parse(text: &str) -> Result<(IdedExpr, SourceInfo), String> {
     })
 }
 
-/// The parser's words and place as Go's parser has them; none where Go's says nothing.
+/// The parser's error text and place in the form of Go's parser; none if Go's parser reports nothing.
 fn worded((line, column): (isize, isize), words: &str) -> Option<((isize, isize), String)> {
     if words.starts_with("Incomplete `") {
         return None;
@@ -155,7 +154,7 @@ fn exists_one(made: &mut MacroExprHelper<'_>, mut rest: Arguments, _: &str) -> [
     [number(made, 0), truth(made, true), step, call(made, operators::EQUALS, result)]
 }
 
-/// A step that is taken only where the filter, if there is one, holds.
+/// A step that runs only if the filter, if there is one, is true.
 fn filtered(made: &mut MacroExprHelper<'_>, filter: Option<IdedExpr>, step: IdedExpr) -> IdedExpr {
     match filter {
         Some(filter) => {
@@ -190,7 +189,7 @@ fn transform_entries(made: &mut MacroExprHelper<'_>, mut rest: Arguments, _: &st
     [made.next_expr(Expr::Map(MapExpr::default())), truth(made, true), step, accumulated(made)]
 }
 
-/// `list.sortBy(v, key)`: binds the list, makes the list of keys, and sorts by it.
+/// `list.sortBy(v, key)`: binds the list, computes the list of keys, and sorts by it.
 fn sort_by(
     made: &mut MacroExprHelper<'_>,
     target: &mut Option<IdedExpr>,

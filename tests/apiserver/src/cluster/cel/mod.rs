@@ -1,13 +1,14 @@
 //! The Common Expression Language as a kube-apiserver has it: types, Kubernetes' libraries, and costs.
 //!
-//! Answers: does this expression compile, what may it cost at most, and what does it say of these values? The grammar is
-//! the `cel` crate's; types, values and costs are our own, because its interpreter knows neither types before a run nor
-//! costs, and a real server refuses definitions for both.
+//! Answers: does this expression compile, what may it cost at most, and what is its result for these values? The
+//! grammar is the `cel` crate's; types, values and costs are our own, because its interpreter has neither types before
+//! a run nor costs, and a real server refuses definitions because of both.
 //! 1. An expression is compiled once, and never changes.
-//! 2. A run that costs more than its limit ends; nothing else does.
-//! 3. The words of errors are those of a real server.
+//! 2. A run ends early only if it costs more than its limit.
+//! 3. Error texts are those of a real server.
 //!
-//! Next: `check.rs` types an expression, `estimate.rs` tells its cost, `eval.rs` runs it; `library/` has the functions.
+//! Next: `check.rs` types an expression, `estimate.rs` computes its cost, `eval.rs` runs it; `library/` has the
+//! functions.
 mod assign;
 mod check;
 mod cost;
@@ -47,7 +48,7 @@ pub(crate) struct Expression {
     checked: Checked,
 }
 
-/// What an expression gave, and what it cost.
+/// The result of an expression, and its cost.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) result: Result<Value, Failure>,
@@ -55,10 +56,9 @@ pub(crate) struct Outcome {
 }
 
 impl Expression {
-    /// Compiles an expression that may speak of these variables.
+    /// Compiles an expression that may use these variables.
     ///
-    /// # Errors
-    /// What is wrong with it, with the places, as a real server tells it.
+    /// # Errors What is wrong with it, with the places, in the form of a real server.
     pub(crate) fn compile(text: &str, variables: &[(&str, Type)]) -> Result<Self, String> {
         let (tree, source) = macros::parse(text)?;
         let checked = check::check(&tree, &source, variables)?;
@@ -66,22 +66,22 @@ impl Expression {
         Ok(Self { tree, checked })
     }
 
-    /// The type of what it gives.
+    /// The type of its result.
     pub(crate) fn result(&self) -> &Type {
         self.checked.type_of(self.tree.id)
     }
 
-    /// Whether it speaks of a variable.
+    /// Whether it uses a variable.
     pub(crate) fn mentions(&self, variable: &str) -> bool {
         self.checked.variables.contains(variable)
     }
 
-    /// What it may cost at most, where `root` is what `self` may be.
+    /// What it may cost at most, where `root` describes `self`.
     pub(crate) fn estimate(&self, root: &Declared) -> u64 {
         estimate::most(&self.tree, &self.checked, root)
     }
 
-    /// Runs it; it ends where it costs more than `limit`.
+    /// Runs it; the run ends when it costs more than `limit`.
     pub(crate) fn run(&self, variables: &[(&str, Value)], limit: u64) -> Outcome {
         eval::run(&self.tree, &self.checked, variables, limit)
     }

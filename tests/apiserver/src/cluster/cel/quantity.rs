@@ -1,6 +1,6 @@
 //! Quantities as rules compute with them: `200M`, `1.5Gi`, `100m`.
 //!
-//! Answers: how much is it, is it a whole number, how do two compare? Sums are exact down to a nano.
+//! Answers: how large is it, is it a whole number, how do two compare? Sums are exact to a nano.
 //! 1. Whether a quantity counts as an integer depends on how it was written, as in Go: `1000m` does not.
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ const REFUSED: &str =
 #[derive(Debug, Clone)]
 pub(crate) struct Quantity {
     nanos: i128,
-    /// The power of ten of the last digit that was written, unless the amount is too large or too fine for that.
+    /// The power of ten of the last written digit, unless the amount is too large or too fine for that.
     scale: Option<i32>,
 }
 
@@ -84,7 +84,7 @@ impl Quantity {
     }
 }
 
-/// The powers of ten and of two that a suffix stands for.
+/// The powers of ten and of two of a suffix.
 fn powers(suffix: &str) -> Option<(i32, u32)> {
     Some(match suffix {
         "" => (0, 0),
@@ -107,7 +107,7 @@ fn powers(suffix: &str) -> Option<(i32, u32)> {
     })
 }
 
-/// A number times a power of ten; what is finer than a nano is rounded up.
+/// A number times a power of ten; parts finer than a nano are rounded up.
 fn power(value: i128, exponent: i32) -> Option<i128> {
     let by = 10_i128.checked_pow(exponent.unsigned_abs());
     if exponent >= 0 { value.checked_mul(by?) } else { Some(by.map_or(0, |by| (value + by - 1) / by)) }

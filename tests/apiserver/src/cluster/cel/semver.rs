@@ -1,10 +1,10 @@
 //! Versions of the form `1.2.3-rc.1+build`.
 //!
-//! Answers: which version does a text mean, and which of two is the later one? The words of refusals are those of the
-//! library a real server reads them with, which is why no other is used here.
+//! Answers: which version does a text mean, and which of two is the later one? The error texts are those of the
+//! library that a real server uses, so no other library is used here.
 use std::cmp::Ordering;
 
-/// A version; what it was built from plays no part in comparisons.
+/// A version; its build metadata is ignored in comparisons.
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
     pub(super) major: u64,
@@ -23,8 +23,7 @@ enum Part {
 impl Version {
     /// Reads a version.
     ///
-    /// # Errors
-    /// Why it is none.
+    /// # Errors Why it is not a version.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("Version string empty".to_owned());
@@ -52,8 +51,7 @@ impl Version {
 
     /// Reads a version that may begin with `v`, be short, or have leading zeros.
     ///
-    /// # Errors
-    /// Why it is none even so.
+    /// # Errors Why it is not a version even then.
     pub(super) fn read_leniently(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_zeros).collect();

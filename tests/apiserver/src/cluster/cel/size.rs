@@ -1,6 +1,6 @@
 //! Ranges of sizes and costs: at least this, at most that.
 //!
-//! Answers: what are two ranges together? Sums and products stop at the largest number instead of overflowing.
+//! Answers: how are two ranges combined? Sums and products stop at the largest number instead of overflowing.
 /// From the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Range {

@@ -1,7 +1,7 @@
-//! Expressions: what they give, what they cost, and how they are refused.
+//! Expressions: their results, their costs, and their errors.
 //!
-//! They answer the questions of `cluster/cel`, without a definition; `tests/judged/rules.rs` holds the same against a real
-//! server.
+//! They answer the questions of `cluster/cel`, without a definition; `tests/judged/rules.rs` compares the same with a
+//! real server.
 use serde::Deserialize;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn either_side_of_a_disjunction_may_decide_though_the_other_fails() {
 }
 
 #[test]
-fn values_are_optional_where_they_are_asked_for_so() {
+fn values_are_optional_where_they_are_requested_as_optional() {
     holds("!self.?none.hasValue() && self.?text.orValue('') == 'Hello'");
     holds("[?self.?none].size() == 0 && self.?map.?a.orValue(0) == 1");
     holds("optional.of(1).optMap(x, x + 1).value() == 2");
@@ -83,7 +83,7 @@ fn networks_hold_addresses_of_their_own_family() {
 }
 
 #[test]
-fn urls_are_taken_apart() {
+fn urls_are_split_into_parts() {
     holds("url('https://u@h:1/a%20b?k=1&k=2#f').getHost() == 'h:1' && url('/p').getScheme() == ''");
     holds(
         "url('https://[::1]:80/').getHostname() == '::1' && url('http://h?x=%20y+z').getQuery()['x'] == [' y z']",
@@ -108,7 +108,7 @@ fn what_does_not_fit_is_refused_before_it_runs() {
 }
 
 #[test]
-fn a_run_ends_where_it_costs_too_much() {
+fn a_run_ends_when_it_costs_too_much() {
     let expression = Expression::compile("lists.range(1000).all(a, a >= 0)", &[]).unwrap();
     assert_eq!(expression.run(&[], 500).result, Err(Failure::TooExpensive));
     assert_eq!(expression.run(&[], 100_000).result, Ok(Value::Bool(true)));

@@ -1,6 +1,6 @@
 //! Times and durations as text.
 //!
-//! Answers: which moment or length does this text mean? Formats are Go's.
+//! Answers: which time or duration does this text mean? Formats are Go's.
 use jiff::Timestamp;
 
 use super::value::Value;

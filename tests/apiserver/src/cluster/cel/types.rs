@@ -1,6 +1,6 @@
 //! Types of expressions.
 //!
-//! Answers: what may an expression give, and how is that type called? `assign.rs` says which fit which.
+//! Answers: which types may an expression have, and what are their names? `assign.rs` decides which fit which.
 //! 1. A parameter (`T`) stands in signatures only; an unknown of one expression is a `Var`.
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::declared::Declared;
 pub(crate) enum Type {
     #[default]
     Dyn,
-    /// An error has been told of it already.
+    /// Its error has been reported already.
     Error,
     Null,
     Bool,
@@ -56,7 +56,7 @@ impl Type {
         Self::Optional(Arc::new(of))
     }
 
-    /// The type a signature writes so; a single capital letter is a parameter.
+    /// The type with this name in a signature; a single capital letter is a parameter.
     pub(super) fn read(text: &str) -> Self {
         let text = text.trim();
         if let Some((outer, inner)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
@@ -82,7 +82,7 @@ impl Type {
         }
     }
 
-    /// The type an expression calls so.
+    /// The type with this name in an expression.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "bool" => Self::Bool,
@@ -105,7 +105,7 @@ impl Type {
         })
     }
 
-    /// The name by which `type(x)` tells it.
+    /// The name that `type(x)` returns.
     pub(super) fn runtime_name(&self) -> String {
         match self {
             Self::Null => "null_type".to_owned(),

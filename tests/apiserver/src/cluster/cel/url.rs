@@ -1,7 +1,7 @@
 //! URLs as requests carry them.
 //!
-//! Answers: what are the parts of this URL, or why is it none? Read as Go's `net/url` does, since rules see its words:
-//! paths stay as they were written, hosts keep their brackets and ports.
+//! Answers: what are the parts of this URL, or why is it not a URL? It is read as by Go's `net/url`, because rules see
+//! its error texts: paths stay as they were written, hosts keep their brackets and ports.
 /// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Url {

@@ -1,7 +1,7 @@
 //! Values of expressions.
 //!
-//! Answers: are two values equal, which comes first, how large is one?
-//! 1. Numbers of different types are equal where they mean the same.
+//! Answers: are two values equal, which comes first, how large is a value?
+//! 1. Numbers of different types are equal if their values are.
 //! 2. Lists that a schema calls sets or maps are compared without their order.
 //! 3. Cloning a value is cheap.
 use std::cmp::Ordering;
@@ -44,7 +44,7 @@ pub(crate) enum Value {
     Ip(IpAddr),
     Cidr(IpAddr, u8),
     Format(&'static Format),
-    /// What a step of a loop failed with, until a later step decides otherwise.
+    /// The error of a step of a loop, until a later step decides otherwise.
     Failed(Arc<str>),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct List {
     pub(crate) merge: Merge,
 }
 
-/// What makes two lists equal.
+/// When two lists are equal.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Merge {
     /// The same items in the same order.
@@ -115,7 +115,7 @@ impl Value {
         }
     }
 
-    /// The member under a key; a whole number finds its like of another type.
+    /// The member under a key; a whole number finds an equal one of another type.
     pub(super) fn member(&self, key: &Self) -> Option<&Self> {
         let members = self.members()?;
         let whole = match key {
@@ -142,7 +142,7 @@ impl Value {
         })
     }
 
-    /// The type as a run knows it: what holds values holds `dyn`.
+    /// The type during a run: containers have items of type `dyn`.
     pub(super) fn type_of(&self) -> Type {
         match self {
             Self::Null => Type::Null,
@@ -199,7 +199,7 @@ impl Value {
         }
     }
 
-    /// The order of two numbers of any types; none for others, and for what is no number.
+    /// The order of two numbers of any types; none for other values, and for NaN.
     fn numbers(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
@@ -217,7 +217,7 @@ impl Value {
         }
     }
 
-    /// Which comes first; none where the language has no order.
+    /// The order of two values; none if the language does not define one.
     pub(crate) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Bool(a), Self::Bool(b)) => Some(a.cmp(b)),
@@ -229,7 +229,7 @@ impl Value {
         }
     }
 
-    /// Whether it is what its type begins with: nothing, zero, empty.
+    /// Whether it is the zero value of its type: null, zero, empty.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Self::Null => true,
@@ -324,7 +324,7 @@ fn same_keys(keys: &[Arc<str>], a: &Value, b: &Value) -> bool {
     })
 }
 
-/// A value as JSON without a schema tells it.
+/// A value from JSON without a schema.
 pub(super) fn from_json(value: &Json) -> Value {
     match value {
         Json::Null => Value::Null,

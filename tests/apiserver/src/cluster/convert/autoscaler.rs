@@ -1,9 +1,9 @@
-//! Autoscalers of autoscaling/v1, which are stored as v2: what v1 has no member for is told in annotations.
+//! Autoscalers of autoscaling/v1, which are stored as v2: what v1 has no member for is shown in annotations.
 //!
-//! Answers: what does an autoscaler look like in v1, and what does one written in v1 say in v2?
+//! Answers: what does an autoscaler look like in v1, and what does one written in v1 look like in v2?
 //! 1. Only the processor's share is a member of v1; other metrics, the state of all, conditions and behaviour are JSON
 //!    texts in annotations, in Go's order of members. A client may write them there.
-//! 2. The annotations are made on the way out and taken on the way in: none of them is ever stored.
+//! 2. The annotations are created when it is read and removed when it is written: none of them is ever stored.
 //! 3. A text that cannot be read is dropped, as a real server drops it.
 use serde_json::{Map, Value, json};
 
@@ -14,14 +14,14 @@ const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// The members of a v1 object that v2 has not.
+/// The members of a v1 object that v2 does not have.
 const TARGET: &str = "targetCPUUtilizationPercentage";
 const SHARE: &str = "currentCPUUtilizationPercentage";
 
-/// The share of the processor that is aimed at where nothing is said.
+/// The target share of the processor if none is given.
 const DEFAULT_SHARE: i64 = 80;
 
-/// A JSON object whose members keep their order, which is told in an annotation.
+/// A JSON object whose members keep their order, for an annotation.
 #[derive(Default)]
 struct Ordered(Vec<String>);
 
@@ -110,7 +110,7 @@ fn tell_spec(spec: &mut Map<String, Value>, notes: &mut Vec<(&str, String)>) {
     }
 }
 
-/// A quantity that v1 tells even where there is none.
+/// A quantity that v1 shows even if there is none.
 fn amount(value: &Value) -> Value {
     if value.is_null() { json!("0") } else { value.clone() }
 }
@@ -189,7 +189,7 @@ fn seen(metric: &Value) -> String {
     told.text(member, &inner.end()).end()
 }
 
-/// A real server tells the members of its own inner type here, in capitals.
+/// A real server shows the members of its internal type here, in capitals.
 fn behaviour(behavior: &Value) -> String {
     let rules = |rules: &Value| {
         if rules.is_null() {
@@ -234,11 +234,12 @@ fn tell_status(status: &mut Map<String, Value>, notes: &mut Vec<(&str, String)>)
     if !conditions.is_empty() {
         notes.push((CONDITIONS, list(&conditions.iter().map(told).collect::<Vec<_>>())));
     }
-    // The one member that v1 tells even where it is nothing.
+    // The one member that v1 shows even if it is empty.
     status.entry("currentReplicas").or_insert_with(|| json!(0));
 }
 
-/// Gives a v1 object what it has after a way through v2: metrics at all, and no annotation that says nothing.
+/// Gives a v1 object the form that it has after a conversion to v2 and back: with metrics, and without empty
+/// annotations.
 pub(super) fn renew(value: &mut Value) {
     store(value);
     if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
@@ -277,7 +278,7 @@ fn store_status(value: &mut Value, notes: &Notes) {
         let current = json!({"averageUtilization": share});
         metrics.push(json!({"type": "Resource", "resource": {"name": "cpu", "current": current}}));
     }
-    // What is nothing is told by v2 as null, and a number of none not at all.
+    // v2 shows an empty member as null, and leaves out a number that is zero.
     if !metrics.is_empty() {
         status.insert("currentMetrics".to_owned(), metrics.into());
     }
@@ -355,7 +356,7 @@ fn state(told: &Value) -> Option<Value> {
     let metric = with(&[("name", &source["metricName"]), ("selector", selector)]);
     let average = if member == "object" { &source["averageValue"] } else { &source["currentAverageValue"] };
     let share = &source["currentAverageUtilization"];
-    // Beside a share the old version tells an amount of nothing where there is none.
+    // Beside a share the old version shows an amount of zero if there is none.
     let average = if *average == "0" && !share.is_null() { &Value::Null } else { average };
     let current =
         with(&[("value", &source["currentValue"]), ("averageValue", average), ("averageUtilization", share)]);

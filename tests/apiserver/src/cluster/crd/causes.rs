@@ -1,6 +1,6 @@
-//! Causes as they are collected while a definition is judged.
+//! The causes that are collected while a definition is checked.
 //!
-//! Answers: in which words is a field refused? Values are shown as Go marshals them.
+//! Answers: which text does the refusal of a field have? Values are shown as Go marshals them.
 use serde_json::{Value, json};
 
 use crate::cluster::kind::NameRule;
@@ -75,13 +75,13 @@ pub(super) fn properties(of: &Value) -> impl Iterator<Item = (&String, &Value)> 
     of.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Why a text is no label that begins with a letter, if it is none.
+/// Why a text is not a label that begins with a letter; none if it is.
 pub(super) fn refuse_label(text: &str) -> Option<String> {
     let faults = names::old_label_faults(text);
     (!faults.is_empty()).then(|| faults.join(","))
 }
 
-/// Why a text is no name in the DNS, if it is none.
+/// Why a text is not a DNS name; none if it is.
 pub(super) fn refuse_subdomain(text: &str) -> Option<String> {
     let faults = names::faults(text, NameRule::Subdomain);
     (!faults.is_empty()).then(|| faults.join(","))

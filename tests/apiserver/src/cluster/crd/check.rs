@@ -1,8 +1,8 @@
-//! What a definition must look like before it may be stored.
+//! The checks of a definition before it is stored.
 //!
-//! Answers: which fields of this definition are wrong, in the words of the API? Its versions are judged by `versions.rs`,
-//! their schemas by `schema_checks.rs`.
-//! 1. All causes are told, in the order of a real server.
+//! Answers: which fields of this definition are wrong, with the texts of the API? `versions.rs` checks its versions,
+//! `schema_checks.rs` their schemas.
+//! 1. All causes are reported, in the order of a real server.
 //! 2. Names and scope never change once a definition is stored.
 use serde_json::{Map, Value, json};
 
@@ -126,7 +126,7 @@ fn flags(found: &mut Found, all: &[Value]) {
     if all.iter().filter(|version| version["storage"] == json!(true)).count() != 1 {
         wrong("must have exactly one version marked as storage version");
     }
-    // A definition has the first of its versions as "the" version, as it had before it could have several.
+    // A definition has the first of its versions in `spec.version`, as before it could have several.
     let first = all.first().map(|version| super::causes::text(version, "name")).unwrap_or_default();
     if let Some(why) = refuse_label(first).filter(|_| !first.is_empty()) {
         found.invalid("spec.version".to_owned(), &json!(first), &why);
@@ -210,7 +210,7 @@ fn webhook(found: &mut Found, client: &Value) {
             }
         }
         (None, Some(service)) => {
-            // A real server takes the one for the other.
+            // A real server confuses the two.
             for (name, told) in [("namespace", "name"), ("name", "namespace")] {
                 if super::causes::text(service, name).is_empty() {
                     found.required(field(&format!(".service.{told}")), "");
@@ -259,7 +259,7 @@ fn immutable(found: &mut Found, definition: &Value, old: &Value) {
     }
 }
 
-/// Every version that objects may be stored in must be there.
+/// Every version in which objects may be stored must exist.
 fn stored_versions(found: &mut Found, definition: &Value) {
     let field = "status.storedVersions";
     let stored = texts(definition, "/status/storedVersions");

@@ -1,8 +1,8 @@
 //! Defaults of custom objects: absent fields filled in, nulls dropped or replaced.
 //!
-//! Answers: what does the server store where the client said nothing? It refuses nothing.
+//! Answers: what does the server store if the client set nothing? It refuses nothing.
 //! 1. A null of a field that is not nullable becomes the field's default, or is dropped where there is none.
-//! 2. A default is filled in turn: a default of `{}` gets the defaults below it.
+//! 2. Defaults are completed too: a default of `{}` gets the defaults below it.
 //! 3. `metadata` has no defaults.
 use serde_json::{Map, Value};
 

@@ -1,13 +1,13 @@
-//! What a definition says of the objects of one version, made ready to act: types, checks, patterns.
+//! The schema of one version of a definition, prepared for use: types, checks, patterns.
 //!
 //! Answers: what does this schema add to an object, and what is wrong with the result?
-//! 1. Made once per version of a definition, and shared by all requests.
+//! 1. It is created once per version of a definition, and shared by all requests.
 //!
-//! Next: `defaults.rs` adds, `validate.rs` and `lists.rs` judge.
-use regex::Regex;
+//! Next: `defaults.rs` adds, `validate.rs` and `lists.rs` check.
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::patterns::Regex;
 use super::rules::{Judge, Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{defaults, lists, rules};
@@ -33,7 +33,7 @@ impl Definition {
         Self::new(version.pointer("/schema/openAPIV3Schema")?)
     }
 
-    /// None if the text is no schema at all.
+    /// None if the text is not a schema.
     pub(super) fn new(written: &Value) -> Option<Self> {
         let source: Source = Source::deserialize(written).ok()?;
         let mut patterns = Patterns::new();
@@ -64,7 +64,7 @@ impl Definition {
         decode::value(&self.schema, false, value).value
     }
 
-    /// What is wrong with an object; what did not change since `old` is not judged.
+    /// What is wrong with an object; what did not change since `old` is not checked.
     pub(crate) fn judge(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
         let mut check = Check::new(&self.patterns);
         check.value(&self.source, value, old);
@@ -74,7 +74,7 @@ impl Definition {
         causes
     }
 
-    /// What is wrong with a default; whether its items are unique is not asked.
+    /// What is wrong with a default; whether its items are unique is not checked.
     pub(super) fn judge_default(&self, value: &Value) -> Vec<Cause> {
         let mut check = Check::new(&self.patterns);
         check.value(&self.source, value, None);

@@ -1,9 +1,10 @@
-//! The end of a definition: its objects go first, and while they go nothing new may come.
+//! The deletion of a definition: its objects are deleted first, and meanwhile none may be created.
 //!
-//! Answers: what does a DELETE of a definition set off, and when is the definition gone?
-//! 1. A definition that goes carries a finalizer of the server's own and a condition, and stays while it has objects.
-//! 2. Objects go as by a DELETE of their own: those with finalizers hold the definition up.
-//! 3. Its endpoints are served to the end, only creations are refused.
+//! Answers: what follows from a DELETE of a definition, and when is the definition removed?
+//! 1. A definition that is being deleted has a finalizer of the server and a condition, and stays while it has
+//!    objects.
+//! 2. Objects are deleted as by a DELETE of their own: those with finalizers delay the definition.
+//! 3. Its endpoints are served until the end, only creations are refused.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 const PENDING: &str = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
 
 impl Cluster {
-    /// Marks a definition as going and asks its objects to go.
+    /// Marks a definition as being deleted and deletes its objects.
     ///
     /// # Errors
     /// Those of a delete that is refused for one of its objects.
@@ -57,7 +58,7 @@ impl Cluster {
         Ok(Deleted { object, removed: false })
     }
 
-    /// A DELETE of what is going already: only now a policy counts, as on a real server.
+    /// A DELETE of an object that is being deleted already: only now a policy counts, as on a real server.
     fn delete_again(
         &mut self,
         call: &Call<'_>,
@@ -77,7 +78,7 @@ impl Cluster {
         Deleted { object, removed: false }
     }
 
-    /// Says of a definition that is still there that its objects are being deleted.
+    /// Sets the condition of a definition that its objects are being deleted.
     fn tell_progress(&mut self, call: &Call<'_>) {
         let Some(definition) = self.find(&call.kind.storage, call.name) else { return };
         let mut value = definition.decode();
@@ -91,7 +92,7 @@ impl Cluster {
         self.commit(call.kind, call.name, Some(value));
     }
 
-    /// Removes the definition of a kind if it is going and nothing of the kind is left.
+    /// Removes the definition of a kind if it is being deleted and no object of the kind is left.
     pub(in crate::cluster) fn finish_definition(&mut self, kind: &Kind, now: i64) {
         let going = self.registry.stored(&kind.storage).is_some_and(|kind| kind.terminating);
         if !going || self.table(&kind.storage).is_some_and(|table| !table.objects.is_empty()) {

@@ -1,10 +1,10 @@
-//! Paths of fields as rules and selectable fields write them: `.spec.a['b']`.
+//! Paths of fields in rules and selectable fields: `.spec.a['b']`.
 //!
-//! Answers: which field of this schema does a path mean, and if none, why? Written as a real server reads them, for its
-//! words.
+//! Answers: which field of this schema does a path mean, and if none, why? It reads paths as a real server does, with
+//! the same error texts.
 use crate::cluster::schema::source::{Others, Source};
 
-/// The field's path as causes tell it, and its schema.
+/// The field's path as causes show it, and its schema.
 ///
 /// # Errors
 /// Why the path means no field.

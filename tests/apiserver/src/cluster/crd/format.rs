@@ -1,6 +1,6 @@
 //! The string formats a schema can ask for.
 //!
-//! Answers: is this text of that format? A format nobody knows is always satisfied.
+//! Answers: does this text have that format? An unknown format always matches.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base64::Engine;

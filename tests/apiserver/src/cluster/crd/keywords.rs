@@ -1,8 +1,8 @@
 //! Keywords of schemas in definitions, one by one.
 //!
-//! Answers: which keywords are unknown, forbidden here, or contradict each other? Rules are `rule_checks.rs`', the shape
-//! of the whole is `structural.rs`'.
-//! 1. Rules are compiled only where everything else is sound.
+//! Answers: which keywords are unknown, forbidden here, or contradict each other? `rule_checks.rs` checks rules,
+//! `structural.rs` the structure.
+//! 1. Rules are compiled only if everything else is valid.
 use serde_json::{Value, json};
 
 use super::causes::{Found, flag, given, list, properties, text};
@@ -10,15 +10,17 @@ use super::rule_checks::{Costs, Scope};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// The judging of one schema.
+/// The check of one schema.
 pub(super) struct Keywords<'a> {
     pub(super) found: Found,
     /// Causes of rules, which come last.
     pub(super) of_rules: Found,
     pub(super) costs: Costs,
     /// Whether rules are to be compiled.
+    #[cfg_attr(not(feature = "cel"), expect(dead_code, reason = "no rule is compiled"))]
     pub(super) sound: bool,
-    /// Whether each rule's own cost is no matter, since it has been accepted before.
+    /// Whether the cost of single rules is ignored, because they have been accepted before.
+    #[cfg_attr(not(feature = "cel"), expect(dead_code, reason = "no rule has a cost"))]
     pub(super) accepted: bool,
     pub(super) root: &'a Value,
 }
@@ -27,7 +29,7 @@ pub(super) struct Keywords<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct At {
     pub(super) path: String,
-    /// Why there may be no defaults here.
+    /// Why defaults are not allowed here.
     defaults: Option<String>,
     inside_metadata: bool,
     /// The list whose items have no identity, so that no item has an old state.
@@ -56,7 +58,7 @@ impl At {
 }
 
 impl Keywords<'_> {
-    /// Judges a schema and all below it.
+    /// Checks a schema and all below it.
     pub(super) fn judge(&mut self, schema: &Value, at: &At) {
         let before = self.found.0.len();
         self.standard(schema, at);
@@ -243,7 +245,7 @@ impl Keywords<'_> {
         }
     }
 
-    /// What identifies an item must always be there.
+    /// The keys of an item must always be there.
     fn identities(&mut self, schema: &Value, at: &At) {
         let kind = text(schema, "x-kubernetes-list-type");
         let Some(items) = given(schema, "items").filter(|_| matches!(kind, "set" | "map")) else { return };

@@ -1,7 +1,7 @@
-//! Lists that are sets or maps: no item, and no key, may stand twice. And whole objects inside objects.
+//! Lists that are sets or maps: no item, and no key, may be there twice. And embedded objects.
 //!
-//! Answers: which items are duplicates, and which embedded objects lack a type or a sound name?
-//! 1. A list that did not change is not judged again.
+//! Answers: which items are duplicates, and which embedded objects lack a type or a valid name?
+//! 1. A list that did not change is not checked again.
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};

@@ -1,11 +1,11 @@
-//! Custom kinds: what a CustomResourceDefinition makes the server serve.
+//! Custom kinds: what the server serves because of a CustomResourceDefinition.
 //!
 //! Answers: which kinds does this definition add, what does it add to their objects, and what is wrong with either?
-//! 1. A sound definition is served from the moment it is stored, one `Kind` per served version.
+//! 1. A valid definition is served from the moment it is stored, one `Kind` per served version.
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
-//! Next: `check.rs`, `versions.rs` and `schema_checks.rs` judge definitions, `definition.rs` acts for one version,
-//! `ending.rs` for its end.
+//! Next: `check.rs`, `versions.rs` and `schema_checks.rs` check definitions, `definition.rs` is one version,
+//! `ending.rs` the deletion.
 mod causes;
 mod check;
 mod defaults;
@@ -16,13 +16,18 @@ pub(crate) mod format;
 mod keywords;
 mod lists;
 mod patterns;
+#[cfg(feature = "cel")]
 mod rule_checks;
+#[cfg(feature = "cel")]
 mod rules;
 mod schema_checks;
 mod structural;
 mod validate;
+#[cfg(feature = "cel")]
 mod values;
 mod versions;
+#[cfg(not(feature = "cel"))]
+mod without_cel;
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +47,10 @@ use super::store::{Call, Cluster};
 use super::subresource::ScalePaths;
 
 pub(crate) use definition::Definition;
+#[cfg(feature = "cel")]
 pub(crate) use patterns::pattern_words;
+#[cfg(not(feature = "cel"))]
+use without_cel::{self as rules, self as rule_checks};
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
@@ -82,7 +90,7 @@ pub(crate) fn complete(kind: &Kind, body: &mut Value) {
 
 /// What is wrong with a definition or a custom object that is about to be stored.
 ///
-/// `old` is the stored state it replaces; what did not change since is not judged again.
+/// `old` is the stored state it replaces; what did not change since is not checked again.
 pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<Cause> {
     if is_definition(kind) {
         match old {
@@ -92,12 +100,12 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<C
         return check::causes(body, old);
     }
     let Some(definition) = &kind.definition else { return Vec::new() };
-    // A schema may ask for them, and the stored state has them not.
+    // A schema may require them, and the stored state does not have them.
     set_type(body, &kind.api_version(), &kind.kind);
     definition.judge(body, old)
 }
 
-/// The kinds a sound definition adds, the stored version first.
+/// The kinds that a valid definition adds, the stored version first.
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
     let all = definition.pointer("/spec/versions").and_then(Value::as_array);
     let mut versions: Vec<&Value> =
@@ -185,7 +193,7 @@ fn column(name: &str, value_type: &str, format: &str, description: &str) -> Colu
     Column { name, value_type, format, priority: 0, description, path }
 }
 
-/// The name, then what the definition asks for; the age where it asks for nothing.
+/// The name, then the columns of the definition; the age if it has none.
 fn columns(version: &Value) -> Vec<Column> {
     let mut columns = vec![column("Name", "string", "name", NAME_COLUMN)];
     let asked = version.get("additionalPrinterColumns").and_then(Value::as_array);
@@ -213,7 +221,7 @@ fn columns(version: &Value) -> Vec<Column> {
     columns
 }
 
-/// What clients of a deprecated version are warned of.
+/// The warning for clients of a deprecated version.
 fn deprecation(definition: &Value, version: &Value) -> Option<String> {
     if version["deprecated"] != json!(true) {
         return None;
@@ -237,7 +245,7 @@ fn stored_versions(definition: &Value) -> Vec<&Value> {
     storage(definition).map(|version| &version["name"]).into_iter().collect()
 }
 
-/// Notes the version that objects are stored in from now on.
+/// Records the version in which objects are stored from now on.
 fn note_storage(definition: &mut Value) {
     let storage: Vec<Value> = stored_versions(definition).into_iter().cloned().collect();
     let noted = definition.pointer_mut("/status/storedVersions").and_then(Value::as_array_mut);
@@ -269,8 +277,9 @@ fn status(definition: &Value, now: i64) -> Value {
 }
 
 impl Cluster {
-    /// Gives the stored objects of a kind the shape its definition says by now: new defaults are filled in, fields that
-    /// are described no more go, selectable fields are found. Their versions stay, and nobody is told.
+    /// Converts the stored objects of a kind to the current schema: new defaults are filled in, fields that
+    /// are not described any more are removed, selectable fields are extracted. Their versions stay, and no
+    /// watch is notified.
     pub(super) fn reread(&mut self, resource: &ResourceId) {
         let Some(kind) = self.registry.stored(resource).cloned() else { return };
         let Some(definition) = kind.stored_as.as_ref().or(kind.definition.as_ref()) else { return };
@@ -284,7 +293,7 @@ impl Cluster {
         }
     }
 
-    /// Serves what the definition under `key` says, and writes its conditions.
+    /// Serves the kinds of the definition under `key`, and writes its conditions.
     pub(super) fn establish(&mut self, call: &Call<'_>, key: &str) {
         let Some(stored) = self.find(&call.kind.storage, key) else { return };
         let mut definition = stored.decode();
@@ -296,7 +305,7 @@ impl Cluster {
         if definition.pointer("/status/conditions").is_none_or(Value::is_null) {
             let mut before = definition.clone();
             definition["status"] = status(&definition, call.now);
-            // The versions that are stored are noted at the creation, and by nobody.
+            // The stored versions are recorded at the creation, without a field owner.
             before["status"] = first_status(&definition);
             self.own_status(call, before, &mut definition);
             self.commit(call.kind, key, Some(definition));

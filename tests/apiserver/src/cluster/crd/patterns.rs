@@ -1,9 +1,14 @@
-//! Patterns that cannot be read, in Go's words.
+//! The patterns of schemas, and those that cannot be read in Go's words.
 //!
-//! Answers: what would Go's `regexp` say of this text? The common mistakes are told word for word; others in general.
-use regex::Regex;
+//! Answers: what would Go's `regexp` say of this text? The common mistakes are received word for word; others in general.
+//! 1. With the feature `cel` patterns have the syntax of Go's; without it they know no classes of Unicode, and a pattern
+//!    that has one is refused with its definition.
+#[cfg(feature = "cel")]
+pub(super) use regex::Regex;
+#[cfg(not(feature = "cel"))]
+pub(super) use regex_lite::Regex;
 
-/// What Go says of a pattern that cannot be read.
+/// Go's error for a pattern that cannot be read.
 pub(crate) fn pattern_words(text: &str) -> String {
     let told = Regex::new(text).err().map(|error| error.to_string()).unwrap_or_default();
     let mistake = told.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Rules when a definition is made: do they compile, what may they cost, are their texts sound?
+//! The rules of a new definition: do they compile, what may they cost, are their texts valid?
 //!
-//! Answers: would this rule be able to judge an object at all, and cheaply enough? `rules.rs` judges objects by them.
-//! 1. A rule costs its own estimate as often as its place may stand in an object.
+//! Answers: can this rule check an object at all, and cheaply enough? `rules.rs` checks objects by them.
+//! 1. A rule costs its own estimate times the number of its places in an object.
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::rules::variables;
 use crate::cluster::cel::{Declared, Expression, Type};
 use crate::cluster::schema::source::{Rule, Source};
 
-/// The most one rule may cost.
+/// The highest cost of one rule.
 const PER_RULE: u64 = 10_000_000;
 /// The most all rules of a schema may cost.
 const PER_SCHEMA: u64 = 100_000_000;
@@ -20,7 +20,7 @@ const ADVICE: &str = "(try simplifying the rule, or adding maxItems, maxProperti
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// How often a place of a schema may stand in an object; none if nothing bounds it.
+/// How often a place of a schema may occur in an object; none if it is not bounded.
 #[derive(Debug, Clone)]
 pub(super) struct Scope(Option<u64>);
 
@@ -29,7 +29,7 @@ impl Scope {
         Self(Some(1))
     }
 
-    /// How often what stands below this schema may stand.
+    /// How often the places below this schema may occur.
     pub(super) fn below(&self, schema: &Value) -> Self {
         let most = |name: &str| schema.get(name).map(|most| most.as_u64().unwrap_or(0));
         let factor = match text(schema, "type") {
@@ -41,7 +41,7 @@ impl Scope {
     }
 }
 
-/// What all rules of a schema cost.
+/// The cost of all rules of a schema.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     total: u64,
@@ -58,7 +58,7 @@ impl Costs {
         }
     }
 
-    /// The causes of a total that is too much.
+    /// The causes of a too high total cost.
     pub(super) fn judge(&self, found: &mut Found, path: &str) {
         if self.total <= PER_SCHEMA {
             return;
@@ -107,7 +107,7 @@ fn refuse_rule(found: &mut Found, field: String, rule: &Value, why: &str) {
 }
 
 impl Keywords<'_> {
-    /// Judges the rules of one place; `before` is how many causes there were before it.
+    /// Checks the rules of one place; `before` is how many causes there were before it.
     pub(super) fn rules(&mut self, schema: &Value, at: &At, before: usize) {
         let rules = list(schema, "x-kubernetes-validations");
         let Some(source) = Source::deserialize(schema).ok().filter(|_| !rules.is_empty()) else { return };
@@ -249,7 +249,7 @@ impl Keywords<'_> {
 /// Why an expression cannot be used.
 enum Refused {
     Words(String),
-    /// It gives a value of another type.
+    /// Its result has another type.
     Type,
 }
 

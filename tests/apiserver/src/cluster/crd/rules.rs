@@ -1,11 +1,11 @@
-//! The rules of a schema (`x-kubernetes-validations`), judged on an object.
+//! The rules of a schema (`x-kubernetes-validations`), evaluated on an object.
 //!
-//! Answers: which rules does this object break, and in which words? `cluster/cel` is the language, `rule_checks.rs` judges
-//! the rules themselves.
+//! Answers: which rules does this object break, and with which texts? `cluster/cel` is the language, `rule_checks.rs`
+//! checks the rules themselves.
 //! 1. Rules are compiled once per definition; all rules of one request share a budget.
-//! 2. A rule that speaks of `oldSelf` is judged only where there is an old value, or where it asks for none.
-//! 3. Other rules are not judged on what did not change.
-//! 4. Where the schema's own checks have failed badly, no rule is judged; one cause says so.
+//! 2. A rule that uses `oldSelf` is evaluated only if there is an old value, or if the rule does not need one.
+//! 3. Other rules are not evaluated on values that did not change.
+//! 4. If basic checks of the schema have failed, no rule is evaluated; one cause says so.
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -17,9 +17,9 @@ use crate::cluster::cel::{Declared, Expression, Failure, Type, Value as Cel};
 use crate::cluster::schema::source::{Others, Rule, Source};
 use crate::cluster::status::Cause;
 
-/// The most one rule may cost.
+/// The highest cost of one rule.
 const PER_RULE: u64 = 1_000_000;
-/// The most all rules may cost on one object.
+/// The highest cost of all rules on one object.
 const BUDGET: u64 = 10_000_000;
 /// The longest message an expression may give.
 const LONGEST: usize = 5 * 1024;
@@ -41,7 +41,7 @@ struct Compiled {
     program: Result<Expression, String>,
     message: Option<Expression>,
     transition: bool,
-    /// Where the rule says that the fault is, below its own place.
+    /// The place of the fault according to the rule, below its own place.
     field: String,
 }
 
@@ -84,7 +84,7 @@ impl Rules {
     }
 }
 
-/// The variables a rule of a place may speak of.
+/// The variables that a rule of a place may use.
 pub(super) fn variables(declared: &Declared, rule: &Rule) -> [(&'static str, Type); 2] {
     let own = declared.of.clone();
     let old = if rule.optional_old_self == Some(true) { Type::optional(own.clone()) } else { own.clone() };
@@ -104,7 +104,7 @@ impl Compiled {
     }
 }
 
-/// The cause that stands for all rules where the schema's own checks have failed in such a way.
+/// The cause that replaces all rules if basic checks of the schema have failed.
 pub(super) fn unchecked(causes: &[Cause]) -> Option<Cause> {
     let blocking = [
         "FieldValueTypeInvalid",
@@ -128,11 +128,11 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a str,
     pub(super) value: &'a Value,
     pub(super) old: Option<&'a Value>,
-    /// Whether what stands around this place did not change.
+    /// Whether the value around this place did not change.
     pub(super) unchanged: bool,
 }
 
-/// The judging of one object.
+/// The check of one object.
 pub(super) struct Judge {
     left: Option<u64>,
     pub(super) causes: Vec<Cause>,
@@ -143,7 +143,7 @@ impl Judge {
         Self { left: Some(BUDGET), causes: Vec::new() }
     }
 
-    /// Judges the rules at a place and below it.
+    /// Evaluates the rules at a place and below it.
     pub(super) fn judge(&mut self, source: &Source, rules: &Rules, place: Place<'_>) {
         if place.value.is_null() {
             return;
@@ -280,10 +280,9 @@ impl Judge {
         self.causes.push(cause(rule, field, shown(place.value), &words));
     }
 
-    /// The message an expression gives, if it gives a sound one.
+    /// The message that an expression returns, if it is valid.
     ///
-    /// # Errors
-    /// The beginning of the words, where the budget is gone.
+    /// # Errors The beginning of the text, if the budget is used up.
     fn expressed(
         &mut self,
         message: &Expression,

@@ -1,7 +1,7 @@
-//! One schema of a definition, judged as a whole.
+//! The check of one schema of a definition as a whole.
 //!
-//! Answers: may this schema be stored? First its shape, then its defaults, then keywords and rules, as a real server does
-//! it: what comes later is judged only where it makes sense.
+//! Answers: may this schema be stored? First its shape, then its defaults, then keywords and rules, as a real server
+//! does it: a later step runs only if the earlier ones passed.
 use serde_json::{Value, json};
 
 use super::Definition;
@@ -12,7 +12,7 @@ use super::structural;
 use crate::cluster::schema::decode;
 use crate::cluster::status::Cause;
 
-/// Keywords that may stand at the root of a schema whose status is an endpoint of its own.
+/// Keywords that are allowed at the root of a schema whose status is an endpoint of its own.
 const WITH_STATUS: [&str; 22] = [
     "description",
     "type",
@@ -38,7 +38,7 @@ const WITH_STATUS: [&str; 22] = [
     "x-kubernetes-validations",
 ];
 
-/// How a schema is to be judged.
+/// How a schema is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
     /// Whether the status is an endpoint of its own.
@@ -114,7 +114,7 @@ fn field_of(name: &str) -> String {
     name.split('-').map(capital).collect()
 }
 
-/// Defaults must be sound values of their places.
+/// Defaults must be valid values of their places.
 fn judge_defaults(found: &mut Found, schema: &Value, path: &str) {
     default_of(found, schema, path);
     if let Some(items) = given(schema, "items") {

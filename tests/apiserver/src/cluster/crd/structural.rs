@@ -1,16 +1,15 @@
-//! Structural schemas: what a schema must say so that the server can prune, default and judge by it.
+//! Structural schemas: what a schema must contain so that the server can prune, default and validate by it.
 //!
-//! Answers: is every field's type told once, outside of combinations? Single keywords are `keywords.rs`'.
-//! 1. Combinations may judge what is described elsewhere, but describe nothing themselves.
+//! Answers: does every field have one type, outside of combinations? `keywords.rs` checks single keywords.
+//! 1. Combinations may restrict what is described elsewhere, but do not describe anything themselves.
 //! 2. Causes come in the order of their texts.
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::causes::{Found, flag, given, list, properties, text};
-use super::patterns::pattern_words;
+use super::patterns::{Regex, pattern_words};
 use crate::cluster::status::Cause;
 
-/// What a place in a schema is to its parent.
+/// The role of a place in a schema for its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Root,
@@ -159,7 +158,7 @@ fn combinations(found: &mut Found, schema: &Value, path: &str) {
     }
 }
 
-/// What stands in a combination may judge, but not describe.
+/// A schema in a combination may restrict, but not describe.
 fn nested(found: &mut Found, schema: &Value, path: &str, int_or_string: bool) {
     if int_or_string {
         let mut without = schema.clone();
@@ -188,7 +187,7 @@ fn nested(found: &mut Found, schema: &Value, path: &str, int_or_string: bool) {
     }
 }
 
-/// What combinations judge must be described outside of them.
+/// What combinations restrict must be described outside of them.
 fn complete(found: &mut Found, schema: &Value, described: &Value, (own, judged): (&str, &str)) {
     for name in ["allOf", "anyOf", "oneOf"] {
         for (index, below) in list(schema, name).iter().enumerate() {

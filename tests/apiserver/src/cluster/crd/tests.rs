@@ -1,7 +1,7 @@
-//! Definitions: what their schemas must be, on the core.
+//! Definitions: the checks of their schemas, on the core.
 //!
-//! They answer the questions of `check.rs` and what it calls; `tests/judged/definitions_refused.rs` holds the words
-//! against a real server.
+//! They answer the questions of `check.rs` and what it calls; `tests/judged/definitions_refused.rs` compares the texts
+//! with a real server.
 use serde_json::{Value, json};
 
 use super::check;
@@ -23,14 +23,14 @@ fn of_field(field: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_schema_has_no_causes() {
+fn a_valid_schema_has_no_causes() {
     let rule = json!([{"rule": "self.size() < 5 && self.all(a, a != 'x')"}]);
     let field = json!({"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 5}, "x-kubernetes-validations": rule});
     assert_eq!(of_field(&field), Vec::<String>::new());
 }
 
 #[test]
-fn what_is_only_described_in_a_combination_is_not_structural() {
+fn a_field_that_is_only_described_in_a_combination_is_not_structural() {
     let told = causes(&json!({"type": "object", "allOf": [{"properties": {"a": {"minLength": 1}}}]}));
     let path = "spec.validation.openAPIV3Schema";
     let why = format!(
@@ -40,6 +40,7 @@ fn what_is_only_described_in_a_combination_is_not_structural() {
 }
 
 #[test]
+#[cfg(feature = "cel")]
 fn rules_are_refused_for_types_and_for_costs() {
     let list = |rule: &str, most: u64| json!({"type": "array", "maxItems": most, "items": {"type": "string", "maxLength": 100}, "x-kubernetes-validations": [{"rule": rule}]});
     let nested = "self.all(a, self.all(b, a == b || a.contains('x')))";
@@ -71,7 +72,7 @@ fn names_and_scope_never_change() {
 }
 
 #[test]
-fn stored_objects_are_read_by_the_schema_of_now() {
+fn stored_objects_are_read_by_the_current_schema() {
     let settings = Settings {
         first_revision: 10,
         event_window: 10,

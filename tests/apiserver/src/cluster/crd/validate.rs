@@ -1,15 +1,15 @@
 //! The checks of a schema on a custom object: types, bounds, patterns, enums, combinations.
 //!
-//! Answers: which fields of this object break the schema, in the words of the API? Lists that are sets or maps are
-//! judged by `lists.rs`, rules by `rules.rs`.
-//! 1. A value that did not change since the stored object is not judged again (ratcheting).
-//! 2. Members are judged in alphabetical order (a real server's order differs from request to request).
+//! Answers: which fields of this object break the schema, with the texts of the API? `lists.rs` checks lists that are
+//! sets or maps, `rules.rs` evaluates rules.
+//! 1. A value that did not change since the stored object is not checked again (ratcheting).
+//! 2. Members are checked in alphabetical order (a real server's order differs from request to request).
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::format;
+use super::patterns::Regex;
 use crate::cluster::schema::source::{Others, Source};
 use crate::cluster::status::Cause;
 
@@ -41,7 +41,7 @@ impl<'a> Check<'a> {
         Self { patterns, causes: Vec::new() }
     }
 
-    /// Judges a whole object, or a value alone (with the path "").
+    /// Checks a whole object, or a single value (with the path "").
     pub(crate) fn value(&mut self, source: &Source, value: &Value, old: Option<&Value>) {
         self.at(source, At { path: "", value, old });
     }
@@ -225,7 +225,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The causes a schema would give here, without giving them.
+    /// The causes that a schema would give here, without reporting them.
     fn apart(&mut self, source: &Source, at: At<'_>) -> Vec<Cause> {
         let kept = std::mem::take(&mut self.causes);
         self.at(source, at);
@@ -233,7 +233,7 @@ impl<'a> Check<'a> {
     }
 
     fn combinations(&mut self, source: &Source, at: At<'_>) {
-        // An `int-or-string` says its two types in an anyOf.
+        // An `int-or-string` has its two types in an anyOf.
         let any: &[Source] = if source.int_or_string { &[] } else { &source.any_of };
         if !any.is_empty() {
             let tried: Vec<Vec<Cause>> = any.iter().map(|one| self.apart(one, at)).collect();

@@ -1,7 +1,7 @@
 //! Custom objects as rules see them.
 //!
-//! Answers: which value does an expression find under `self`? Only what the schema names is seen, by names the language
-//! can read.
+//! Answers: which value does an expression find under `self`? It sees only fields that the schema names, with names
+//! that the language can read.
 //! 1. Texts of the formats of times, durations and bytes are such values, not texts.
 //! 2. Lists that are sets or maps are compared without their order.
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ fn object_seen(source: &Source, members: &Map<String, Json>, whole: bool) -> Val
     Value::Object(Arc::new(seen_members))
 }
 
-/// Only names are seen of the metadata.
+/// Of the metadata, expressions see only the names.
 fn metadata_seen(metadata: &Json) -> Value {
     let named = ["name", "generateName"].into_iter().filter_map(|name| {
         let text = metadata.get(name)?.as_str()?;

@@ -1,7 +1,7 @@
 //! The versions of a definition: schemas, subresources, columns and selectable fields.
 //!
-//! Answers: which of them are wrong? What all versions have in common is judged once, as a real server does.
-//! 1. Common parts are told under `spec.validation`, `spec.subresources` and so on, others under their version.
+//! Answers: which of them are wrong? What all versions have in common is checked once, as by a real server.
+//! 1. Common parts are reported under `spec.validation`, `spec.subresources` and so on, others under their version.
 use serde::Deserialize;
 use serde_json::{Value, json};
 

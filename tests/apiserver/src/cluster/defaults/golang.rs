@@ -1,10 +1,13 @@
-//! Objects as a Go server reads and writes them: what its types make of zero values, times and amounts.
+//! Objects as a Go server reads and writes them: zero values, times and amounts of its types.
 //!
-//! Answers: which members of this object mean nothing, which are told although they mean nothing, and how is a value
-//! spelled? The table of types is that of the protobuf messages, which tells the JSON of every field too.
-//! 1. `read` drops what is zero, and makes every part that always is there; defaults are written after it, where nothing is.
-//! 2. `write` adds what is told although it is zero. Who writes an object that was read and written changes nothing.
-//! 3. Times are told in UTC, without (Time) or with six (MicroTime) digits; amounts as `quantity.rs` has it.
+//! Answers: which members of this object are dropped because they are zero, which are written although they are zero,
+//! and how is a value written? The table of types is that of the protobuf messages, which has the JSON of every field
+//! too.
+//! 1. `read` drops zero values, and creates every part that is always there; defaults are written after it, into
+//!    missing members.
+//! 2. `write` adds members that are written although they are zero. Writing an object that was read and written
+//!    changes nothing.
+//! 3. Times are written in UTC, without (Time) or with six (MicroTime) digits; amounts as in `quantity.rs`.
 //!
 //! Next: `mod.rs` calls both.
 use serde_json::{Map, Value};
@@ -19,7 +22,7 @@ type Object = Map<String, Value>;
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct GoType {
     place: usize,
-    /// Whether its maps of amounts are of resources, which are counted in thousandths.
+    /// Whether its maps of amounts are resources, which are counted in thousandths.
     resources: bool,
 }
 
@@ -29,21 +32,22 @@ impl GoType {
         Some(Self { place, resources: *kind.resource.group != *"resource.k8s.io" })
     }
 
-    /// Drops what means nothing, makes the parts that are always there, and spells values as the API does.
+    /// Drops zero values, creates the parts that are always there, and writes values as the API does.
     pub(in super::super) fn read(self, value: &mut Value) {
         if let Value::Object(object) = value {
             read_fields(self.place, object, self.resources);
         }
     }
 
-    /// Adds what is told although it means nothing. An empty list or map that is told then stays one.
+    /// Adds members that are written although they are zero. Then an empty list or map stays.
     pub(in super::super) fn write(self, value: &mut Value) {
         if let Value::Object(object) = value {
             write_fields(self.place, object);
         }
     }
 
-    /// Does what `write` does, and makes empty lists and maps null: what is stored does not tell the two apart.
+    /// Does the same as `write`, and makes empty lists and maps null: stored objects do not distinguish the
+    /// two.
     pub(in super::super) fn store(self, value: &mut Value) {
         if let Value::Object(object) = value {
             store_fields(self.place, object);
@@ -51,7 +55,7 @@ impl GoType {
         self.write(value);
     }
 
-    /// The zero value of the type, as it is told.
+    /// The zero value of the type, as it is written.
     pub(in super::super) fn zero(self) -> Value {
         let mut zero = Value::Object(Map::new());
         self.write(&mut zero);
@@ -115,7 +119,7 @@ fn spell_resource(text: &str, milli: bool) -> Option<Value> {
     Some(Value::String(spelled.ok()?.into_owned()))
 }
 
-/// Whether a field says no more than its absence does.
+/// Whether a field means the same as its absence.
 fn is_zero(field: &Field, value: &Value) -> bool {
     match (&field.shape, value) {
         (_, Value::Null) => true,
@@ -189,7 +193,7 @@ fn write_value(shape: &Shape, value: &mut Value) {
     }
 }
 
-/// Whether a field is told though nothing was said of it.
+/// Whether a field is written although it was not set.
 fn is_told(field: &Field) -> bool {
     !(field.omit_zero || field.omit_empty && field.shape.may_be_empty())
 }
@@ -234,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn api_22_a_false_that_is_not_told_is_dropped_and_one_behind_a_pointer_stays() {
+    fn api_22_an_optional_false_is_dropped_and_one_behind_a_pointer_stays() {
         let spec = json!({"hostNetwork": false, "automountServiceAccountToken": false, "nodeName": "", "containers": []});
         let pod = round_trip("", "pods", json!({"spec": spec}));
         assert_eq!(pod["spec"], json!({"automountServiceAccountToken": false, "containers": []}));
     }
 
     #[test]
-    fn api_22_parts_that_are_structs_are_always_told_and_times_as_null() {
+    fn api_22_parts_that_are_structs_are_always_written_and_times_as_null() {
         let node = round_trip("", "nodes", json!({"status": {"conditions": [{"type": "Ready"}]}}));
         assert_eq!(
             node["status"]["conditions"][0],
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn api_44_times_are_told_in_utc_with_the_digits_of_their_type() {
+    fn api_44_times_are_written_in_utc_with_the_digits_of_their_type() {
         let event = json!({"firstTimestamp": "2020-01-02T03:04:05.999+02:00", "lastTimestamp": "0001-01-01T00:00:00Z",
             "eventTime": "2020-01-02T03:04:05.123456+02:00"});
         let event = round_trip("", "events", event);
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn api_22_what_was_written_once_is_written_so_again() {
+    fn api_22_a_written_value_is_written_again_unchanged() {
         for kind in builtin::kinds() {
             let Some(go) = GoType::of(&kind) else { continue };
             let mut value = go.zero();

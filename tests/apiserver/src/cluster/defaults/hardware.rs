@@ -1,8 +1,8 @@
-//! What is completed of nodes, volumes, claims and devices where it depends on something.
+//! Defaults of nodes, volumes, claims and devices that depend on other members.
 //!
-//! Answers: which second spelling has this member, and what does the server add when such an object is made?
-//! 1. `complete` is what the types do, before fields get their owners; `admit` comes after them.
-//! 2. Old and new names of one thing tell the same: a network and the list of networks, a source and its reference.
+//! Answers: which second form has this member, and what does the server add when such an object is created?
+//! 1. `complete` does what the types do, before fields get their owners; `admit` comes afterwards.
+//! 2. Old and new names of one value are kept equal: a network and the list of networks, a source and its reference.
 use serde_json::{Value, json};
 
 use super::path::put_missing;
@@ -33,7 +33,7 @@ pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
     }
 }
 
-/// What the server writes after fields have their owners.
+/// What the server writes after the fields have owners.
 pub(super) fn admit(group: &str, plural: &str, body: &mut Value, now: i64) {
     match (group, plural) {
         ("", "persistentvolumeclaims") => refer_to_source(&mut body["spec"]),
@@ -80,7 +80,7 @@ fn request_device(request: &mut Value) {
     }
 }
 
-/// A claim tells its source in two members, unless it is in another namespace.
+/// A claim has its source in two members, unless the source is in another namespace.
 fn refer_to_source(spec: &mut Value) {
     if !spec.is_object() {
         return;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn e13_a_node_tells_its_network_twice_and_may_give_all_it_has() {
+    fn e13_a_node_shows_its_network_twice_and_may_allocate_its_capacity() {
         let mut node = json!({"spec": {"podCIDR": "10.9.0.0/24"}, "status": {"capacity": {"cpu": "2"}}});
         complete("", "nodes", &mut node);
         assert_eq!(node["spec"]["podCIDRs"], json!(["10.9.0.0/24"]));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn api_22_the_source_of_a_claim_is_told_in_both_members() {
+    fn api_22_the_source_of_a_claim_is_written_in_both_members() {
         let mut claim = json!({"spec": {"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "a"}}});
         admit("", "persistentvolumeclaims", &mut claim, 0);
         assert_eq!(claim["spec"]["dataSource"], claim["spec"]["dataSourceRef"]);

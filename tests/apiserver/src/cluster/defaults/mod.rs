@@ -1,9 +1,9 @@
-//! Defaults of built-in kinds: what the server writes into an object where its author was silent.
+//! Defaults of built-in kinds: what the server writes into members that the client did not set.
 //!
 //! Answers: what does this object look like once everything has its default? It refuses nothing.
-//! 1. What is always the same is data (`table.rs`): a path, and the text that is written where nothing stands.
-//! 2. What depends on something else of the object is code: `pods.rs`, `services.rs`, `workloads.rs`, `hardware.rs`.
-//! 3. Completing an object that is complete changes nothing, so an update may be completed as well as a creation.
+//! 1. Constant defaults are data (`table.rs`): a path, and the text that is written if the member is missing.
+//! 2. Defaults that depend on other members are code: `pods.rs`, `services.rs`, `workloads.rs`, `hardware.rs`.
+//! 3. Completing an object twice changes nothing the second time, so an update may be completed as well as a creation.
 //!
 //! Next: `path.rs` reads the paths of the table.
 mod golang;
@@ -25,21 +25,21 @@ use super::kind::Kind;
 use super::store::{Call, Cluster};
 
 impl Cluster {
-    /// Writes the defaults of a built-in object: what every server would make of this body.
+    /// Writes the defaults of a built-in object: those of every server for this body.
     pub(super) fn complete(&self, kind: &Kind, body: &mut Value) {
         if is_completed(kind) {
             complete(kind, body);
         }
     }
 
-    /// Gives a new job that came without labels those of its pods.
+    /// Gives a new job without labels the labels of its pods.
     pub(super) fn label(&self, kind: &Kind, body: &mut Value) {
         if kind.resource.is("batch", "jobs") {
             workloads::label_like_pods(body);
         }
     }
 
-    /// Writes what this server adds to an object it takes in: addresses, marks, what admission sets.
+    /// Writes what this server adds to an object that it accepts: addresses, marks, what admission sets.
     /// `old` is the stored state, if there is one.
     pub(super) fn admit(&self, call: &Call<'_>, body: &mut Value, old: Option<&Value>) {
         let kind = call.kind;
@@ -71,7 +71,7 @@ impl Cluster {
         }
     }
 
-    /// The class of this name, if there is one; without a name, the one for all who name none.
+    /// The class of this name, if there is one; without a name, the default class.
     fn priority(&self, class: &str) -> Option<Value> {
         let kind = self.registry.find("scheduling.k8s.io", "v1", "priorityclasses")?;
         let classes = &self.table(&kind.storage)?.objects;
@@ -89,7 +89,8 @@ fn is_completed(kind: &Kind) -> bool {
 
 fn complete(kind: &Kind, body: &mut Value) {
     let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
-    // First what the types make of the text, then the defaults; last what is told even where it is nothing.
+    // First the values in the form of the types, then the defaults; last the members that are written even if
+    // they are zero.
     let go = GoType::of(kind);
     if let Some(go) = go {
         go.read(body);

@@ -1,11 +1,11 @@
 //! Paths of the table of defaults: members, and `*` for every element of a list or member of a map.
 //!
-//! Answers: where does this path lead in this object, and is something there already?
-//! 1. Only the last member is ever made: a path through something that is not there leads nowhere.
-//! 2. `?name` before a member means: only where the object there has that member.
+//! Answers: where does this path lead in this object, and is there a value already?
+//! 1. Only the last member is ever created: a path through a missing member leads nowhere.
+//! 2. `?name` before a member means: only if the object there has that member.
 use serde_json::Value;
 
-/// Writes the JSON text `text` at each place `path` leads to where nothing stands.
+/// Writes the JSON text `text` at each place of `path` that has no value.
 pub(super) fn put_missing(value: &mut Value, path: &str, text: &str) {
     let steps: Vec<&str> = path.split('/').skip(1).collect();
     put(value, &steps, text);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_default_is_written_where_nothing_stands() {
+    fn a_default_is_written_into_a_missing_member() {
         let mut value = json!({"list": [{"a": 1}, {}], "map": {"x": {}}});
         for path in ["/list/*/a", "/map/*/b", "/none/c", "/top", "/?list/with", "/?none/without"] {
             put_missing(&mut value, path, "7");

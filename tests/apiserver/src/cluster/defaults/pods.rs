@@ -1,7 +1,7 @@
-//! Defaults of pods and of the specs of pods inside other objects, where they depend on something.
+//! Defaults of pods and of the specs of pods inside other objects that depend on other members.
 //!
-//! Answers: how is an image pulled, what does a container ask for, which quality of service does that come to?
-//! 1. `spec` holds for every template too; `pod` for pods alone, where admission adds its own.
+//! Answers: how is an image pulled, what does a container request, which quality of service follows?
+//! 1. `spec` applies to every template too; `pod` only to pods, where admission adds more.
 use serde_json::{Map, Value, json};
 
 use super::path::put_missing;
@@ -11,10 +11,10 @@ use crate::cluster::schema::quantity;
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
-/// The two taints of a node in trouble that every pod bears for a while.
+/// The two taints of an unhealthy node that every pod tolerates for a while.
 const TROUBLES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const TROUBLE_SECONDS: i64 = 300;
-/// The priorities every cluster has from the start.
+/// The priority classes that every cluster has from the start.
 const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
@@ -95,7 +95,7 @@ pub(super) fn pod(pod: &mut Value) {
     put_missing(spec, "/enableServiceLinks", "true");
 }
 
-/// What admission sets when a pod is made. `class` finds a priority class.
+/// What admission sets when a pod is created. `class` finds a priority class.
 pub(super) fn admit(pod: &mut Value, new: bool, now: i64, class: &dyn Fn(&str) -> Option<Value>) {
     let Some(spec) = pod.get_mut("spec").filter(|spec| spec.is_object()) else { return };
     if !new {
@@ -118,7 +118,7 @@ pub(super) fn admit(pod: &mut Value, new: bool, now: i64, class: &dyn Fn(&str) -
     pod["status"] = status;
 }
 
-/// A pod has the priority of its class, or of the class for all that name none.
+/// A pod has the priority of its class, or of the default class.
 fn prioritize(spec: &mut Value, class: &dyn Fn(&str) -> Option<Value>) {
     let name = spec["priorityClassName"].as_str().unwrap_or_default().to_owned();
     let system = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name);
@@ -142,7 +142,7 @@ fn publish_ports(container: &mut Value) {
     }
 }
 
-/// What is limited is also asked for.
+/// A limit is also the default of the request.
 fn request_limits(container: &mut Value) {
     let Some(limits) = container.pointer("/resources/limits").and_then(Value::as_object).cloned() else {
         return;
@@ -156,7 +156,7 @@ fn request_limits(container: &mut Value) {
     }
 }
 
-/// A pod that is limited as a whole asks for what its containers ask for together, else for its limits.
+/// A pod that is limited as a whole requests the sum of its containers' requests, else its limits.
 fn request_pod_limits(spec: &mut Value) {
     let limits = spec.pointer("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
     if limits.is_empty() {
@@ -201,8 +201,8 @@ fn bear_troubles(spec: &mut Value) {
     }
 }
 
-/// The quality of service: what all containers ask for and are limited to, taken together; a pod that is limited as a
-/// whole is asked itself.
+/// The quality of service: from the requests and limits of all containers together; for a pod that is limited
+/// as a whole, from its own.
 pub(in super::super) fn quality(spec: &Value) -> &'static str {
     let whole = [spec];
     let lists =
@@ -226,7 +226,7 @@ pub(in super::super) fn quality(spec: &Value) -> &'static str {
     }
 }
 
-/// Whether both are one amount, however they are spelled.
+/// Whether both are the same amount, in any form.
 fn is_same(request: &Value, limit: Option<&Value>) -> bool {
     let nanos = |amount: Option<&Value>| amount.and_then(Value::as_str).map(quantity::nanos);
     Some(request) == limit || nanos(Some(request)) == nanos(limit)

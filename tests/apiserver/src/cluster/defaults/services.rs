@@ -1,8 +1,8 @@
 //! Defaults of services: their type, addresses and ports.
 //!
-//! Answers: which cluster address and node ports does this service get? Nothing is ever sent to them.
-//! 1. Addresses and ports are handed out in order, past those in use, so that a run is repeatable.
-//! 2. What a service has once it keeps, unless its author changes it.
+//! Answers: which cluster address and node ports does this service get? No traffic is ever sent to them.
+//! 1. Addresses and ports are assigned in order, skipping those in use, so that a run is repeatable.
+//! 2. A service keeps its address and ports, unless the client changes them.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const NETWORK: &str = "10.0.0.";
 const FIRST_HOST: u32 = 10;
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
-/// The services there are, looked at only when an address is needed.
+/// The existing services, read only when an address is needed.
 pub(super) struct Addresses<'a>(pub(super) &'a mut dyn FnMut() -> Vec<Value>);
 
 /// Writes the defaults of a service.
@@ -57,7 +57,7 @@ pub(super) fn admit(service: &mut Value, old: Option<&Value>, addresses: &mut Ad
     }
     let selects = spec["selector"].as_object().is_some_and(|selector| !selector.is_empty());
     if spec["clusterIP"] == "None" && !selects {
-        // Nobody knows which endpoints its author will give it.
+        // The endpoints that the client will create are not known.
         put_missing(spec, "/?ipFamilies/ipFamilyPolicy", "\"SingleStack\"");
         put_missing(spec, "/ipFamilyPolicy", "\"RequireDualStack\"");
         let families =
@@ -69,7 +69,7 @@ pub(super) fn admit(service: &mut Value, old: Option<&Value>, addresses: &mut Ad
     allocate(spec, &kind, addresses);
 }
 
-/// Takes over what was allocated for the stored service, port by port.
+/// Takes over the allocations of the stored service, port by port.
 fn keep(spec: &mut Value, old: &Value) {
     if old["type"] == "ExternalName" {
         return;
@@ -126,7 +126,7 @@ fn allocate(spec: &mut Value, kind: &str, addresses: &mut Addresses<'_>) {
     }
 }
 
-/// The address of a host; past the first network the next ones follow.
+/// The address of a host; after the first network the next ones follow.
 fn address(host: u32) -> String {
     match host / 256 {
         0 => format!("{NETWORK}{host}"),

@@ -1,8 +1,8 @@
 //! The table of defaults that are always the same.
 //!
-//! Answers: which paths of which kind get which value? A row is a path (see `path.rs`) and a JSON text.
-//! 1. Rows of a kind are written in their order, so a row may build on one before it.
-//! 2. Rows of a pod's spec are relative to it, and hold for pods and for every template of them.
+//! Answers: which paths of which kind get which default? A row is a path (see `path.rs`) and a JSON text.
+//! 1. Rows of a kind are applied in their order, so a row may depend on one before it.
+//! 2. Rows of a pod's spec are relative to it, and apply to pods and to every template of them.
 type Rows = &'static [(&'static str, &'static str)];
 
 pub(super) const POD_SPEC: Rows = &[
@@ -20,7 +20,7 @@ pub(super) const POD_SPEC: Rows = &[
     ("/volumes/*/projected/sources/*/downwardAPI/items/*/fieldRef/apiVersion", "\"v1\""),
     ("/volumes/*/ephemeral/volumeClaimTemplate/spec/volumeMode", "\"Filesystem\""),
 ];
-/// Relative to what a volume is made from, in a pod and in a persistent volume alike.
+/// Relative to the source of a volume, in a pod and in a persistent volume alike.
 pub(super) const VOLUME_SOURCE: Rows = &[
     ("/hostPath/type", "\"\""),
     ("/iscsi/iscsiInterface", "\"default\""),
@@ -221,7 +221,7 @@ pub(super) fn rows(group: &str, plural: &str) -> Rows {
     }
 }
 
-/// Where a kind has the spec of its pods.
+/// The path of a kind's pod spec.
 pub(super) fn pod_spec(group: &str, plural: &str) -> Option<&'static str> {
     match (group, plural) {
         ("", "pods") => Some("/spec"),

@@ -1,6 +1,6 @@
-//! Defaults of other kinds where they depend on something: strategies, selectors, subjects, secrets, storage.
+//! Defaults of other kinds that depend on other members: strategies, selectors, subjects, secrets, storage.
 //!
-//! Answers: what follows from what the author wrote, and what is written only when the object is made?
+//! Answers: which defaults follow from what the client wrote, and which are written only when the object is created?
 //! 1. `create` runs once in an object's life, `complete` at every write.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use crate::cluster::prepare::timestamp;
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The count of the templates of a daemon set, which only the server counts.
+/// The count of a daemon set's templates, which only the server sets.
 pub(super) fn count_templates(set: &mut Value, old: Option<&Value>) {
     let count = match old {
         None => templates(set).max(1),
@@ -23,7 +23,7 @@ pub(super) fn count_templates(set: &mut Value, old: Option<&Value>) {
     annotations[TEMPLATES] = json!(count.to_string());
 }
 
-/// What is written when the object is made.
+/// What is written when the object is created.
 pub(super) fn create(group: &str, plural: &str, body: &mut Value, now: i64) {
     match (group, plural) {
         ("apiregistration.k8s.io", "apiservices") if body.pointer("/spec/service").is_none() => {
@@ -43,7 +43,7 @@ pub(super) fn create(group: &str, plural: &str, body: &mut Value, now: i64) {
     }
 }
 
-/// Members that are served only behind a switch which is off.
+/// Members of disabled feature gates.
 pub(super) fn drop_unserved(set: &mut Value) {
     if let Some(rolling) =
         set.pointer_mut("/spec/updateStrategy/rollingUpdate").and_then(Value::as_object_mut)
@@ -68,7 +68,7 @@ fn protect(body: &mut Value, finalizer: &str) {
     }
 }
 
-/// A node is not ready until it says so.
+/// A node is not ready until it reports it.
 fn taint(node: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     if !node["spec"].is_object() {
@@ -83,7 +83,7 @@ fn taint(node: &mut Value) {
     }
 }
 
-/// A job selects its pods by its own uid, unless its author does it by hand.
+/// A job selects its pods by its own uid, unless the client sets the selector.
 fn select_own_pods(job: &mut Value) {
     if !job["spec"].is_object() || job["spec"]["manualSelector"] == true {
         return;
@@ -110,7 +110,7 @@ fn select_own_pods(job: &mut Value) {
     job["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);
 }
 
-/// A job without labels of its own has those of its pods, which it is given when it is made.
+/// A job without labels gets the labels of its pods when it is created.
 pub(super) fn label_like_pods(job: &mut Value) {
     if let Some(labels) = job.pointer("/spec/template/metadata/labels").cloned() {
         metadata_mut(job).insert("labels".into(), labels);
@@ -196,7 +196,7 @@ fn encode_texts(secret: &mut Value) {
     }
 }
 
-/// The limit of a container is its default, and the default is what it asks for.
+/// The limit of a container is its default, and the default is its request.
 fn complete_limits(range: &mut Value) {
     for limit in range.pointer_mut("/spec/limits").and_then(Value::as_array_mut).into_iter().flatten() {
         if limit["type"] != "Container" {

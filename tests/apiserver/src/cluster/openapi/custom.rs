@@ -1,8 +1,8 @@
 //! The OpenAPI document of a custom group and version, written from its definitions.
 //!
 //! Answers: which paths does this group have, which parameters, and what do its objects look like?
-//! 1. Every write tells of `fieldValidation`, so that kubectl leaves validation to the server.
-//! 2. The root's `apiVersion`, `kind` and `metadata` are those of every object, whatever the definition says of them.
+//! 1. Every write has the parameter `fieldValidation`, so that kubectl leaves validation to the server.
+//! 2. The root's `apiVersion`, `kind` and `metadata` are those of every object, whatever the definition contains.
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -93,7 +93,7 @@ fn of_kind(kind: &Kind, suffix: &str) -> Value {
     json!({"group": &*kind.resource.group, "version": kind.version, "kind": format!("{}{suffix}", kind.kind)})
 }
 
-/// The members of every object or list, `metadata` with what is said of it.
+/// The members of every object or list, `metadata` with its description.
 fn common(metadata: &str, description: &str) -> Map<String, Value> {
     let text = |description: &str| json!({"type": "string", "description": description});
     let metadata = reference(&format!("{META}.{metadata}"));

@@ -1,11 +1,13 @@
-//! OpenAPI: what the server says of itself, for `kubectl explain`, completion and validation.
+//! OpenAPI: the description of the server's API, for `kubectl explain`, completion and validation.
 //!
-//! Answers `/openapi/v3` (an index of documents), each document, and `/openapi/v2` (all in one). Built-in groups are
-//! told as kube-apiserver 1.36.2 tells them, from the data this crate carries; custom ones are made from definitions.
+//! Answers `/openapi/v3` (an index of documents), each document, and `/openapi/v2` (all in one). Built-in groups have
+//! the documents of kube-apiserver 1.36.2, from the data of this crate; those of custom groups are made from
+//! definitions.
 //! 1. A document's name in the index carries a hash that changes when the document does.
 //! 2. Built-in documents are unpacked when they are asked for and not kept.
 //!
-//! Next: `custom.rs` writes the documents of custom groups, `protobuf.rs` tells all in the other language, `v2.rs` folds all into the older form.
+//! Next: `custom.rs` writes the documents of custom groups, `protobuf.rs` encodes all as protobuf, `v2.rs` converts
+//! all to the older form.
 mod custom;
 pub(crate) mod protobuf;
 mod v2;
@@ -22,10 +24,10 @@ pub(crate) use v2::document as v2;
 
 const PATHS: &[u8] = include_bytes!("../../../data/paths.json.gz");
 const PREFIX: &str = "#/components/schemas/";
-/// The kinds every group has, which name the core group and their own.
+/// The kinds that every group has, which refer to the core group and their own.
 const EVERYWHERE: [&str; 2] = ["DeleteOptions", "WatchEvent"];
 
-/// A piece of JSON that is not looked into, by name.
+/// A piece of JSON that is not parsed, by name.
 type Raw = BTreeMap<Box<str>, Box<RawValue>>;
 
 /// One document, ready to be sent.

@@ -1,9 +1,9 @@
 //! OpenAPI documents as protobuf: the messages of gnostic, which Go's clients read documents with.
 //!
-//! Answers: which bytes tell this document of version 2 or 3? The documents themselves are made elsewhere.
+//! Answers: which bytes encode this document of version 2 or 3? The documents themselves are made elsewhere.
 //! 1. `v2.txt` and `v3.txt` hold the messages (generated from Go's descriptors); the code knows how keys become fields.
-//! 2. What a document says by its keys (paths, codes, names of schemas) is a list of named values, in its order.
-//! 3. What has no field is an extension, in which a value stands as YAML. Empty texts and zeros are left out.
+//! 2. Maps of a document (by paths, codes, names of schemas) become lists of named values, in its order.
+//! 3. Members without a field are extensions, whose value is YAML. Empty texts and zeros are left out.
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -138,7 +138,7 @@ impl Messages {
     }
 }
 
-/// A value as YAML. The type of an operation is told as Go's struct has it, all else by name.
+/// A value as YAML. The type of an operation has the order of Go's struct, all else is sorted by name.
 fn yaml_of(value: &Value) -> String {
     let names = ["group", "version", "kind"];
     match value {
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_that_a_field_names_is_there() {
+    fn every_message_that_a_field_names_exists() {
         for messages in [&V2, &V3] {
             for field in messages.0.values().flat_map(|message| &message.fields) {
                 if let Shape::Message(name) = field.shape {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn api_40_a_document_is_told_by_its_messages() {
+    fn api_40_a_document_is_written_as_its_messages() {
         let schema = json!({"type": "object", "x-list": ["a", "no"], "properties": {"a": {"$ref": "#/b", "default": {}}}});
         let document = json!({"openapi": "3.0.0", "paths": {}, "components": {"schemas": {"S": schema}}});
         let components = b"\x0a\x3b\x0a\x39\x0a\x01S\x12\x34\x0a\x32\xca\x01\x06object\xfa\x01\x0e\x0a\x0c\x0a\x01a\x12\x07\x12\x05\
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn api_40_parameters_of_the_older_form_are_told_by_their_place() {
+    fn api_40_parameters_of_the_older_form_are_written_by_their_place() {
         let parameters = json!([{"in": "query", "name": "q"}, {"in": "body", "name": "b"}, {"$ref": "#/p"}]);
         let operation = json!({"parameters": parameters, "responses": {"default": {"$ref": "#/r"}}});
         let told = v2(&json!({"swagger": "2.0", "paths": {"/a": {"get": operation}}}));

@@ -1,7 +1,8 @@
 //! `/openapi/v2`: all documents folded into one of the older form, for clients that know no other.
 //!
-//! Answers: what is the same in Swagger 2.0? `protobuf.rs` tells it in the other language.
-//! 1. A schema of version 3 becomes a definition: references change their prefix, what version 2 cannot say is dropped.
+//! Answers: what is the same document in Swagger 2.0? `protobuf.rs` encodes it as protobuf.
+//! 1. A schema of version 3 becomes a definition: references change their prefix, what version 2 cannot express is
+//!    dropped.
 //!
 //! Real servers fold equal parameters into shared ones; here each operation carries its own.
 use serde_json::{Map, Value, json};
@@ -42,7 +43,7 @@ pub(crate) fn document(registry: &Registry) -> Value {
     })
 }
 
-/// A schema as version 2 has it; defaults are only told of custom kinds.
+/// A schema in version 2; only custom kinds have defaults there.
 fn schema_of(schema: Value, defaults: bool) -> Value {
     match schema {
         Value::Object(mut members) => {

@@ -1,7 +1,7 @@
 //! The rows of custom kinds: one cell for each column of the definition.
 //!
-//! Answers: what does this column show of this object? Only the first value a path finds.
-//! 1. A column that finds nothing, or a value of another type than it says, shows null.
+//! Answers: what does this column show for this object? Only the first value that a path finds.
+//! 1. A column that finds nothing, or a value of another type than declared, shows null.
 //! 2. A text column shows any value: as JSON, where it is not a text.
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How long something has been, as people read it: `45s`, `3m20s`, `5d`.
+//! The length of a time for people: `45s`, `3m20s`, `5d`.
 //!
 //! Answers: how is a number of seconds written so that it stays short? Two units at most, the coarser the longer it is.
 //! 1. Up to two minutes seconds, up to ten minutes both, then minutes; the same again with hours, days and years.

@@ -83,7 +83,7 @@ fn member(text: &str) -> Option<(String, &str)> {
     Some((name, ""))
 }
 
-/// Where the bracket that is open ends, past those inside it and inside quotes.
+/// Where the open bracket ends, skipping brackets inside it and inside quotes.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, letter) in text.char_indices() {
@@ -105,7 +105,7 @@ fn bracket(inner: &str) -> Option<Vec<Step>> {
         return Some(vec![Step::All]);
     }
     if let Some(quoted) = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        // Quotes protect brackets, not dots: those still want their backslash.
+        // Quotes protect brackets, but not dots: dots still need a backslash.
         return parse(&format!(".{quoted}"));
     }
     if let Some(filter) = inner.strip_prefix("?(").and_then(|filter| filter.strip_suffix(')')) {

@@ -3,9 +3,9 @@
 //! Answers: which cells does this object have, and how is a Table of them written? The columns are data (`Kind::columns`).
 //! 1. A row has a cell for every column the real server fills, the wide ones too: the client hides them.
 //! 2. Ages are counted from `now`, which is an argument.
-//! 3. Cells of built-ins are made of the stored form, whatever version was asked for.
+//! 3. Cells of built-ins are made from the stored form, whatever version was requested.
 //!
-//! Next: `view.rs` is what the printers read an object with; `pods.rs`, `workloads.rs`, `network.rs`, `storage.rs`,
+//! Next: `view.rs` gives the printers access to an object; `pods.rs`, `workloads.rs`, `network.rs`, `storage.rs`,
 //! `policy.rs` print; `custom.rs` follows a definition's columns.
 mod custom;
 pub(crate) mod duration;
@@ -47,7 +47,7 @@ pub(crate) struct TableForm {
     /// Whether `v1beta1` of meta.k8s.io was asked for; else `v1`.
     pub(crate) beta: bool,
     pub(crate) include: Include,
-    /// Whether the columns are told; in a watch only the first event tells them.
+    /// Whether the columns are included; in a watch only the first event has them.
     pub(crate) headers: bool,
     /// Seconds since 1970, from which ages are counted.
     pub(crate) now: i64,
@@ -58,7 +58,7 @@ impl TableForm {
         if self.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" }
     }
 
-    /// The text of the column definitions, `null` where they are not told.
+    /// The text of the column definitions, `null` if they are not included.
     pub(crate) fn columns(self, kind: &Kind) -> String {
         if !self.headers {
             return "null".to_owned();
@@ -95,7 +95,7 @@ impl TableForm {
         json!({"kind": "PartialObjectMetadata", "apiVersion": self.api_version(), "metadata": metadata})
     }
 
-    /// The row of a bookmark: blanks, and an object that has a version only.
+    /// The row of a bookmark: empty cells, and an object that has only a version.
     pub(crate) fn bookmark_row(self, kind: &Kind, revision: u64, initial_end: bool) -> String {
         let metadata = bookmark_metadata(revision, initial_end);
         let zero: Value = serde_json::from_str(&format!("{{{}}}", kind.zero)).unwrap_or_default();
@@ -107,7 +107,7 @@ impl TableForm {
                 super::object::set_type(&mut object, &kind.api_version(), &kind.kind);
                 object
             }
-            // Without the metadata nobody could tell the marker; a bookmark that is none says nothing.
+            // Without the metadata the marker would be lost; a bookmark without the marker has no metadata.
             Include::Nothing if !initial_end => Value::Null,
             _ => self.partial(metadata),
         };

@@ -1,7 +1,7 @@
-//! The rows of services, endpoints, ingresses, nodes and what else is about addresses.
+//! The rows of services, endpoints, ingresses, nodes and other kinds with addresses.
 //!
 //! Answers: where is it reached, from where, and on which ports?
-//! 1. A kind that is not here answers none.
+//! 1. For other kinds it returns none.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
-//! The row of a pod: what its phase, containers and conditions come to in one word.
+//! The row of a pod: its phase, containers and conditions as one word.
 //!
-//! Answers: how many containers are ready, what is the pod doing, how often did it start again?
-//! 1. The word is the phase, unless the status has a reason of its own or a container says something nearer.
-//! 2. While an init container has not finished, only init containers are looked at.
+//! Answers: how many containers are ready, what is the pod doing, how often has it restarted?
+//! 1. The word is the phase, unless the status has a reason of its own or a container has a more specific one.
+//! 2. While an init container has not finished, only init containers are checked.
 use serde_json::{Value, json};
 
 use super::view::{View, seconds};
 
-/// What is gathered while containers are looked at.
+/// What is collected while containers are checked.
 struct Summary {
     word: String,
     restarts: i64,
@@ -71,7 +71,8 @@ fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }
 
-/// Looks at the init containers: whether they are still at it, and the restarts of those that run beside the pod.
+/// Checks the init containers: whether they are still running, and the restarts of those that run beside the
+/// pod.
 fn init_containers(view: &View<'_>, summary: &mut Summary) -> (bool, (i64, Option<i64>)) {
     let mut sidecars = Summary { word: String::new(), restarts: 0, last_restart: None, ready: 0 };
     let specs = view.list("/spec/initContainers");
@@ -113,7 +114,7 @@ fn end_of(terminated: &Value) -> String {
     }
 }
 
-/// The containers themselves, the last first, so that the first has the last word.
+/// The containers themselves, the last one first, so that the first one decides.
 fn containers(view: &View<'_>, summary: &mut Summary) {
     let (mut running, mut error) = (false, None);
     for status in view.list("/status/containerStatuses").iter().rev() {
@@ -152,7 +153,7 @@ fn gates(view: &View<'_>) -> Value {
     json!(format!("{}/{}", open.count(), gates.len()))
 }
 
-/// What the row of a pod that is over says beside its cells.
+/// The conditions in the row of a finished pod.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match pod.pointer("/status/phase").and_then(Value::as_str) {
         Some("Succeeded") => ("Succeeded", "The pod has completed successfully."),

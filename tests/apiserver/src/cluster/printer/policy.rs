@@ -1,7 +1,7 @@
-//! The rows of kinds that rule others: namespaces, accounts, roles, budgets, quotas, priorities, admission, leases.
+//! The rows of kinds that control others: namespaces, accounts, roles, budgets, quotas, priorities, admission, leases.
 //!
-//! Answers: whom does it concern, and what does it allow?
-//! 1. A kind that is not here answers none; roles and limit ranges show their name and time of creation.
+//! Answers: to which objects does it apply, and what does it allow?
+//! 1. For other kinds it returns none; roles and limit ranges show their name and time of creation.
 use serde_json::{Value, json};
 
 use super::duration::human;

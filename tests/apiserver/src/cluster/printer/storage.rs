@@ -1,7 +1,7 @@
 //! The rows of volumes, claims, their classes and drivers, and of config maps and secrets.
 //!
-//! Answers: how big is it, who may use it how, and to whom does it belong?
-//! 1. A kind that is not here answers none.
+//! Answers: how large is it, how may it be used, and to what does it belong?
+//! 1. For other kinds it returns none.
 use serde_json::{Value, json};
 
 use super::network::default_name;

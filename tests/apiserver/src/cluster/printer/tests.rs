@@ -1,4 +1,5 @@
-//! Rows held against those of a real server: `tables.json` was recorded by `record-tables.py` from kube-apiserver 1.36.2.
+//! Rows compared with those of a real server: `tables.json` was recorded by `record-tables.py` from kube-apiserver
+//! 1.36.2.
 //!
 //! They answer: does kubectl show here what it shows there?
 use serde_json::Value;

@@ -1,8 +1,8 @@
-//! What a printer reads an object with: texts, numbers, lists and ages at JSON pointers, never an error.
+//! How a printer reads an object: texts, numbers, lists and ages at JSON pointers, never an error.
 //!
-//! Answers: what stands there, and what is shown where nothing does? It knows no kinds.
+//! Answers: what is at this pointer, and what is shown if nothing is? It has no rules for single kinds.
 //! 1. A missing text is empty, a missing number is 0, a missing list is empty.
-//! 2. An age that cannot be told is `<unknown>`.
+//! 2. An age that is not known is `<unknown>`.
 use serde_json::{Map, Value, json};
 
 use super::duration::human;

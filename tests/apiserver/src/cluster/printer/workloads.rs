@@ -1,7 +1,7 @@
-//! The rows of what makes pods, and of the events and revisions beside them.
+//! The rows of kinds that create pods, and of events and revisions.
 //!
-//! Answers: how many replicas are wanted and there, with which containers, chosen how?
-//! 1. A kind that is not here answers none.
+//! Answers: how many replicas are wanted and there, with which containers and which selector?
+//! 1. For other kinds it returns none.
 use serde_json::{Value, json};
 
 use super::duration::human;

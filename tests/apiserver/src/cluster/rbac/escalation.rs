@@ -1,9 +1,9 @@
-//! Nobody gives away rights that he does not hold himself.
+//! A user cannot grant rights that the user does not have.
 //!
-//! Answers: may this user write this role, or bind this role to someone? Asked where rights come from roles; the verbs
-//! `escalate` (on roles) and `bind` (on the role that is bound) lift the question.
-//! 1. Members of `system:masters` are never asked.
-//! 2. A write that only changes owners and finalizers is not asked either: a collector may do it.
+//! Answers: may this user write this role, or bind this role to a subject? Checked if rights come from roles; the
+//! verbs `escalate` (on roles) and `bind` (on the bound role) skip the check.
+//! 1. Members of `system:masters` are not checked.
+//! 2. A write that only changes owners and finalizers is not checked either: a collector may do it.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 
 impl Cluster {
-    /// Checks that a role, or the role of a binding, grants nothing that its writer does not hold.
+    /// Checks that a role, or the role of a binding, grants nothing that its writer does not have.
     ///
     /// # Errors
     /// 403 with the rights that are missing; 404 for a role that is not there.
@@ -40,7 +40,7 @@ impl Cluster {
     }
 }
 
-/// What is left of an object without what collectors write.
+/// An object without the fields that collectors write.
 fn for_rights(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -104,12 +104,12 @@ impl Grants<'_> {
         }
         match self.policy.role(namespace, text("name")) {
             Some(rules) => self.hold(rules),
-            // Told of as if it was a binding, as a real server does.
+            // Reported as if it were a binding, as by a real server.
             None => Err(ApiError::not_found(self.call.kind.named(text("name")))),
         }
     }
 
-    /// Checks that the user holds all these rights himself.
+    /// Checks that the user has all these rights.
     fn hold(&self, rules: &[Rule]) -> Result<(), ApiError> {
         let own = self.policy.rules(self.user, self.call.namespace);
         let missing: Vec<Rule> = rules
@@ -160,7 +160,7 @@ fn broken_down(rule: &Rule) -> Vec<Rule> {
     rights
 }
 
-/// The verbs on one thing put together again.
+/// Merges the verbs on one thing again.
 fn compacted(rights: Vec<Rule>) -> Vec<Rule> {
     let mut compacted: Vec<Rule> = Vec::new();
     for right in rights {

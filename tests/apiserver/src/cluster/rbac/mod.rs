@@ -1,12 +1,14 @@
 //! Role-based access control: what roles and bindings in the store allow.
 //!
-//! Answers: may this user do this, and which binding says so? Whether it is asked at all is the server's mode.
+//! Answers: may this user do this, and which binding allows it? The server's mode decides whether this is checked at
+//! all.
 //! 1. Members of `system:masters` may do everything, whatever the bindings say.
-//! 2. Rules only allow; a binding whose role is missing is told in the refusal.
-//! 3. Compiled from the stored objects at the first question after a change of one of them.
+//! 2. Rules only allow; a binding whose role is missing is named in the refusal.
+//! 3. It is compiled from the stored objects at the first request after a change of one of them.
 //! 4. A cluster role with an aggregation rule has the rules of the roles it selects, at once.
 //!
-//! Next: `policy.rs` compiles, `rule.rs` matches, `escalation.rs` keeps rights from being given away.
+//! Next: `policy.rs` compiles, `rule.rs` matches, `escalation.rs` prevents users from granting rights that they do not
+//! have.
 mod escalation;
 mod policy;
 mod rule;
@@ -25,21 +27,21 @@ use crate::access::user::User;
 
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What a user wants to do.
+/// An action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wish<'a> {
     pub(crate) verb: &'a str,
     pub(crate) on: On<'a>,
 }
 
-/// What a wish is about; empty texts for what is not named.
+/// The target of an action; empty texts for what is not named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On<'a> {
     Resource { group: &'a str, plural: &'a str, sub: &'a str, namespace: &'a str, name: &'a str },
     Path(&'a str),
 }
 
-/// The answer, with the reason as reviews and refusals tell it.
+/// The answer, with the reason for reviews and refusals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
@@ -57,7 +59,7 @@ impl Cluster {
         policy
     }
 
-    /// Stores the roles and bindings a fresh cluster has, as far as clients notice them.
+    /// Stores the roles and bindings of a new cluster, as far as clients notice them.
     pub(crate) fn add_default_roles(&mut self, now: i64) {
         let defaults: Vec<Value> =
             serde_json::from_str(include_str!("defaults.json")).expect("the default roles are JSON");
@@ -72,7 +74,7 @@ impl Cluster {
 }
 
 impl Policy {
-    /// Judges a wish.
+    /// Decides about an action.
     pub(crate) fn decide(&self, user: &User, wish: &Wish<'_>) -> Decision {
         if user.is_master() {
             return Decision { allowed: true, reason: String::new() };

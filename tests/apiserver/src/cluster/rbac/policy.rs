@@ -1,8 +1,8 @@
-//! The roles and bindings of the store, put together once so that each request is judged without decoding them.
+//! The roles and bindings of the store, compiled once so that each request is decided without decoding them.
 //!
-//! Answers: which grants does this user have here? `mod.rs` judges by them.
+//! Answers: which grants does this user have here? `mod.rs` decides by them.
 //! 1. Bindings come in the order of the store: those of the cluster first, then those of the namespace.
-//! 2. An object that does not read as what it is grants nothing.
+//! 2. An object that cannot be decoded grants nothing.
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Policy {
 /// One binding with the rules it grants.
 #[derive(Debug)]
 pub(super) struct Grant {
-    /// The binding and its role, in the words of a review.
+    /// The binding and its role, as text for a review.
     pub(super) name: String,
     namespace: String,
     subjects: Vec<Subject>,
@@ -135,7 +135,8 @@ fn roles(cluster: &Cluster) -> Roles {
     roles
 }
 
-/// The rules of the roles a selector chooses; of a role that aggregates itself, also what it selects.
+/// The rules of the roles a selector chooses; for a role that aggregates itself, also the rules that it
+/// selects.
 fn selected(plain: &[(&Object, Role)], selector: &Value) -> Vec<Rule> {
     let mut chosen: Vec<usize> = Vec::new();
     let mut selectors = vec![selector];
@@ -167,7 +168,7 @@ impl Grant {
         Some(Self { name, namespace, subjects: binding.subjects, rules })
     }
 
-    /// The subject that names this user, in the words of a review.
+    /// The subject that names this user, as text for a review.
     fn subject(&self, user: &User) -> Option<String> {
         self.subjects.iter().find_map(|subject| match subject.kind.as_str() {
             "User" if subject.name == user.name => Some(format!("User {:?}", subject.name)),

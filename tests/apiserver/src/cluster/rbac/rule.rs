@@ -1,8 +1,8 @@
 //! One policy rule: verbs on resources, or on paths.
 //!
-//! Answers: does this rule allow this wish? Also the JSON it is read from and told as.
+//! Answers: does this rule allow this action? It also has the JSON form of a rule.
 //! 1. `*` matches all; `*/scale` a subresource of all; `/healthz/*` all paths that begin so.
-//! 2. Resource names restrict only wishes that name an object.
+//! 2. Resource names restrict only actions that name an object.
 use serde::{Deserialize, Serialize};
 
 use super::{On, Wish};
@@ -49,7 +49,7 @@ impl Rule {
         }
     }
 
-    /// Whether whoever has this rule has that right, which is one verb on one thing.
+    /// Whether this rule contains that right, which is one verb on one thing.
     pub(super) fn covers(&self, right: &Self) -> bool {
         let all = |own: &[String], wanted: &[String]| wanted.iter().all(|text| holds(own, text));
         let resource = |wanted: &String| match wanted.split_once('/') {

@@ -115,7 +115,7 @@ fn the_default_roles_are_those_of_a_fresh_cluster() {
 }
 
 #[test]
-fn nobody_grants_rights_that_he_does_not_hold() {
+fn a_user_cannot_grant_rights_that_the_user_does_not_have() {
     let mut cluster = cluster();
     let own = json!([
         {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "*/log"]},

@@ -1,9 +1,9 @@
-//! The types of the built-in API: what kube-apiserver 1.36.2 says of itself, carried in this crate.
+//! The types of the built-in API: the schemas of kube-apiserver 1.36.2, included in this crate.
 //!
 //! Answers: what is the schema of this built-in kind? Unpacked once per process, at the first question.
 //! 1. The data is constant, so two servers in one process share nothing that could change.
 //!
-//! Next: `data/fetch.sh` tells where the data is from.
+//! Next: `data/fetch.sh` shows where the data comes from.
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +16,7 @@ use super::source::Source;
 
 const PACKED: &[u8] = include_bytes!("../../../data/schemas.json.gz");
 
-/// The name every `metadata` has, and what the names of the types within it begin with.
+/// The type name of every `metadata`, and the prefix of the names of the types within it.
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const WITHIN_META: [&str; 4] = ["FieldsV1", "ManagedFieldsEntry", "OwnerReference", "Time"];
 

@@ -1,10 +1,10 @@
-//! Decodes a body by the schema of its kind: the value, the fields nobody knows, the fields told twice, the wrong types.
+//! Decodes a body by the schema of its kind: the value, the unknown fields, the duplicate fields, the wrong types.
 //!
-//! Answers: what does this text say as an object of this kind, and what is wrong with it as text? One walk of text and
+//! Answers: what does this text mean as an object of this kind, and what is wrong with the text? It walks text and
 //! types together; a value that is in memory already is walked by the same code.
 //! 1. Unknown fields are dropped, whatever the client asked for; their names are kept for a warning or a refusal.
 //! 2. A built-in kind is typed, as Go's decoder is: the first wrong type refuses the body, a null field is an absent one.
-//! 3. A custom kind is typed in its metadata only; nulls stay, its schema judges the rest later (`crd`).
+//! 3. A custom kind is typed in its metadata only; nulls stay, its schema checks the rest later (`crd`).
 //!
 //! Next: `fault.rs` has the sentences.
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use super::fault::{Fault, Faults, GoType, Step};
 use super::model::{Format, Object, Scalar, Schema, Shape, TypeId};
 use super::scalar;
 
-/// The fields that need not be told and are written though they are empty.
+/// The optional fields that are written although they are empty.
 const KEPT_EMPTY: [(&str, &str); 8] = [
     ("ClusterRole", "rules"),
     ("Role", "rules"),
@@ -55,7 +55,7 @@ pub(crate) fn text(schema: &Schema, typed: bool, body: &[u8]) -> Result<Decoded,
     Ok(decoded)
 }
 
-/// The fields a JSON text tells twice, as sentences; none for a text that is not JSON.
+/// The duplicate fields of a JSON text, as sentences; none for a text that is not JSON.
 pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
     let faults = RefCell::new(Faults::default());
     let mut json = serde_json::Deserializer::from_slice(body);
@@ -80,12 +80,12 @@ fn walk<'de, D: Deserializer<'de>>(schema: &Schema, typed: bool, json: D) -> Res
 /// One place of the walk: which type is expected here.
 #[derive(Clone, Copy)]
 struct Walk<'a> {
-    /// None where only the text is looked at.
+    /// None if only the text is checked.
     schema: Option<&'a Schema>,
     faults: &'a RefCell<Faults>,
     /// None inside free-form values.
     id: Option<TypeId>,
-    /// Whether a value of another type is a fault.
+    /// Whether a value of another type is an error.
     typed: bool,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether Go leaves this field out because its list or map is empty; a struct is written without any field.
+    /// Whether Go omits this field because its list or map is empty; a struct is written even without fields.
     fn is_left_out(&self, name: &str, value: &Value) -> bool {
         let (Shape::Object(object), Some((schema, id))) = (self.shape(), self.schema.zip(self.id)) else {
             return false;

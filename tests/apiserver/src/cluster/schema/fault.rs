@@ -1,8 +1,8 @@
-//! What is wrong with a body as text, in the words of the API: unknown and duplicate fields, wrong types.
+//! What is wrong with a body as text, with the texts of the API: unknown and duplicate fields, wrong types.
 //!
-//! Answers: how is this fault told? The walk in `decode.rs` finds them and says where it is.
-//! 1. Unknown and duplicate fields stand in the order of the text.
-//! 2. Of the wrong types only the first is told, as Go's decoder does.
+//! Answers: how is this fault reported? The walk in `decode.rs` finds it and its place.
+//! 1. Unknown and duplicate fields are in the order of the text.
+//! 2. Of the wrong types only the first one is reported, as by Go's decoder.
 use super::model::{Format, List, Scalar, Schema, Shape, TypeId};
 
 /// One step of the way from the root of an object to a place in it.
@@ -41,7 +41,8 @@ const EMBEDDED_BUT: &[(&str, &str, &[&str])] = &[
 ];
 
 impl Faults {
-    /// The unknown and duplicate fields as sentences; `custom` kinds tell duplicates first, then their metadata.
+    /// The unknown and duplicate fields as sentences; `custom` kinds report duplicates first, then their
+    /// metadata.
     pub(crate) fn fields(&self, custom: bool) -> Vec<String> {
         let mut fields: Vec<&(Fault, String)> = self.fields.iter().collect();
         if custom {
@@ -58,7 +59,7 @@ impl Faults {
         fields.iter().map(sentence).collect()
     }
 
-    /// Only the duplicates: what a patch is judged by before it is applied.
+    /// Only the duplicates: a patch is checked for them before it is applied.
     pub(crate) fn duplicates(&self) -> Vec<String> {
         let duplicates = self.fields.iter().filter(|(fault, _)| *fault == Fault::Duplicate);
         duplicates.map(|(_, path)| format!("duplicate field {path:?}")).collect()
@@ -116,7 +117,7 @@ impl Faults {
         let mut names = Vec::new();
         for step in &self.path {
             let Step::Field(name, of) = step else { continue };
-            // A custom kind's own fields are no Go struct's.
+            // A custom kind's own fields do not belong to a Go struct.
             let Some(of) = of else { continue };
             owner = short(of);
             names.extend(embedded(owner, name));

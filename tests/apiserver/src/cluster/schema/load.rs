@@ -1,9 +1,9 @@
-//! Makes an arena of types from schemas as they are written.
+//! Makes an arena of types from the text of schemas.
 //!
 //! Answers: which types do these texts describe? References between named schemas become ids.
-//! 1. A `$ref`, bare or alone in an `allOf`, is the named type; what stands beside it goes to the slot.
-//! 2. A reference to a name that is not there is `Shape::Any`.
-//! 3. A list without a list type has the one its patch strategy means, else it is atomic.
+//! 1. A `$ref`, bare or alone in an `allOf`, is the named type; its other keywords belong to the slot.
+//! 2. A reference to an unknown name is `Shape::Any`.
+//! 3. A list without a list type has the one of its patch strategy, else it is atomic.
 //! 4. A built-in object without fields and values is free-form (`FieldsV1`); a custom one has no fields.
 //!
 //! Next: `builtin.rs` and `crd` call this.

@@ -1,8 +1,9 @@
 //! The arena of types: what a value at one place of an object may be, and how lists and maps of it merge.
 //!
 //! Answers: which type has this field, what identifies an item of this list? It holds no values but defaults.
-//! 1. A `Slot` is one use of a type: what stands beside a `$ref` (default, patch strategy) belongs to it, not to the type.
-//! 2. Fields stand in the order of their names.
+//! 1. A `Slot` is one use of a type: keywords beside a `$ref` (default, patch strategy) belong to the slot, not to the
+//!    type.
+//! 2. Fields are sorted by name.
 //! 3. Every id in an arena names a type of that arena.
 //!
 //! Next: `load.rs` fills an arena.
@@ -21,9 +22,9 @@ pub(crate) struct TypeId(pub(super) u32);
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     pub(super) types: Vec<Type>,
-    /// The types that are called by name, for example `io.k8s.api.core.v1.PodSpec`.
+    /// The types that have a name, for example `io.k8s.api.core.v1.PodSpec`.
     pub(super) names: BTreeMap<Box<str>, TypeId>,
-    /// The same the other way around.
+    /// The reverse map.
     pub(super) labels: BTreeMap<TypeId, Box<str>>,
     /// Roots by group, version and kind.
     pub(super) kinds: BTreeMap<GroupVersionKind, TypeId>,
@@ -47,7 +48,7 @@ pub(crate) struct Type {
 /// The four shapes of values.
 #[derive(Debug, Default)]
 pub(crate) enum Shape {
-    /// Anything: no type is told.
+    /// Anything: there is no type.
     #[default]
     Any,
     Scalar(Scalar),
@@ -103,7 +104,7 @@ pub(crate) struct List {
     pub(crate) merge: ListMerge,
 }
 
-/// How the items of two states of a list belong to each other.
+/// How the items of two states of a list are matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListMerge {
     /// The list is one value.
@@ -126,7 +127,7 @@ pub(crate) struct Slot {
     pub(crate) atomic: Option<bool>,
 }
 
-/// What `x-kubernetes-patch-strategy` says.
+/// The value of `x-kubernetes-patch-strategy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PatchStrategy {
     pub(crate) merge: bool,

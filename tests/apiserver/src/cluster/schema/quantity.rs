@@ -1,9 +1,10 @@
-//! Amounts as the API writes them: `100m`, `1Gi`, `12e6`.
+//! Quantities in the form of the API: `100m`, `1Gi`, `12e6`.
 //!
-//! Answers: is this text an amount, and how does a Go server write it again? `1024Mi` comes back as `1Gi`, `0.5` as `500m`.
-//! 1. What is written again is the same amount, rounded up to a billionth; an amount in binary units ends at 2^63-1.
-//! 2. A text that has no trailing zeros to move into its unit is kept letter by letter, `+1` and `1.500` too.
-//! 3. No digit is lost to a float, and no text makes more work than its length.
+//! Answers: is this text a quantity, and how does a Go server write it again? `1024Mi` comes back as `1Gi`, `0.5` as
+//! `500m`.
+//! 1. The written quantity is the same amount, rounded up to a billionth; an amount in binary units ends at 2^63-1.
+//! 2. A text without trailing zeros that could move into its unit is kept unchanged, `+1` and `1.500` too.
+//! 3. No digit is lost by floating point, and the work is bounded by the length of the text.
 use std::borrow::Cow;
 
 const FORMAT: &str =
@@ -20,7 +21,7 @@ const INTEGER_DIGITS: i64 = 18;
 const NANO: i64 = -9;
 const MILLI: i64 = -3;
 
-/// Why a text is not an amount, in the words of the real server.
+/// Why a text is not an amount, with the text of the real server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct QuantityError(&'static str);
@@ -33,7 +34,7 @@ enum Format {
     Exponent,
 }
 
-/// The text of an amount, taken apart.
+/// The parts of the text of an amount.
 struct Parts<'a> {
     negative: bool,
     /// Before the point, without leading zeros; `0` if nothing is left.
@@ -45,7 +46,7 @@ struct Parts<'a> {
 /// An amount: digits and a power of ten.
 struct Amount {
     negative: bool,
-    /// Most significant first, without leading zeros; none for nothing at all.
+    /// Most significant first, without leading zeros; empty for zero.
     digits: Vec<u8>,
     power: i64,
     format: Format,
@@ -80,11 +81,12 @@ pub(crate) fn canonical_milli(text: &str) -> Result<Cow<'_, str>, QuantityError>
 }
 
 /// Whether the text is an amount.
+#[cfg(feature = "cel")]
 pub(crate) fn is_quantity(text: &str) -> bool {
     canonical(text).is_ok()
 }
 
-/// How many billionths an amount is; none for what is no amount, or too large.
+/// How many billionths an amount is; none for a text that is not an amount, or is too large.
 pub(crate) fn nanos(text: &str) -> Option<i128> {
     let (amount, _) = amount(text.trim()).ok()?;
     let mut value = 0_i128;
@@ -95,7 +97,7 @@ pub(crate) fn nanos(text: &str) -> Option<i128> {
     value.checked_mul(if amount.negative { -scale } else { scale })
 }
 
-/// The sum of two amounts, in the unit of the first; the first alone where one of them is no amount.
+/// The sum of two amounts, in the unit of the first; only the first if one of them is not an amount.
 pub(crate) fn add(one: &str, other: &str) -> String {
     let sum = || {
         let (mut amount, _) = amount(one.trim()).ok()?;
@@ -108,7 +110,7 @@ pub(crate) fn add(one: &str, other: &str) -> String {
     sum().unwrap_or_else(|| one.to_owned())
 }
 
-/// The amount a text tells, and whether its spelling is kept.
+/// The amount of a text, and whether its form is kept.
 fn amount(text: &str) -> Result<(Amount, bool), QuantityError> {
     let parts = Parts::read(text)?;
     let (format, exponent) = unit(parts.unit)?;
@@ -129,7 +131,7 @@ impl<'a> Parts<'a> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (_, rest) = split(unsigned, |letter| letter == '0');
         let (whole, rest) = split(rest, |letter| letter.is_ascii_digit());
-        // A number that is only zeros is nothing, whatever it is.
+        // A number of only zeros is zero, in any form.
         let whole = if whole.is_empty() { "0" } else { whole };
         let (fraction, unit) = match rest.strip_prefix('.') {
             Some(rest) => split(rest, |letter| letter.is_ascii_digit()),

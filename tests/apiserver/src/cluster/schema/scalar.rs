@@ -1,7 +1,7 @@
-//! What a text or a number must look like to be of a format: times, base64, quantities, sizes of integers.
+//! The checks of formats of texts and numbers: times, base64, quantities, sizes of integers.
 //!
-//! Answers: is this scalar sound, and if not, what does Go's decoder say about it?
-//! 1. The sentences are those a client of the real server reads.
+//! Answers: is this scalar valid, and if not, what is the error of Go's decoder?
+//! 1. The sentences are those of the real server.
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Number;
@@ -9,7 +9,7 @@ use serde_json::Number;
 use super::model::Format;
 use super::{quantity, time};
 
-/// Whether the number is an integer of this size. `1.0` is none, as it is none to Go.
+/// Whether the number is an integer of this size. `1.0` is not an integer, as in Go.
 pub(super) fn fits(number: &Number, format: Format) -> bool {
     match (number.as_i64(), format) {
         (Some(value), Format::Int32) => i32::try_from(value).is_ok(),

@@ -1,9 +1,9 @@
-//! JSON schema as it is written: in OpenAPI v3 documents of built-in groups and in the versions of a definition.
+//! The text form of JSON schemas: in OpenAPI v3 documents of built-in groups and in the versions of a definition.
 //!
-//! Answers: what does the text say? Nothing is judged, and descriptions are skipped.
-//! 1. A `default` of null is told apart from none.
+//! Answers: what does the text contain? Nothing is checked, and descriptions are skipped.
+//! 1. A `default` of null differs from a missing one.
 //!
-//! Next: `load.rs` makes types of it.
+//! Next: `load.rs` makes types from it.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};

@@ -1,7 +1,7 @@
-//! The schema model against documents small enough to read, and against the data of the real server.
+//! The schema model, tested with small documents and with the data of the real server.
 //!
-//! Answers: is a type found where a document says it is, with its lists, keys and defaults? Decoding and validation by
-//! these types are tested beside `decode.rs` and in `crd/`.
+//! Answers: is each type found at its place in the document, with its lists, keys and defaults? Decoding and
+//! validation by these types are tested beside `decode.rs` and in `crd/`.
 use serde_json::json;
 
 use super::builtin;
@@ -13,7 +13,7 @@ fn builtin(group: &str, version: &str, kind: &str) -> Schema {
 }
 
 #[test]
-fn the_lists_of_a_pod_tell_their_keys_and_strategies() {
+fn the_lists_of_a_pod_have_their_keys_and_strategies() {
     let pod = builtin("", "v1", "Pod");
     let containers = pod.at("spec.containers").unwrap();
     assert!(containers.patch_strategy.merge);
@@ -31,7 +31,7 @@ fn the_lists_of_a_pod_tell_their_keys_and_strategies() {
 }
 
 #[test]
-fn scalars_quantities_and_free_forms_are_told_apart() {
+fn scalars_quantities_and_free_forms_are_distinguished() {
     let pod = builtin("", "v1", "Pod");
     let scalar = |path: &str| match pod.get(pod.at(path).unwrap().id).shape {
         Shape::Scalar(scalar) => scalar,

@@ -1,7 +1,8 @@
-//! Times as the API writes them: RFC 3339, read as strictly as Go reads them.
+//! Times in the form of the API: RFC 3339, parsed as strictly as in Go.
 //!
-//! Answers: which moment is this text, how is it told in UTC, and what does Go say of a text that is none?
-//! 1. A `Time` has any number of digits after its seconds and is told without; a `MicroTime` has six and is told with them.
+//! Answers: which time is this text, how is it written in UTC, and what is Go's error for a text that is not a time?
+//! 1. A `Time` may have any number of digits after its seconds and is written without them; a `MicroTime` has six and
+//!    is written with them.
 //! 2. Years are 0 to 9999; a second of 60 or an hour of 24 is out of range.
 use std::fmt::Write as _;
 
@@ -21,16 +22,14 @@ pub(crate) struct Moment {
 
 /// Reads a time of any precision.
 ///
-/// # Errors
-/// The words of Go about a text that is no time.
+/// # Errors Go's error for a text that is not a time.
 pub(crate) fn time(text: &str) -> Result<Moment, String> {
     Reader { text, rest: text, layout: TIME }.read(false)
 }
 
 /// Reads a time of microseconds.
 ///
-/// # Errors
-/// The words of Go about a text that is no such time.
+/// # Errors Go's error for a text that is not such a time.
 pub(crate) fn micro_time(text: &str) -> Result<Moment, String> {
     Reader { text, rest: text, layout: MICRO_TIME }.read(true)
 }
@@ -157,7 +156,7 @@ fn days_before(year: i64, month: i64) -> i64 {
 }
 
 impl Moment {
-    /// The moment in UTC; none for the one Go has where no time is told.
+    /// The time in UTC; none for Go's zero time.
     pub(crate) fn told(self, micros: bool) -> Option<String> {
         if (self.seconds, self.nanos) == (days_before(1, 1) * DAY, 0) {
             return None;
@@ -191,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn api_44_a_time_is_told_in_utc_without_its_fraction() {
+    fn api_44_a_time_is_written_in_utc_without_its_fraction() {
         for (text, told) in [
             ("2020-01-02T03:04:05Z", "2020-01-02T03:04:05Z"),
             ("2020-01-02T03:04:05.999999999-05:30", "2020-01-02T08:34:05Z"),
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn api_44_every_day_of_four_centuries_is_read_as_it_was_told() {
+    fn api_44_every_day_of_four_centuries_is_read_as_it_was_written() {
         for day in (-300 * 365..400 * 365).step_by(7) {
             let moment = Moment { seconds: i64::from(day) * DAY + 1, nanos: 0 };
             assert_eq!(time(&moment.told(false).unwrap()), Ok(moment));
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn api_20_a_text_that_is_no_time_is_refused_in_the_words_of_go() {
+    fn api_20_a_text_that_is_not_a_time_is_refused_with_the_text_of_go() {
         for (text, why) in [
             ("2020-02-30T00:00:00Z", "day out of range"),
             ("2020-13-01T00:00:00Z", "month out of range"),

@@ -1,19 +1,19 @@
-//! Lists in a strategic merge patch: merged by key or by value, then put into the order the patch tells.
+//! Lists in a strategic merge patch: merged by key or by value, then sorted into the order of the patch.
 //!
-//! Answers: which items does the list have after the patch, and where does each stand?
-//! 1. Items the patch names stand in its order; those only the server has keep their order among each other, and go
-//!    before the first named one they stood before.
+//! Answers: which items does the list have after the patch, and in which order?
+//! 1. Items the patch names stand in its order; those only the server has keep their order among each other, and are
+//!    placed before the first named item that they preceded.
 //! 2. An item of a list that merges by key has that key, on both sides.
 use serde_json::Value;
 
 use super::{DIRECTIVE, Place, StrategicError, as_new, go, merge_map, unknown_directive};
 
-/// How the items of one list are told apart.
+/// How the items of one list are identified.
 #[derive(Clone, Copy)]
 enum Items<'s> {
     /// By this key.
     Maps(&'s str),
-    /// By themselves.
+    /// By their own value.
     Plain,
 }
 
@@ -82,7 +82,8 @@ fn told_apart<'s>(
     }
 }
 
-/// Each value once: of equal ones the first stays, and the last of the list takes the place of the other.
+/// Each value once: of equal values the first one stays, and the last item of the list takes the place of the
+/// other.
 fn distinct(mut list: Vec<Value>) -> Vec<Value> {
     let mut at = 0;
     while at < list.len() {
@@ -107,7 +108,7 @@ fn check_keys(key: &str, items: &[Value]) -> Result<(), StrategicError> {
     items.iter().find(|item| item.get(key).is_none()).map_or(Ok(()), |item| Err(no_key(item, key)))
 }
 
-/// Follows the `$patch` items of the patch: gives what they leave of both lists.
+/// Applies the `$patch` items of the patch: returns the remaining items of both lists.
 fn special_items(
     mut original: Vec<Value>,
     patch: Vec<Value>,
@@ -155,7 +156,7 @@ fn merge_maps(
     Ok(original)
 }
 
-/// The merged items: those of `order` in that order, the others between them as they stood in `before`.
+/// The merged items: those of `order` in that order, the others between them as in `before`.
 fn in_order(items: Items<'_>, merged: Vec<Value>, order: &[Value], before: &[Value]) -> Vec<Value> {
     let (mut named, mut others): (Vec<Value>, Vec<Value>) =
         merged.into_iter().partition(|item| items.position(order, item).is_some());
@@ -190,7 +191,7 @@ pub(super) fn not_a_list(value: &Value) -> StrategicError {
     StrategicError::Failed(format!("expected a []interface {{}}, but received a {given}"))
 }
 
-/// The list of the original and the list of the patch, merged, in the order a `$setElementOrder` tells.
+/// The list of the original and the list of the patch, merged, in the order of a `$setElementOrder`.
 pub(super) fn ordered(
     place: Place<'_>,
     name: &str,
@@ -225,7 +226,7 @@ pub(super) fn ordered(
     Ok(Some(in_order(items, merged, order, &before)))
 }
 
-/// Checks that the patch's items stand in the order told.
+/// Checks that the patch's items are in the given order.
 fn check_order(key: Option<&str>, patch: &[Value], order: &[Value]) -> Result<(), StrategicError> {
     let items = key.map_or(Items::Plain, Items::Maps);
     if patch.is_empty() || order.is_empty() {

@@ -1,6 +1,6 @@
 //! Strategic merge patches of built-in objects, as tables: object, patch, result or refusal.
 //!
-//! They answer: do lists merge by key, do the directives direct, and are wrong patches refused in the real words?
+//! They answer: do lists merge by key, do the directives direct, and are wrong patches refused with the real texts?
 //! The real server's own answers are in `tests/judged`.
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ fn api_25_a_patch_without_its_key_or_with_an_unknown_directive_is_refused() {
         ),
     ] {
         match patched("Pod", pod.clone(), change.clone()) {
-            // Where nothing was, a map that is a directive is no value at all.
+            // For a missing member, a map that is a directive is not a value.
             Ok(object) => assert!(why.is_empty() && object.get("metadata").is_none(), "{change}"),
             Err(error) => assert_eq!(error, why),
         }

@@ -1,4 +1,4 @@
-//! `pods/binding`: how a scheduler puts a pod on a node.
+//! `pods/binding`: how a scheduler assigns a pod to a node.
 //!
 //! Answers: may this pod go to that node, and what does it look like then?
 //! 1. A pod is bound once; a second binding is a conflict, whatever its node.
@@ -17,8 +17,8 @@ const BINDING: Expected<'_> = Expected { kind: "Binding", api_version: "v1", pac
 impl Cluster {
     /// Sets the node of a pod.
     ///
-    /// # Errors
-    /// 400 for a body about another pod, 404, 409 for a pod that has a node or is going, 500 for a wrong target.
+    /// # Errors 400 for a body about another pod, 404, 409 for a pod that has a node or is being deleted, 500
+    /// for a wrong target.
     pub(crate) fn bind(&mut self, call: &Call<'_>, body: &Value) -> Result<(), ApiError> {
         BINDING.check(body)?;
         if member(body, "name") != call.name {

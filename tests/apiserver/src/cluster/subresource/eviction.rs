@@ -1,7 +1,7 @@
 //! `pods/eviction`: a deletion that asks the disruption budgets first.
 //!
-//! Answers: may this pod be disturbed now? It trusts the counters in the budgets' status; nobody counts them here.
-//! 1. A pod that is over or going is deleted without asking; so is one no budget selects.
+//! Answers: may this pod be disrupted now? It uses the counters in the budgets' status; nothing computes them here.
+//! 1. A pod that is finished or being deleted is deleted without a check; so is one that no budget selects.
 //! 2. A granted eviction takes one from the budget, marks the pod as DisruptionTarget, then deletes it.
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::binding::set_condition;
 use super::{Expected, put_at};
 
 const EVICTION: Expected<'_> = Expected { kind: "Eviction", api_version: "policy/v1", package: "policy" };
-/// How long a client shall wait for a budget that nobody has looked at yet, in seconds.
+/// How long a client should wait for a budget without a computed status, in seconds.
 const UNSEEN_BUDGET_WAIT: u32 = 10;
 
 impl Cluster {
@@ -110,7 +110,8 @@ impl Cluster {
     }
 }
 
-/// Whether nobody is disturbed by the end of this pod: it is over, has not begun, or is going already.
+/// Whether the end of this pod disrupts nothing: it is finished, has not started, or is being deleted
+/// already.
 fn is_disturbed_freely(pod: &Value) -> bool {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
     matches!(phase, "Succeeded" | "Failed" | "Pending") || !member(pod, "deletionTimestamp").is_empty()

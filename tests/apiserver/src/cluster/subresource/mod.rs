@@ -1,10 +1,10 @@
 //! The endpoints below an object that do more than write its status.
 //!
-//! Answers: what does a scale, a binding, an eviction or a change of one part do to the object it stands below?
+//! Answers: what does a scale, a binding, an eviction or a change of one part do to its object?
 //! 1. Each ends in the ordinary commit of the object itself; a subresource stores nothing of its own.
 //! 2. Preconditions (resourceVersion, uid) in a body count as for an update of the object.
 //!
-//! Next: `scale.rs`, `binding.rs`, `eviction.rs`, `part.rs`; `http/subresource.rs` tells which path means which.
+//! Next: `scale.rs`, `binding.rs`, `eviction.rs`, `part.rs`; `http/subresource.rs` maps paths to them.
 mod binding;
 mod eviction;
 mod part;
@@ -47,7 +47,7 @@ impl Expected<'_> {
     }
 }
 
-/// Writes a value at a JSON pointer, making the objects on the way to it.
+/// Writes a value at a JSON pointer, and creates missing objects on the path.
 fn put_at(value: &mut Value, pointer: &str, new: Value) {
     let mut at = value;
     for name in pointer.split('/').skip(1) {

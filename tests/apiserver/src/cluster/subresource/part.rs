@@ -18,7 +18,7 @@ use super::put_at;
 /// Which part of an object an endpoint writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The ephemeral containers of a pod: they can be added, never taken away.
+    /// The ephemeral containers of a pod: they can be added, never removed.
     EphemeralContainers,
     /// The resources of a pod's containers.
     Resize,
@@ -165,7 +165,7 @@ impl Cluster {
         self.update_part(call, part, patched)
     }
 
-    /// A terminating namespace without finalizers is gone; the answer still shows it at its last version.
+    /// A terminating namespace without finalizers is removed; the answer still shows it at its last version.
     fn finalize_namespace(
         &mut self,
         call: &Call<'_>,

@@ -1,8 +1,9 @@
-//! `scale`: how many replicas a workload shall have, in one form for every kind that has a number of them.
+//! `scale`: the number of replicas of a workload, in one form for every scalable kind.
 //!
-//! Answers with `Scale` of autoscaling/v1, made of the object; a write changes one number in it.
-//! 1. Where the numbers stand is data (`ScalePaths`): the same for all built-ins, told by the definition for custom kinds.
-//! 2. A write is an update of the object, so its generation rises and its watchers are told.
+//! Answers with `Scale` of autoscaling/v1, made from the object; a write changes one number in it.
+//! 1. The paths of the numbers are data (`ScalePaths`): the same for all built-ins, from the definition for custom
+//!    kinds.
+//! 2. A write is an update of the object, so its generation rises and its watchers are notified.
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -33,7 +33,7 @@ impl Bench {
 }
 
 #[test]
-fn api_26_what_an_owner_leaves_goes_with_it_through_all_generations() {
+fn api_26_dependants_are_deleted_with_their_owner_through_all_generations() {
     let mut bench = bench();
     let a = bench.named("a");
     let b = bench.owned("b", &[("a", &a.uid)]);
@@ -44,7 +44,7 @@ fn api_26_what_an_owner_leaves_goes_with_it_through_all_generations() {
 }
 
 #[test]
-fn api_26_who_has_another_owner_stays_and_forgets_the_lost_one() {
+fn api_26_an_object_with_another_owner_stays_and_loses_the_reference_to_the_deleted_one() {
     let mut bench = bench();
     let (a, b) = (bench.named("a"), bench.named("b"));
     bench.owned("c", &[("a", &a.uid), ("b", &b.uid)]);
@@ -65,7 +65,7 @@ fn api_26_an_owner_of_the_same_name_is_another_one() {
 }
 
 #[test]
-fn api_26_an_owner_in_the_foreground_goes_last() {
+fn api_26_an_owner_in_the_foreground_is_deleted_last() {
     let mut bench = bench();
     let a = bench.named("a");
     let b = bench.owned("b", &[("a", &a.uid)]);
@@ -78,7 +78,7 @@ fn api_26_an_owner_in_the_foreground_goes_last() {
 }
 
 #[test]
-fn api_26_an_orphan_refers_to_no_one_and_stays() {
+fn api_26_an_orphan_has_no_owner_reference_and_stays() {
     let mut bench = bench();
     let a = bench.named("a");
     for number in 0..100 {
@@ -108,7 +108,7 @@ fn api_26_a_sweep_is_bounded() {
 proptest! {
     /// Each object has up to two owners among those made before it; some are deleted, with any policy.
     #[test]
-    fn api_26_whoever_is_left_has_a_living_owner_or_never_had_one(
+    fn api_26_every_remaining_object_has_an_existing_owner_or_never_had_one(
         owners in proptest::collection::vec((0usize..12, 0usize..12), 12),
         deleted in proptest::collection::vec((0usize..12, 0usize..2), 1..6),
     ) {

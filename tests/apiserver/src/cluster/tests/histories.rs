@@ -1,4 +1,4 @@
-//! Many clients over one random history: each with a selector and a way to begin, cut and resumed at random.
+//! Many clients over one random history: each with a selector and a way to start, interrupted and resumed at random.
 //!
 //! They answer: does every client hold, after every event, a state that the store had at that version, as its selector shows it?
 //! The store is one lock, so concurrent requests are some interleaving of these steps; proptest draws the interleaving.
@@ -12,14 +12,14 @@ use super::{Bench, SETTINGS, Settings};
 use crate::cluster::object::Object;
 use crate::cluster::watch::{Drained, Start};
 
-/// How a client begins when it knows nothing (or no longer what it knew).
+/// How a client starts without state (or after its state is too old).
 #[derive(Debug, Clone, Copy)]
 enum Beginning {
     /// A list, then a watch from its version.
     List,
     /// Pages of two, then a watch from their version.
     Pages,
-    /// A watch that tells what exists first.
+    /// A watch that sends existing objects first.
     Watch,
     /// The same with a marked bookmark.
     WatchList,
@@ -36,7 +36,7 @@ enum Step {
     Jump(u8),
 }
 
-/// Every object that ever was, by name, with its label, at every version.
+/// Every object that ever existed, by name, with its label, at every version.
 type State = BTreeMap<String, (String, u64)>;
 type View = BTreeMap<String, u64>;
 
@@ -114,7 +114,7 @@ impl Client {
         }
     }
 
-    /// Takes everything it is owed, beginning or resuming where it must.
+    /// Takes all pending events, starting or resuming if needed.
     fn catch_up(&mut self, bench: &mut Bench, past: &BTreeMap<u64, State>) {
         while self.watch.is_none() {
             match self.version {
@@ -198,7 +198,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_client_of_a_random_history_holds_what_the_store_held_at_its_version(
+    fn every_client_of_a_random_history_has_the_state_of_the_store_at_its_version(
         steps in proptest::collection::vec(step(), 1..120),
         beginnings in prop::array::uniform5(prop_oneof![
             Just(Beginning::List), Just(Beginning::Pages), Just(Beginning::Watch), Just(Beginning::WatchList),

@@ -1,7 +1,7 @@
-//! The store and its watches against a naive model: every version is kept whole, every watch is a scan.
+//! The store and its watches compared with a naive model: every version is kept whole, every watch is a scan.
 //!
-//! Whatever is written, cut and resumed, a client that lists once and then only watches holds what the store holds,
-//! and its view passes only through states the store had, seen through its selector.
+//! Whatever is written, interrupted and resumed, a client that lists once and then only watches holds what the store
+//! holds, and its view passes only through states the store had, seen through its selector.
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn action() -> impl Strategy<Value = Action> {
 
 type View = BTreeMap<String, u64>;
 
-/// A client with one selector: a list, then a watch, a new list only when it is told its version is too old.
+/// A client with one selector: a list, then a watch, a new list only when its version is too old.
 struct Client {
     selector: &'static str,
     view: View,
@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Takes all that is owed; checks each step against the states the store had.
+    /// Takes all pending events; checks each step against the states that the store had.
     fn drain(&mut self, bench: &mut Bench, past: &BTreeMap<u64, View>) {
         let watch = self.watch(bench);
         for (event_type, name, version) in bench.drain(watch) {
@@ -114,7 +114,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_client_that_lists_and_watches_holds_what_the_store_holds(
+    fn a_client_that_lists_and_watches_has_the_state_of_the_store(
         actions in proptest::collection::vec(action(), 1..80),
         selector in prop_oneof![Just(""), Just("app=app0"), Just("app!=app0"), Just("app in (app1,app2)")],
         window in 2usize..40,

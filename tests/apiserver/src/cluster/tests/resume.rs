@@ -1,10 +1,10 @@
 //! A deletion of many objects, cut off after any number of them.
 //!
-//! They answer: does a start end what was begun, wherever it broke off, and leave alone what something holds?
+//! They answer: does a start complete the deletions, wherever they were cut off, and keep objects with finalizers?
 use super::*;
 use crate::persistence::Committed;
 
-/// A store out of these changes, in which deletions went on.
+/// A store from these changes, in which deletions were continued.
 fn resumed(changes: &[Committed]) -> Cluster {
     let mut cluster = Cluster::new(SETTINGS, 0);
     cluster.recover(changes.iter().map(Committed::record));
@@ -28,7 +28,7 @@ fn deleted(cluster: &mut Cluster, call: &Call<'_>) -> Vec<Vec<Committed>> {
 }
 
 #[test]
-fn a_namespace_goes_on_going_wherever_it_broke_off() {
+fn the_deletion_of_a_namespace_continues_wherever_it_was_cut_off() {
     let mut bench = Bench::new("", "pods");
     let namespaces = bench.cluster.registry.find("", "v1", "namespaces").cloned().unwrap();
     let home = Call::plain(&namespaces, "", "n", 0);
@@ -47,7 +47,7 @@ fn a_namespace_goes_on_going_wherever_it_broke_off() {
 }
 
 #[test]
-fn a_definition_goes_on_going_and_waits_for_what_is_held() {
+fn the_deletion_of_a_definition_continues_and_waits_for_objects_with_finalizers() {
     let mut cluster = Cluster::new(SETTINGS, 0);
     let definitions = cluster.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let definitions = definitions.cloned().unwrap();

@@ -44,7 +44,7 @@ fn api_23_generation_counts_changes_of_the_spec_only() {
 }
 
 #[test]
-fn api_24_the_main_endpoint_leaves_the_status_alone_and_the_other_way_round() {
+fn api_24_the_main_endpoint_does_not_change_the_status_nor_the_status_endpoint_the_rest() {
     let mut bench = Bench::new("apps", "deployments");
     bench.create("default", json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}})).unwrap();
     let main = bench.merge("a", json!({"status": {"replicas": 9}})).unwrap();
@@ -73,7 +73,7 @@ fn api_24_the_main_endpoint_leaves_the_status_alone_and_the_other_way_round() {
 }
 
 #[test]
-fn api_25_json_patches_fail_as_the_api_says() {
+fn api_25_json_patches_fail_as_in_the_api() {
     let mut bench = Bench::new("", "configmaps");
     bench.create("default", json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).unwrap();
     for (patch, code) in [
@@ -94,7 +94,7 @@ fn api_25_json_patches_fail_as_the_api_says() {
 }
 
 #[test]
-fn api_26_a_finalizer_holds_an_object_until_it_is_taken_away() {
+fn api_26_a_finalizer_keeps_an_object_until_it_is_removed() {
     let mut bench = Bench::new("", "configmaps");
     let made = bench.create("default", json!({"metadata": {"name": "a", "finalizers": ["x/y"]}})).unwrap();
     let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
@@ -120,7 +120,7 @@ fn api_26_a_pod_on_a_node_waits_for_its_grace() {
 }
 
 #[test]
-fn api_26_a_pod_without_a_node_is_marked_and_goes_at_once() {
+fn api_26_a_pod_without_a_node_is_marked_and_removed_at_once() {
     let mut bench = Bench::new("", "pods");
     let made = bench.named("a");
     let watch = bench.open(&[("resourceVersion", &made.revision.to_string())]).watch;
@@ -138,7 +138,7 @@ fn api_26_preconditions_must_hold() {
 }
 
 #[test]
-fn api_29_a_namespace_takes_its_objects_along_and_waits_for_finalizers() {
+fn api_29_a_namespace_is_deleted_with_its_objects_and_waits_for_finalizers() {
     let mut bench = Bench::new("", "namespaces");
     let kind = bench.cluster.registry.find("", "v1", "configmaps").unwrap().clone();
     bench.act("", "", |cluster, call| cluster.create(call, json!({"metadata": {"name": "n"}}))).unwrap();
@@ -171,7 +171,7 @@ fn api_29_a_namespace_takes_its_objects_along_and_waits_for_finalizers() {
 }
 
 #[test]
-fn api_31_selectors_read_as_the_api_writes_them() {
+fn api_31_selectors_are_read_in_the_form_of_the_api() {
     let mut bench = Bench::new("", "pods");
     let labels =
         |app: &str| json!({"metadata": {"name": app, "labels": {"app": app}}, "spec": {"nodeName": app}});
@@ -200,7 +200,7 @@ fn api_31_selectors_read_as_the_api_writes_them() {
 }
 
 #[test]
-fn api_31_nodes_do_not_know_the_field_namespace() {
+fn api_31_nodes_do_not_have_the_field_namespace() {
     let bench = Bench::new("", "nodes");
     let text = SelectorText::parse("", "metadata.namespace=x").unwrap();
     let refused = text.of_kind(&bench.kind).unwrap_err();

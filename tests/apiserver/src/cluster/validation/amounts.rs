@@ -1,7 +1,7 @@
-//! Numbers that may be percentages: how many pods may be missing, or be there beside the others.
+//! Numbers that may be percentages: how many pods may be missing, or may be added.
 //!
-//! Answers: is this a number of things or a share of them, and how large is it?
-//! 1. What cannot be read counts as 0.
+//! Answers: is this a number or a percentage, and how large is it?
+//! 1. A value that cannot be read counts as 0.
 use serde_json::Value;
 
 use super::causes::Causes;

@@ -1,7 +1,7 @@
-//! What checks write to: a list of causes, each about one field.
+//! The output of checks: a list of causes, each about one field.
 //!
-//! Answers: how is it told that a value is missing, wrong, not among those known, or there twice?
-//! 1. Values stand in a message as JSON: texts in quotes, everything else as it is.
+//! Answers: how is it reported that a value is missing, wrong, unknown, or there twice?
+//! 1. Values are shown in a message as JSON: texts in quotes, everything else as it is.
 use serde_json::Value;
 
 use crate::cluster::status::Cause;
@@ -53,7 +53,7 @@ impl Causes {
         self.add("FieldValueInvalid", field, message);
     }
 
-    /// The same of a value that is not told.
+    /// The same for a value that is not shown.
     pub(super) fn invalid_whole(&mut self, field: &str, why: &str) {
         self.add("FieldValueInvalid", field, format!("Invalid value: {why}"));
     }
@@ -90,7 +90,7 @@ impl Causes {
         self.add("FieldValueNotSupported", field, message);
     }
 
-    /// A text that must be one of some; what is missing is left alone.
+    /// A text that must be one of some; a missing text is not checked.
     pub(super) fn one_of(&mut self, field: &str, value: Option<&Value>, known: &[&str]) {
         if let Some(value) = value
             && !value.as_str().is_some_and(|text| known.contains(&text))

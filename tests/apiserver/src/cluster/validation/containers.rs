@@ -1,6 +1,6 @@
 //! Containers: names, images, ports, variables, mounts, resources and probes, in the order of the API.
 //!
-//! Answers: can this container be run as it says? What holds between containers is `pods.rs`'.
+//! Answers: is this container valid? `pods.rs` checks containers against each other.
 //! 1. A port's name is a label of letters, digits and hyphens, with a letter in it.
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const TERMINATIONS: [&str; 2] = ["File", "FallbackToLogsOnError"];
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const SOURCES: [&str; 5] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
 const HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
-/// What a variable may take from its pod.
+/// The fields of its pod that a variable may refer to.
 const POD_FIELDS: [&str; 14] = [
     "metadata.name",
     "metadata.namespace",
@@ -168,7 +168,7 @@ fn resources(field: &str, resources: &Value, causes: &mut Causes) {
     }
 }
 
-/// The probes of a container that is not there to begin with.
+/// The probes that an init container may not have.
 pub(super) fn probes(field: &str, container: &Value, causes: &mut Causes) {
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = container.get(name).filter(|probe| probe.is_object()) {

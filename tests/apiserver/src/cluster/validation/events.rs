@@ -1,7 +1,7 @@
-//! Events: what is asked of them, by the group they are written in.
+//! Events: their checks, by the group in which they are written.
 //!
-//! Answers: which events are refused, and what of an event may not change? Core asks for little, events.k8s.io for all,
-//! and lets nothing change but the series.
+//! Answers: which events are refused, and what of an event may not change? Core checks little; events.k8s.io requires
+//! all members, and lets only the series change.
 //! 1. The causes name members as a real server stores them, whichever group was asked.
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::causes::{Causes, text};
 const MOST_NOTE: usize = 1024;
 const MOST_WORD: usize = 128;
 
-/// What the members of both groups are called.
+/// The names of members in both groups.
 struct Words {
     about: &'static str,
     note: &'static str,
@@ -50,7 +50,7 @@ fn is_event(kind: &Kind) -> bool {
     kind.storage.is("", "events")
 }
 
-/// What is wrong with a new event; nothing of other kinds.
+/// What is wrong with a new event; nothing for other kinds.
 pub(super) fn of_new(kind: &Kind, body: &Value, causes: &mut Causes) {
     if !is_event(kind) {
         return;
@@ -78,7 +78,7 @@ pub(super) fn of_new(kind: &Kind, body: &Value, causes: &mut Causes) {
     }
 }
 
-/// What is wrong with a change of an event; nothing of other kinds.
+/// What is wrong with a change of an event; nothing for other kinds.
 pub(super) fn of_change(kind: &Kind, old: &Value, body: &Value, causes: &mut Causes) {
     if !is_event(kind) {
         return;
@@ -101,7 +101,7 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-/// What both groups ask.
+/// The checks of both groups.
 fn check(kind: &Kind, body: &Value, causes: &mut Causes) {
     let words = if is_new(kind) { &NEW } else { &CORE };
     let (about, own) = (text(&body[words.about], "namespace"), text(&body["metadata"], "namespace"));
@@ -143,7 +143,7 @@ fn series(body: &Value, causes: &mut Causes) {
     }
 }
 
-/// What may not change through events.k8s.io, in the order in which a real server looks; at the reason it looks twice.
+/// What may not change through events.k8s.io, in the order of a real server, which checks the reason twice.
 fn fixed(old: &Value, new: &Value, causes: &mut Causes) {
     let members = [
         ("involvedObject", NEW.about),

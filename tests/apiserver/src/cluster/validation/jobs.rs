@@ -1,8 +1,8 @@
 //! Jobs and cron jobs: counts, selectors of their own, pods that end.
 //!
-//! Answers: can this work be done and be found again, and when is it to be done? Times are read by `schedule.rs`.
+//! Answers: can the pods of this job run and be selected, and when does it run? `schedule.rs` reads times.
 //! 1. A job's pods do not restart for ever.
-//! 2. What a cron job makes has no selector yet; a job has one, its own or its author's.
+//! 2. The template of a cron job has no selector yet; a job has one, generated or set by the client.
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
@@ -27,7 +27,7 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
     }
 }
 
-/// What the name of a new cron job is asked for, when all else has been looked at.
+/// The check of a new cron job's name, after all other checks.
 pub(super) fn new_name(body: &Value, causes: &mut Causes) {
     let name = text(&body["metadata"], "name");
     if name.len() > MOST_NAME {
@@ -84,7 +84,7 @@ fn failure_policy(field: &str, policy: &Value, causes: &mut Causes) {
     }
 }
 
-/// The selector a job has when it is stored: generated, unless its author says otherwise.
+/// The selector a job has when it is stored: generated, unless the client sets it.
 fn selector(spec: &Value, causes: &mut Causes) {
     let selector = spec.get("selector").filter(|selector| !selector.is_null());
     if selector.is_none() {

@@ -1,7 +1,7 @@
-//! What holds for the metadata of every object: labels, annotations, owners, finalizers.
+//! The checks of every object's metadata: labels, annotations, owners, finalizers.
 //!
-//! Answers: are these names and values of the form the API asks for? The object's own name is `prepare.rs`'.
-//! 1. A qualified name is a name of up to 63 characters, perhaps behind the DNS name of who owns it.
+//! Answers: do these names and values have the form that the API requires? `prepare.rs` checks the object's own name.
+//! 1. A qualified name is a name of up to 63 characters, with an optional DNS name of its owner before it.
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
@@ -11,7 +11,7 @@ const MOST_ANNOTATIONS: usize = 256 * 1024;
 const STANDARD: [&str; 4] =
     ["foregroundDeletion", "orphan", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"];
 
-/// What holds for every object. `standard` asks for finalizers that are known or have an owner.
+/// The checks for every object. `standard` requires finalizers that are known or have a domain.
 pub(super) fn check(body: &Value, standard: bool, causes: &mut Causes) {
     check_change(body, causes);
     let finalizers = list(&body["metadata"], "finalizers");
@@ -28,7 +28,7 @@ pub(super) fn check(body: &Value, standard: bool, causes: &mut Causes) {
     }
 }
 
-/// What is looked at again where an object is held against its stored state.
+/// What is checked again when an object is compared with its stored state.
 pub(super) fn check_change(body: &Value, causes: &mut Causes) {
     let metadata = &body["metadata"];
     labels("metadata.labels", metadata.get("labels"), causes);
@@ -54,7 +54,7 @@ pub(super) fn labels(field: &str, labels: Option<&Value>, causes: &mut Causes) {
     }
 }
 
-/// Annotations: qualified names, and not too much in all.
+/// Annotations: qualified names, and a limited total size.
 pub(super) fn annotations(field: &str, annotations: Option<&Value>, causes: &mut Causes) {
     let Some(annotations) = annotations.and_then(Value::as_object) else { return };
     let mut size = 0;

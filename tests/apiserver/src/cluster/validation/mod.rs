@@ -1,8 +1,8 @@
-//! Validation of built-in objects: what a real server refuses with 422, and the causes it tells.
+//! Validation of built-in objects: what a real server refuses with 422, and its causes.
 //!
 //! Answers: what is wrong with this object, or with this change of one? Objects come with their defaults written.
-//! 1. A check adds causes and never ends early: a client is told everything at once, in the order of the API.
-//! 2. What is not checked here is taken: this is what clients notice, not all that a cluster forbids.
+//! 1. A check adds causes and never ends early: a client gets all causes at once, in the order of the API.
+//! 2. What is not checked here is accepted: the checks cover what clients notice, not all that a cluster forbids.
 //!
 //! Next: `causes.rs` is what checks write to; `pods.rs`, `workloads.rs`, `jobs.rs`, `services.rs`, `networks.rs`,
 //! `storage.rs`, `policy.rs`, `rights.rs`, `webhooks.rs` check.
@@ -35,7 +35,8 @@ use super::store::Cluster;
 use causes::Causes;
 
 impl Cluster {
-    /// What is wrong with an object, or with the change from its stored state; nothing where this server was told not to look.
+    /// What is wrong with an object, or with the change from its stored state; nothing if validation is
+    /// switched off.
     pub(super) fn faults_of(&self, kind: &Kind, body: &Value, old: Option<&Value>) -> Vec<Cause> {
         if !self.validates() {
             return Vec::new();
@@ -59,8 +60,8 @@ fn of_new(kind: &Kind, body: &Value) -> Vec<Cause> {
     causes.into_list()
 }
 
-/// How often a real server looks at the metadata of an update, beyond twice, before and after it looks at the rest: as a new
-/// object's (true) or as a change (false).
+/// How often, beyond twice, a real server checks the metadata of an update before and after the rest: as a
+/// new object's (true) or as a change (false).
 fn passes(kind: &Kind) -> (&'static [bool], &'static [bool]) {
     if kind.custom {
         return (&[false], &[]);

@@ -1,6 +1,6 @@
 //! Ingresses and network policies: hosts, paths, backends, peers and ports.
 //!
-//! Answers: does this say to where requests go, or who may speak to whom? No address is looked up.
+//! Answers: are the targets of requests, or the allowed connections, valid? No address is looked up.
 //! 1. A backend is a service or a resource, and a service's port has a name or a number.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -55,7 +55,7 @@ fn subdomain(field: &str, name: &str, causes: &mut Causes) {
     }
 }
 
-/// A host may begin with `*.`: then it stands for all below it.
+/// A host may begin with `*.`: then it means all hosts below it.
 fn host_faults(host: &str) -> Vec<String> {
     match host.strip_prefix("*.") {
         Some(rest) if names::faults(rest, NameRule::Subdomain).is_empty() => Vec::new(),
@@ -179,7 +179,7 @@ fn policy_port(field: &str, port: &Value, causes: &mut Causes) {
         Some(number) => {
             causes.port(&at, number);
             if end.is_some_and(|end| end.as_i64() < number.as_i64()) {
-                // A real server tells the first port here, not the last.
+                // A real server reports the first port here, not the last.
                 let why = "must be greater than or equal to `port`";
                 causes.invalid(&format!("{field}.endPort"), number, why);
             }

@@ -1,8 +1,9 @@
 //! Pods, and the specs of pods inside other objects.
 //!
-//! Answers: are there containers, do they fit each other, can the pod be placed? Containers one by one are `containers.rs`'.
-//! 1. `spec` holds for templates too; what may change in a pod that exists is told by `change`.
-//! 2. A container's name is held against those before it after all else has been said of it.
+//! Answers: are there containers, do they fit each other, can the pod be scheduled? `containers.rs` checks single
+//! containers.
+//! 1. `spec` applies to templates too; `change` defines what may change in an existing pod.
+//! 2. A container's name is compared with those before it after all other checks of the container.
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -194,7 +195,7 @@ fn container_change(name: &str, before: &Value, after: &Value, causes: &mut Caus
     true
 }
 
-/// Gives the new spec what the old one has of all that may change.
+/// Copies into the new spec the old values of all that may change.
 fn free(before: &Value, after: &mut Value) {
     for name in ["containers", "initContainers"] {
         let images: Vec<Value> =

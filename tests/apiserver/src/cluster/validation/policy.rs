@@ -1,7 +1,7 @@
-//! Autoscalers, budgets, leases, priorities; and what stays in bindings and classes.
+//! Autoscalers, budgets, leases, priorities; and what may not change in bindings and classes.
 //!
-//! Answers: does this policy say what it is about, and may it be changed?
-//! 1. What a binding binds to stays; whoever wants another role makes another binding.
+//! Answers: does this policy have a valid target, and may it be changed?
+//! 1. The role of a binding may not change; another role needs another binding.
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
@@ -85,7 +85,7 @@ fn scaled(target: &Value, causes: &mut Causes) {
     causes.invalid("spec.scaleTargetRef.apiVersion", &json!(version), &why);
 }
 
-/// One thing to scale by; a source that is not known is told twice.
+/// One metric for scaling; an unknown source is reported twice.
 fn check_metric(field: &str, metric: &Value, causes: &mut Causes) {
     let kind = text(metric, "type");
     let at = format!("{field}.type");

@@ -1,6 +1,6 @@
-//! Roles and what binds them: rules, subjects, and the role that is meant.
+//! Roles and bindings: rules, subjects, and the referenced role.
 //!
-//! Answers: does this rule say to whom and what? Whether anybody may give it is asked nowhere here.
+//! Answers: are this rule and its subjects valid? Whether the user may grant it is not checked here.
 //! 1. Rules about paths and rules about resources are different rules; a namespace has no paths.
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The schedule of a cron job: five fields, or one of the names that begin with `@`.
 //!
-//! Answers: is this a schedule, and if not, what does the reader of a real server say of it? It works no times out.
-//! 1. The first fault is told, from the minute on.
+//! Answers: is this a schedule, and if not, what is the error of a real server? It computes no times.
+//! 1. The first fault is reported, beginning with the minute.
 use serde_json::json;
 
 use super::causes::Causes;
@@ -14,7 +14,7 @@ const FIELDS: [(u32, u32, &[&str]); 5] =
     [(0, 59, &[]), (0, 23, &[]), (1, 31, &[]), (1, 12, &MONTHS), (0, 6, &DAYS)];
 const NAMED: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// Checks a schedule; a time zone is told beside it.
+/// Checks a schedule; its time zone is a separate field.
 pub(super) fn check(field: &str, text: &str, causes: &mut Causes) {
     if text.is_empty() {
         causes.required(field, "");

@@ -1,14 +1,14 @@
 //! Label selectors as members of objects: their keys, operators and values.
 //!
-//! Answers: can this selector choose anything at all? Whether it chooses the right thing is asked where it is used.
-//! 1. A selector that has a fault chooses nothing; no selector has none.
+//! Answers: is this selector valid? Whether it matches the right objects is checked where it is used.
+//! 1. A selector with a fault matches nothing; a missing selector has no fault.
 use serde_json::Value;
 
 use super::causes::{Causes, list, text};
 use super::metadata;
 use crate::cluster::names;
 
-/// Whether the selector at this place is sound; what is not is told.
+/// Whether the selector at this place is valid; faults are reported.
 pub(super) fn check(field: &str, selector: Option<&Value>, causes: &mut Causes) -> bool {
     let Some(selector) = selector.filter(|selector| !selector.is_null()) else { return true };
     let before = causes.count();
@@ -43,7 +43,7 @@ fn check_expression(field: &str, expression: &Value, causes: &mut Causes) {
     }
 }
 
-/// Whether it has no requirement: it would choose everything.
+/// Whether it has no requirement: it would match everything.
 pub(super) fn is_empty(selector: &Value) -> bool {
     let labels = selector.get("matchLabels").and_then(Value::as_object);
     labels.is_none_or(serde_json::Map::is_empty) && list(selector, "matchExpressions").is_empty()

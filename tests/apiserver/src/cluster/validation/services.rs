@@ -1,7 +1,7 @@
 //! Services: ports, types, addresses.
 //!
-//! Answers: can this be reached as it says, and is its address still its own?
-//! 1. A cluster address once given stays, unless the service becomes one of another type.
+//! Answers: are its ports and type valid, and is its address unchanged?
+//! 1. An assigned cluster address stays, unless the type of the service changes.
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -49,7 +49,7 @@ fn service(spec: &Value, causes: &mut Causes) {
             causes.invalid(&format!("spec.clusterIPs[{at}]"), address, why);
         }
     }
-    // Ports are given out last, to a service that is sound.
+    // Ports are assigned last, to a valid service.
     for (at, port) in ports.iter().enumerate().filter(|_| causes.count() == 0) {
         let node = port.get("nodePort").filter(|node| **node != json!(0));
         if let Some(node) =
@@ -111,7 +111,7 @@ fn node_ports(kind: &str, ports: &[Value], causes: &mut Causes) {
     }
 }
 
-/// Two ports of one number and protocol; of such a port only these two are told.
+/// Two ports of one number and protocol; of such a port only these two are reported.
 fn doubled(ports: &[Value], causes: &mut Causes) {
     let mut seen = BTreeSet::new();
     for (at, port) in ports.iter().enumerate() {

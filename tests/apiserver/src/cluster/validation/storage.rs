@@ -1,7 +1,7 @@
 //! Config maps, secrets, claims, volumes and their classes.
 //!
-//! Answers: is the data what the type promises, and what of it may still change?
-//! 1. Data marked immutable stays, and so does the mark.
+//! Answers: does the data match the type, and what of it may still change?
+//! 1. Data marked as immutable may not change, nor may the mark.
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
@@ -30,7 +30,7 @@ pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
             }
             keys("binaryData", &body["binaryData"], causes);
             if texts_size(&body["data"]) + decoded_size(&body["binaryData"]) > MOST_DATA {
-                // The limit is that of no field: so a real server writes it.
+                // The limit has no field name: a real server writes it so.
                 causes.too_long("[]", MOST_DATA);
             }
         }

@@ -1,8 +1,8 @@
-//! Templates of pods, and selectors that have to find what is made of them.
+//! Templates of pods, and selectors that must match their pods.
 //!
-//! Answers: will the pods of this template be found by this selector, and are they pods at all?
+//! Answers: does this selector match the pods of this template, and is the template valid?
 //! 1. A missing selector finds nothing.
-//! 2. What serves runs for ever: its pods restart always.
+//! 2. Pods of workloads that do not end always restart.
 use serde_json::{Value, json};
 
 use super::causes::{Causes, text};
@@ -19,7 +19,7 @@ pub(super) fn check(field: &str, template: &Value, causes: &mut Causes) {
     pods::spec(&format!("{field}.spec"), &template["spec"], causes);
 }
 
-/// Whether the selector finds the pods of the template; asked of a sound one.
+/// Whether the selector finds the pods of the template; checked for a valid one.
 pub(super) fn fits(spec: &Value, causes: &mut Causes) {
     let labels = spec.pointer("/template/metadata/labels");
     let has = |name: &str| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str);
@@ -29,14 +29,14 @@ pub(super) fn fits(spec: &Value, causes: &mut Causes) {
     }
 }
 
-/// The same where a selector of everything is refused as such, and not for what it finds.
+/// The same for kinds that refuse an empty selector as such, and not because of what it matches.
 pub(super) fn fits_unless_empty(spec: &Value, causes: &mut Causes) {
     if spec.get("selector").is_none_or(|selector| selector.is_null() || !selectors::is_empty(selector)) {
         fits(spec, causes);
     }
 }
 
-/// What has to be there, and to be no empty selector. Gives whether it is sound.
+/// A selector that must be there and must not be empty. Returns whether it is valid.
 pub(super) fn selector(spec: &Value, kind: &str, causes: &mut Causes) -> bool {
     let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
         causes.required("spec.selector", "");
@@ -53,7 +53,7 @@ pub(super) fn refuse_empty(selector: &Value, kind: &str, causes: &mut Causes) {
     }
 }
 
-/// Pods that serve restart always, and have no deadline.
+/// Pods of workloads that do not end always restart, and have no deadline.
 pub(super) fn serves(spec: &Value, kind: &str, causes: &mut Causes) {
     let pod = &spec["template"]["spec"];
     let policy = text(pod, "restartPolicy");

@@ -1,6 +1,7 @@
-//! Causes of broken objects, as a real server has been seen to tell them.
+//! Causes of invalid objects, as recorded from a real server.
 //!
-//! They answer: which members are complained of, in which order, and how often? `tests/judged/refusals.rs` asks a real server.
+//! They answer: which members are reported, in which order, and how often? `tests/judged/refusals.rs` compares with a
+//! real server.
 use serde_json::{Value, json};
 
 use super::{of_change, of_new};
@@ -18,7 +19,7 @@ fn told(group: &str, plural: &str, spec: Value) -> Vec<String> {
 }
 
 #[test]
-fn e20_causes_stand_in_the_order_of_the_api() {
+fn e20_causes_are_in_the_order_of_the_api() {
     let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "C"}, {"name": "c", "image": "i"}, {"name": "c"}]}});
     let deployment = json!({"replicas": -1, "minReadySeconds": -1, "selector": {}, "template": template,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "x", "maxSurge": 0}}});
@@ -49,7 +50,7 @@ fn e20_causes_stand_in_the_order_of_the_api() {
 }
 
 #[test]
-fn e20_metadata_of_a_change_is_told_as_often_as_it_is_looked_at() {
+fn e20_faults_in_metadata_of_a_change_are_reported_once_per_check() {
     for (group, plural, times) in [("", "configmaps", 4), ("apps", "deployments", 3), ("", "limitranges", 3)]
     {
         let kind = builtin::kinds().find(|kind| kind.resource.is(group, plural)).unwrap();

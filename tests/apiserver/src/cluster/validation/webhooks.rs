@@ -1,6 +1,6 @@
-//! Webhook configurations: whom to ask, about what, and in which versions.
+//! Webhook configurations: their endpoints, rules and versions.
 //!
-//! Answers: could an API server ask this webhook? Nobody is asked here.
+//! Answers: could an API server call this webhook? No webhook is called here.
 //! 1. A webhook has a URL or a service, not both, and speaks a version that is known.
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Deployments and sets: selectors, templates and strategies that fit each other, and what may not change.
 //!
-//! Answers: can this set be kept as it says? Each kind asks in an order of its own, as a real server does.
-//! 1. A strategy that is refused as a whole is told as Go has it: members in Go's names and order.
+//! Answers: is this workload valid? Each kind has its own order of checks, as in a real server.
+//! 1. A strategy that is refused as a whole is shown as in Go: with Go's names and order of members.
 //!
-//! Next: `templates.rs` checks what pods are made of; `jobs.rs` has what ends.
+//! Next: `templates.rs` checks templates of pods; `jobs.rs` has jobs.
 use serde_json::{Value, json};
 
 use super::amounts;
@@ -69,7 +69,7 @@ fn deployment(spec: &Value, causes: &mut Causes) {
     }
 }
 
-/// Selector and template of what keeps a number of equal pods.
+/// Selector and template of a kind that runs a number of equal pods.
 fn selected(spec: &Value, kind: &str, causes: &mut Causes) {
     if templates::selector(spec, kind, causes) {
         templates::fits_unless_empty(spec, causes);
@@ -166,7 +166,7 @@ fn stateful_set(spec: &Value, causes: &mut Causes) {
     templates::serves(spec, "StatefulSet", causes);
 }
 
-/// A strategy in Go's words; `missing` is what stands for a part that is not there.
+/// A strategy as Go prints it; `missing` is the text for a missing part.
 fn strategy_as_told(strategy: &Value, parts: &[&str], missing: &str) -> String {
     let rolling = strategy.get("rollingUpdate").map_or_else(
         || "null".to_owned(),

@@ -1,10 +1,11 @@
-//! IPv6 addresses and networks that are spelled in another way than everyone should spell them.
+//! IPv6 addresses and networks that are not in canonical form.
 //!
-//! Answers: what is said of this address or network? One that is none, or has leading zeros, is refused elsewhere.
+//! Answers: what is the warning for this address or network? An invalid one, or one with leading zeros, is refused
+//! elsewhere.
 //! 1. The canonical form is that of RFC 5952.
 use std::net::Ipv6Addr;
 
-/// What is said of an address.
+/// The warning for an address.
 pub(super) fn of_address(place: &str, text: &str) -> Option<String> {
     let canonical = text.parse::<Ipv6Addr>().ok()?.to_string();
     (canonical != text).then(|| {
@@ -12,7 +13,7 @@ pub(super) fn of_address(place: &str, text: &str) -> Option<String> {
     })
 }
 
-/// What is said of a network.
+/// The warning for a network.
 pub(super) fn of_network(place: &str, text: &str) -> Option<String> {
     let (address, length) = text.split_once('/')?;
     let canonical = format!("{}/{length}", address.parse::<Ipv6Addr>().ok()?);
@@ -26,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn api_28_ipv6_that_is_not_canonical_is_warned_of() {
+    fn api_28_ipv6_that_is_not_canonical_gets_a_warning() {
         assert_eq!(of_address("f", "10.1.2.3"), None);
         assert_eq!(of_address("f", "fd00::1"), None);
         let of = of_address("f", "FD00::0:1").unwrap();

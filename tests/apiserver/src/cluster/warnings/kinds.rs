@@ -1,6 +1,6 @@
-//! Kinds other than pods: what each is warned of, one function per family.
+//! Kinds other than pods: the warnings of each, one function per family.
 //!
-//! Answers: what is said of this service, volume, claim, network policy, driver, quota, node, endpoint?
+//! Answers: what are the warnings for this service, volume, claim, network policy, driver, quota, node, endpoint?
 use serde_json::Value;
 
 use super::{address, items, node_terms, renamed_label, text};
@@ -10,7 +10,7 @@ const MANY_COMPLETIONS: i64 = 100_000;
 const MUCH_PARALLELISM: i64 = 10_000;
 const MILLI: i128 = 1_000_000;
 
-/// What is said of an object in place of an old one.
+/// The warnings for an object that replaces an old one.
 pub(super) fn check(group: &str, plural: &str, states: (&Value, Option<&Value>), out: &mut Vec<String>) {
     let (object, old) = states;
     match (group, plural) {
@@ -198,7 +198,7 @@ fn volume(volume: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// What is said of the spec of a claim.
+/// The warnings for the spec of a claim.
 pub(super) fn claim(place: &str, spec: &Value, out: &mut Vec<String>) {
     for list in ["requests", "limits"] {
         bytes(&format!("{place}.resources.{list}"), &spec["resources"][list], &["storage"], out);
@@ -219,7 +219,7 @@ pub(super) fn bytes(place: &str, amounts: &Value, names: &[&str], out: &mut Vec<
     }
 }
 
-/// What is said of a job beside its pods.
+/// The warnings for a job beside those of its pods.
 pub(super) fn job(template: &str, spec: Option<&Value>) -> Option<String> {
     let place = template.trim_end_matches(".template");
     let number = |name: &str| spec.and_then(|spec| spec[name].as_i64()).unwrap_or(0);

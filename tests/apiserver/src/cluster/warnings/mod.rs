@@ -1,9 +1,9 @@
-//! What a client is warned of when it writes a built-in object: fields that are deprecated, ignored or surprising.
+//! The warnings for a client that writes a built-in object: fields that are deprecated, ignored or surprising.
 //!
-//! Answers: what does the server say of this object, though it stores it? Nothing is refused here.
-//! 1. The sentences are those of the real server, in its order; where it follows a hash map, ours follows the alphabet.
-//! 2. Objects come as they are stored: complete, with values spelled as the API spells them.
-//! 3. A change of a workload is warned of only if it changes what is wanted; one of a pod never.
+//! Answers: which warnings does the server send for this object, although it stores it? Nothing is refused here.
+//! 1. The sentences are those of the real server, in its order; where it follows a hash map, ours is alphabetical.
+//! 2. Objects are in their stored form: complete, with values in the form of the API.
+//! 3. A change of a workload gets warnings only if it changes the spec; a change of a pod never does.
 //!
 //! Next: `pods.rs` and `volumes.rs` for what is in a pod, `address.rs` for addresses, `kinds.rs` for the rest.
 mod address;
@@ -17,7 +17,7 @@ use super::kind::{Kind, NameRule};
 use super::names;
 use super::object::member;
 
-/// What is said of an object: in place of `old`, if there is one.
+/// The warnings for an object that replaces `old`, if there is one.
 pub(super) fn of(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<String> {
     if kind.custom {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn of(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<String
     warnings
 }
 
-/// Takes owners that are told twice out of a body; `patched` says whether a patch has told them.
+/// Removes duplicate owners from a body; `patched` says whether they come from a patch.
 pub(super) fn take_repeated_owners(body: &mut Value, patched: bool) -> Option<String> {
     let owners = body.pointer_mut("/metadata/ownerReferences")?.as_array_mut()?;
     let (mut kept, mut repeated) = (Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ fn items<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = (usize, &'v V
     value[name].as_array().into_iter().flatten().enumerate()
 }
 
-/// A label of nodes that has another name by now.
+/// A label of nodes that has another name now.
 fn renamed_label(key: &str) -> Option<&'static str> {
     Some(match key {
         "beta.kubernetes.io/arch" => r#"deprecated since v1.14; use "kubernetes.io/arch" instead"#,
@@ -123,7 +123,7 @@ fn renamed_label(key: &str) -> Option<&'static str> {
     })
 }
 
-/// The terms of a node selector, below `place`; `preferred` ones have their values looked at too.
+/// The terms of a node selector, below `place`; for `preferred` terms the values are checked too.
 fn node_terms(place: &str, term: &Value, preferred: bool, warnings: &mut Vec<String>) {
     for (at, expression) in items(term, "matchExpressions") {
         let key = text(expression, "key");

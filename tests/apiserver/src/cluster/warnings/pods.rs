@@ -1,7 +1,8 @@
-//! Pods, and templates of pods: old labels and annotations, names and ports told twice, amounts that are no bytes.
+//! Pods, and templates of pods: old labels and annotations, duplicate names and ports, amounts that are not whole
+//! bytes.
 //!
-//! Answers: what is said of this pod? `place` is empty for a pod itself, else where its template stands.
-//! 1. Containers are looked at in the order of init containers, containers, ephemeral containers.
+//! Answers: what are the warnings for this pod? `place` is empty for a pod itself, else the path of its template.
+//! 1. Containers are checked in the order of init containers, containers, ephemeral containers.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -26,9 +27,9 @@ const NULL_SELECTOR: &str = "a null labelSelector results in matching no pod";
 /// What is counted in whole bytes.
 const BYTES: [&str; 2] = ["memory", "ephemeral-storage"];
 
-/// A pod that is looked at.
+/// The pod that is checked.
 struct Pod<'v> {
-    /// Where it stands, with a dot at the end unless it is the whole object.
+    /// Its path, with a dot at the end unless it is the whole object.
     place: String,
     spec: &'v Value,
     annotations: &'v Value,

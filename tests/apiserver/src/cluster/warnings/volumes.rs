@@ -1,13 +1,13 @@
-//! Volumes of a pod: kinds that no cluster mounts any more, and files that hide each other.
+//! Volumes of a pod: kinds that are not supported any more, and files that hide each other.
 //!
-//! Answers: what is said of these volumes? A pod with them is stored all the same.
+//! Answers: what are the warnings for these volumes? A pod with them is still stored.
 //! 1. Within one volume a path may not be the beginning of another; both are named.
 use serde_json::Value;
 
 use super::kinds;
 use super::{items, text};
 
-/// The kinds of volumes that are of no use any more, in the order they are told.
+/// The kinds of volumes that are not supported any more, in the order of warnings.
 const GONE: [(&str, &str); 7] = [
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -27,7 +27,7 @@ pub(super) fn check(spec: &str, pod: &Value, warnings: &mut Vec<String>) {
         let place = format!("{spec}.volumes[{at}]");
         for (name, why) in GONE {
             if volume.get(name).is_some() {
-                // The field is told by its name in Go.
+                // The field is shown with its name in Go.
                 let name = if name == "storageos" { "storageOS" } else { name };
                 warnings.push(format!("{place}.{name}: {why}"));
             }
@@ -106,7 +106,7 @@ fn projected(source: &Value) -> Vec<File> {
     told.map(|(name, from)| (text(certificate, name).to_owned(), from.to_owned())).collect()
 }
 
-/// Each of `new` that hides or is hidden by one before it; they join those.
+/// Each of `new` that hides or is hidden by one before it; they are added to those.
 fn collisions(new: &[File], before: &mut Vec<File>) -> Vec<String> {
     let told = |(path, from): &File| match from.as_str() {
         "" => format!("{path:?}"),

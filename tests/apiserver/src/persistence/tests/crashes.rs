@@ -1,4 +1,4 @@
-//! Every moment of a run of writes at which the process may end, played on a disk that remembers each of its steps.
+//! Every moment of a run of writes at which the process may end, on a simulated disk that records each of its steps.
 //!
 //! They answer: are all acknowledged writes there after a crash, and nothing that never was, while logs are replaced by
 //! snapshots all the time? And what happens when a step fails?
@@ -29,7 +29,7 @@ enum Step {
     Sync(String),
     Rename(String, String),
     Remove(String),
-    /// So many writes were acknowledged by now.
+    /// This many writes are acknowledged by now.
     Acknowledged(usize),
 }
 
@@ -58,7 +58,7 @@ impl Remembering {
     }
 }
 
-/// The files after these steps; a power cut takes what was not synced.
+/// The files after these steps; a power cut removes what was not synced.
 fn after(steps: &[Step], power_cut: bool) -> Files {
     let (mut files, mut synced) = (Files::new(), BTreeMap::new());
     for step in steps {
@@ -180,7 +180,7 @@ impl Bench {
         let home = Call::plain(&namespaces, "", &namespace, 0);
         let text = "x".repeat(40 + number % 70);
         let patch = json!({"data": {"k": text, "n": number.to_string()}}).to_string();
-        // Whatever is refused changes nothing.
+        // A refused write changes nothing.
         let _refused = match number % 13 {
             12 => self.cluster.delete(&home, &DeleteOptions::default()).map(drop),
             7 => self.cluster.delete(&call, &DeleteOptions::default()).map(drop),
@@ -215,7 +215,7 @@ fn recovered(files: Files) -> View {
     view(&cluster)
 }
 
-/// The last of these steps may be torn: all files that may be left, but for those that read as ones before.
+/// The last of these steps may be torn: all files that may be left, except those that read like earlier ones.
 fn torn(steps: &[Step]) -> Vec<Files> {
     let (whole, cut) = (after(steps, false), after(steps, true));
     let Some(Step::Append(name, bytes)) = steps.last() else { return vec![whole, cut] };
@@ -238,7 +238,7 @@ fn torn(steps: &[Step]) -> Vec<Files> {
 #[test]
 fn a_crash_at_any_byte_of_any_step_loses_nothing_that_was_acknowledged() {
     let mut bench = Bench::new(LIMITS);
-    // The thread that writes snapshots comes along when it can.
+    // The thread that writes snapshots runs when it can.
     let replaced =
         |disk: &Remembering| disk.steps().iter().filter(|step| matches!(step, Step::Rename(..))).count();
     let mut number = 0;
@@ -274,7 +274,7 @@ fn the_files_stay_small_while_the_same_few_objects_are_written_for_ever() {
     let mut bench = Bench::new(LIMITS);
     let mut too_many = 0;
     for number in 0..1_500 {
-        // A snapshot takes its time, and writers do not wait for it: for a while there may be more.
+        // A snapshot takes time, and writes do not wait for it: for a while there may be more.
         while {
             bench.send(number);
             bench.acknowledged();
@@ -302,7 +302,7 @@ fn remaking(files: Files) -> Vec<Step> {
 }
 
 #[test]
-fn a_full_disk_is_told_to_whoever_waits_and_to_whoever_comes_later() {
+fn a_full_disk_is_reported_to_waiting_and_to_later_callers() {
     let mut bench = Bench::new(LIMITS);
     bench.send(0);
     bench.acknowledged();

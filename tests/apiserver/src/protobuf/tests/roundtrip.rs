@@ -1,7 +1,8 @@
-//! Every kind, filled at random as its table allows: what is written reads back as the same value.
+//! Every kind, filled at random as its table allows: a written value reads back as the same value.
 //!
-//! Answers: is anything lost or changed between a value and its message? Whether the bytes are Go's is asked of fixtures.
-//! 1. A value is made as Go's JSON would tell it: what may be left out when empty is there or filled, never empty.
+//! Answers: is anything lost or changed between a value and its message? The fixtures show whether the bytes are Go's.
+//! 1. A value is made as Go's JSON would write it: a member that is left out when empty is either missing or filled,
+//!    never empty.
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use super::super::wire::put_number;
 use super::super::{answer, values};
 use super::{NOTHING, decode};
 
-/// How deep a value goes before everything that may be left out is.
+/// How deep a value goes before every optional member is left out.
 const DEPTH: usize = 7;
 
 /// Choices that proptest makes and shrinks; after the last one all are 0.

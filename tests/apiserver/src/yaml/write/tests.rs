@@ -26,7 +26,7 @@ fn api_39_a_value_is_written_as_go_writes_it() {
 
 fn values() -> impl Strategy<Value = Value> {
     let text = prop_oneof!["[ -~]{0,100}", "[a-z0-9:.#' -]{0,12}", "\\PC{0,8}", "[a \n]{0,8}"];
-    // Go writes the key of a merge bare, so that nobody reads it back.
+    // Go writes the key of a merge bare, so that no reader accepts it.
     let text = text.prop_filter("is no merge", |text| text != "<<");
     let leaf = prop_oneof![
         Just(Value::Null),

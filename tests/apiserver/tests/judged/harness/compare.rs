@@ -1,6 +1,6 @@
 //! Compares two runs field by field.
 //!
-//! Answers: where do they differ? Pure; whether a difference is known is asked in `known.rs`.
+//! Answers: where do they differ? Pure; `known.rs` decides whether a difference is known.
 //! 1. A member that only one side has is one difference, not one for each of its fields.
 //! 2. Texts are compared by lines: one more on one side is one difference.
 //! 3. Versions that both sides show must have come in the same order.
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::normal::Normal;
 
-/// One place where the two servers do not say the same.
+/// One place where the answers of the two servers differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) step: String,

@@ -1,8 +1,8 @@
 //! Runs one script on both servers and decides.
 //!
-//! Answers: does our server do what the real one does, but for what DIFFERENCES.md lists?
+//! Answers: does our server do what the real one does, except for what DIFFERENCES.md lists?
 //! 1. A difference that is not listed fails, with both sides and the line that would list it.
-//! 2. A listed difference that is not there any more fails too: its line has to go.
+//! 2. A listed difference that is not there any more fails too: its line must be removed.
 //! 3. `INFORMER_JUDGE_DUMP=DIR` writes both sides there as `SCRIPT.ours.json` and `SCRIPT.real.json`.
 use std::any::type_name;
 use std::env;
@@ -23,12 +23,12 @@ use super::transcript::Step;
 /// How many differences a failure shows in full.
 const SHOWN: usize = 12;
 
-/// Judges our server by a script; to be called from the test that carries its name.
+/// Compares our server with the real one by a script; called from the test with the script's name.
 pub(crate) fn judge<S: Fn(&mut Session)>(script: S) {
     judge_on(&servers::ours().subject, servers::real, script);
 }
 
-/// The same with a real server that nobody else uses, started with these flags.
+/// The same with a real server only for this script, started with these flags.
 pub(crate) fn judge_alone<S: Fn(&mut Session)>(flags: &[&str], script: S) {
     judge_on(&servers::ours().subject, || servers::alone(flags), script);
 }
@@ -47,7 +47,7 @@ pub(crate) fn judge_on<S: Fn(&mut Session)>(
     decide(&name, &compare(&ours, &real));
 }
 
-/// The name of the test that the script is written in.
+/// The name of the test that contains the script.
 fn name_of<S>() -> String {
     let path = type_name::<S>();
     let path = path.trim_end_matches("::{{closure}}");
@@ -94,7 +94,7 @@ fn decide(name: &str, found: &[Difference]) {
     assert!(complaint.is_empty(), "{name}: {complaint}");
 }
 
-/// The lines that would list these; one for the whole step where not even the code is the same.
+/// The lines that would list these differences; one for the whole step if not even the code is the same.
 fn suggested(name: &str, new: &[&Difference]) -> Vec<String> {
     let told = |side: &Option<Value>| {
         let text = side.as_ref().map_or_else(|| "absent".to_owned(), |side| short(side, 60));

@@ -1,8 +1,8 @@
-//! The list of known differences: DIFFERENCES.md beside the README, one line each, with who will end it.
+//! The list of known differences: DIFFERENCES.md beside the README, one line each, with its owner.
 //!
 //! Answers: is this difference known, and is each known one still there?
 //! 1. A line is `| script | step | at | owner | about |`. The step is a label, its number, or `*`. `at` is a pointer;
-//!    what lies below it is covered too (`/` is all of the step); `*` stands for one member and `**` for any number.
+//!    everything below it is covered too (`/` is all of the step); `*` stands for one member and `**` for any number.
 //! 2. A script of `* (name)` stands for all scripts; the one named proves that the difference is still there.
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ impl Known {
     }
 }
 
-/// Whether the pointer lies at or below the pattern.
+/// Whether the pointer is at or below the pattern.
 fn begins(pointer: &[&str], pattern: &[String]) -> bool {
     match (pattern, pointer) {
         ([], _) => true,

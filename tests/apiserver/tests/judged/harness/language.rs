@@ -1,9 +1,10 @@
 //! Answers in other languages than JSON, read into JSON so that they can be compared member by member.
 //!
-//! Answers: what does this body say, whatever language it is in? It trusts the content type.
-//! 1. What cannot be read in its language stays a text, or is told as binary.
-//! 2. Documents of OpenAPI in protobuf hold nothing of a run's own: they are compared byte for byte, by a checksum.
-//! 3. Of YAML the text is kept too, line by line, without the numbers of versions: they are compared in the value.
+//! Answers: what is the content of this body, in any language? It relies on the content type.
+//! 1. A body that cannot be read in its language stays a text, or is shown as binary.
+//! 2. Documents of OpenAPI in protobuf contain nothing specific to a run: they are compared byte for byte, by a
+//!    checksum.
+//! 3. The text of YAML is kept too, line by line, without the numbers of versions, which are compared in the value.
 use informer_apiserver::fuzzing;
 use regex_lite::Regex;
 use serde_json::{Value, json};

@@ -1,13 +1,14 @@
-//! The bench: runs a script of requests on our server and on the real one, and compares what they answered.
+//! The harness: runs a script of requests on our server and on the real one, and compares the answers.
 //!
-//! Answers: how is a script judged? What a script may do is in `session.rs`; which differences are known is in
-//! DIFFERENCES.md beside the README.
+//! Answers: how are the servers compared by a script? `session.rs` has the requests of a script; DIFFERENCES.md beside
+//! the README lists the known differences.
 //! 1. Both servers get the same requests; nothing that a server answers is left out of the comparison unless
 //!    `normal.rs` says why two correct servers differ in it.
-//! 2. A difference must be listed, and a listed difference must still be there; either way the test says the line.
+//! 2. A difference must be listed, and a listed difference must still be there; in both cases the test prints the
+//!    line.
 //!
-//! Next: `judge.rs`, `session.rs`, `transcript.rs`, `language.rs`, `normal.rs`, `compare.rs`, `known.rs`; `wire.rs` and
-//! `servers.rs` are the plumbing.
+//! Next: `judge.rs`, `session.rs`, `transcript.rs`, `language.rs`, `normal.rs`, `compare.rs`, `known.rs`; `wire.rs`
+//! and `servers.rs` are the transport.
 pub(crate) mod compare;
 pub(crate) mod judge;
 pub(crate) mod known;

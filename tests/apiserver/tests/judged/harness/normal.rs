@@ -1,7 +1,7 @@
-//! Takes out of a transcript what two correct servers may differ in, and keeps how these things relate.
+//! Removes from a transcript what may differ between two correct servers, and keeps the relations of these values.
 //!
-//! Answers: when do two answers say the same? Uids, versions, times, generated names, cluster addresses, ports,
-//! continue tokens and hashes differ by nature, and so does what a version tells of a build.
+//! Answers: when are two answers equal? Uids, versions, times, generated names, cluster addresses, ports, continue
+//! tokens and hashes always differ, and so do build details in the version.
 //! 1. A uid or a version becomes the place where it was first seen, so equality within a run is kept, and one more on
 //!    one side does not move the others.
 //! 2. The order of all versions of objects is kept, in `order`. The version of a list or a bookmark becomes the newest
@@ -23,7 +23,7 @@ pub(crate) struct Normal {
     pub(crate) order: Vec<String>,
 }
 
-/// What a run's own values are called.
+/// The placeholders of a run's own values.
 #[derive(Debug)]
 struct Names {
     uids: BTreeMap<String, String>,
@@ -79,13 +79,13 @@ pub(crate) fn normal(transcript: &Transcript) -> Normal {
     Normal { steps: steps.collect(), order: names.versions.values().cloned().collect() }
 }
 
-/// What tells one entry of `managedFields` from another.
+/// What identifies an entry of `managedFields`.
 fn owner(entry: &Value) -> String {
     let member = |name: &str| entry[name].as_str().unwrap_or_default();
     ["operation", "manager", "apiVersion", "subresource"].map(member).join(" ")
 }
 
-/// Whether this is the head of many objects: its version is that of the store, not of a write.
+/// Whether this is the metadata of a list: its version is that of the store, not of a write.
 fn is_collection(object: &Map<String, Value>) -> bool {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     kind.ends_with("List") || kind == "Table" || object.get("items").is_some_and(Value::is_array)
@@ -172,11 +172,11 @@ impl Names {
             Value::Array(items) => {
                 let mut told: Vec<Value> =
                     items.iter().map(|item| self.told(item, key, collection)).collect();
-                // Owners stand in the order of their times, whole seconds, which two runs do not share.
+                // Owners are in the order of their times, whole seconds, which differ between two runs.
                 if key == "managedFields" {
                     told.sort_by_key(owner);
                 }
-                // A real server tells the rules of a user in the order of a hash map.
+                // A real server lists the rules of a user in the order of a hash map.
                 if matches!(key, "resourceRules" | "nonResourceRules") {
                     told.sort_by_key(Value::to_string);
                 }
@@ -210,7 +210,7 @@ impl Names {
         if key == "cells" && text.strip_suffix('s').is_some_and(|age| age.parse::<u8>().is_ok()) {
             return "<seconds>".to_owned();
         }
-        // A server tells the address it was told to advertise.
+        // A server shows the address that it was configured to advertise.
         if key == "serverAddress" && text.parse::<SocketAddr>().is_ok() {
             return "<server>".to_owned();
         }

@@ -1,9 +1,9 @@
 //! Programs and libraries as steps of a script: kubectl, Go's own clients and kube-rs, run against the server of the session.
 //!
-//! Answers: what did the program say, line by line, and how did it end?
-//! 1. Ages, widths of columns and versions in texts are taken out here: they differ between two runs on one server.
+//! Answers: what did the program print, line by line, and how did it end?
+//! 1. Ages, widths of columns and versions in texts are removed here: they differ between two runs on one server.
 //! 2. A program that does not end in time is killed, and that is its end.
-//! 3. What client-go's reflector logs of its work is no part of the comparison: it depends on how long a watch lasted.
+//! 3. The log of client-go's reflector is not compared: it depends on how long a watch lasted.
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ use super::transcript::Step;
 /// How long a program may take: more than a loaded machine needs.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What a program left behind.
+/// The output of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub(crate) code: Option<i32>,
@@ -40,13 +40,13 @@ pub(crate) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It fails only when it has ended, which is what is wanted.
+        // It fails only if the program has already ended, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Words separated by blanks; blanks within single quotes belong to a word.
+/// Splits at blanks; blanks within single quotes belong to a word.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for letter in line.chars().chain([' ']) {
@@ -79,7 +79,7 @@ impl Session {
         output
     }
 
-    /// Runs kubectl for what it does, not for what it says; it has to succeed.
+    /// Runs kubectl for its effect, without comparing its output; it must succeed.
     pub(crate) fn kubectl_prepare(&mut self, line: &str) {
         let Some(command) = self.kubectl_command(line) else { return };
         let output = run(command, "");
@@ -95,7 +95,7 @@ impl Session {
         self.transcript.push(Step { label, content });
     }
 
-    /// What kubectl says, for the script alone.
+    /// The output of kubectl, only for the script.
     pub(crate) fn kubectl_text(&mut self, line: &str) -> String {
         self.kubectl_command(line).map(|command| run(command, "").stdout).unwrap_or_default()
     }
@@ -109,7 +109,7 @@ impl Session {
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             let lines = BufReader::new(out).lines().map_while(Result::ok);
-            // Nobody reads any more: the program is about to be killed.
+            // The output is not read any more: the program is about to be killed.
             let _ = lines.map(|line| sender.send(line)).find(Result::is_err);
         });
         let step = self.transcript.steps.len();
@@ -127,14 +127,14 @@ impl Session {
         command.arg(self.home().join("config")).arg(self.namespace()).args([scenario, encoding]);
         let mut output = run(command, "");
         if output.code == Some(0) {
-            // What the libraries log of their work is no promise; how they failed is worth reading.
+            // The libraries' logs are not compared; errors are kept.
             output.stderr.clear();
         }
         let content = self.said(&output);
         self.transcript.push(Step { label, content });
     }
 
-    /// Runs a script that speaks through kube-rs; what it tells, or how it failed, becomes a step.
+    /// Runs a script that uses kube-rs; its output, or its error, becomes a step.
     pub(crate) fn kube<S, F, E>(&mut self, what: &str, script: S)
     where
         S: Fn(Client, String) -> F,
@@ -185,7 +185,7 @@ impl Session {
 }
 
 impl Running {
-    /// Waits for so many lines; those that do not come are in the transcript as such.
+    /// Waits for this many lines; missing ones are recorded in the transcript as missing.
     pub(crate) fn lines(&mut self, session: &mut Session, count: usize) {
         for _ in 0..count {
             let line = self.lines.recv_timeout(EVENT_LIMIT);
@@ -203,7 +203,7 @@ fn run(mut command: Command, input: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program can be run");
     if let Some(mut pipe) = child.stdin.take() {
-        // A program that ends early says why itself.
+        // A program that ends early prints the reason itself.
         let _ = pipe.write_all(input.as_bytes());
     }
     let (out, err) = (drain(child.stdout.take()), drain(child.stderr.take()));
@@ -217,13 +217,13 @@ fn run(mut command: Command, input: &str) -> Output {
     Output { code: in_time.then(|| status.code()).flatten(), stdout: stdout.unwrap_or_default(), stderr }
 }
 
-/// Reads a pipe to its end, elsewhere.
+/// Reads a pipe to its end on another thread.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What was read before an error is what there is.
+            // After an error, the bytes read so far are used.
             let _ = pipe.read_to_end(&mut bytes);
         }
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
@@ -241,7 +241,7 @@ fn lines(text: &str, namespace: &str) -> Value {
 }
 
 #[test]
-fn what_a_reflector_logs_of_a_watch_that_its_timeout_ended_is_not_compared() {
+fn the_log_of_a_reflector_about_a_watch_that_ended_at_its_timeout_is_not_compared() {
     // It comes if the watch began less than a second before the end, and if the program does not end first.
     let slow = "I1122 13:29:53.248452   28255 reflector.go:664] \"Warning: watch ended with error\" err=\"very short watch\"\n\
         error: timed out waiting for the condition on configmaps/held\n";
@@ -250,7 +250,7 @@ fn what_a_reflector_logs_of_a_watch_that_its_timeout_ended_is_not_compared() {
     assert_eq!(lines(other, "ns"), json!(["<klog> \"Unhandled Error\""]));
 }
 
-/// Without the events of a loop in a real server that finds new services now and then before their addresses.
+/// Without the events of a loop in a real server that sometimes sees new services before their addresses.
 fn without_repairs(mut told: Vec<String>) -> Vec<String> {
     let all = told.len();
     told.retain(|line| !line.contains("ipallocator-repair-controller"));

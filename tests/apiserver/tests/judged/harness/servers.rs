@@ -1,8 +1,8 @@
-//! The two servers of a judgement: ours, new for each script, and the real one, shared by all of them.
+//! The two servers of a comparison: ours, new for each script, and the real one, shared by all of them.
 //!
-//! Answers: where do requests go, and as whom?
-//! 1. The real one is started when the first script needs it and ends with this process, however that ends: a
-//!    guard process of the control plane sees to it.
+//! Answers: where do requests go, and as which user?
+//! 1. The real one is started when the first script needs it and ends with this process, however that ends: a guard
+//!    process of the control plane ensures it.
 //! 2. Without binaries there is only ours (`INFORMER_REQUIRE_CONTROL_PLANE=1` makes that a failure).
 //! 3. A script that breaks its server for others (`Session::compact`) gets a real one of its own: `alone`.
 use std::net::SocketAddr;
@@ -20,26 +20,26 @@ use super::wire::Endpoint;
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) endpoint: Endpoint,
-    /// May do everything.
+    /// A user who may do everything.
     pub(crate) admin: String,
-    /// Is known and may do nothing.
+    /// A user who is known and has no permissions.
     pub(crate) powerless: String,
-    /// For programs; the user is the admin.
+    /// The kubeconfig for programs; its user is the admin.
     pub(crate) kubeconfig: String,
     pub(crate) lever: Lever,
 }
 
-/// What a script may do to a server besides asking it.
+/// What a script may do to a server besides requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Lever {
     Ours(Faults),
     Real(Arc<ControlPlane>),
-    /// Others use this server.
+    /// Other scripts use this server.
     None,
 }
 
 impl Lever {
-    /// Makes the server forget what was before this version.
+    /// Makes the server compact everything before this version.
     pub(crate) fn compact(&self, version: u64) {
         match self {
             Self::Ours(faults) => faults.compact(),
@@ -48,7 +48,7 @@ impl Lever {
         }
     }
 
-    /// Makes the server forget what watches were told.
+    /// Makes the server drop its past events.
     pub(crate) fn forget_events(&self) {
         match self {
             Self::Ours(faults) => faults.compact(),
@@ -114,7 +114,7 @@ fn trusting(ca_pem: &str) -> Arc<ClientConfig> {
     Arc::new(trusting_builder(ca_pem).with_no_client_auth())
 }
 
-/// The same for a client that shows a certificate.
+/// The same for a client with a certificate.
 pub(crate) fn showing(ca_pem: &str, certificate_pem: &str, key_pem: &str) -> Arc<ClientConfig> {
     let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes()).expect("a certificate");
     let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).expect("a key");

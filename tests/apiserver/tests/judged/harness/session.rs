@@ -1,10 +1,10 @@
-//! What a script can do: send requests as someone, follow watches, and keep what came back.
+//! What a script can do: send requests as a user, follow watches, and record the answers.
 //!
-//! Answers: how does a script speak to a server without knowing which one it is?
+//! Answers: how does a script use a server without knowing which one it is?
 //! 1. `{ns}` and `{group}` in paths, headers and bodies stand for the script's own namespace and API group, so that
 //!    scripts share a server without seeing each other.
-//! 2. Everything said and answered is in the transcript, except what `prepare` does, which must succeed.
-//! 3. A watch waits for each event up to a limit; what did not come is in the transcript as such.
+//! 2. All requests and answers are in the transcript, except those of `prepare`, which must succeed.
+//! 3. A watch waits for each event up to a limit; a missing event is recorded in the transcript as missing.
 
 use std::fs;
 use std::io;
@@ -50,7 +50,7 @@ impl Request {
         self
     }
 
-    /// A body of this media type, sent as it is.
+    /// A body of this media type, sent unchanged.
     pub(crate) fn body(self, media: &str, body: impl Into<Vec<u8>>) -> Self {
         let mut with = self.header("Content-Type", media);
         with.body = body.into();
@@ -61,7 +61,7 @@ impl Request {
         self.body("application/json", body.to_string())
     }
 
-    /// A body without a word on what it is.
+    /// A body without a content type.
     pub(crate) fn bare(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
@@ -73,7 +73,7 @@ impl Request {
         self
     }
 
-    /// Sent by the user who may do nothing.
+    /// Sent by the user without permissions.
     pub(crate) fn powerlessly(mut self) -> Self {
         self.powerless = true;
         self
@@ -92,7 +92,7 @@ impl Answer {
         self.head.code
     }
 
-    /// The body as JSON, whatever language it is in; a text if it is none.
+    /// The body as JSON, from any language; a text if it cannot be read.
     pub(crate) fn json(&self) -> Value {
         language::value(&self.head, &self.body)
     }
@@ -113,12 +113,12 @@ pub(crate) struct Session {
     subject: Subject,
     namespace: String,
     pub(crate) transcript: Transcript,
-    /// Where programs find their kubeconfig and keep what they cache; made when the first one runs.
+    /// Where programs find their kubeconfig and keep their caches; created when the first one runs.
     home: Option<TempDir>,
 }
 
 impl Session {
-    /// A run in a namespace of its own, which is made here.
+    /// A run in a namespace of its own, which is created here.
     pub(crate) fn begin(subject: Subject, script: &str) -> Self {
         let mut namespace = script.replace('_', "-");
         namespace.truncate(50);
@@ -170,15 +170,15 @@ impl Session {
         Message { method: request.method.to_owned(), path: self.filled(&request.path), headers, body }
     }
 
-    /// Sends a request that is no part of what is compared, and may be answered in any way.
+    /// Sends a request that is not compared, and may have any answer.
     pub(crate) fn answer(&self, request: &Request) -> io::Result<Answer> {
         let mut incoming = self.subject.endpoint.open(&self.message(request))?;
-        // Whatever the head says of a length: an answer to HEAD has no body.
+        // An answer to HEAD has no body, whatever length its head gives.
         let body = if request.method == "HEAD" { Vec::new() } else { incoming.rest()? };
         Ok(Answer { head: incoming.head, body })
     }
 
-    /// Sends a request on a thread of its own; it is no part of what is compared.
+    /// Sends a request on a thread of its own; it is not compared.
     pub(crate) fn elsewhere(&self, request: Request) -> JoinHandle<()> {
         let (endpoint, message) = (self.subject.endpoint.clone(), self.message(&request));
         std::thread::spawn(move || {
@@ -187,7 +187,7 @@ impl Session {
         })
     }
 
-    /// Sends a request that has to succeed and is no part of what is compared.
+    /// Sends a request that must succeed and is not compared.
     pub(crate) fn prepare(&mut self, request: Request) -> Answer {
         let answer = self.answer(&request).expect("an answer to a preparation");
         let text = String::from_utf8_lossy(&answer.body);
@@ -200,8 +200,8 @@ impl Session {
         self.send_while(request, |_session| (), |_session| true)
     }
 
-    /// Sends a request under a condition that passes: `prepare` brings it about, and what was answered counts only if
-    /// it still `holds` afterwards. The request and its last answer are compared.
+    /// Sends a request under a temporary condition: `prepare` causes it, and the answer counts only if it
+    /// still `holds` afterwards. The request and its last answer are compared.
     pub(crate) fn send_while(
         &mut self,
         request: Request,
@@ -255,7 +255,7 @@ impl Session {
         self.send(Request::new("PATCH", path).body("application/apply-patch+yaml", body.to_string()))
     }
 
-    /// Puts a finding of the script itself under comparison.
+    /// Adds a result of the script itself to the comparison.
     pub(crate) fn note(&mut self, what: &str, value: impl Into<Value>) {
         let label = self.transcript.label("NOTE", what);
         self.transcript.push(Step::noted(label, value.into()));
@@ -266,7 +266,7 @@ impl Session {
         self.open(Request::new("GET", path))
     }
 
-    /// Opens a watch whose events are the script's own business.
+    /// Opens a watch whose events are not compared.
     pub(crate) fn watch_unrecorded(&mut self, path: impl Into<String>) -> Unrecorded {
         let incoming = self.subject.endpoint.open(&self.message(&Request::new("GET", path)));
         Unrecorded(incoming.expect("a watch that is prepared is answered"))
@@ -293,17 +293,18 @@ impl Session {
         }
     }
 
-    /// Makes the server forget what was before this version; for scripts of `judge_alone`.
+    /// Makes the server compact everything before this version; for scripts of `judge_alone`.
     pub(crate) fn compact(&self, version: &str) {
         self.subject.lever.compact(version.parse().expect("a version is a number"));
     }
 
-    /// Makes the server forget all past events, so that watches cannot go on from before.
+    /// Makes the server drop all past events, so that watches cannot resume from before.
     pub(crate) fn forget_events(&self) {
         self.subject.lever.forget_events();
     }
 
-    /// Asks again, unrecorded, until `enough` says so or a bound is reached: for what servers do in their own time.
+    /// Repeats a request, unrecorded, until `enough` is true or a limit is reached: for what servers do
+    /// asynchronously.
     pub(crate) fn until(&mut self, request: &Request, enough: impl Fn(&Answer) -> bool) {
         for _ in 0..ASKED {
             if self.answer(request).is_ok_and(|answer| enough(&answer)) {
@@ -348,12 +349,12 @@ impl Watch {
         events
     }
 
-    /// Reads to the end of the stream, which has to come.
+    /// Reads to the end of the stream, which must come.
     pub(crate) fn end(mut self, session: &mut Session) {
         while self.event(session, EVENT_LIMIT).is_some() {}
     }
 
-    /// Reads to the end of the stream; what came is the script's own business.
+    /// Reads to the end of the stream; the events are not compared.
     pub(crate) fn rest_unrecorded(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(Ok(Some(line))) = self.incoming.as_mut().map(|incoming| incoming.line(EVENT_LIMIT)) {

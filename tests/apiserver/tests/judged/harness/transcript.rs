@@ -1,7 +1,7 @@
-//! What was asked and answered, step by step, as it came.
+//! The requests and answers of a run, step by step, unchanged.
 //!
-//! Answers: what is kept of an answer? The code, the headers that clients read, the body; of a stream its events.
-//! It compares nothing: `normal.rs` takes out what two correct servers may differ in.
+//! Answers: what is kept of an answer? The code, the headers that clients read, the body; of a stream its events. It
+//! compares nothing: `normal.rs` removes what may differ between two correct servers.
 //! 1. A step's label is the same on both servers: versions and tokens that a script put into a path are masked.
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +29,7 @@ const HEADERS: [&str; 12] = [
     "x-content-type-options",
 ];
 
-/// One request and what came of it.
+/// One request and its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) label: String,

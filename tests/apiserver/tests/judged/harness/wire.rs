@@ -2,7 +2,7 @@
 //!
 //! Answers: what exactly did the server send? Bodies are de-chunked and otherwise left alone.
 //! 1. Every read has a limit, so a server that hangs fails a test instead of stopping it.
-//! 2. A connection that breaks is told as such, not as an end.
+//! 2. A connection that breaks is reported as broken, not as ended.
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,8 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-/// How long an answer may be silent: more than a loaded machine needs. Watches say how long they wait for an event.
+/// How long an answer may be silent: more than a loaded machine needs. Watches set how long they wait for an
+/// event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place to send requests to.
@@ -23,7 +24,7 @@ pub(crate) struct Endpoint {
     pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
-/// A request as it goes out.
+/// A request as it is sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Message {
     pub(crate) method: String,
@@ -32,7 +33,7 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
 }
 
-/// The first half of an answer.
+/// The head of an answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head {
     pub(crate) code: u16,
@@ -64,7 +65,7 @@ impl fmt::Debug for Incoming {
     }
 }
 
-/// Escapes what may not stand in a request line.
+/// Escapes what is not allowed in a request line.
 fn escaped(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/?=&%,:!".contains(&byte);
     path.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
@@ -124,7 +125,7 @@ impl Incoming {
         Ok(Self { head, reader, control, pending: Vec::new() })
     }
 
-    /// One more piece of a chunked body; empty at its proper end.
+    /// One more piece of a chunked body; empty at its regular end.
     fn piece(&mut self) -> io::Result<Vec<u8>> {
         let mut size = String::new();
         if self.reader.read_line(&mut size)? == 0 {
@@ -155,7 +156,7 @@ impl Incoming {
         Ok(body)
     }
 
-    /// The next message of a stream in which each has its length before it; none at its proper end.
+    /// The next message of a stream in which each has its length before it; none at its regular end.
     pub(crate) fn frame(&mut self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
         self.control.set_read_timeout(Some(limit))?;
         loop {
@@ -171,7 +172,8 @@ impl Incoming {
         }
     }
 
-    /// The next line of a stream; none at its proper end. An error of kind `TimedOut` when nothing came in time.
+    /// The next line of a stream; none at its regular end. An error of kind `TimedOut` when nothing came in
+    /// time.
     pub(crate) fn line(&mut self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
         self.control.set_read_timeout(Some(limit))?;
         loop {

@@ -1,7 +1,7 @@
 //! Conversions between types, and values as text.
 //!
-//! Answers: what do `int`, `string`, `timestamp` and their like make of a value?
-//! 1. What cannot be converted is an error, never a near value.
+//! Answers: what is the result of `int`, `string`, `timestamp` and similar functions for a value?
+//! 1. A value that cannot be converted is an error, never an approximate value.
 use super::{Given, Library, no_overload};
 use crate::cluster::cel::time;
 use crate::cluster::cel::types::Type;

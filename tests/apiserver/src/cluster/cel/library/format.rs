@@ -1,6 +1,6 @@
 //! Named formats: `format.dns1123Label().validate(x)`.
 //!
-//! Answers: what is wrong with a text of this format? The checks are those that names and schemas are judged by.
+//! Answers: what is wrong with a text of this format? The checks are those of names and schemas.
 use super::{Given, Library, no_overload, text};
 use crate::cluster::cel::url::Url;
 use crate::cluster::cel::value::Value;
@@ -13,7 +13,7 @@ use crate::cluster::names;
 pub(crate) struct Format {
     name: &'static str,
     faults: fn(&str) -> Vec<String>,
-    /// How long the pattern is taken to be, for costs.
+    /// The length of the pattern, for costs.
     pub(in crate::cluster::cel) pattern: u64,
 }
 
@@ -38,7 +38,7 @@ static FORMATS: [Format; 13] = [
 ];
 
 fn label(text: &str) -> Vec<String> {
-    // A dot is one more letter that does not fit here, and no name of several parts.
+    // A dot is an invalid letter here; it does not separate parts of a name.
     names::faults(&text.replace('.', "!"), NameRule::Label)
 }
 

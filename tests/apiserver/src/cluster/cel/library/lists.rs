@@ -1,6 +1,6 @@
 //! Lists and sets: order, sums, parts.
 //!
-//! Answers: what do `isSorted`, `sum`, `slice`, `sets.contains` and their like say?
+//! Answers: what is the result of `isSorted`, `sum`, `slice`, `sets.contains` and similar functions?
 use std::cmp::Ordering;
 
 use super::standard::{SORT_BY, plus};

@@ -1,9 +1,9 @@
 //! The functions that expressions may call, by name.
 //!
-//! Answers: which overloads has this function, and what does one say of its arguments? Arguments are of the types that the
-//! overload wants; what may be evaluated out of order (`&&`, `?:`, `orValue`) is the run's own affair.
+//! Answers: which overloads has this function, and what is its result for these arguments? Arguments have the types of
+//! the overload; what may be evaluated out of order (`&&`, `?:`, `orValue`) is in `eval.rs`.
 //! 1. A row is an overload: its id, name, types of arguments and result as text, and the function.
-//! 2. Ids are those of a real server, since costs go by them.
+//! 2. Ids are those of a real server, because costs depend on them.
 //!
 //! Next: `standard.rs` has the operators.
 mod conversions;
@@ -26,7 +26,7 @@ use super::types::{Type, split};
 use super::value::Value;
 pub(super) use standard::index;
 
-/// What a function gives, or why it fails.
+/// The result of a function, or why it fails.
 pub(super) type Given = Result<Value, String>;
 /// A function of values.
 pub(super) type Run = fn(&[Value]) -> Given;
@@ -98,12 +98,12 @@ impl Library {
 /// The types that have an order.
 const ORDERED: [&str; 8] = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
 
-/// What a function says that was given what its overload does not take.
+/// The error of a function for arguments that its overload does not accept.
 fn no_overload() -> Given {
     Err("no such overload".to_owned())
 }
 
-/// A pattern, or the words with which Go refuses it.
+/// A pattern, or Go's error text for it.
 ///
 /// # Errors
 /// The words.
@@ -130,7 +130,7 @@ fn position(value: i64) -> Option<usize> {
     usize::try_from(value).ok()
 }
 
-/// A size as the language tells it.
+/// A size as a value of the language.
 fn size(count: usize) -> Value {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -1,6 +1,6 @@
 //! Quantities and versions.
 //!
-//! Answers: what do `quantity` and `semver` make of a text, and how do two of a kind compare?
+//! Answers: what is the result of `quantity` and `semver` for a text, and how are two of them compared?
 use super::{Given, Library, int, no_overload, text};
 use crate::cluster::cel::quantity::Quantity;
 use crate::cluster::cel::semver::Version;

@@ -1,7 +1,7 @@
 //! Optional values.
 //!
-//! Answers: is there a value, and which? `or` and `orValue` look at their second part only where it is needed, which
-//! is the run's affair.
+//! Answers: is there a value, and which? `or` and `orValue` evaluate their second part only if it is needed; `eval.rs`
+//! does that.
 use super::{Given, Library, no_overload, standard};
 use crate::cluster::cel::value::Value;
 

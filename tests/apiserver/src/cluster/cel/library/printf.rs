@@ -1,7 +1,7 @@
 //! `'%s is %d'.format([..])`.
 //!
-//! Answers: what does a text with clauses become, and does each clause have an argument of its kind? The same reading of
-//! clauses serves the check before a run and the run.
+//! Answers: what is the result for a text with clauses, and does each clause have an argument of its type? The check
+//! before a run and the run share the parser of clauses.
 use super::conversions::shown;
 use super::{Given, no_overload, text};
 use crate::cluster::cel::types::Type;
@@ -50,8 +50,7 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
 
 /// Checks clauses against the types of arguments.
 ///
-/// # Errors
-/// The words, and the argument they are about.
+/// # Errors The error text, and the argument it is about.
 pub(in crate::cluster::cel) fn check(text: &str, types: &[(u64, Type)]) -> Result<(), (Option<u64>, String)> {
     let pieces = pieces(text).map_err(|words| (None, words))?;
     let mut at = 0;
@@ -95,7 +94,7 @@ fn refuse(letter: char, of: &Type) -> Option<String> {
     }
 }
 
-/// The text with its clauses filled in.
+/// The text with its clauses replaced.
 pub(super) fn run(given: &[Value]) -> Given {
     let Value::List(arguments) = &given[1] else { return no_overload() };
     let mut arguments = arguments.items.iter().enumerate();

@@ -1,6 +1,7 @@
 //! Operators: arithmetic, comparison, equality, indexes, sizes.
 //!
-//! Answers: what do `+`, `<`, `==`, `[]`, `in` and `size` say? `&&`, `||`, `?:` and optional selections are the run's.
+//! Answers: what is the result of `+`, `<`, `==`, `[]`, `in` and `size`? `&&`, `||`, `?:` and optional selections are
+//! in `eval.rs`.
 //! 1. Numbers never wrap around: an overflow is an error.
 use jiff::SignedDuration;
 
@@ -67,7 +68,7 @@ pub(super) fn add(library: &mut Library) {
     comparisons(library);
 }
 
-/// Numbers of all types are compared with each other, other values with their like.
+/// Numbers of all types are compared with each other, other values with values of their type.
 fn comparisons(library: &mut Library) {
     const NAMES: [(&str, &str, super::Run); 4] = [
         ("_<_", "less", |given| ordered(given, std::cmp::Ordering::is_lt)),

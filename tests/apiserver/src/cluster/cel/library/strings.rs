@@ -1,6 +1,7 @@
 //! Texts: search, parts, case, patterns.
 //!
-//! Answers: what do `indexOf`, `split`, `matches`, `findAll` and their like say? Positions count characters, not bytes.
+//! Answers: what is the result of `indexOf`, `split`, `matches`, `findAll` and similar functions? Positions count
+//! characters, not bytes.
 use super::{Given, Library, int, no_overload, pattern, position, printf, size, text};
 use crate::cluster::cel::value::Value;
 

@@ -1,6 +1,6 @@
 //! The conversion of autoscalers, both ways.
 //!
-//! They answer: is everything that v1 has no member for told, and does it come back?
+//! They answer: is everything that v1 has no member for shown, and does it come back?
 use serde_json::{Value, json};
 
 use super::{BEHAVIOR, METRICS, store, tell};
@@ -15,7 +15,7 @@ fn stored() -> Value {
 }
 
 #[test]
-fn what_the_first_version_has_no_member_for_is_told_in_annotations() {
+fn what_the_first_version_has_no_member_for_is_shown_in_annotations() {
     let mut value = stored();
     tell(&mut value);
     assert_eq!(value["spec"], json!({"maxReplicas": 3, "targetCPUUtilizationPercentage": 60}));
@@ -28,7 +28,7 @@ fn what_the_first_version_has_no_member_for_is_told_in_annotations() {
 }
 
 #[test]
-fn there_and_back_is_the_same_object() {
+fn a_conversion_in_both_directions_gives_the_same_object() {
     let mut value = stored();
     tell(&mut value);
     store(&mut value);

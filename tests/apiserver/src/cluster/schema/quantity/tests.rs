@@ -1,6 +1,6 @@
-//! Amounts beside what a Go program with apimachinery v0.36.2 makes of the same texts.
+//! Amounts compared with the results of a Go program with apimachinery v0.36.2 for the same texts.
 //!
-//! They answer: is each spelling that comes in written again as a real server writes it, or refused with its words?
+//! They answer: is each form written again as a real server writes it, or refused with the same text?
 use super::*;
 
 const WRITTEN: &str = "
@@ -27,7 +27,7 @@ fn api_44_an_amount_is_written_again_as_go_writes_it() {
 }
 
 #[test]
-fn api_44_what_is_no_amount_is_refused_for_one_of_two_reasons() {
+fn api_44_a_text_that_is_not_an_amount_is_refused_for_one_of_two_reasons() {
     for text in ["", "1x", "1.2.3", "1 Gi", "1e5.5", "true"] {
         assert_eq!(canonical(text), Err(QuantityError(FORMAT)), "{text}");
     }

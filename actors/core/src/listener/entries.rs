@@ -1,0 +1,353 @@
+//! How events and lists come into a backlog, and how they become ready to be delivered.
+//!
+//! Answers "what does this event or list add?" and "which entry is next, and which events does it give?".
+//! Invariants:
+//! 1. A recipient for which nothing waits or is under way gets the events of a publish as they came.
+//! 2. What waits for a key leads to the state from which a cursor that has yet to pass the key leads on.
+//! 3. A life is brief for a key that a cursor has yet to pass if the cursor's older state and the last list lack it.
+//!
+//! Read next: `listener.rs`.
+
+use std::time::Duration;
+
+use super::coalesce::Brief;
+use super::cursor::{Cursor, Purpose, change_of};
+use super::{Backlog, CHUNK, CURSORS, Waiting, WhenFull};
+use crate::delta::{Cause, Change};
+use crate::meta::ObjectKey;
+use crate::snapshot::{DiffCursor, Difference, Snapshot};
+
+impl<S> Waiting<S> {
+    pub(super) fn first(&self) -> Option<(u64, Duration)> {
+        match self {
+            Self::Coalesced { pending, .. } => pending.as_ref()?.first(),
+            Self::Every(line) => line.first(),
+            Self::Keys(keys) => keys.first(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Coalesced { pending, .. } => pending.as_ref().map_or(0, |pending| pending.len()),
+            Self::Every(line) => line.len(),
+            Self::Keys(keys) => keys.len(),
+        }
+    }
+
+    /// Whether this key waits, if what waits merges.
+    fn contains(&self, key: &ObjectKey) -> bool {
+        match self {
+            Self::Coalesced { pending, .. } => pending.as_ref().is_some_and(|pending| pending.contains(key)),
+            Self::Keys(keys) => keys.contains(key),
+            Self::Every(_) => false,
+        }
+    }
+
+    pub(super) const fn is_of_keys(&self) -> bool {
+        matches!(self, Self::Keys(_))
+    }
+
+    pub(super) const fn is_every(&self) -> bool {
+        matches!(self, Self::Every(_))
+    }
+
+    pub(super) fn shrink(&mut self) {
+        match self {
+            Self::Coalesced { pending, .. } => *pending = None,
+            Self::Every(line) => line.clear(),
+            Self::Keys(keys) => **keys = super::Keys::default(),
+        }
+    }
+
+    /// What was delivered is this state. It matters only to a recipient to whom the difference is restated.
+    fn set_delivered(&mut self, delivered: &Snapshot<S>) {
+        if let Self::Every(line) = self {
+            line.set_delivered(delivered);
+        }
+    }
+}
+
+impl<S> Backlog<S> {
+    /// Adds live changes in their order; gives how many of them were too much.
+    pub(super) fn add_events(&mut self, changes: &[Change<S>]) -> u64 {
+        let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK;
+        if !is_prompt {
+            self.put_back();
+        }
+        for (at, change) in changes.iter().enumerate() {
+            self.arrivals += 1;
+            let (arrival, since) = (self.arrivals, self.now);
+            match &mut self.waiting {
+                Waiting::Every(line) => {
+                    if line.is_closed || !line.push(change, arrival, since) {
+                        return (changes.len() - at) as u64;
+                    }
+                }
+                Waiting::Coalesced { .. } if is_prompt => {
+                    self.ready.push_back((arrival, since, change.clone()));
+                }
+                Waiting::Coalesced { .. } => self.coalesce(change),
+                Waiting::Keys(_) => self.touch(change),
+            }
+        }
+        0
+    }
+
+    /// Adds one change to what waits of its key.
+    fn coalesce(&mut self, change: &Change<S>) {
+        let covering = self.cursors.iter().position(|cursor| cursor.covers(change.key()));
+        let Some(covering) = covering else {
+            self.cursors.iter_mut().for_each(|cursor| cursor.count(change));
+            return self.merge(change.clone());
+        };
+        self.counters.coalesced += 1;
+        let Change::Deleted { old, cause, .. } = change else { return };
+        let known = self.cursors[covering].older().get(change.key());
+        let was_listed =
+            self.listed.iter().any(|(source, version)| source == old.source() && old.version() <= version);
+        if was_listed || known.is_some_and(|known| known.is_same_life_as(old)) {
+            return;
+        }
+        let brief = Brief { arrival: self.arrivals, cause: *cause, deleted: change.clone() };
+        // Its addition was counted as left out, and so was this.
+        self.counters.coalesced = self.counters.coalesced.saturating_sub(2);
+        self.merging(2, |pending| pending.keep_ahead(change.key(), brief));
+    }
+
+    /// Lets a change wait, as its policy has it.
+    pub(super) fn merge(&mut self, change: Change<S>) {
+        let (arrival, since) = (self.arrivals, self.now);
+        if let Waiting::Keys(keys) = &mut self.waiting {
+            let is_new = keys.touch(change.key(), change.cause(), arrival, since);
+            self.counters.coalesced += u64::from(!is_new);
+            return;
+        }
+        let key = change.key().clone();
+        let mut is_possible = true;
+        self.merging(1, |pending| is_possible = pending.merge(change, arrival, since));
+        if !is_possible {
+            self.counters.impossible += 1;
+            debug_assert!(false, "a change of {key} cannot follow what is pending");
+        }
+    }
+
+    /// Lets so many events merge with those that wait.
+    pub(super) fn merging(&mut self, events: usize, change: impl FnOnce(&mut super::Pending<S>)) {
+        let Waiting::Coalesced { pending, most_briefs } = &mut self.waiting else { return };
+        let pending = pending.get_or_insert_with(|| Box::new(super::Pending::new(*most_briefs)));
+        let before = pending.events() + events;
+        change(pending);
+        self.counters.coalesced += (before - pending.events()) as u64;
+        self.counters.dropped += pending.drop_surplus();
+    }
+
+    /// Adds what a list changed: of the keys that no cursor has yet to pass.
+    pub(super) fn add_list(&mut self, before: Snapshot<S>, after: &Snapshot<S>, cause: Cause) {
+        // Only a rewind differs in two empty states. Who restates must know: what comes after it counts it.
+        let is_rewound = self.waiting.is_every() && before.rewinds() != after.rewinds();
+        if self.is_closed() || (before.is_empty() && after.is_empty() && !is_rewound) {
+            return;
+        }
+        if !self.waiting.is_every() {
+            self.listed = after.versions().into();
+            self.add_gaps(&before, after, cause);
+            return;
+        }
+        let arrivals = self.arrivals;
+        let is_unbegun = |cursor: &&mut Cursor<S>| {
+            cursor.arrival == arrivals && !cursor.has_begun && cursor.purpose == Purpose::List(Cause::Relist)
+        };
+        match self.cursors.back_mut().filter(is_unbegun) {
+            // Nothing came since the last restart or relist: one gap with it.
+            Some(cursor) if cause == Cause::Relist => cursor.lead_to(after),
+            _ => self.push_cursor(Cursor::new(Purpose::List(cause), (before, after.clone()), (None, None))),
+        }
+    }
+
+    pub(super) fn push_cursor(&mut self, mut cursor: Cursor<S>) {
+        if !cursor.is_finished() {
+            cursor.is_alone = self.waiting.len() == 0 && self.ready.is_empty();
+            self.arrivals += 1;
+            (cursor.arrival, cursor.since) = (self.arrivals, self.now);
+            self.cursors.push_back(cursor);
+        }
+    }
+
+    /// All that leads to this state has been added.
+    pub(super) fn reach(&mut self, newest: Snapshot<S>) {
+        // A resync under `Coalesce` remembers what it began with: it gives nothing of what has changed since.
+        let is_led = |cursor: &&mut Cursor<S>| match &self.waiting {
+            Waiting::Coalesced { .. } => cursor.purpose != Purpose::Resync,
+            Waiting::Keys(_) => true,
+            Waiting::Every(_) => false,
+        };
+        self.cursors.iter_mut().filter(is_led).for_each(|cursor| cursor.lead_to(&newest));
+        if let Some(initial) = &mut self.initial {
+            let missing = initial.missing.len();
+            initial.missing.retain(|source| newest.version(source).is_none());
+            if initial.missing.len() < missing {
+                initial.until = self.arrivals;
+            }
+        }
+        self.newest = newest;
+        self.catch_up();
+        self.latch();
+    }
+
+    /// With nothing left to deliver, the delivered state is the newest one.
+    fn catch_up(&mut self) {
+        if self.cursors.is_empty() && self.waiting.len() == 0 {
+            let newest = self.newest.clone();
+            self.waiting.set_delivered(&newest);
+        }
+    }
+
+    /// Lets the oldest entry become ready, or a part of it; false if there is none.
+    pub(super) fn make_ready(&mut self, wanted: usize, visits: &mut usize, is_all: bool) -> bool {
+        if self.is_cursor_next() {
+            let keys = wanted.min(*visits);
+            *visits -= keys;
+            let Some((arrival, since)) = self.next_waiting() else { return false };
+            let changes = self.pass_at(0, keys);
+            self.ready.extend(changes.into_iter().map(|change| (arrival, since, change)));
+            return true;
+        }
+        *visits -= 1;
+        match &mut self.waiting {
+            Waiting::Coalesced { pending, .. } => {
+                let first = pending.as_mut().and_then(|pending| pending.take_first());
+                let Some((arrival, since, events)) = first else { return false };
+                self.ready.extend(events.into_changes().map(|change| (arrival, since, change)));
+            }
+            Waiting::Every(line) => {
+                let Some((arrival, since, change)) = line.pop() else { return false };
+                // A recipient that takes all that waits has the newest state: no need to go through it.
+                if !is_all {
+                    line.apply_delivered(&change);
+                }
+                self.ready.push_back((arrival, since, change));
+            }
+            // Keys are never made ready: `take_keys` gives them.
+            Waiting::Keys(_) => return false,
+        }
+        self.catch_up();
+        true
+    }
+
+    /// Lets one of the cursors pass some keys; gives their events.
+    pub(super) fn pass_at(&mut self, at: usize, visits: usize) -> Vec<Change<S>> {
+        let Some(mut cursor) = self.cursors.remove(at) else { return Vec::new() };
+        let changes = self.pass(&mut cursor, visits);
+        if !cursor.is_finished() {
+            self.cursors.insert(at, cursor);
+        } else if cursor.purpose != Purpose::Resync {
+            self.waiting.set_delivered(cursor.newer());
+            self.catch_up();
+        }
+        changes
+    }
+
+    /// Lets a cursor that is none of the backlog's pass some keys; gives their events.
+    pub(super) fn pass(&mut self, cursor: &mut Cursor<S>, visits: usize) -> Vec<Change<S>> {
+        let from = cursor.place().cloned();
+        let passed = cursor.pass(visits);
+        let changes = match cursor.purpose {
+            Purpose::Resync => self.resynced(cursor, passed),
+            Purpose::List(cause) => self.listed(cursor, from.as_ref(), passed, cause),
+        };
+        if !self.waiting.is_every() {
+            for change in &changes {
+                let others = self.cursors.iter_mut().filter(|other| !other.covers(change.key()));
+                others.for_each(|other| other.count(change));
+            }
+        }
+        changes
+    }
+
+    /// The events of the keys that a list's cursor has passed, with the brief lives in their places.
+    fn listed(
+        &mut self,
+        cursor: &Cursor<S>,
+        from: Option<&ObjectKey>,
+        passed: Vec<Difference<S>>,
+        cause: Cause,
+    ) -> Vec<Change<S>> {
+        let until = if cursor.is_finished() { cursor.until() } else { cursor.place() };
+        let briefs = match &mut self.waiting {
+            Waiting::Coalesced { pending: Some(pending), .. } => pending.passed(from, until),
+            _ => Vec::new(),
+        };
+        let is_brief = |difference: &Difference<S>| {
+            briefs.binary_search_by(|brief| brief.deleted.key().cmp(difference.key())).is_ok()
+        };
+        let plain = passed.into_iter().filter(|difference| !is_brief(difference));
+        let mut changes: Vec<Change<S>> = plain.map(|difference| change_of(difference, cause)).collect();
+        for brief in briefs {
+            let key = brief.deleted.key().clone();
+            let gone = cursor.older().get(&key).map(|old| Difference::Deleted(old.clone()));
+            let there = cursor.newer().get(&key).map(|new| Difference::Added(new.clone()));
+            changes.extend(gone.map(|difference| change_of(difference, cause)));
+            changes.extend(brief.into_changes());
+            changes.extend(there.map(|difference| change_of(difference, cause)));
+        }
+        changes
+    }
+
+    /// The events of a resync for these objects: for those that are still the same and of which nothing else waits.
+    fn resynced(&self, cursor: &Cursor<S>, passed: Vec<Difference<S>>) -> Vec<Change<S>> {
+        let since = DiffCursor::new(cursor.newer().clone(), self.newest.clone());
+        let is_pending =
+            |key: &_| self.waiting.contains(key) || self.cursors.iter().any(|cursor| cursor.will_give(key));
+        let is_every = self.waiting.is_every();
+        let objects = passed.into_iter().filter_map(|difference| match difference {
+            Difference::Added(object) => Some(object),
+            _ => None,
+        });
+        let same = objects.filter(|object| {
+            let key = object.key();
+            since.at(key).is_empty() && (is_every || !is_pending(key))
+        });
+        same.map(|object| Change::Updated { old: object.clone(), object, cause: Cause::Resync }).collect()
+    }
+
+    /// Too many snapshots are held for the recipient of every event: full. First lists do not count, each source has
+    /// one.
+    pub(super) fn has_too_many_cursors(&self) -> bool {
+        let counts = |cursor: &&Cursor<S>| matches!(cursor.purpose, Purpose::List(cause) if cause != Cause::InitialList);
+        matches!(self.waiting, Waiting::Every(_))
+            && self.cursors.len() > CURSORS
+            && self.cursors.iter().filter(counts).count() > CURSORS
+    }
+
+    /// Drops what waits. To restate, a cursor that has begun stays, since it ends in a state that can be named, and so
+    /// does the initial list if it is first; then comes what leads to `snapshot`.
+    pub(super) fn overflow_now(&mut self, lost: u64, snapshot: &Snapshot<S>) {
+        let is_first = self.is_cursor_next();
+        let Waiting::Every(line) = &mut self.waiting else { return };
+        let is_kept = |cursor: &mut Cursor<S>| {
+            cursor.has_begun || (is_first && cursor.purpose == Purpose::List(Cause::InitialList))
+        };
+        let kept = match line.when_full {
+            WhenFull::Restate => self.cursors.pop_front_if(is_kept),
+            WhenFull::Disconnect => None,
+        };
+        let remaining: usize = self.cursors.iter().map(Cursor::remaining).sum();
+        self.counters.dropped += lost + (line.len() + remaining) as u64;
+        line.clear();
+        self.cursors.clear();
+        if line.when_full == WhenFull::Disconnect {
+            self.counters.dropped += std::mem::take(&mut self.ready).len() as u64;
+            line.is_closed = true;
+            return;
+        }
+        let from = kept.as_ref().map_or_else(|| line.delivered_state(), |cursor| cursor.newer().clone());
+        self.resync_until =
+            kept.as_ref().filter(|kept| kept.purpose == Purpose::Resync).map_or(0, |kept| kept.arrival);
+        self.cursors.extend(kept);
+        let gap = Cursor::new(Purpose::List(Cause::Relist), (from, snapshot.clone()), (None, None));
+        self.push_cursor(gap);
+        if let Some(initial) = &mut self.initial {
+            initial.until = self.arrivals;
+        }
+    }
+}

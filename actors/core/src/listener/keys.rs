@@ -1,0 +1,162 @@
+//! A subscriber that receives keys and no objects, as a work queue does.
+//!
+//! Answers "which keys were touched since the recipient received them?". Lists, late joins, restarts and resyncs are
+//! cursors as for every subscriber; an event is a key that waits. Invariants:
+//! 1. Every key that is touched is delivered afterwards, also if its object was created and deleted meanwhile. A key
+//!    waits once.
+//! 2. What waits keeps no object alive. A cursor holds the newest snapshot and, if it begins with another state, that
+//!    one until it is walked: 250 keys a turn, whether or not the recipient takes anything ([`Backlog::must_walk`]).
+//! 3. A first list, a late join and a resync are not written out: they cost O(1), whatever the recipient does.
+//!
+//! It is bounded by the number of keys that were touched. Read next: `entries.rs`, which shares the cursors.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::coalesce::standing;
+use super::cursor::Cursor;
+use super::{Backlog, Waiting};
+use crate::delta::{Cause, Change};
+use crate::meta::ObjectKey;
+
+/// One window of what waits for a subscriber, by its policy.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a subscriber takes objects or keys")]
+pub enum Notifications<S> {
+    /// Changes of objects.
+    Changes(Vec<Change<S>>),
+    /// Keys and why each is delivered, under [`super::Policy::Keys`].
+    Keys(Vec<(ObjectKey, Cause)>),
+}
+
+impl<S> Notifications<S> {
+    /// How many.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Changes(changes) => changes.len(),
+            Self::Keys(keys) => keys.len(),
+        }
+    }
+
+    /// Whether it is empty.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The keys that wait, in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    waiting: BTreeMap<ObjectKey, Waits>,
+    order: VecDeque<ObjectKey>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    arrival: u64,
+    since: Duration,
+    cause: Cause,
+}
+
+impl Keys {
+    /// Has a key wait; false if it does already.
+    pub(super) fn touch(&mut self, key: &ObjectKey, cause: Cause, arrival: u64, since: Duration) -> bool {
+        if let Some(waits) = self.waiting.get_mut(key) {
+            waits.cause = standing(waits.cause, cause);
+            return false;
+        }
+        self.waiting.insert(key.clone(), Waits { arrival, since, cause });
+        self.order.push_back(key.clone());
+        true
+    }
+
+    pub(super) fn first(&self) -> Option<(u64, Duration)> {
+        let waits = self.waiting.get(self.order.front()?)?;
+        Some((waits.arrival, waits.since))
+    }
+
+    pub(super) fn contains(&self, key: &ObjectKey) -> bool {
+        self.waiting.contains_key(key)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn take_first(&mut self) -> Option<(ObjectKey, Cause)> {
+        let key = self.order.pop_front()?;
+        let cause = self.waiting.remove(&key)?.cause;
+        Some((key, cause))
+    }
+}
+
+impl<S> Backlog<S> {
+    /// The next window, by the policy: [`Self::take`] or [`Self::take_keys`].
+    pub fn next_window(&mut self, max: usize) -> Notifications<S> {
+        match self.waiting {
+            Waiting::Keys(_) => Notifications::Keys(self.take_keys(max)),
+            _ => Notifications::Changes(self.take(max)),
+        }
+    }
+
+    /// The next keys to deliver, at most `max`, each with the reason: the last one, or a rewind. None under another
+    /// policy than [`super::Policy::Keys`]. It visits at most four times as many, so it may give fewer, or none, while
+    /// something waits: then call again.
+    pub fn take_keys(&mut self, max: usize) -> Vec<(ObjectKey, Cause)> {
+        let mut visits = max.saturating_mul(4);
+        let mut keys = Vec::new();
+        while keys.len() < max && visits > 0 && matches!(self.waiting, Waiting::Keys(_)) {
+            let visited = if self.is_cursor_next() { visits.min(max - keys.len()) } else { 1 };
+            visits -= visited;
+            if self.is_cursor_next() {
+                keys.extend(self.pass_keys(visited));
+            } else if let Waiting::Keys(waiting) = &mut self.waiting
+                && let Some(first) = waiting.take_first()
+            {
+                keys.push(first);
+            } else {
+                break;
+            }
+        }
+        self.counters.delivered += keys.len() as u64;
+        self.is_under_way |= !keys.is_empty();
+        self.latch();
+        keys
+    }
+
+    /// Lets the first cursor pass so many keys; gives those that changed and do not wait anyway.
+    fn pass_keys(&mut self, visits: usize) -> Vec<(ObjectKey, Cause)> {
+        let mut keys: Vec<(ObjectKey, Cause)> = Vec::new();
+        for change in self.pass_at(0, visits) {
+            let key = change.key();
+            let waits = matches!(&self.waiting, Waiting::Keys(waiting) if waiting.contains(key));
+            // Of a new life there are two changes.
+            if !waits && keys.last().is_none_or(|last| last.0 != *key) {
+                keys.push((key.clone(), change.cause()));
+            }
+        }
+        keys
+    }
+
+    /// Adds the key of a live change.
+    pub(super) fn touch(&mut self, change: &Change<S>) {
+        for cursor in self.cursors.iter_mut().filter(|cursor| !cursor.covers(change.key())) {
+            cursor.count(change);
+        }
+        self.await_turn(change);
+    }
+
+    /// Lets the key of a change wait, unless a cursor is sure to give it.
+    pub(super) fn await_turn(&mut self, change: &Change<S>) {
+        let key = change.key();
+        let is_sure = |cursor: &Cursor<S>| cursor.covers(key) && !cursor.older().contains(key);
+        if change.object().is_some() && self.cursors.iter().any(is_sure) {
+            self.counters.coalesced += 1;
+            return;
+        }
+        for cursor in self.cursors.iter_mut().filter(|cursor| cursor.covers(key)) {
+            cursor.is_alone = false;
+        }
+        self.merge(change.clone());
+    }
+}

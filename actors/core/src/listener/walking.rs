@@ -1,0 +1,105 @@
+//! Cursors that are walked though the recipient takes nothing: their events are written out and wait by key.
+//!
+//! Answers "how is what a subscriber holds kept small while it does not move?". Invariants:
+//! 1. Under `Coalesce` there are at most [`CURSORS`] cursors, each of which pins a snapshot, once all is walked; a list
+//!    adds at most one for each gap between them, so that there are at most `2 * CURSORS + 1`. It adds none beyond
+//!    [`CURSORS`] if 250 visits find what differs.
+//! 2. Under `Keys` each cursor that begins with another state than the empty one is walked, since that state is pinned.
+//! 3. A walk makes at most [`CHUNK`] visits a call. What it writes out comes behind what waits, but for a resync, whose
+//!    place it keeps: a list that came later may have yet to pass its objects.
+//!
+//! Read next: `machine.rs`, which walks in turns of its own.
+
+use super::cursor::{Cursor, Purpose, gaps};
+use super::{Backlog, CHUNK, CURSORS, Waiting};
+use crate::delta::{Cause, Change};
+use crate::snapshot::Snapshot;
+
+impl<S> Backlog<S> {
+    /// Whether [`Self::walk`] has something to do.
+    pub fn must_walk(&self) -> bool {
+        self.walked().is_some()
+    }
+
+    /// Walks one of the cursors that are not to stand still: at most 250 keys.
+    pub fn walk(&mut self) {
+        self.walk_some(CHUNK);
+    }
+
+    fn walked(&self) -> Option<usize> {
+        match &self.waiting {
+            Waiting::Coalesced { .. } => (self.cursors.len() > CURSORS).then_some(0),
+            Waiting::Keys(_) => self.cursors.iter().position(|cursor| !cursor.older().is_empty()),
+            Waiting::Every(_) => None,
+        }
+    }
+
+    pub(super) fn walk_some(&mut self, visits: usize) {
+        let Some(at) = self.walked() else { return };
+        self.put_back();
+        let cursor = &self.cursors[at];
+        let (purpose, arrival, since) = (cursor.purpose, cursor.arrival, cursor.since);
+        let changes = self.pass_at(at, visits);
+        if purpose == Purpose::Resync {
+            self.ready = changes.into_iter().map(|change| (arrival, since, change)).collect();
+            self.put_back();
+        } else {
+            self.write_out(changes);
+            let arrivals = self.arrivals;
+            if let Some(initial) = self.initial.as_mut().filter(|initial| arrival <= initial.until) {
+                initial.until = arrivals;
+            }
+        }
+        self.latch();
+    }
+
+    /// Adds what a list changed of the keys that no cursor has yet to pass: as cursors, but for what 250 visits find,
+    /// if there were too many otherwise, or if they were walked at once anyway.
+    pub(super) fn add_gaps(&mut self, before: &Snapshot<S>, after: &Snapshot<S>, cause: Cause) {
+        let lists = self.cursors.iter().filter(|cursor| cursor.purpose != Purpose::Resync);
+        let (ranges, is_walked) = match &self.waiting {
+            Waiting::Keys(_) if before.is_empty() => {
+                (gaps(lists.filter(|cursor| cursor.older().is_empty())), false)
+            }
+            // A cursor gives nothing of a key that it has yet to pass if its object is gone then.
+            Waiting::Keys(_) => (vec![(None, None)], true),
+            _ => {
+                let gaps = gaps(lists);
+                let is_walked = self.cursors.len() + gaps.len() > CURSORS;
+                (gaps, is_walked)
+            }
+        };
+        let visits = CHUNK / ranges.len().max(1);
+        for range in ranges {
+            let mut cursor = Cursor::new(Purpose::List(cause), (before.clone(), after.clone()), range);
+            if is_walked && !cursor.is_finished() {
+                self.put_back();
+                let changes = self.pass(&mut cursor, visits);
+                self.write_out(changes);
+            }
+            self.push_cursor(cursor);
+        }
+    }
+
+    fn write_out(&mut self, changes: Vec<Change<S>>) {
+        for change in changes {
+            self.arrivals += 1;
+            if self.waiting.is_of_keys() {
+                self.await_turn(&change);
+            } else {
+                self.merge(change);
+            }
+        }
+    }
+
+    /// What is ready to be delivered waits by key again, before a newer event of its key may come.
+    pub(super) fn put_back(&mut self) {
+        if self.waiting.is_every() || self.ready.is_empty() {
+            return;
+        }
+        let ready = std::mem::take(&mut self.ready);
+        let (count, arrival) = (ready.len(), self.arrivals + 1);
+        self.arrivals += count as u64;
+        self.merging(count, |pending| pending.put_back(ready, arrival));
+    }
+}

@@ -1,0 +1,168 @@
+//! How a watch that somebody reads goes on after its connection has ended.
+//!
+//! Answers "from which version is it opened again, after which wait, and when can it not go on?" for watches outside of
+//! informers. An informer's own watches are decided by `reflector.rs`, which can list by itself. Invariants:
+//! 1. A version is kept only when everything up to it was delivered: while the server sends the initial objects, their
+//!    versions are those of each object and none of them is kept.
+//! 2. Every failure is followed by a wait or by the end; none by an immediate request.
+//! 3. A watch that ended in good order is opened again at once if it brought something new or lasted long enough.
+//!    Otherwise it counts as a failure: a server that ends each watch at once is not asked in a tight loop.
+//! 4. What has expired stays so until the reader has listed and says from where to go on.
+//!
+//! Inputs: what the watch brought and how it ended. Outputs: [`Next`].
+
+use std::time::Duration;
+
+use crate::backoff::{Backoff, BackoffPolicy};
+use crate::list_watch_error::ErrorClass;
+
+/// A watch that ends sooner than this and brought nothing has failed.
+pub const LEAST_WATCH: Duration = Duration::from_secs(10);
+
+/// What follows an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Next {
+    /// Open it again at [`WatchResume::version`] after this time.
+    OpenAfter(Duration),
+    /// The server no longer has the version: the reader must list, and say from where to go on.
+    ListAgain,
+}
+
+/// Where a watch is, and how often it has failed.
+///
+/// ```
+/// use informer_core::list_watch_error::ErrorClass;
+/// use informer_core::resume::{Next, WatchResume};
+/// use std::time::Duration;
+///
+/// let mut watch = WatchResume::new("10", false);
+/// watch.handle_version("11");
+/// assert_eq!(watch.handle_failure(ErrorClass::Retry, 0.0), Next::OpenAfter(Duration::from_millis(800)));
+/// assert_eq!(watch.version(), "11");
+/// assert_eq!(watch.handle_failure(ErrorClass::Relist, 0.0), Next::ListAgain);
+/// ```
+#[derive(Debug, Clone)]
+pub struct WatchResume {
+    version: String,
+    /// Whether the server is asked for the initial objects, and has not said yet that they are complete.
+    wants_initial: bool,
+    /// Whether this connection has brought a newer version.
+    has_progressed: bool,
+    backoff: Backoff,
+}
+
+impl WatchResume {
+    /// A watch from this version. `wants_initial`: the server first sends every object there is.
+    pub fn new(version: impl Into<String>, wants_initial: bool) -> Self {
+        let backoff = Backoff::new(BackoffPolicy::default());
+        Self { version: version.into(), wants_initial, has_progressed: false, backoff }
+    }
+
+    /// The version after which the next connection goes on.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether the next connection asks for the initial objects.
+    pub fn wants_initial(&self) -> bool {
+        self.wants_initial
+    }
+
+    /// An event or a bookmark of this version was delivered.
+    pub fn handle_version(&mut self, version: &str) {
+        if !self.wants_initial && self.version != version {
+            version.clone_into(&mut self.version);
+            self.progressed();
+        }
+    }
+
+    /// The bookmark that ends the initial objects was delivered.
+    pub fn handle_initial_end(&mut self, version: &str) {
+        self.wants_initial = false;
+        version.clone_into(&mut self.version);
+        self.progressed();
+    }
+
+    fn progressed(&mut self) {
+        self.has_progressed = true;
+        self.backoff.reset();
+    }
+
+    /// The connection has ended in good order, after this time.
+    pub fn handle_end(&mut self, lasted: Duration, chance: f64) -> Next {
+        let has_progressed = std::mem::take(&mut self.has_progressed);
+        let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH);
+        if has_progressed || lasted >= least {
+            self.backoff.reset();
+            return Next::OpenAfter(Duration::ZERO);
+        }
+        Next::OpenAfter(self.backoff.next_wait(chance))
+    }
+
+    /// The connection could not be made, was refused or broke.
+    pub fn handle_failure(&mut self, class: ErrorClass, chance: f64) -> Next {
+        self.has_progressed = false;
+        match class {
+            ErrorClass::Relist => Next::ListAgain,
+            ErrorClass::RetryAfter(wait) => {
+                self.backoff.count_told(wait);
+                Next::OpenAfter(wait)
+            }
+            _ => Next::OpenAfter(self.backoff.next_wait(chance)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_secs(1);
+
+    fn open_after(milliseconds: u64) -> Next {
+        Next::OpenAfter(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn waits_grow_from_failure_to_failure_until_something_new_comes() {
+        let mut watch = WatchResume::new("10", false);
+        for expected in [800, 1_600, 3_200] {
+            assert_eq!(watch.handle_failure(ErrorClass::Retry, 0.0), open_after(expected));
+        }
+        watch.handle_version("10");
+        assert_eq!(watch.handle_failure(ErrorClass::Denied, 0.0), open_after(6_400));
+        watch.handle_version("11");
+        assert_eq!(watch.handle_failure(ErrorClass::Gone, 0.0), open_after(800));
+        assert_eq!(watch.version(), "11");
+    }
+
+    #[test]
+    fn a_wait_that_the_server_names_is_kept() {
+        let mut watch = WatchResume::new("10", false);
+        let seven = Duration::from_secs(7);
+        assert_eq!(watch.handle_failure(ErrorClass::RetryAfter(seven), 0.9), Next::OpenAfter(seven));
+    }
+
+    #[test]
+    fn a_watch_that_brought_something_or_lasted_is_opened_at_once_and_a_short_empty_one_waits() {
+        let mut watch = WatchResume::new("10", false);
+        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(800));
+        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(1_600));
+        watch.handle_version("11");
+        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(0));
+        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(800), "the next one must bring something too");
+        assert_eq!(watch.handle_end(LEAST_WATCH, 0.0), open_after(0));
+    }
+
+    #[test]
+    fn no_version_of_an_initial_object_is_kept() {
+        let mut watch = WatchResume::new("", true);
+        watch.handle_version("90");
+        assert_eq!((watch.version(), watch.wants_initial()), ("", true));
+        watch.handle_failure(ErrorClass::Retry, 0.0);
+        assert!(watch.wants_initial(), "they are asked for again from the first");
+        watch.handle_initial_end("95");
+        assert_eq!((watch.version(), watch.wants_initial()), ("95", false));
+    }
+}

@@ -1,0 +1,309 @@
+//! A persistent sorted map: items by name, in nodes that two versions of the map share until one of them changes.
+//!
+//! Answers "where is this name, and what is the map with this item in it?" for the objects of a namespace and for
+//! namespaces. It is a B+ tree: items are in leaves, and all leaves have the same depth. A clone of the map is one
+//! pointer. A change copies the shared nodes on the path to its leaf. Invariants:
+//! 1. Items are in the order of their names, each name once. No node is empty, and none has more than [`MOST`] entries.
+//! 2. The name of a branch, except the first of a node, is above all names to its left, and not above the first name to
+//!    its right.
+//! 3. A node's sources include those of its items: a walk for a source may skip a node that lacks it.
+//!
+//! Cost: a search is O(log n); a change copies at most [`MOST`] pointers for each level. Read next: `walk.rs`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+pub(crate) use map::{Key, SortedMap, SortedSet};
+pub(crate) use sources::Sources;
+
+mod map;
+mod sources;
+pub(crate) mod walk;
+
+/// The most items of a leaf, and the most branches of an inner node. An update of a shared map copies a leaf, which
+/// counts a reference to every object in it; larger leaves would make single events expensive.
+const MOST: usize = 32;
+
+/// More levels than any map has: each level after the first at least doubles the number of items.
+const LEVELS: usize = 16;
+
+/// A value that is stored under a name.
+pub(crate) trait Item: Clone {
+    type Name: Clone;
+    /// What a name is searched by.
+    type Query<'q>: Copy;
+
+    fn name(&self) -> &Self::Name;
+
+    fn order(name: &Self::Name, query: Self::Query<'_>) -> Ordering;
+
+    /// The order of two items.
+    fn compare(one: &Self, other: &Self) -> Ordering;
+
+    /// The sources that hold it, or any object in it.
+    fn sources(&self) -> Sources;
+}
+
+pub(crate) struct Tree<T: Item> {
+    root: Option<Arc<Node<T>>>,
+    len: usize,
+}
+
+#[derive(Clone)]
+struct Node<T: Item> {
+    sources: Sources,
+    kind: Kind<T>,
+}
+
+#[derive(Clone)]
+enum Kind<T: Item> {
+    Leaf(Vec<T>),
+    Inner(Vec<Branch<T>>),
+}
+
+#[derive(Clone)]
+struct Branch<T: Item> {
+    name: T::Name,
+    node: Arc<Node<T>>,
+}
+
+/// The position of a name in a tree, or where it would be inserted; valid until the tree changes.
+pub(crate) struct Path {
+    at: [usize; LEVELS],
+    is_found: bool,
+}
+
+impl Path {
+    pub(crate) fn is_found(&self) -> bool {
+        self.is_found
+    }
+}
+
+impl<T: Item> Tree<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn root(&self) -> Option<&Node<T>> {
+        self.root.as_deref()
+    }
+
+    /// Whether both share their root, so that nothing in them differs.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        match (&self.root, &other.root) {
+            (Some(root), Some(other)) => Arc::ptr_eq(root, other),
+            (root, other) => root.is_none() && other.is_none(),
+        }
+    }
+
+    pub(crate) fn get(&self, name: T::Query<'_>) -> Option<&T> {
+        self.item(&self.find(name))
+    }
+
+    /// The sources of its items, or more.
+    pub(crate) fn sources(&self) -> Sources {
+        self.root.as_ref().map_or(Sources::NONE, |root| root.sources)
+    }
+
+    pub(crate) fn find(&self, name: T::Query<'_>) -> Path {
+        let mut path = Path { at: [0; LEVELS], is_found: false };
+        let mut next = self.root.as_ref();
+        let mut level = 0;
+        while let Some(node) = next.take() {
+            path.at[level] = match &node.kind {
+                Kind::Inner(branches) => {
+                    let at = branch_of(branches, name);
+                    next = Some(&branches[at].node);
+                    at
+                }
+                Kind::Leaf(items) => {
+                    let at = items.binary_search_by(|item| T::order(item.name(), name));
+                    path.is_found = at.is_ok();
+                    at.unwrap_or_else(|at| at)
+                }
+            };
+            level += 1;
+        }
+        path
+    }
+
+    /// The item that was found.
+    pub(crate) fn item(&self, path: &Path) -> Option<&T> {
+        let mut node = self.root.as_ref().filter(|_| path.is_found)?;
+        for at in path.at {
+            match &node.kind {
+                Kind::Inner(branches) => node = &branches[at].node,
+                Kind::Leaf(items) => return items.get(at),
+            }
+        }
+        None
+    }
+
+    /// The item that was found, to be replaced by an item of these sources.
+    pub(crate) fn item_mut(&mut self, path: &Path, sources: Sources) -> Option<&mut T> {
+        let mut node = Arc::make_mut(self.root.as_mut().filter(|_| path.is_found)?);
+        for at in path.at {
+            node.sources = node.sources.and(sources);
+            match &mut node.kind {
+                Kind::Inner(branches) => node = Arc::make_mut(&mut branches[at].node),
+                Kind::Leaf(items) => return items.get_mut(at),
+            }
+        }
+        None
+    }
+
+    /// Inserts an item where its name was searched and not found.
+    pub(crate) fn insert_at(&mut self, path: &Path, item: T) {
+        debug_assert!(!path.is_found, "an item is put in where there is none");
+        self.len += 1;
+        let sources = item.sources();
+        let Some(root) = &mut self.root else {
+            self.root = Some(Arc::new(Node { sources, kind: Kind::Leaf(vec![item]) }));
+            return;
+        };
+        if let Some(right) = insert_into(root, &path.at, item) {
+            let sources = root.sources.and(right.node.sources);
+            let left = Branch { name: right.name.clone(), node: Arc::clone(root) };
+            *root = Arc::new(Node { sources, kind: Kind::Inner(vec![left, right]) });
+        }
+    }
+
+    /// Removes the item that was found.
+    pub(crate) fn remove_at(&mut self, path: &Path) -> Option<T> {
+        let root = self.root.as_mut().filter(|_| path.is_found)?;
+        let item = remove_from(root, &path.at);
+        self.len -= 1;
+        while let Kind::Inner(branches) = &root.kind
+            && let [only] = branches.as_slice()
+        {
+            *root = Arc::clone(&only.node);
+        }
+        if self.len == 0 {
+            self.root = None;
+        }
+        Some(item)
+    }
+}
+
+/// The branch in which a name is, or would be.
+fn branch_of<T: Item>(branches: &[Branch<T>], name: T::Query<'_>) -> usize {
+    branches.get(1..).map_or(0, |later| later.partition_point(|branch| T::order(&branch.name, name).is_le()))
+}
+
+/// Inserts an item below a node; gives the new right neighbour of the node, if the node had to be split.
+fn insert_into<T: Item>(node: &mut Arc<Node<T>>, path: &[usize], item: T) -> Option<Branch<T>> {
+    let (at, below) = path.split_first()?;
+    let node = Arc::make_mut(node);
+    node.sources = node.sources.and(item.sources());
+    let sources = node.sources;
+    match &mut node.kind {
+        Kind::Leaf(items) => {
+            let items = insert_or_split(items, *at, item)?;
+            let name = items.first()?.name().clone();
+            Some(Branch { name, node: Arc::new(Node { sources, kind: Kind::Leaf(items) }) })
+        }
+        Kind::Inner(branches) => {
+            let right = insert_into(&mut branches[*at].node, below, item)?;
+            let branches = insert_or_split(branches, at + 1, right)?;
+            let name = branches.first()?.name.clone();
+            Some(Branch { name, node: Arc::new(Node { sources, kind: Kind::Inner(branches) }) })
+        }
+    }
+}
+
+/// Inserts an entry; gives the right part of the entries if there were too many. An entry at the end leaves the left
+/// part full, since the objects of a list come in order.
+fn insert_or_split<E>(entries: &mut Vec<E>, at: usize, entry: E) -> Option<Vec<E>> {
+    let put = |entries: &mut Vec<E>, at: usize, entry: E| {
+        if entries.len() == entries.capacity() {
+            entries.reserve_exact(MOST / 4);
+        }
+        entries.insert(at, entry);
+    };
+    if entries.len() < MOST {
+        put(entries, at, entry);
+        return None;
+    }
+    let cut = if at == MOST { MOST } else { MOST / 2 };
+    let mut right = entries.split_off(cut);
+    if at > cut || cut == MOST {
+        put(&mut right, at - cut, entry);
+    } else {
+        put(entries, at, entry);
+    }
+    Some(right)
+}
+
+fn remove_from<T: Item>(node: &mut Arc<Node<T>>, path: &[usize]) -> T {
+    let (at, below) = path.split_first().expect("no tree has more levels than a path");
+    match &mut Arc::make_mut(node).kind {
+        Kind::Leaf(items) => items.remove(*at),
+        Kind::Inner(branches) => {
+            let item = remove_from(&mut branches[*at].node, below);
+            join_small(branches, *at);
+            item
+        }
+    }
+}
+
+/// Drops a branch that became empty, and joins one that became small with its neighbour if both fill one node.
+fn join_small<T: Item>(branches: &mut Vec<Branch<T>>, at: usize) {
+    let count = branches[at].node.len();
+    if count == 0 {
+        branches.remove(at);
+        return;
+    }
+    let left = if at + 1 < branches.len() { at } else { at.saturating_sub(1) };
+    let is_alone = left + 1 >= branches.len();
+    if count > MOST / 4
+        || is_alone
+        || branches[left].node.len() + branches[left + 1].node.len() > MOST * 3 / 4
+    {
+        return;
+    }
+    let right = branches.remove(left + 1);
+    let left = Arc::make_mut(&mut branches[left].node);
+    let taken = Arc::unwrap_or_clone(right.node);
+    left.sources = left.sources.and(taken.sources);
+    match (&mut left.kind, taken.kind) {
+        (Kind::Leaf(items), Kind::Leaf(more)) => {
+            items.reserve_exact(more.len());
+            items.extend(more);
+        }
+        (Kind::Inner(branches), Kind::Inner(mut more)) => {
+            // The first name of a node is not used; the name of the branch to the node is.
+            more[0].name = right.name;
+            branches.reserve_exact(more.len());
+            branches.extend(more);
+        }
+        _ => unreachable!("all leaves of a tree have the same depth"),
+    }
+}
+
+impl<T: Item> Node<T> {
+    fn len(&self) -> usize {
+        match &self.kind {
+            Kind::Leaf(items) => items.len(),
+            Kind::Inner(branches) => branches.len(),
+        }
+    }
+}
+
+impl<T: Item> Clone for Tree<T> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone(), len: self.len }
+    }
+}
+
+impl<T: Item> Default for Tree<T> {
+    fn default() -> Self {
+        Self { root: None, len: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! All informers of a runtime together: name them, wait for them, drain them.
+//!
+//! Answers "are all caches ready, and how do I end them all?" without a list that the program must keep. Invariants:
+//! 1. Everything here is what each informer's own method does, for all of them at once.
+//! 2. Who is meant is decided by the call: informers that start later are not waited for, and not drained.
+//!
+//! Read next: `any_informer.rs`, one of them; `runtime.rs`, whose threads end after them.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::any_informer::AnyInformer;
+use crate::informer::{Informer, ShutdownReport, WaitError};
+use crate::pipeline::ending::Ending;
+use crate::pipeline::messages::Body;
+use crate::runtime::Runtime;
+
+/// Gives a handle of an informer while there is one.
+type Upgrade = Box<dyn Fn() -> Option<AnyInformer> + Send + Sync>;
+
+/// Which informers of a runtime were not synced in time, and why.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub struct NotAllSynced {
+    /// How many informers were waited for.
+    pub informers: usize,
+    /// Why each of those that are not synced is not; each names its informer.
+    pub errors: Vec<WaitError>,
+}
+
+impl fmt::Display for NotAllSynced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (missing, all) = (self.errors.len(), self.informers);
+        if all == 1 {
+            return self.errors.iter().try_for_each(|error| write!(f, "{error}"));
+        }
+        write!(f, "{missing} of {all} informers are not synced")?;
+        self.errors
+            .iter()
+            .enumerate()
+            .try_for_each(|(n, error)| write!(f, "{} {error}", if n == 0 { ":" } else { ";" }))
+    }
+}
+
+/// What the shutdowns of all informers of a runtime left undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DrainReport {
+    /// The name of each informer, and its report; in the order in which they were started.
+    pub informers: Vec<(Arc<str>, ShutdownReport)>,
+}
+
+impl DrainReport {
+    /// Whether everything of every informer came back in time.
+    pub fn is_clean(&self) -> bool {
+        self.informers.iter().all(|(_, report)| report.is_clean())
+    }
+}
+
+impl fmt::Display for DrainReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = self.informers.iter().filter(|(_, report)| !report.is_clean());
+        let left: Vec<_> = left.map(|(name, report)| format!("informer {name:?}: {report}")).collect();
+        if left.is_empty() { f.write_str("everything was delivered") } else { f.write_str(&left.join("; ")) }
+    }
+}
+
+impl Runtime {
+    /// Its informers that run and have a handle, in the order in which they were started. Each is a
+    /// handle like any other: it keeps its informer running. Never blocks.
+    pub fn informers(&self) -> Vec<AnyInformer> {
+        let ending = |registrant: Arc<dyn Any + Send + Sync>| registrant.downcast::<Ending>().ok();
+        self.registrants().into_iter().filter_map(ending).filter_map(|ending| handle(&ending)).collect()
+    }
+
+    /// Waits until the first list of every source of each of [`Self::informers`] is published, for at most `limit`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")] {
+    /// # use informer_actors::informer::Informer;
+    /// # use informer_actors::runtime::Runtime;
+    /// # use informer_actors::testing::Server;
+    /// # use std::time::Duration;
+    /// # Runtime::simulated(1).run(|runtime| async move {
+    /// # let (server, other) = (Server::<String>::new(), Server::<u32>::new());
+    /// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
+    /// let numbers = Informer::builder(&runtime, "numbers").source(move || other.clone()).start()?;
+    /// runtime.synced_within(Duration::from_secs(30)).await?; // Err: which is not, and why
+    /// // ...
+    /// let report = runtime.drain(Duration::from_secs(10)).await;
+    /// assert!(report.is_clean(), "{report}");
+    /// # drop((texts, numbers));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+    /// ```
+    ///
+    /// # Errors
+    /// At the limit, or earlier when nothing that is not synced can sync any more: with the reason for each.
+    pub async fn synced_within(&self, limit: Duration) -> Result<(), NotAllSynced> {
+        let informers = self.informers();
+        let waits = join_all(informers.iter().map(|informer| informer.synced_within(limit))).await;
+        let errors: Vec<_> = waits.into_iter().filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(()) } else { Err(NotAllSynced { informers: informers.len(), errors }) }
+    }
+
+    /// Shuts all of [`Self::informers`] down at once, as [`Informer::shutdown`](crate::informer::Informer::shutdown)
+    /// does: each reads no more, applies what is queued, and delivers what waits until `limit`. The threads stay:
+    /// [`Self::shutdown`] ends them.
+    pub async fn drain(&self, limit: Duration) -> DrainReport {
+        let informers = self.informers();
+        let reports = join_all(informers.iter().map(|informer| informer.shutdown(limit))).await;
+        let names = informers.iter().map(|informer| Arc::from(informer.name()));
+        DrainReport { informers: names.zip(reports).collect() }
+    }
+}
+
+/// Lets the runtime find this informer as long as it has a handle.
+pub(crate) fn list<S: Body>(informer: &Informer<S>) {
+    let weak = informer.downgrade();
+    let upgrade: Upgrade = Box::new(move || weak.upgrade().map(AnyInformer::from));
+    informer.0.ending.list(Box::new(upgrade));
+}
+
+/// A handle of the informer that ends so, if it runs and has one.
+fn handle(ending: &Ending) -> Option<AnyInformer> {
+    let upgrade = ending.listed().filter(|_| !ending.stop.is_cancelled())?;
+    upgrade.downcast_ref::<Upgrade>().and_then(|upgrade| upgrade())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Server;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn start(runtime: &Runtime, name: &str, server: &Server<String>) -> Informer<String> {
+        let server = server.clone();
+        Informer::builder(runtime, name).source(move || server.clone()).start().expect("a sound spec")
+    }
+
+    #[test]
+    fn inf_87_a_runtime_names_waits_for_and_drains_all_its_informers() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let server = Server::new();
+            server.apply("a/one", "text".to_owned());
+            let [first, second] = ["first", "second"].map(|name| start(&runtime, name, &server));
+            let numbers = Informer::<u32>::builder(&runtime, "numbers").source(Server::new).start().unwrap();
+            let names = |runtime: &Runtime| {
+                runtime.informers().iter().map(|informer| informer.name().to_owned()).collect::<Vec<_>>()
+            };
+            assert_eq!(names(&runtime), ["first", "second", "numbers"]);
+            runtime.synced_within(LIMIT).await.unwrap();
+            assert!(first.status().synced && second.status().synced && numbers.status().synced);
+
+            let delivered = Arc::new(std::sync::atomic::AtomicU64::new(0));
+            let count = Arc::clone(&delivered);
+            let subscription = first
+                .for_each(move |_| {
+                    count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    std::future::ready(())
+                })
+                .unwrap();
+            drop(second);
+            let report = runtime.drain(LIMIT).await;
+            assert!(report.is_clean(), "{report}");
+            assert_eq!(report.to_string(), "everything was delivered");
+            assert_eq!(delivered.load(std::sync::atomic::Ordering::Relaxed), 1, "what waits is delivered");
+            assert!(report.informers.iter().any(|(name, _)| &**name == "first"));
+            assert!(report.informers.iter().all(|(name, _)| &**name != "second"), "it had no handle");
+            assert_eq!(names(&runtime), Vec::<String>::new());
+            assert!(first.status().stopped && numbers.status().stopped);
+            drop(subscription);
+        });
+    }
+
+    #[test]
+    fn inf_87_each_informer_that_is_not_synced_in_time_is_named_with_its_reason() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let (fine, slow) = (Server::new(), Server::new());
+            slow.hold_lists(true);
+            let informers = [("fine", &fine), ("slow", &slow), ("idle", &slow)]
+                .map(|(name, server)| start(&runtime, name, server));
+            let error = runtime.synced_within(LIMIT).await.unwrap_err();
+            assert_eq!((error.informers, error.errors.len()), (3, 2));
+            let text = error.to_string();
+            assert!(
+                text.starts_with(
+                    "2 of 3 informers are not synced: informer \"slow\" is not synced after 30s: "
+                ),
+                "{text}"
+            );
+            assert!(text.contains("; informer \"idle\" is not synced after 30s: "), "{text}");
+            let [fine, slow, idle] = informers;
+            drop((fine, idle));
+            let alone = runtime.synced_within(LIMIT).await.unwrap_err().to_string();
+            assert!(alone.starts_with("informer \"slow\" is not synced after 30s: "), "{alone}");
+            drop(slow);
+            assert!(runtime.synced_within(LIMIT).await.is_ok(), "no informer is left to wait for");
+        });
+    }
+}

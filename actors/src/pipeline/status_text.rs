@@ -1,0 +1,99 @@
+//! Statuses as one line of text each, for logs and terminals.
+//!
+//! Answers "what does a person read of a status?" with the few figures that matter; the rest is in the fields. It
+//! decides nothing. Invariants:
+//! 1. The line names the informer or the subscription, and the source that is in the worst state if there are several.
+//! 2. An error stands once in it.
+//!
+//! Read next: `status.rs` and `subscription_state.rs`, the values.
+
+use std::fmt;
+
+use super::status::InformerStatus;
+use super::subscription_state::SubscriptionStatus;
+
+impl fmt::Display for InformerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        write!(f, "informer {:?}: ", self.name)?;
+        if let Some(worst) = self.worst().filter(|_| self.sources.len() > 1 && !self.stopped) {
+            write!(f, "source {:?}: ", worst.source.as_str())?;
+        }
+        write!(f, "{state}; {} objects", self.objects)?;
+        if !self.synced && !self.stopped {
+            f.write_str(", not synced")?;
+        }
+        if let Some(reason) = &self.failed {
+            write!(f, "; supervision gave up: {reason}")?;
+        }
+        self.stuck.as_ref().map_or(Ok(()), |stuck| write!(f, "; {stuck}"))
+    }
+}
+
+impl fmt::Display for SubscriptionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "subscription {:?}: {} events handled, {} wait", self.name, self.delivered, self.depth)?;
+        if self.dropped > 0 {
+            write!(f, ", {} dropped", self.dropped)?;
+        }
+        if self.panics > 0 {
+            write!(f, ", {} skipped after a panic", self.panics)?;
+        }
+        match &self.ended {
+            Some(reason) => write!(f, "; ended: {reason}"),
+            None if !self.synced => f.write_str("; not synced"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use informer_core::delta_fifo::QueueOrder;
+    use informer_core::list_watch_error::ListWatchError;
+    use informer_core::meta::SourceId;
+    use informer_core::reflector::SourceState;
+
+    use crate::informer::Informer;
+    use crate::pipeline::board::StatusBoard;
+    use crate::runtime::Runtime;
+    use crate::testing::Server;
+
+    #[test]
+    fn the_status_of_an_informer_is_one_line_that_names_its_worst_source_and_its_error_once() {
+        let sources = [SourceId::new("a"), SourceId::new("b")];
+        let mut status =
+            StatusBoard::new("pods".into(), QueueOrder::InOrder, &sources, Duration::ZERO).read();
+        status.sources[0].state = SourceState::Streaming;
+        let error = ListWatchError::Denied("no".into());
+        status.sources[1].state =
+            SourceState::Denied { attempts: 1, error: error.clone(), until: Duration::ZERO };
+        status.sources[1].last_error = Some(error);
+        let text = status.to_string();
+        assert_eq!(text, "informer \"pods\": source \"b\": denied: no; 0 objects, not synced");
+        status.stopped = true;
+        assert_eq!(status.to_string(), "informer \"pods\": stopped; 0 objects");
+    }
+
+    #[test]
+    fn the_status_of_a_subscription_is_one_line_that_says_what_it_has_handled() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let server = Server::new();
+            server.apply("a/one", "text".to_owned());
+            let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).start();
+            let informer = informer.expect("a sound spec");
+            let subscription = informer.for_each(|_| std::future::ready(())).expect("it runs");
+            let before = subscription.status().to_string();
+            assert!(before.ends_with(": 0 events handled, 0 wait; not synced"), "{before}");
+            subscription.synced().await.expect("it syncs");
+            let after = subscription.status().to_string();
+            assert!(after.ends_with(": 1 events handled, 0 wait"), "{after}");
+            assert!(
+                informer.status().to_string().ends_with("\"texts\": streaming; 1 objects"),
+                "{informer:?}"
+            );
+        });
+    }
+}

@@ -1,0 +1,378 @@
+//! The state of a subscription, which survives its Listener and is shown to its owner.
+//!
+//! Answers "how far is this subscription, and why did it end?". The Listener and the callback host write into it;
+//! handles read it. Invariants:
+//! 1. A subscription ends once, with the first reason given.
+//! 2. `synced` stays true once it is.
+//! 3. Its lock is held only while a few numbers are copied, and no other lock is taken meanwhile.
+
+mod end_reason;
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{self, Poll, Waker};
+use std::time::Duration;
+
+use informer_core::listener::Policy;
+use informer_core::words::{QUOTED, one_line};
+use tokio::sync::Notify;
+
+pub use self::end_reason::{EndReason, ShutdownError, Unfinished};
+use crate::pipeline::figures::{Timing, TimingCell};
+use crate::runtime::{Label, Runtime};
+use crate::supervision::parent::StopSignal;
+
+/// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
+/// future is dropped. A shutdown cancels it at its limit.
+pub const CALL_GRACE: Duration = Duration::from_secs(30);
+
+/// How a subscription is doing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SubscriptionStatus {
+    /// Its name: the one given, or the kind of its recipient and a number.
+    pub name: Arc<str>,
+    /// How events wait that its subscriber has not taken yet.
+    pub policy: Policy,
+    /// The period of resyncs, if it has any.
+    pub resync: Option<Duration>,
+    /// Whether the subscriber has handled its last initial event. Latched.
+    pub synced: bool,
+    /// Events delivered and handled.
+    pub delivered: u64,
+    /// Events that wait to be delivered.
+    pub depth: usize,
+    /// Since when the oldest of them waits, as time since the runtime's start.
+    pub oldest_since: Option<Duration>,
+    /// Whether events are with the subscriber and not yet handled: at most 64, or one if it gets one at a time.
+    pub in_flight: bool,
+    /// Events that were not delivered because a newer one of the same key replaced them.
+    pub coalesced: u64,
+    /// Events that were dropped because its backlog was full; under `Coalesce` those of objects that were created and
+    /// deleted meanwhile, beyond the bound of 4,096.
+    pub dropped: u64,
+    /// Events on which the callback panicked; each was skipped.
+    pub panics: u64,
+    /// How long it took from the subscription to `synced`.
+    pub sync_took: Option<Duration>,
+    /// The delivery latency: from when the reflector read an event until the subscriber had handled it. It is measured
+    /// once for each window (at most 64 events, or one), for its oldest event, and only since the sync.
+    pub latency: Timing,
+    /// How long each call of its closure took, since the sync. It is not known for actors and streams.
+    pub calls: Timing,
+    /// Why it has ended, if it has.
+    pub ended: Option<EndReason>,
+}
+
+/// The state of one subscription. Cloning copies a pointer.
+#[derive(Debug, Clone)]
+pub(crate) struct SubscriptionState(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    label: Arc<Label>,
+    policy: Policy,
+    resync: Option<Duration>,
+    // Held only while a few numbers are copied, never over an await or another lock, so an actor never waits here. A
+    // tokio watch channel would take three times as much memory.
+    figures: Mutex<Figures>,
+    /// Wakes the waits for the sync, for the end, and until the last `Presence` is dropped.
+    changed: Notify,
+}
+
+/// The part of a subscription's status that changes.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) synced: bool,
+    pub(crate) in_flight: usize,
+    pub(crate) delivered: u64,
+    pub(crate) depth: usize,
+    pub(crate) oldest_since: Option<Duration>,
+    pub(crate) coalesced: u64,
+    pub(crate) dropped: u64,
+    panics: u32,
+    // Boxed once there is something to record, to keep idle subscriptions small.
+    latency: Option<Box<TimingCell>>,
+    calls: Option<Box<TimingCell>>,
+    /// When the oldest event of the window that is with the subscriber arrived, in nanoseconds; 0 if there is none.
+    window_since: u64,
+    /// Before the sync: when the subscription began. After it: how long the sync took. In nanoseconds.
+    sync: u64,
+    ended: Option<EndReason>,
+    present: u32,
+    /// A shutdown's limit has passed: calls that still run are cancelled.
+    cancelled: bool,
+    /// The guard of its Listener, to be woken at the end.
+    guard: Option<Waker>,
+}
+
+impl Figures {
+    /// Times a window that has been handled, and notes when the oldest event of the next one arrived.
+    fn time_window(&mut self, was_synced: bool, handled: bool, oldest: Duration, runtime: &Runtime) {
+        let since = if handled { std::mem::take(&mut self.window_since) } else { 0 };
+        if since > 0 && was_synced {
+            self.latency
+                .get_or_insert_default()
+                .record(runtime.now().saturating_sub(Duration::from_nanos(since)));
+        }
+        if self.in_flight > 0 && self.window_since == 0 {
+            self.window_since = nanos(oldest).max(1);
+        }
+    }
+}
+
+/// Shows that the Listener or the closure of the subscription exists; its drop ends that.
+#[derive(Debug)]
+pub(crate) struct Presence(SubscriptionState);
+
+impl Deref for Presence {
+    type Target = SubscriptionState;
+
+    fn deref(&self) -> &SubscriptionState {
+        &self.0
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.figures().present -= 1;
+        self.0.0.changed.notify_waiters();
+    }
+}
+
+impl SubscriptionState {
+    pub(crate) fn new(label: Arc<Label>, policy: Policy, resync: Option<Duration>, now: Duration) -> Self {
+        let figures = Mutex::new(Figures { sync: nanos(now), ..Figures::default() });
+        Self(Arc::new(Inner { label, policy, resync, figures, changed: Notify::new() }))
+    }
+
+    /// Whether both are of one subscription.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.0.label.name
+    }
+
+    /// The label of its Listener for the watchdog.
+    pub(crate) fn label(&self) -> &Arc<Label> {
+        &self.0.label
+    }
+
+    pub(crate) fn policy(&self) -> Policy {
+        self.0.policy
+    }
+
+    pub(crate) fn resync(&self) -> Option<Duration> {
+        self.0.resync
+    }
+
+    pub(crate) fn read(&self) -> SubscriptionStatus {
+        let figures = self.figures();
+        SubscriptionStatus {
+            name: Arc::clone(self.name()),
+            policy: self.policy(),
+            resync: self.resync(),
+            synced: figures.synced,
+            delivered: figures.delivered,
+            depth: figures.depth,
+            oldest_since: figures.oldest_since,
+            in_flight: figures.in_flight > 0,
+            coalesced: figures.coalesced,
+            dropped: figures.dropped,
+            panics: figures.panics.into(),
+            sync_took: figures.synced.then(|| Duration::from_nanos(figures.sync)),
+            latency: TimingCell::read(figures.latency.as_deref()),
+            calls: TimingCell::read(figures.calls.as_deref()),
+            ended: figures.ended.clone(),
+        }
+    }
+
+    /// Shows the figures of its Listener after a turn. The oldest part of the last batch arrived at `arrived`.
+    pub(crate) fn show(&self, arrived: Duration, runtime: &Runtime, change: impl FnOnce(&mut Figures)) {
+        let synced_now = {
+            let mut figures = self.figures();
+            let (was_synced, handled, oldest) = (figures.synced, figures.delivered, figures.oldest_since);
+            change(&mut figures);
+            let is_handled = figures.delivered > handled;
+            figures.time_window(was_synced, is_handled, oldest.unwrap_or(arrived), runtime);
+            let synced_now = figures.synced && !was_synced;
+            if synced_now {
+                figures.sync = nanos(runtime.now()).saturating_sub(figures.sync);
+            }
+            synced_now
+        };
+        if synced_now {
+            self.0.changed.notify_waiters();
+        }
+    }
+
+    /// Counts a call of its closure that took so long.
+    pub(crate) fn count_call(&self, took: Duration) {
+        let mut figures = self.figures();
+        if figures.synced {
+            figures.calls.get_or_insert_default().record(took);
+        }
+    }
+
+    /// Counts a panic of its closure.
+    pub(crate) fn count_panic(&self) {
+        self.figures().panics += 1;
+    }
+
+    /// Ends the subscription; the first reason is kept and logged.
+    pub(crate) fn end_with(&self, reason: EndReason) {
+        let (is_first, guard) = {
+            let mut figures = self.figures();
+            let is_first = figures.ended.is_none();
+            figures.ended.get_or_insert_with(|| reason.clone());
+            (is_first, figures.guard.take())
+        };
+        if let Some(guard) = guard {
+            guard.wake();
+        }
+        self.0.changed.notify_waiters();
+        if is_first {
+            self.log_end(&reason);
+        }
+    }
+
+    /// Logs the end: as information if the user ended the subscription, or the informer stopped (which has its own
+    /// line).
+    fn log_end(&self, reason: &EndReason) {
+        let (informer, subscription) = (&self.0.label.owner, self.name());
+        let why = one_line(&reason.to_string(), QUOTED);
+        if matches!(reason, EndReason::Unsubscribed | EndReason::InformerStopped) {
+            tracing::info!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
+        } else {
+            tracing::warn!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.figures().ended.is_some()
+    }
+
+    /// Registers a Listener or a closure.
+    pub(crate) fn enter(&self) -> Presence {
+        self.figures().present += 1;
+        Presence(self.clone())
+    }
+
+    /// Whether it has events that are not delivered, or not handled.
+    pub(crate) fn has_pending(&self) -> bool {
+        let figures = self.figures();
+        figures.depth > 0 || figures.in_flight > 0
+    }
+
+    /// Whether events are with the subscriber, or were when its Listener ended, and its Listener or closure exists.
+    pub(crate) fn is_in_a_call(&self) -> bool {
+        let figures = self.figures();
+        figures.present > 0 && figures.in_flight > 0
+    }
+
+    /// The events that were not handled, for a report.
+    pub(crate) fn unfinished(&self) -> Unfinished {
+        let figures = self.figures();
+        Unfinished {
+            name: Arc::clone(self.name()),
+            dropped: figures.depth,
+            in_flight: figures.in_flight,
+            still_running: figures.present > 0,
+        }
+    }
+
+    /// Cancels the async call that is under way, if there is one: the limit of a shutdown has passed.
+    pub(crate) fn cancel_calls(&self) {
+        self.figures().cancelled = true;
+        self.0.changed.notify_waiters();
+    }
+
+    /// Waits until an async call that is under way has to be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after
+    /// the end of the subscription.
+    pub(crate) async fn overdue(&self) {
+        let late = async {
+            self.over().await;
+            tokio::time::sleep(CALL_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.until(|figures| figures.cancelled.then_some(())) => {}
+            () = late => {}
+        }
+    }
+
+    /// Whether it has ended, and its Listener and closure are dropped.
+    pub(crate) fn has_left(&self) -> bool {
+        let figures = self.figures();
+        figures.ended.is_some() && figures.present == 0
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(&self) -> impl Future<Output = EndReason> {
+        self.until(|figures| figures.ended.clone())
+    }
+
+    /// As [`Self::end`], without the reason.
+    pub(crate) fn over(&self) -> impl Future<Output = ()> {
+        self.until(|figures| figures.ended.as_ref().map(drop))
+    }
+
+    /// Waits until its Listener and closure are dropped.
+    pub(crate) fn left(&self) -> impl Future<Output = ()> {
+        self.until(|figures| (figures.present == 0).then_some(()))
+    }
+
+    /// Waits until it is synced, which is Ok, or ends before.
+    pub(crate) fn synced(&self) -> impl Future<Output = Result<(), EndReason>> {
+        self.until(|figures| match &figures.ended {
+            _ if figures.synced => Some(Ok(())),
+            Some(reason) => Some(Err(reason.clone())),
+            None => None,
+        })
+    }
+
+    async fn until<T>(&self, outcome: impl Fn(&Figures) -> Option<T>) -> T {
+        loop {
+            // Registered before the look, so that no change between the look and the wait is missed.
+            let changed = self.0.changed.notified();
+            if let Some(outcome) = outcome(&self.figures()) {
+                return outcome;
+            }
+            changed.await;
+        }
+    }
+
+    fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.0.figures()
+    }
+
+    /// The end of the subscription, as the signal that stops its Listener.
+    pub(crate) fn as_stop(&self) -> Arc<dyn StopSignal> {
+        Arc::clone(&self.0) as Arc<dyn StopSignal>
+    }
+}
+
+impl StopSignal for Inner {
+    fn poll_ended(&self, cx: &mut task::Context<'_>) -> Poll<()> {
+        let mut figures = self.figures();
+        if figures.ended.is_some() {
+            return Poll::Ready(());
+        }
+        if !figures.guard.as_ref().is_some_and(|guard| guard.will_wake(cx.waker())) {
+            figures.guard = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Inner {
+    fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

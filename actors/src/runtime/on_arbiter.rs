@@ -1,0 +1,158 @@
+//! A value that is used on one arbiter only: a subscriber's async closure.
+//!
+//! Answers "how does an async closure need no task while it has no events?". The value is kept by its owner; a job
+//! moves it to the arbiter and back. Invariants:
+//! 1. One job at a time has the value; its owner starts no second job before the first has ended.
+//! 2. The value is used, and dropped, on its arbiter; elsewhere only if the arbiter has ended.
+//! 3. After a job that panicked the value is gone: the owner gets [`Closed`].
+//!
+//! Read next: `callbacks.rs`, the same for closures that block; `callback.rs`, which uses this.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::ArbiterHandle;
+use crate::runtime::mailbox::Closed;
+
+/// The value and where it is used.
+pub(crate) struct OnArbiter<T: Send + 'static>(Arc<Owned<T>>);
+
+struct Owned<T: Send + 'static> {
+    arbiter: ArbiterHandle,
+    // Locked only while a pointer is moved.
+    place: Mutex<Place<T>>,
+    /// Notified when the value is back, or will not come back. There is one waiter: the one that asked for the job.
+    back: Notify,
+}
+
+/// Where the value is.
+enum Place<T> {
+    Here(T),
+    /// A job has it.
+    Away,
+    /// A job has ended without it.
+    Gone,
+}
+
+impl<T: Send + 'static> OnArbiter<T> {
+    pub(crate) fn new(arbiter: ArbiterHandle, value: T) -> Self {
+        Self(Arc::new(Owned { arbiter, place: Mutex::new(Place::Here(value)), back: Notify::new() }))
+    }
+
+    /// Runs `job` with the value on the arbiter; the future ends when the value is back. The job runs whether or not
+    /// the future is polled.
+    pub(crate) fn run<J, F>(&self, job: J) -> impl Future<Output = Result<(), Closed>> + use<T, J, F>
+    where
+        J: FnOnce(T) -> F + Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        if let Some(value) = self.0.take() {
+            let way_back = WayBack(Some(Arc::clone(&self.0)));
+            self.0.arbiter.spawn(move || async move {
+                let value = job(value).await;
+                way_back.bring(value);
+            });
+        }
+        let owned = Arc::clone(&self.0);
+        async move { owned.until_back().await }
+    }
+}
+
+/// What a job holds while it has the value: if it is dropped before the value is back, the value will not come.
+struct WayBack<T: Send + 'static>(Option<Arc<Owned<T>>>);
+
+impl<T: Send + 'static> WayBack<T> {
+    fn bring(mut self, value: T) {
+        if let Some(owned) = self.0.take() {
+            owned.put(Place::Here(value));
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for WayBack<T> {
+    fn drop(&mut self) {
+        if let Some(owned) = self.0.take() {
+            owned.put(Place::Gone);
+        }
+    }
+}
+
+impl<T: Send + 'static> Owned<T> {
+    fn place(&self) -> MutexGuard<'_, Place<T>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<T> {
+        let mut place = self.place();
+        match std::mem::replace(&mut *place, Place::Away) {
+            Place::Here(value) => Some(value),
+            other => {
+                *place = other;
+                None
+            }
+        }
+    }
+
+    fn put(&self, now: Place<T>) {
+        *self.place() = now;
+        self.back.notify_one();
+    }
+
+    async fn until_back(&self) -> Result<(), Closed> {
+        loop {
+            match *self.place() {
+                Place::Here(_) => return Ok(()),
+                Place::Gone => return Err(Closed),
+                Place::Away => {}
+            }
+            // A notice that comes between the look and the wait is kept for the wait.
+            self.back.notified().await;
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.take() {
+            self.arbiter.spawn(move || async move { drop(value) });
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for OnArbiter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnArbiter")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OnArbiter;
+    use crate::runtime::Runtime;
+    use crate::runtime::mailbox::Closed;
+
+    #[test]
+    fn an_answer_is_that_of_the_newest_job_and_a_job_that_panics_ends_them_all() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let value = OnArbiter::new(runtime.callback_arbiter(), 1);
+            // There is no waiter for this one: its notice is still there when the next job begins.
+            drop(value.run(|value| async move { value + 1 }));
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            let (go, gate) = tokio::sync::oneshot::channel::<()>();
+            let mut second = Box::pin(value.run(|value| async move {
+                drop(gate.await);
+                assert_eq!(value, 2);
+                value
+            }));
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            assert!(futures_util::poll!(&mut second).is_pending(), "the job has not ended");
+            drop(go);
+            assert_eq!(second.await, Ok(()));
+            assert_eq!(value.run(|_| async { panic!("on purpose") }).await, Err(Closed));
+            assert_eq!(value.run(|value| async move { value }).await, Err(Closed));
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! The conditions that are waited for most often.
+//!
+//! Answers "what is passed to `Api::until`?" A condition is any closure over `Option<&K>`, where `None` is an absent
+//! object; these are closures. Invariants:
+//! 1. An absent object meets only those conditions that say so.
+//! 2. Each reads what the API's own documentation names as the sign.
+//!
+//! Read next: `until.rs`.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_core::{DynamicObject, Resource};
+
+/// The object is there, in whatever state.
+pub fn present<K>() -> impl FnMut(Option<&K>) -> bool + Send {
+    |object| object.is_some()
+}
+
+/// No object of this name is there.
+pub fn absent<K>() -> impl FnMut(Option<&K>) -> bool + Send {
+    |object| object.is_none()
+}
+
+/// The object of this uid is gone, also where another one has its name by now.
+///
+/// ```
+/// use actix_informer::client::api::conditions;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// let mut another = ConfigMap::default();
+/// another.metadata.uid = Some("b".to_owned());
+/// let mut deleted = conditions::deleted("a");
+/// assert!(deleted(None) && deleted(Some(&another)));
+/// ```
+pub fn deleted<K: Resource>(uid: &str) -> impl FnMut(Option<&K>) -> bool + Send + use<K> {
+    let uid = uid.to_owned();
+    move |object| object.is_none_or(|object| object.meta().uid.as_deref() != Some(&*uid))
+}
+
+/// The pod's phase is `Running`.
+pub fn pod_running() -> impl FnMut(Option<&Pod>) -> bool + Send {
+    |pod| {
+        let phase = pod.and_then(|pod| pod.status.as_ref()?.phase.as_deref());
+        phase == Some("Running")
+    }
+}
+
+/// The pod's condition `Ready` is true.
+pub fn pod_ready() -> impl FnMut(Option<&Pod>) -> bool + Send {
+    |pod| {
+        let conditions = pod.and_then(|pod| pod.status.as_ref()?.conditions.as_ref());
+        is_true(conditions, "Ready", |condition| (&condition.type_, &condition.status))
+    }
+}
+
+/// The job's condition `Complete` is true. A job that fails never meets it: see [`job_ended`].
+pub fn job_complete() -> impl FnMut(Option<&Job>) -> bool + Send {
+    |job| job_is(job, "Complete")
+}
+
+/// The job's condition `Complete` or `Failed` is true.
+pub fn job_ended() -> impl FnMut(Option<&Job>) -> bool + Send {
+    |job| job_is(job, "Complete") || job_is(job, "Failed")
+}
+
+fn job_is(job: Option<&Job>, kind: &str) -> bool {
+    let conditions = job.and_then(|job| job.status.as_ref()?.conditions.as_ref());
+    is_true(conditions, kind, |condition| (&condition.type_, &condition.status))
+}
+
+/// The deployment's newest version is rolled out: all its replicas are of it and available, and none is left of others.
+pub fn deployment_rolled_out() -> impl FnMut(Option<&Deployment>) -> bool + Send {
+    |deployment| {
+        let rolled_out = |deployment: &Deployment| {
+            let wanted = deployment.spec.as_ref()?.replicas.unwrap_or(1);
+            let status = deployment.status.as_ref()?;
+            let is_seen = status.observed_generation >= deployment.metadata.generation;
+            let counts = [status.replicas, status.updated_replicas, status.available_replicas];
+            Some(is_seen && counts.iter().all(|count| count.unwrap_or_default() == wanted))
+        };
+        deployment.and_then(rolled_out).unwrap_or_default()
+    }
+}
+
+/// The definition of a custom kind is accepted and served: its condition `Established` is true.
+pub fn crd_established() -> impl FnMut(Option<&CustomResourceDefinition>) -> bool + Send {
+    |definition| {
+        let conditions = definition.and_then(|definition| definition.status.as_ref()?.conditions.as_ref());
+        is_true(conditions, "Established", |condition| (&condition.type_, &condition.status))
+    }
+}
+
+/// An object of any kind has this condition with this status in `status.conditions`, as `kubectl wait --for=condition`.
+///
+/// ```
+/// use actix_informer::client::api::conditions;
+/// use actix_informer::kube_core::DynamicObject;
+/// use serde_json::json;
+///
+/// let website: DynamicObject = serde_json::from_value(json!({
+///     "apiVersion": "example.org/v1", "kind": "Website", "metadata": {"name": "a"},
+///     "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+/// }))?;
+/// assert!(conditions::has_condition("Ready", "True")(Some(&website)));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn has_condition(kind: &str, status: &str) -> impl FnMut(Option<&DynamicObject>) -> bool + Send + use<> {
+    let (kind, status) = (kind.to_owned(), status.to_owned());
+    move |object| {
+        let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|condition| condition["type"] == *kind && condition["status"] == *status)
+    }
+}
+
+/// Whether the condition of this type is true.
+fn is_true<C>(conditions: Option<&Vec<C>>, kind: &str, read: impl Fn(&C) -> (&String, &String)) -> bool {
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| {
+        let (found, status) = read(condition);
+        found == kind && status == "True"
+    })
+}

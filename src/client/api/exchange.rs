@@ -1,0 +1,130 @@
+//! One request of a verb and its answer.
+//!
+//! Answers "how does a kube-core request become an HTTP request of this client, and its answer a value?" Invariants:
+//! 1. Every path that leaves was made of checked parts (`scope.rs`); kube-core only adds queries and bodies.
+//! 2. A kind with namespaces is asked for by name in one namespace only: without one, a server answers that it does not
+//!    know the path, which would be taken for an absent object.
+//! 3. An error of an answer names the request and the field, and quotes no value.
+//!
+//! Read next: `verbs.rs`.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, Uri, header};
+use kube_core::Resource;
+use kube_core::request::{Error as RequestError, Request};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Api;
+use crate::client::error::Error;
+use crate::client::scope::{Form, accept, encoded_name, segment};
+use crate::representation::{JsonError, RequestedContent};
+
+/// A request as kube-core makes it.
+pub(super) type Built = http::Request<Vec<u8>>;
+
+impl<K> Api<K> {
+    /// The collection: all namespaces, or the one.
+    pub(super) fn collection(&self) -> Result<Request, Error> {
+        self.scope.check()?;
+        Ok(Request::new(self.scope.collection(self.scope.namespace.as_deref())))
+    }
+
+    /// The collection in which objects have names, and this name as a part of a path.
+    pub(super) fn object(&self, name: &str) -> Result<(Request, String), Error> {
+        self.needs_namespace(self.scope.namespace.as_deref())?;
+        Ok((self.collection()?, encoded_name(name)?))
+    }
+
+    /// The collection in which this object is, or will be: that of its own namespace, unless this is one namespace.
+    pub(super) fn collection_of(&self, object: &K) -> Result<Request, Error>
+    where
+        K: Resource,
+    {
+        if self.scope.namespace.is_some() || self.is_namespaced == Some(false) {
+            return self.collection();
+        }
+        let namespace = object.meta().namespace.as_deref();
+        self.needs_namespace(namespace)?;
+        self.scope.check()?;
+        namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
+        Ok(Request::new(self.scope.collection(namespace)))
+    }
+
+    pub(super) fn needs_namespace(&self, namespace: Option<&str>) -> Result<(), Error> {
+        if self.is_namespaced == Some(true) && namespace.is_none() {
+            let resource = self.scope.name();
+            let why = format!("{resource} are in namespaces, and none is named: use Api::namespaced");
+            return Err(Error::Request(why));
+        }
+        Ok(())
+    }
+
+    /// Sends a request and decodes the answer.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        request: Result<Built, RequestError>,
+    ) -> Result<T, Error> {
+        let request = request.map_err(not_made)?;
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let answer = self.client.send(self.finished(request)?).await?;
+        decoded(answer.body()).map_err(|source| Error::Answer { request: format!("{method} {path}"), source })
+    }
+
+    /// Sends a request whose answer is an object or a `Status`.
+    pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<Response<Bytes>, Error> {
+        self.client.send(self.finished(request)?).await
+    }
+
+    /// The request as it is sent: what kube-core leaves out or leaves empty.
+    pub(super) fn finished(&self, mut request: Built) -> Result<Built, Error> {
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+        let mut query: Vec<_> = query.split('&').filter(|pair| !pair.is_empty()).map(str::to_owned).collect();
+        let writes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
+        let is_said = query.iter().any(|pair| pair.starts_with("fieldValidation="));
+        let directive = self.field_validation.as_ref().filter(|_| writes && !is_said);
+        query.extend(directive.map(|directive| format!("fieldValidation={}", directive.as_str())));
+        let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
+        *request.uri_mut() = target.parse::<Uri>().map_err(|error| Error::Request(error.to_string()))?;
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().entry(header::ACCEPT).or_insert(json);
+        Ok(request)
+    }
+}
+
+/// The header that asks for what `K` holds: whole objects, or their metadata.
+pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
+    let content = if K::metadata_api() { RequestedContent::Metadata } else { RequestedContent::Objects };
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept(content, form)));
+    request
+}
+
+pub(super) fn not_made(error: RequestError) -> Error {
+    match error {
+        RequestError::SerializeBody(error) => {
+            Error::Request(format!("its body: {}", JsonError::from(&error)))
+        }
+        RequestError::Validation(why) => Error::Request(why),
+        RequestError::BuildRequest(error) => Error::Request(error.to_string()),
+    }
+}
+
+/// The JSON of a body.
+pub(super) fn encoded<T: Serialize>(body: &T) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(body).map_err(|error| not_made(RequestError::SerializeBody(error)))
+}
+
+/// What a body holds; the error names the field.
+pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
+    serde_json::from_slice(body).map_err(|error| {
+        if !error.is_data() {
+            return JsonError::from(&error);
+        }
+        // Only now is the path looked for: following it costs every answer that decodes.
+        let mut parser = serde_json::Deserializer::from_slice(body);
+        match serde_path_to_error::deserialize::<_, T>(&mut parser) {
+            Err(located) => JsonError::at(&located.path().to_string(), located.inner()),
+            Ok(_) => JsonError::from(&error),
+        }
+    })
+}

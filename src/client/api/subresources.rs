@@ -1,0 +1,179 @@
+//! The parts of an object that have a path of their own: status, scale, and any other by its name.
+//!
+//! Answers "how is a subresource read and written?" Those that only one kind has are in `kinds.rs`. Invariants:
+//! 1. The name of a subresource is checked as every part of a path.
+//!
+//! Read next: `exchange.rs`.
+
+use std::fmt;
+
+use k8s_openapi::api::autoscaling::v1::Scale;
+use kube_core::Resource;
+use kube_core::params::{Patch, PatchParams, PostParams};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Api;
+use super::exchange::encoded;
+use crate::client::error::Error;
+use crate::client::scope::segment;
+
+impl<K: Resource> Api<K> {
+    /// Gets a subresource of the object of this name, as whatever type it has.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// # use k8s_openapi::api::core::v1::ReplicationController;
+    /// use actix_informer::client::api::Scale;
+    ///
+    /// let controllers = client.api::<ReplicationController>().namespaced("shop");
+    /// let scale: Scale = controllers.get_subresource("scale", "web").await?;
+    /// # drop(scale); Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::get`]; 404 also when the kind does not have this subresource.
+    pub async fn get_subresource<T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+    ) -> Result<T, Error> {
+        segment("subresource", subresource)?;
+        let (collection, name) = self.object(name)?;
+        self.ask(collection.get_subresource(subresource, &name)).await
+    }
+
+    /// Posts a body to a subresource, and gives the answer as whatever type it has.
+    ///
+    /// # Errors
+    /// As [`Self::create`] and [`Self::get_subresource`].
+    pub async fn create_subresource<I: Serialize, T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+        params: &PostParams,
+        body: &I,
+    ) -> Result<T, Error> {
+        segment("subresource", subresource)?;
+        let (collection, name) = self.object(name)?;
+        self.ask(collection.create_subresource(subresource, &name, params, encoded(body)?)).await
+    }
+
+    /// Changes a subresource by a patch of any sort.
+    ///
+    /// # Errors
+    /// As [`Self::patch`] and [`Self::get_subresource`].
+    pub async fn patch_subresource<P: Serialize + fmt::Debug, T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<T, Error> {
+        segment("subresource", subresource)?;
+        let (collection, name) = self.object(name)?;
+        self.ask(collection.patch_subresource(subresource, &name, params, patch)).await
+    }
+
+    /// Replaces a subresource; with a `metadata.resourceVersion` only if nobody has changed it since.
+    ///
+    /// # Errors
+    /// As [`Self::replace`] and [`Self::get_subresource`].
+    pub async fn replace_subresource<I: Serialize, T: DeserializeOwned>(
+        &self,
+        subresource: &str,
+        name: &str,
+        params: &PostParams,
+        body: &I,
+    ) -> Result<T, Error> {
+        segment("subresource", subresource)?;
+        let (collection, name) = self.object(name)?;
+        self.ask(collection.replace_subresource(subresource, &name, params, encoded(body)?)).await
+    }
+
+    /// Gets the object by its status subresource.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn get_status(&self, name: &str) -> Result<K, Error>
+    where
+        K: DeserializeOwned,
+    {
+        self.get_subresource("status", name).await
+    }
+
+    /// Changes the status, and nothing else of the object.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// use actix_informer::client::api::{Patch, PatchParams};
+    /// use serde_json::json;
+    ///
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let failed = Patch::Merge(json!({"status": {"phase": "Failed", "reason": "Evicted"}}));
+    /// pods.patch_status("web", &PatchParams::default(), &failed).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::patch`].
+    pub async fn patch_status<P: Serialize + fmt::Debug>(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, Error>
+    where
+        K: DeserializeOwned,
+    {
+        self.patch_subresource("status", name, params, patch).await
+    }
+
+    /// Replaces the status with that of this object, and nothing else of it.
+    ///
+    /// # Errors
+    /// As [`Self::replace`].
+    pub async fn replace_status(&self, name: &str, params: &PostParams, object: &K) -> Result<K, Error>
+    where
+        K: DeserializeOwned + Serialize,
+    {
+        self.replace_subresource("status", name, params, object).await
+    }
+
+    /// Gets how many replicas there are and should be.
+    ///
+    /// # Errors
+    /// As [`Self::get_subresource`].
+    pub async fn get_scale(&self, name: &str) -> Result<Scale, Error> {
+        self.get_subresource("scale", name).await
+    }
+
+    /// Changes how many replicas there should be.
+    ///
+    /// # Errors
+    /// As [`Self::patch_subresource`].
+    pub async fn patch_scale<P: Serialize + fmt::Debug>(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<Scale, Error> {
+        self.patch_subresource("scale", name, params, patch).await
+    }
+
+    /// Replaces how many replicas there should be.
+    ///
+    /// # Errors
+    /// As [`Self::replace_subresource`].
+    pub async fn replace_scale(
+        &self,
+        name: &str,
+        params: &PostParams,
+        scale: &Scale,
+    ) -> Result<Scale, Error> {
+        self.replace_subresource("scale", name, params, scale).await
+    }
+}

@@ -1,0 +1,186 @@
+//! The verbs of objects and collections: get, list, create, replace, patch, delete, deletecollection.
+//!
+//! Answers "what does each verb send, and what does it give?" Watches are in `watch.rs`, pages in `pages.rs`,
+//! subresources in `subresources.rs`. Invariants:
+//! 1. Each call sends one request, or none if it could not be one.
+//! 2. `get_opt` takes only the absence of the object for `None`: a server that does not serve the kind is an error.
+//!
+//! Read next: `exchange.rs`.
+
+use std::fmt;
+
+use kube_core::params::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams};
+use kube_core::response::Status;
+use kube_core::{ObjectList, Resource};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Api;
+use super::exchange::{accepting, decoded, encoded, not_made};
+use crate::client::error::Error;
+use crate::client::scope::{Form, check_selectors, encoded_name};
+
+/// What a server answers to a deletion.
+///
+/// Which of the two says little: objects that wait for finalizers or for their grace period come back as objects, and
+/// some kinds send the object that is already gone. [`Api::until`] with
+/// [`conditions::deleted`](super::conditions::deleted) waits for the end.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Deleted<T> {
+    /// The object or the objects as they were, or as they are while they end.
+    Object(T),
+    /// That it is done.
+    Status(Box<Status>),
+}
+
+impl<T> Deleted<T> {
+    /// The object, if the server sent it.
+    pub fn object(self) -> Option<T> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Status(_) => None,
+        }
+    }
+}
+
+/// The only field that tells a `Status` from an object.
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(default)]
+    kind: String,
+}
+
+impl<K> Api<K>
+where
+    K: Resource + DeserializeOwned,
+{
+    /// Gets the object of this name, at the newest version.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with [`is_not_found`](Error::is_not_found) when it is not there; otherwise what broke.
+    pub async fn get(&self, name: &str) -> Result<K, Error> {
+        self.get_with(name, &GetParams::default()).await
+    }
+
+    /// Gets the object of this name. `GetParams::any()` is cheaper for the server and may be older.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn get_with(&self, name: &str, params: &GetParams) -> Result<K, Error> {
+        let (collection, name) = self.object(name)?;
+        self.ask(collection.get(&name, params).map(|request| accepting::<K>(request, Form::Object))).await
+    }
+
+    /// Gets the object of this name, `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::get`]; also when it is the kind that the server does not serve.
+    pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
+        match self.get(name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(Error::Refused(refused)) if refused.is_object_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lists objects, all at once unless `limit` is set. [`Self::pages`](Api::pages) reads page by page.
+    ///
+    /// # Errors
+    /// [`Error::is_expired`] when the continue token is too old; [`Error::TooLarge`] above 64 MiB.
+    pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error>
+    where
+        K: Clone,
+    {
+        check_selectors(params.label_selector.as_deref(), params.field_selector.as_deref())?;
+        let request = self.collection()?.list(params);
+        self.ask(request.map(|request| accepting::<K>(request, Form::List))).await
+    }
+
+    /// Creates an object, and gives it as it was stored. An `Api` of all namespaces takes the object's own namespace.
+    ///
+    /// # Errors
+    /// [`is_already_exists`](Error::is_already_exists), [`is_invalid`](Error::is_invalid),
+    /// [`is_forbidden`](Error::is_forbidden).
+    pub async fn create(&self, params: &PostParams, object: &K) -> Result<K, Error>
+    where
+        K: Serialize,
+    {
+        let request = self.collection_of(object)?.create(params, encoded(object)?);
+        self.ask(request.map(|request| accepting::<K>(request, Form::Object))).await
+    }
+
+    /// Replaces an object. With `metadata.resourceVersion` in `object`, only if nobody has changed it since that version;
+    /// without, whatever is there now.
+    ///
+    /// # Errors
+    /// [`is_conflict`](Error::is_conflict) when it has been changed: see [`Self::modify`](Api::modify) and [`Self::entry`].
+    pub async fn replace(&self, name: &str, params: &PostParams, object: &K) -> Result<K, Error>
+    where
+        K: Serialize,
+    {
+        let (collection, name) = (self.collection_of(object)?, encoded_name(name)?);
+        let request = collection.replace(&name, params, encoded(object)?);
+        self.ask(request.map(|request| accepting::<K>(request, Form::Object))).await
+    }
+
+    /// Changes an object by a JSON patch, a merge patch, a strategic merge patch or an apply. Apply creates it if it is not
+    /// there, and needs `PatchParams::apply("who")`.
+    ///
+    /// # Errors
+    /// [`is_conflict`](Error::is_conflict) when another manager has an applied field and `force` is not set; 415 when the
+    /// kind does not take this sort of patch, as custom resources do not take strategic ones.
+    pub async fn patch<P: Serialize + fmt::Debug>(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, Error> {
+        let (collection, name) = self.object(name)?;
+        let request = collection.patch(&name, params, patch);
+        self.ask(request.map(|request| accepting::<K>(request, Form::Object))).await
+    }
+
+    /// Deletes an object: at once, or when its finalizers and its grace period allow it.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); [`is_conflict`](Error::is_conflict) when a precondition does not hold.
+    pub async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>, Error> {
+        let (collection, name) = self.object(name)?;
+        let request = collection.delete(&name, params).map_err(not_made)?;
+        self.ask_deletion(accepting::<K>(request, Form::Object)).await
+    }
+
+    /// Deletes every object that the selectors of `list` select; without selectors, all of them.
+    ///
+    /// # Errors
+    /// As [`Self::delete`]. What was deleted before an error stays deleted.
+    pub async fn delete_collection(
+        &self,
+        params: &DeleteParams,
+        list: &ListParams,
+    ) -> Result<Deleted<ObjectList<K>>, Error>
+    where
+        K: Clone,
+    {
+        check_selectors(list.label_selector.as_deref(), list.field_selector.as_deref())?;
+        self.needs_namespace(self.scope.namespace.as_deref())?;
+        let request = self.collection()?.delete_collection(params, list).map_err(not_made)?;
+        self.ask_deletion(accepting::<K>(request, Form::List)).await
+    }
+
+    async fn ask_deletion<T: DeserializeOwned>(
+        &self,
+        request: super::exchange::Built,
+    ) -> Result<Deleted<T>, Error> {
+        let named = format!("{} {}", request.method(), request.uri().path());
+        let answer = self.ask_for_bytes(request).await?;
+        let body = answer.body();
+        let is_status = decoded::<Kind>(body).is_ok_and(|found| found.kind == "Status");
+        let deleted = match is_status {
+            true => decoded(body).map(|status| Deleted::Status(Box::new(status))),
+            false => decoded(body).map(Deleted::Object),
+        };
+        deleted.map_err(|source| Error::Answer { request: named, source })
+    }
+}

@@ -1,0 +1,283 @@
+//! A watch as a stream of events that goes on by itself.
+//!
+//! Answers "how do I follow changes without an informer?" Invariants:
+//! 1. No event is lost or out of order: each connection goes on after the version of the last delivered event or
+//!    bookmark.
+//! 2. Every failure is an item. The stream goes on after it, with a wait that `informer_core::resume` decides.
+//! 3. It ends only where it cannot go on: its version has expired and the reader did not say from where to go on, or
+//!    the client's thread is gone.
+//! 4. Nothing is read from the connection while the reader does not read.
+//!
+//! Read next: `informer_core::resume`.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, Stream, StreamExt};
+use http::Method;
+use informer_core::resume::{Next, WatchResume};
+use kube_core::params::WatchParams;
+use kube_core::watch::Bookmark;
+use kube_core::{Resource, WatchEvent};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::Api;
+use super::chance::chance;
+use super::class::class_of;
+use super::exchange::{accepting, decoded, not_made};
+use crate::client::error::Error;
+use crate::client::frames::{Frame, LineSplitter};
+use crate::client::refused::Refused;
+use crate::client::scope::{Form, check_selectors};
+use crate::client::status;
+use crate::client::worker::BodyStream;
+
+/// The longest event that is read.
+const EVENT_LIMIT: usize = 16 << 20;
+/// How long a connection lasts unless the parameters say otherwise: kube-rs's number.
+const TIMEOUT: u32 = 290;
+/// How much longer than the server was asked to end it a connection may last.
+const GRACE: Duration = Duration::from_secs(30);
+/// The annotation of the bookmark that ends the initial objects.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// The events of a watch; made by [`Api::watch`].
+///
+/// Errors are items, and the stream goes on after them. When its version has expired
+/// ([`Error::is_expired`]), list again and call [`Self::resume_from`]; otherwise it ends there.
+#[must_use = "a watch asks for nothing until it is read"]
+pub struct Watch<K> {
+    api: Api<K>,
+    params: WatchParams,
+    resume: WatchResume,
+    connection: Connection,
+    lines: LineSplitter,
+    /// Lines that have arrived and were not read yet.
+    arrived: VecDeque<Frame>,
+}
+
+enum Connection {
+    Waiting(BoxFuture<'static, Result<(), Error>>),
+    Opening(BoxFuture<'static, Result<BodyStream, Error>>),
+    Open { body: BodyStream, since: Instant },
+    Ended,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+impl<K> Api<K>
+where
+    K: Resource + DeserializeOwned,
+{
+    /// Follows changes after a version: that of a list. Sends nothing until the stream is read.
+    ///
+    /// Connections are renewed without a gap. With `WatchParams::initial_events()` the version may be empty: the server
+    /// first sends every object, then a bookmark that says so; a connection that breaks before that bookmark begins again
+    /// with the first object.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::client::api::{ListParams, WatchEvent, WatchParams};
+    /// use futures_util::StreamExt;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let newest = |list: &actix_informer::client::api::ObjectList<Pod>| list.metadata.resource_version.clone();
+    /// let version = newest(&pods.list(&ListParams::default()).await?).unwrap_or_default();
+    /// let mut watch = pods.watch(&WatchParams::default(), &version)?;
+    /// while let Some(event) = watch.next().await {
+    ///     match event {
+    ///         Ok(WatchEvent::Deleted(pod)) => println!("{:?} is gone", pod.metadata.name),
+    ///         Ok(_) => {}
+    ///         Err(error) if error.is_expired() => {
+    ///             let list = pods.list(&ListParams::default()).await?; // what was deleted meanwhile is not in it
+    ///             watch.resume_from(newest(&list).unwrap_or_default());
+    ///         }
+    ///         Err(error) => eprintln!("{error}; the watch goes on"),
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A selector that no server understands, a version of 0 or none without initial events: from there, nobody could say
+    /// where to go on.
+    pub fn watch(&self, params: &WatchParams, version: &str) -> Result<Watch<K>, Error> {
+        check_selectors(params.label_selector.as_deref(), params.field_selector.as_deref())?;
+        self.scope.check()?;
+        if matches!(version, "" | "0") && !params.send_initial_events {
+            let why = "a watch begins at the version of a list, or with WatchParams::initial_events";
+            return Err(Error::Request(why.to_owned()));
+        }
+        let mut watch = Watch {
+            api: self.clone(),
+            params: params.clone(),
+            resume: WatchResume::new(version, params.send_initial_events),
+            connection: Connection::Ended,
+            lines: LineSplitter::new(EVENT_LIMIT),
+            arrived: VecDeque::new(),
+        };
+        watch.open()?;
+        Ok(watch)
+    }
+}
+
+impl<K> Watch<K> {
+    /// The version up to which everything was delivered.
+    pub fn version(&self) -> &str {
+        self.resume.version()
+    }
+
+    /// Goes on after this version, from now on; usually after [`Error::is_expired`], with the version of a new list.
+    pub fn resume_from(&mut self, version: impl Into<String>) {
+        self.resume = WatchResume::new(version, false);
+        self.arrived.clear();
+        self.wait(Duration::ZERO);
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let client = self.api.client.clone();
+        self.connection = Connection::Waiting(match time.is_zero() {
+            true => std::future::ready(Ok(())).boxed(),
+            false => async move { client.sleep(time).await }.boxed(),
+        });
+    }
+
+    fn follow(&mut self, next: Next) {
+        match next {
+            Next::OpenAfter(wait) => self.wait(wait),
+            _ => self.connection = Connection::Ended,
+        }
+    }
+
+    /// Counts the failure; what it gives is the item.
+    fn failed(&mut self, error: Error) -> Error {
+        tracing::debug!(resource = %self.api.scope.name(), version = self.version(), %error, "a watch failed");
+        if matches!(error, Error::Stopped) {
+            self.connection = Connection::Ended;
+        } else {
+            let next = self.resume.handle_failure(class_of(&error), chance());
+            self.follow(next);
+        }
+        error
+    }
+
+    fn path(&self) -> String {
+        self.api.scope.collection(self.api.namespace())
+    }
+}
+
+impl<K: Resource + DeserializeOwned> Watch<K> {
+    fn open(&mut self) -> Result<(), Error> {
+        self.lines = LineSplitter::new(EVENT_LIMIT);
+        let seconds = self.params.timeout.unwrap_or(TIMEOUT);
+        let params = WatchParams {
+            timeout: Some(seconds),
+            send_initial_events: self.resume.wants_initial(),
+            ..self.params.clone()
+        };
+        let request = self.api.collection()?.watch(&params, self.resume.version()).map_err(not_made)?;
+        let request = self.api.finished(accepting::<K>(request, Form::Object))?;
+        let (client, limit) = (self.api.client.clone(), Duration::from_secs(seconds.into()) + GRACE);
+        let opened = async move { Ok(client.stream(request, limit).await?.into_body()) };
+        self.connection = Connection::Opening(opened.boxed());
+        Ok(())
+    }
+
+    fn read(&mut self, frame: &Frame) -> Result<WatchEvent<K>, Error> {
+        let Frame::Whole(line) = frame else { return Err(Error::TooLarge(EVENT_LIMIT)) };
+        let unreadable = |source| Error::Answer { request: format!("GET {}", self.path()), source };
+        let Line { kind, object } =
+            serde_json::from_slice(line).map_err(|error| unreadable((&error).into()))?;
+        let object = object.get();
+        let event = match kind {
+            "ADDED" => WatchEvent::Added(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
+            "MODIFIED" => WatchEvent::Modified(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
+            "DELETED" => WatchEvent::Deleted(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
+            "BOOKMARK" => WatchEvent::Bookmark(decoded(object.as_bytes()).map_err(unreadable)?),
+            _ => {
+                let refused = Refused::new(Method::GET, &self.path(), status::of_frame(object));
+                return Err(self.failed(Error::Refused(Box::new(refused))));
+            }
+        };
+        match &event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
+                self.resume.handle_version(object.meta().resource_version.as_deref().unwrap_or_default());
+            }
+            WatchEvent::Bookmark(Bookmark { metadata, .. }) => {
+                match metadata.annotations.get(INITIAL_EVENTS_END).is_some_and(|said| said == "true") {
+                    true => self.resume.handle_initial_end(&metadata.resource_version),
+                    false => self.resume.handle_version(&metadata.resource_version),
+                }
+            }
+            WatchEvent::Error(_) => {}
+        }
+        Ok(event)
+    }
+}
+
+impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
+    type Item = Result<WatchEvent<K>, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(frame) = this.arrived.pop_front() {
+                let event = this.read(&frame);
+                if matches!(event, Err(Error::Refused(_))) {
+                    this.arrived.clear();
+                }
+                return Poll::Ready(Some(event));
+            }
+            match &mut this.connection {
+                Connection::Waiting(wait) => {
+                    let waited = ready!(wait.poll_unpin(context)).and_then(|()| this.open());
+                    if let Err(error) = waited {
+                        this.connection = Connection::Ended;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                }
+                Connection::Opening(opening) => match ready!(opening.poll_unpin(context)) {
+                    Ok(body) => this.connection = Connection::Open { body, since: Instant::now() },
+                    Err(error) => return Poll::Ready(Some(Err(this.failed(error)))),
+                },
+                Connection::Open { body, since } => match ready!(body.poll_next_unpin(context)) {
+                    Some(Ok(chunk)) => {
+                        let mut lines = Vec::new();
+                        this.lines.push(&chunk, &mut lines);
+                        this.arrived.extend(lines);
+                    }
+                    Some(Err(error)) => return Poll::Ready(Some(Err(this.failed(error.into())))),
+                    None => {
+                        let next = this.resume.handle_end(since.elapsed(), chance());
+                        this.follow(next);
+                    }
+                },
+                Connection::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl<K> fmt::Debug for Watch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("api", &self.api)
+            .field("version", &self.version())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! By which way the requests of a client go, and the one set of connections that each thread has for it.
+//!
+//! Answers "which transport does a source on this thread send with?" Invariants:
+//! 1. A thread has one set of connections for each backend: all sources of all clones of a client share it there.
+//! 2. The set ends with the last source or worker on the thread that uses it; its idle connections close then.
+//!
+//! Two clients that are made of equal configurations have a backend each: their credentials renew independently. Clones
+//! of one client share theirs. Read next: `layers.rs`, through which each request passes.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+
+use super::config::Config;
+use super::endpoint::ConnectionSettings;
+use super::error::Error;
+use super::layers::{LayerSettings, Layers};
+use super::transport::Transport;
+use super::transport::awc::AwcTransport;
+#[cfg(feature = "testing")]
+use super::transport::in_process::{self, InProcessTransport, Service};
+#[cfg(feature = "kube")]
+use super::transport::kube::{self, KubeTransport};
+
+/// The way of a client's requests, and the settings of the layers before it. Shared by all threads.
+pub(crate) struct Backend {
+    carrier: Carrier,
+    settings: Arc<LayerSettings>,
+    name: String,
+}
+
+/// Who carries the requests.
+enum Carrier {
+    /// Connections of this crate.
+    Awc(Arc<ConnectionSettings>),
+    /// A client of kube-rs.
+    #[cfg(feature = "kube")]
+    Kube(KubeTransport),
+    /// A function of this process.
+    #[cfg(feature = "testing")]
+    InProcess(Service),
+}
+
+thread_local! {
+    /// The layered transports of this thread that are in use.
+    static IN_USE: RefCell<Vec<(Weak<Backend>, rc::Weak<Layers>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Backend {
+    /// A backend that makes its own connections. Blocking: reads certificates.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used.
+    pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
+        let connections = ConnectionSettings::new(config)?;
+        let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(config)?));
+        Ok(Arc::new(Self { carrier: Carrier::Awc(Arc::new(connections)), settings, name }))
+    }
+
+    /// A backend over a client of kube-rs, which authenticates by itself.
+    #[cfg(feature = "kube")]
+    pub(crate) fn kube(transport: KubeTransport) -> Arc<Self> {
+        Self::without_configuration(Carrier::Kube(transport), kube::SERVER)
+    }
+
+    /// A backend over a function of this process.
+    #[cfg(feature = "testing")]
+    pub(crate) fn in_process(service: Service) -> Arc<Self> {
+        Self::without_configuration(Carrier::InProcess(service), in_process::SERVER)
+    }
+
+    /// With each layer as it is by default.
+    #[cfg(any(feature = "kube", feature = "testing"))]
+    fn without_configuration(carrier: Carrier, name: &str) -> Arc<Self> {
+        let config = Config::new("http://localhost").expect("a URL");
+        let settings = Arc::new(LayerSettings::new(&config).expect("the defaults are valid"));
+        Arc::new(Self { carrier, settings, name: name.to_owned() })
+    }
+
+    /// How the server is called in Debug and logs.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The layered transport of this thread, which is made now if no other source here uses it. Connects to nothing.
+    pub(crate) fn transport(self: &Arc<Self>) -> Rc<dyn Transport> {
+        let this = Arc::downgrade(self);
+        IN_USE.with_borrow_mut(|in_use| {
+            in_use.retain(|(_, layers)| layers.strong_count() > 0);
+            let known = in_use.iter().find(|(backend, _)| backend.ptr_eq(&this));
+            if let Some(layers) = known.and_then(|(_, layers)| layers.upgrade()) {
+                return layers;
+            }
+            let layers = Rc::new(self.layers());
+            in_use.push((this, Rc::downgrade(&layers)));
+            layers
+        })
+    }
+
+    fn layers(&self) -> Layers {
+        let settings = Arc::clone(&self.settings);
+        match &self.carrier {
+            Carrier::Awc(connections) => {
+                let transport = Rc::new(AwcTransport::new(Arc::clone(connections)));
+                Layers::new(settings, Some(Arc::clone(&connections.identities)), transport)
+            }
+            #[cfg(feature = "kube")]
+            Carrier::Kube(transport) => Layers::new(settings, None, Rc::new(transport.clone())),
+            #[cfg(feature = "testing")]
+            Carrier::InProcess(service) => {
+                Layers::new(settings, None, Rc::new(InProcessTransport::new(Arc::clone(service))))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backend() -> Arc<Backend> {
+        Backend::new(&Config::new("http://127.0.0.1:1").expect("a URL")).expect("a configuration")
+    }
+
+    #[test]
+    fn sources_of_one_thread_and_one_backend_share_a_transport_which_ends_with_the_last() {
+        let (one, other) = (backend(), backend());
+        let first = one.transport();
+        assert!(Rc::ptr_eq(&first, &one.transport()), "the same");
+        assert!(!Rc::ptr_eq(&first, &other.transport()), "another backend");
+        let watched = Rc::downgrade(&first);
+        drop(first);
+        assert!(watched.upgrade().is_none(), "nobody uses it any more");
+        let _again = one.transport();
+        assert_eq!(IN_USE.with_borrow(Vec::len), 1, "what is not in use is forgotten");
+    }
+}

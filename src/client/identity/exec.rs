@@ -1,0 +1,307 @@
+//! Credential plugins: programs named by a kubeconfig that print credentials, as most cloud providers use them.
+//!
+//! Answers "what is asked of the plugin, and what does its answer mean?" `exec/process.rs` runs the program. The rules
+//! are client-go's (`plugin/pkg/client/auth/exec`, KEP-541, KEP-3331). Invariants:
+//! 1. A plugin whose policy, terminal or version is refused never starts.
+//! 2. Token and key stand in no Debug, error or log; an error quotes only what the plugin printed to stderr, shortened.
+//! 3. [`Plugin::run`] blocks no longer than the plugin's limit and the second that its pipes may outlive it.
+//!
+//! Read next: `exec/process.rs`, then `identity.rs`, which calls this.
+
+use std::fmt;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use secrecy::{SecretSlice, SecretString};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::text;
+
+mod config;
+mod process;
+
+pub(crate) use config::{ClusterInfo, PluginConfig};
+
+/// How long a plugin may run unless configured: a person may have to answer it in a browser.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The variable in which a plugin finds what it is asked.
+const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
+const V1: &str = "client.authentication.k8s.io/v1";
+const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+
+/// Which credential plugins may be started.
+///
+/// A kubeconfig names programs that run with the rights of this process. The rule is kubectl's `credentialPluginPolicy`
+/// (KEP-3331).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PluginPolicy {
+    /// Any plugin, as kubectl does unless configured.
+    #[default]
+    AllowAll,
+    /// None.
+    DenyAll,
+    /// Only these: a name without a slash allows that command wherever `PATH` finds it, a path allows that file only.
+    Allow(Vec<String>),
+}
+
+impl PluginPolicy {
+    fn allows(&self, command: &str) -> bool {
+        let name = Path::new(command).file_name().and_then(|name| name.to_str());
+        match self {
+            Self::AllowAll => true,
+            Self::DenyAll => false,
+            Self::Allow(list) => list.iter().any(|allowed| match allowed.contains('/') {
+                true => allowed == command,
+                false => Some(allowed.as_str()) == name,
+            }),
+        }
+    }
+}
+
+/// A credential plugin as a kubeconfig describes it, checked.
+#[derive(Clone)]
+pub(crate) struct Plugin {
+    command: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    api_version: &'static str,
+    install_hint: Option<String>,
+    mode: InteractiveMode,
+    cluster: Option<serde_json::Value>,
+    limit: Duration,
+}
+
+/// Whether a plugin may ask a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InteractiveMode {
+    Never,
+    IfAvailable,
+    Always,
+}
+
+/// What a plugin printed.
+#[derive(Clone)]
+pub(crate) struct PluginCredentials {
+    pub(crate) token: Option<SecretString>,
+    /// Certificates and key, both PEM.
+    pub(crate) certificate: Option<(Vec<u8>, SecretSlice<u8>)>,
+    pub(crate) expires: Option<Timestamp>,
+}
+
+/// Why a credential plugin gave no credentials.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PluginError {
+    /// The description of the plugin is incomplete, or contradicts itself.
+    #[error("its description is invalid: {0}")]
+    Invalid(String),
+    /// The policy does not allow it.
+    #[error("the plugin policy does not allow it")]
+    NotAllowed,
+    /// It needs a terminal, and standard input is not one.
+    #[error("it always asks a person (interactiveMode: Always), and standard input is not a terminal")]
+    NotATerminal,
+    /// It could not be started.
+    #[error("it cannot be started: {reason}{}", hinted(.hint))]
+    NotStarted {
+        /// The system's reason.
+        reason: String,
+        /// What the kubeconfig says about its installation.
+        hint: Option<String>,
+    },
+    /// It did not end in time, and was killed with all processes of its group.
+    #[error("it did not end within {0:?} and was killed")]
+    TimedOut(Duration),
+    /// It ended without success.
+    #[error("it ended with {status}{}", quoted(.stderr))]
+    Failed {
+        /// Exit code or signal.
+        status: String,
+        /// The end of what it printed to stderr.
+        stderr: String,
+    },
+    /// It printed more than credentials can be.
+    #[error("it printed more than {0} bytes and was killed")]
+    TooLarge(usize),
+    /// What it printed is not an `ExecCredential` that can be used.
+    #[error("its output cannot be used: {0}")]
+    Malformed(String),
+}
+
+fn hinted(hint: &Option<String>) -> String {
+    hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default()
+}
+
+fn quoted(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
+}
+
+impl Plugin {
+    /// Checks a kubeconfig's description; `cluster` is given to a plugin that asks for it.
+    ///
+    /// # Errors
+    /// When the policy does not allow the plugin, or its description is incomplete.
+    pub(crate) fn new(
+        config: &PluginConfig,
+        cluster: &ClusterInfo,
+        policy: &PluginPolicy,
+        limit: Duration,
+    ) -> Result<Self, PluginError> {
+        let invalid = |reason: &str| PluginError::Invalid(reason.to_owned());
+        if config.command.is_empty() {
+            return Err(invalid("it has no command"));
+        }
+        if !policy.allows(&config.command) {
+            return Err(PluginError::NotAllowed);
+        }
+        let api_version = match &*config.api_version {
+            V1 => V1,
+            V1BETA1 => V1BETA1,
+            "" => return Err(invalid("it has no apiVersion")),
+            other => {
+                return Err(invalid(&format!("apiVersion {} is not {V1} or {V1BETA1}", text::quoted(other))));
+            }
+        };
+        let mode = match (&*config.interactive_mode, api_version) {
+            ("Never", _) => InteractiveMode::Never,
+            ("IfAvailable", _) | ("", V1BETA1) => InteractiveMode::IfAvailable,
+            ("Always", _) => InteractiveMode::Always,
+            ("", _) => {
+                return Err(invalid("interactiveMode is required with client.authentication.k8s.io/v1"));
+            }
+            _ => return Err(invalid("interactiveMode is not Never, IfAvailable or Always")),
+        };
+        if config.env.iter().any(|variable| variable.name.is_empty()) {
+            return Err(invalid("an entry of env has no name"));
+        }
+        let cluster = config.provide_cluster_info.then(|| serde_json::to_value(cluster)).transpose();
+        Ok(Self {
+            command: config.command.clone(),
+            args: config.args.clone(),
+            env: config.env.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect(),
+            api_version,
+            install_hint: Some(config.install_hint.clone()).filter(|hint| !hint.is_empty()),
+            mode,
+            cluster: cluster
+                .map_err(|_| invalid("the description of the cluster cannot be written as JSON"))?,
+            limit,
+        })
+    }
+
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Runs the plugin and reads its answer. Blocks until it ends, at most its limit.
+    pub(crate) fn run(&self) -> Result<PluginCredentials, PluginError> {
+        let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
+        let mut command = Command::new(&self.command);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.env(EXEC_INFO, self.request(interactive).to_string());
+        let output = process::output(command, interactive, self.limit).map_err(|error| match error {
+            PluginError::NotStarted { reason, .. } => {
+                PluginError::NotStarted { reason, hint: self.install_hint.clone() }
+            }
+            error => error,
+        })?;
+        parse(&output, self.api_version)
+    }
+
+    fn is_interactive(&self, has_terminal: bool) -> Result<bool, PluginError> {
+        match self.mode {
+            InteractiveMode::Never => Ok(false),
+            InteractiveMode::IfAvailable => Ok(has_terminal),
+            InteractiveMode::Always if has_terminal => Ok(true),
+            InteractiveMode::Always => Err(PluginError::NotATerminal),
+        }
+    }
+
+    fn request(&self, interactive: bool) -> serde_json::Value {
+        let mut spec = json!({ "interactive": interactive });
+        if let Some(cluster) = &self.cluster {
+            spec["cluster"] = cluster.clone();
+        }
+        json!({ "apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec })
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and variables may be secrets.
+        f.debug_struct("Plugin").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PluginCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PluginCredentials").field("expires", &self.expires).finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    status: Option<AnswerStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnswerStatus {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Reads what a plugin printed: an `ExecCredential` of `api_version`, in JSON or YAML. Nothing of the text stands in an
+/// error.
+pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<PluginCredentials, PluginError> {
+    let malformed = |what: &str| PluginError::Malformed(what.to_owned());
+    let answer: Answer = serde_json::from_slice(output).or_else(|error| {
+        // client-go's decoder takes YAML too. What JSON's parser says of JSON is more exact; its own words may quote a
+        // value.
+        std::str::from_utf8(output)
+            .ok()
+            .filter(|text| !text.trim().is_empty())
+            .and_then(|text| serde_saphyr::from_str(text).ok())
+            .ok_or_else(|| {
+                let (line, column) = (error.line(), error.column());
+                PluginError::Malformed(format!(
+                    "it is not an ExecCredential in JSON or YAML (line {line}, column {column})"
+                ))
+            })
+    })?;
+    if answer.kind != "ExecCredential" {
+        return Err(malformed("its kind is not ExecCredential"));
+    }
+    if answer.api_version != api_version {
+        return Err(PluginError::Malformed(format!("its apiVersion is not {api_version}, as was asked for")));
+    }
+    let status = answer.status.ok_or_else(|| malformed("it has no status"))?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let token = given(status.token).map(SecretString::from);
+    let key = given(status.client_key_data).map(|key| SecretSlice::from(key.into_bytes()));
+    let certificate = match (given(status.client_certificate_data), key) {
+        (Some(certificate), Some(key)) => Some((certificate.into_bytes(), key)),
+        (None, None) => None,
+        (Some(_), None) => return Err(malformed("it has a clientCertificateData and no clientKeyData")),
+        (None, Some(_)) => return Err(malformed("it has a clientKeyData and no clientCertificateData")),
+    };
+    if token.is_none() && certificate.is_none() {
+        return Err(malformed("it has neither a token nor a client certificate"));
+    }
+    Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! The OpenID Connect login of a kubeconfig (`auth-provider: oidc`): an id token that is renewed by a refresh token.
+//!
+//! Answers "which id token counts now?" The rules are client-go's (`plugin/pkg/client/auth/oidc`). Invariants:
+//! 1. A token of the kubeconfig is used until ten seconds before it expires; then the issuer is asked for another.
+//! 2. A refresh token that the issuer replaces is kept in memory only: the kubeconfig is never written. Tokens that
+//!    another program has written there meanwhile, as kubectl does, replace those that are known.
+//! 3. Neither tokens nor the client's secret stand in a Debug, an error or a log; what the issuer says of a refusal is
+//!    its `error` code alone.
+//!
+//! Read next: `identity/material.rs`, who asks.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::{Request, header};
+use jiff::{SignedDuration, Timestamp};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use super::exec::PluginCredentials;
+use crate::client::{Client, Config, Error};
+
+/// Clocks differ: a token that expires within this time counts as expired.
+const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// How long the issuer may take for each of its two answers.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A login by OpenID Connect as a kubeconfig describes it.
+pub(crate) struct Oidc {
+    issuer: String,
+    client_id: String,
+    client_secret: Option<SecretString>,
+    authority: Option<Vec<u8>>,
+    tokens: Mutex<Tokens>,
+    /// What the kubeconfig held when it was read last.
+    written: Mutex<Tokens>,
+}
+
+#[derive(Clone)]
+struct Tokens {
+    id: Option<SecretString>,
+    refresh: Option<SecretString>,
+    /// Nothing has been sent with them, so that no refusal can mean them.
+    are_new: bool,
+}
+
+impl Tokens {
+    fn equals(&self, other: &Self) -> bool {
+        let texts = |tokens: &Self| {
+            [&tokens.id, &tokens.refresh]
+                .map(|token| token.as_ref().map(|token| token.expose_secret().to_owned()))
+        };
+        texts(self) == texts(other)
+    }
+}
+
+/// Why there is no id token.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OidcError {
+    /// A key of the `auth-provider` is missing or wrong.
+    #[error("its configuration is invalid: {0}")]
+    Invalid(String),
+    /// The id token has expired, and nothing can renew it.
+    #[error("the id-token has expired and there is no refresh-token; log in again")]
+    Expired,
+    /// The issuer could not be asked.
+    #[error("the issuer {issuer} cannot be asked: {source}")]
+    Issuer {
+        /// Its URL.
+        issuer: String,
+        /// Why.
+        #[source]
+        source: Box<Error>,
+    },
+    /// The issuer did not answer in time.
+    #[error("the issuer {issuer} did not answer within {after:?}")]
+    TimedOut {
+        /// Its URL.
+        issuer: String,
+        /// The limit.
+        after: Duration,
+    },
+    /// The issuer's answer cannot be used.
+    #[error("the answer of the issuer {issuer} cannot be used: {reason}")]
+    Malformed {
+        /// Its URL.
+        issuer: String,
+        /// Why, without a word of the answer.
+        reason: &'static str,
+    },
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    token_endpoint: String,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    id_token: Option<String>,
+    refresh_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    exp: Option<f64>,
+}
+
+impl Oidc {
+    /// Checks the keys of an `auth-provider`; `read` gives the bytes of `idp-certificate-authority`.
+    pub(crate) fn new(
+        config: &HashMap<String, String>,
+        read: impl FnOnce(&str) -> Result<Vec<u8>, Error>,
+    ) -> Result<Self, OidcError> {
+        let given = |key: &str| config.get(key).filter(|value| !value.is_empty()).cloned();
+        let needed = |key: &str| given(key).ok_or_else(|| OidcError::Invalid(format!("{key} is missing")));
+        let authority = match (given("idp-certificate-authority-data"), given("idp-certificate-authority")) {
+            (Some(data), _) => Some(STANDARD.decode(data.trim()).map_err(|_| {
+                OidcError::Invalid("idp-certificate-authority-data is not base64".to_owned())
+            })?),
+            (None, Some(path)) => Some(read(&path).map_err(|error| OidcError::Invalid(error.to_string()))?),
+            (None, None) => None,
+        };
+        let tokens = Tokens {
+            id: given("id-token").map(SecretString::from),
+            refresh: given("refresh-token").map(SecretString::from),
+            are_new: true,
+        };
+        Ok(Self {
+            issuer: needed("idp-issuer-url")?.trim_end_matches('/').to_owned(),
+            client_id: needed("client-id")?,
+            client_secret: given("client-secret").map(SecretString::from),
+            authority,
+            written: Mutex::new(tokens.clone()),
+            tokens: Mutex::new(tokens),
+        })
+    }
+
+    /// Takes over the tokens of the same login as it is written now, if they are others than were written before.
+    pub(crate) fn adopt(&self, now: &Self) {
+        let now = now.written.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if !written.equals(&now) {
+            *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
+            *written = now;
+        }
+    }
+
+    /// An id token that counts at `now`. With `force` the one that is known counts as refused.
+    pub(crate) async fn credentials(
+        &self,
+        now: Timestamp,
+        force: bool,
+    ) -> Result<PluginCredentials, OidcError> {
+        let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let lasting = |token: &SecretString| {
+            let expires = expires(token.expose_secret())?;
+            (now + MARGIN < expires).then_some(expires)
+        };
+        if let Some((token, expires)) =
+            known.id.as_ref().filter(|_| !force || known.are_new).and_then(|id| Some((id, lasting(id)?)))
+        {
+            self.tokens.lock().unwrap_or_else(PoisonError::into_inner).are_new = false;
+            return Ok(credentials(token.clone(), Some(expires)));
+        }
+        let refresh = known.refresh.ok_or(OidcError::Expired)?;
+        let renewed = tokio::time::timeout(LIMIT * 2, self.refresh(&refresh)).await;
+        let renewed = renewed
+            .unwrap_or_else(|_| Err(OidcError::TimedOut { issuer: self.issuer.clone(), after: LIMIT * 2 }))?;
+        let id =
+            renewed.id_token.map(SecretString::from).ok_or_else(|| self.malformed("it has no id_token"))?;
+        let refresh = renewed.refresh_token.map(SecretString::from).unwrap_or(refresh);
+        let expires = expires(id.expose_secret());
+        *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) =
+            Tokens { id: Some(id.clone()), refresh: Some(refresh), are_new: false };
+        Ok(credentials(id, expires))
+    }
+
+    async fn refresh(&self, refresh: &SecretString) -> Result<Answer, OidcError> {
+        let (client, path) = self.at(&format!("{}/.well-known/openid-configuration", self.issuer))?;
+        let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
+        let discovery: Discovery = self.ask(&client, request).await?;
+        let (client, path) = self.at(&discovery.token_endpoint)?;
+        let form = format!(
+            "grant_type=refresh_token&refresh_token={}&client_id={}",
+            encoded(refresh.expose_secret()),
+            encoded(&self.client_id)
+        );
+        let mut request = Request::post(path)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        if let Some(secret) = &self.client_secret {
+            let pair = format!("{}:{}", encoded(&self.client_id), encoded(secret.expose_secret()));
+            request = request.header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
+        }
+        self.ask(&client, request.body(form.into_bytes())).await
+    }
+
+    /// A client for the host of a URL, and the URL's path and query. The issuer may name another host for tokens.
+    fn at(&self, url: &str) -> Result<(Client, String), OidcError> {
+        let uri: http::Uri = url.parse().map_err(|_| self.malformed("a URL in it cannot be read"))?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(self.malformed("a URL in it has no host"));
+        };
+        let config = Config::new(format!("{scheme}://{authority}")).map_err(|source| self.failed(source))?;
+        let config = match &self.authority {
+            Some(pem) => config.certificate_authority(pem.clone()),
+            None => config,
+        };
+        let client = Client::new(config).map_err(|source| self.failed(source))?;
+        Ok((client, uri.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
+    }
+
+    async fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        client: &Client,
+        request: Result<Request<Vec<u8>>, http::Error>,
+    ) -> Result<T, OidcError> {
+        let request = request.map_err(|_| self.malformed("a header cannot be made of the client-id"))?;
+        let answer = client.send(request).await.map_err(|error| match error {
+            // What a refusal says may repeat what was sent.
+            Error::Refused(status) => match status.code {
+                400 | 401 => self.malformed("it refuses the refresh-token; log in again"),
+                _ => self.malformed("it is not a success"),
+            },
+            error => self.failed(error),
+        })?;
+        serde_json::from_slice(answer.body())
+            .map_err(|_| self.malformed("it is not the JSON of OpenID Connect"))
+    }
+
+    fn malformed(&self, reason: &'static str) -> OidcError {
+        OidcError::Malformed { issuer: self.issuer.clone(), reason }
+    }
+
+    fn failed(&self, source: Error) -> OidcError {
+        OidcError::Issuer { issuer: self.issuer.clone(), source: Box::new(source) }
+    }
+}
+
+impl fmt::Debug for Oidc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Oidc").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+fn credentials(token: SecretString, expires: Option<Timestamp>) -> PluginCredentials {
+    PluginCredentials { token: Some(token), certificate: None, expires }
+}
+
+/// The `exp` of a JSON Web Token; `None` where it has none or cannot be read. The signature is the server's to check.
+fn expires(token: &str) -> Option<Timestamp> {
+    let payload = token.split('.').nth(1)?;
+    let payload = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    let claims: Claims = serde_json::from_slice(&payload).ok()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the cast saturates, and a timestamp refuses what is beyond it"
+    )]
+    claims.exp.and_then(|exp| Timestamp::from_second(exp as i64).ok())
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What happens to every request between its caller and the connections, one layer after another.
+//!
+//! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
+//! function around the next one's `send`, in a file of its own. From the caller to the connection:
+//! `headers`, `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `deadline` (of the answer),
+//! `authorize`. Invariants:
+//! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
+//! 2. Dropping the answer's future or its body ends the request in all layers.
+//! 3. The requests of informers pass the same layers, with no retries: the reflector decides what is asked again.
+//!
+//! Read next: `layers/retry.rs`; `backend.rs`, which makes the layers of a thread.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use http::{Method, Request, Response};
+use tokio::time::Instant;
+
+use super::config::Config;
+use super::error::{Error, TransportError};
+use super::identity::Identities;
+use super::options::RequestOptions;
+use super::transport::{Body, RequestKind, Transport};
+use deadline::Deadlines;
+use headers::Headers;
+use limit::Limits;
+pub(crate) use measure::CallersSpan;
+use warn::Warnings;
+
+mod authorize;
+mod deadline;
+mod headers;
+mod limit;
+mod measure;
+mod retry;
+mod warn;
+
+/// The settings of a client's layers, and what its threads share. Shared by all threads.
+pub(crate) struct LayerSettings {
+    headers: Headers,
+    limits: Limits,
+    warnings: Warnings,
+    max_retries: u32,
+    timeout: Option<Duration>,
+}
+
+impl LayerSettings {
+    /// # Errors
+    /// When a header cannot be made of the configuration.
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+        let requests = &config.requests;
+        Ok(Self {
+            headers: Headers::new(config)?,
+            limits: Limits::new(requests.in_flight, requests.rate),
+            warnings: Warnings::new(requests.on_warning.clone()),
+            max_retries: requests.max_retries,
+            timeout: requests.timeout,
+        })
+    }
+}
+
+/// A transport with all layers before it. Used by one thread.
+pub(crate) struct Layers(Rc<Inner>);
+
+struct Inner {
+    settings: Arc<LayerSettings>,
+    /// Nothing if the transport below authenticates by itself.
+    identities: Option<Arc<Identities>>,
+    transport: Rc<dyn Transport>,
+}
+
+impl Layers {
+    /// `identities` gives each request its credentials.
+    pub(crate) fn new(
+        settings: Arc<LayerSettings>,
+        identities: Option<Arc<Identities>>,
+        transport: Rc<dyn Transport>,
+    ) -> Self {
+        Self(Rc::new(Inner { settings, identities, transport }))
+    }
+}
+
+impl Transport for Layers {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let inner = Rc::clone(&self.0);
+        Box::pin(async move { inner.send(request, kind).await })
+    }
+}
+
+impl Inner {
+    async fn send(
+        &self,
+        mut request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> Result<Response<Body>, TransportError> {
+        let options: RequestOptions = request.extensions().get().copied().unwrap_or_default();
+        let timeout =
+            options.timeout.or_else(|| self.settings.timeout.filter(|_| kind == RequestKind::Unary));
+        let retries = options.max_retries.unwrap_or(self.settings.max_retries);
+        // A time that an `Instant` cannot hold is never reached.
+        let ends = timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
+        self.settings.headers.add_to(request.headers_mut());
+        let span = measure::span(&request, kind);
+        let attempt = async |request| self.send_once(request, kind, ends).await;
+        let sending = retry::send(request, retries, ends.map(|(at, _)| at), attempt);
+        measure::send(span, deadline::whole(ends, sending)).await
+    }
+
+    /// One attempt.
+    async fn send_once(
+        &self,
+        request: Request<Bytes>,
+        kind: RequestKind,
+        ends: Option<(Instant, Duration)>,
+    ) -> Result<Response<Body>, TransportError> {
+        let place = self.settings.limits.enter(kind, ends.map(|(at, _)| at)).await?;
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        let deadlines = Deadlines::new(kind, is_read, ends);
+        let path = request.uri().clone();
+        let answer =
+            deadline::send(&*self.transport, kind, deadlines, self.authorized(request, kind)).await?;
+        self.settings.warnings.report(path.path(), answer.headers());
+        Ok(place.until_read(answer))
+    }
+
+    async fn authorized(
+        &self,
+        request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> Result<Response<Body>, TransportError> {
+        match &self.identities {
+            Some(identities) => authorize::send(&*self.transport, identities, request, kind).await,
+            None => self.transport.send(request, kind).await,
+        }
+    }
+}

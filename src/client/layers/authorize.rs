@@ -1,0 +1,88 @@
+//! Gives each request the client's credentials, and renews them when the server refuses them.
+//!
+//! Answers "as whom is this request sent, and what if the server does not accept that?" Invariants:
+//! 1. A request with an Authorization header of its own keeps it, and its refusal says nothing of the client's.
+//! 2. A request that the server refuses with 401, or whose handshake fails because of a certificate, is sent once again
+//!    if the identity could be renewed: it has not been handled.
+//! 3. The answer to a refused request carries the header that was sent, so that errors can leave it out. A 401 carries
+//!    the kind of the credentials, so that errors can name it.
+//!
+//! Read next: `../identity.rs`, which renews.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+
+use super::super::error::TransportError;
+use super::super::identity::{Identities, Identity};
+use super::super::transport::{Body, RequestKind, SentAuthorization, SentCredentials, Transport};
+
+type Answer = Result<Response<Body>, TransportError>;
+
+pub(super) async fn send(
+    transport: &dyn Transport,
+    identities: &Identities,
+    request: Request<Bytes>,
+    kind: RequestKind,
+) -> Answer {
+    let identity = identities.current().await?;
+    // Without credentials that can change there is no second attempt to keep a copy for.
+    let copy = identities.can_change().then(|| request.clone());
+    let has_own = request.headers().contains_key(header::AUTHORIZATION);
+    let credentials = || match has_own {
+        true => "the Authorization header of this request".to_owned(),
+        false => identities.credentials(),
+    };
+    let path = request.uri().path().to_owned();
+    let answer = send_as(transport, &identity, request, kind).await;
+    let is_refused = match &answer {
+        Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED && !has_own,
+        Err(error) => is_about_certificates(error),
+    };
+    let Some(request) = copy.filter(|_| is_refused) else { return naming(answer, credentials) };
+    let Some(renewed) = identities.after_refusal_of(identity.version).await else {
+        return naming(answer, credentials);
+    };
+    tracing::debug!(path, "the server refused the credentials; sending the request again with renewed ones");
+    naming(send_as(transport, &renewed, request, kind).await, credentials)
+}
+
+/// The answer; of a 401, with the kind of the credentials that were refused.
+fn naming(mut answer: Answer, credentials: impl Fn() -> String) -> Answer {
+    if let Ok(answer) = &mut answer
+        && answer.status() == StatusCode::UNAUTHORIZED
+    {
+        answer.extensions_mut().insert(SentCredentials(credentials().into()));
+    }
+    answer
+}
+
+async fn send_as(
+    transport: &dyn Transport,
+    identity: &Arc<Identity>,
+    mut request: Request<Bytes>,
+    kind: RequestKind,
+) -> Answer {
+    if let Some(own) = &identity.authorization {
+        request.headers_mut().entry(header::AUTHORIZATION).or_insert_with(|| own.clone());
+    }
+    // The transport below connects with its certificate.
+    request.extensions_mut().insert(Arc::clone(identity));
+    let sent = request.headers().get(header::AUTHORIZATION).cloned();
+    let mut answer = transport.send(request, kind).await?;
+    if let Some(mut sent) = sent.filter(|_| !answer.status().is_success()) {
+        sent.set_sensitive(true);
+        answer.extensions_mut().insert(SentAuthorization(sent));
+    }
+    Ok(answer)
+}
+
+/// Whether a handshake failed because of a certificate: ours refused by the server, or the server's not trusted here.
+fn is_about_certificates(error: &TransportError) -> bool {
+    let (TransportError::Connect { source, .. } | TransportError::Broken { source, .. }) = error else {
+        return false;
+    };
+    let cause = source.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    matches!(cause, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)))
+}

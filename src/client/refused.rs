@@ -1,0 +1,144 @@
+//! What a server answered instead of a success, and to which request.
+//!
+//! Answers "who refused what, and why?" Invariants:
+//! 1. It names the method and the path of the request, never its query, its body or its headers.
+//! 2. The status is bounded and without the client's token (`status.rs`). Its message is the server's: of a refused
+//!    write it may quote what was written.
+//!
+//! Read next: `error.rs`.
+
+use std::fmt;
+use std::ops::Deref;
+use std::time::Duration;
+
+use http::Method;
+use kube_core::response::{Status, reason};
+
+use super::status;
+
+/// The answer of a server that is no success, with the request that it answers. It reads like its [`Status`].
+///
+/// The message is the server's, cut at 512 characters. If a write was refused, it may quote a value of the object that was
+/// written: who writes Secrets does not log the message of a 422.
+///
+/// ```
+/// use actix_informer::client::{Client, Error};
+///
+/// async fn is_absent(client: &Client, path: &str) -> Result<bool, Error> {
+///     match client.request(http::Method::GET, path, None).await {
+///         Err(Error::Refused(refused)) if refused.is_not_found() => {
+///             assert_eq!((refused.method(), refused.path()), (&http::Method::GET, path));
+///             Ok(true)
+///         }
+///         answer => answer.map(|_| false),
+///     }
+/// }
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Refused {
+    method: Method,
+    path: String,
+    status: Status,
+    audit_id: Option<String>,
+}
+
+impl Refused {
+    /// An answer without a reason, such as that of a proxy, gets the one that its code stands for, as in client-go.
+    pub(crate) fn new(method: Method, path: &str, mut status: Status) -> Self {
+        if status.reason.is_empty() {
+            reason_of(status.code).clone_into(&mut status.reason);
+        }
+        Self { method, path: path.to_owned(), status, audit_id: None }
+    }
+
+    pub(crate) fn audited(self, audit_id: Option<String>) -> Self {
+        Self { audit_id, ..self }
+    }
+
+    /// The method of the request.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The path of the request, without its query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What the server says: code, reason, message, and in the details the fields that are wrong.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// How long the server asks the client to wait, in a header (seconds or a date) or else in the body; at most five
+    /// minutes.
+    pub fn retry_after(&self) -> Option<Duration> {
+        status::wait_of(&self.status)
+    }
+
+    /// The name of the request in the server's audit log, from the `Audit-ID` header of the answer.
+    pub fn audit_id(&self) -> Option<&str> {
+        self.audit_id.as_deref()
+    }
+
+    /// Whether it is the object that is not there. Otherwise a 404 says that the server does not know the path: it
+    /// does not serve this kind (yet), or a namespace is missing or too much. The object's answer names the object.
+    pub fn is_object_not_found(&self) -> bool {
+        let names_object =
+            |status: &Status| status.details.as_ref().is_some_and(|known| !known.name.is_empty());
+        self.status.is_not_found() && names_object(&self.status)
+    }
+}
+
+fn reason_of(code: u16) -> &'static str {
+    match code {
+        400 => reason::BAD_REQUEST,
+        401 => reason::UNAUTHORIZED,
+        403 => reason::FORBIDDEN,
+        404 => reason::NOT_FOUND,
+        405 => reason::METHOD_NOT_ALLOWED,
+        406 => reason::NOT_ACCEPTABLE,
+        409 => reason::CONFLICT,
+        410 => reason::GONE,
+        413 => reason::REQUEST_ENTITY_TOO_LARGE,
+        415 => reason::UNSUPPORTED_MEDIA_TYPE,
+        422 => reason::INVALID,
+        429 => reason::TOO_MANY_REQUESTS,
+        500 => reason::INTERNAL_ERROR,
+        503 => reason::SERVICE_UNAVAILABLE,
+        504 => reason::TIMEOUT,
+        _ => reason::UNKNOWN,
+    }
+}
+
+impl Deref for Refused {
+    type Target = Status;
+
+    fn deref(&self) -> &Status {
+        &self.status
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Status { code, message, reason, .. } = &self.status;
+        write!(f, "the server answered {code} to {} {}: ", self.method, self.path)?;
+        match (message.as_str(), reason.as_str()) {
+            ("", "") => f.write_str("no reason is given"),
+            ("", reason) => f.write_str(reason),
+            (message, _) => f.write_str(message),
+        }?;
+        self.audit_id.iter().try_for_each(|id| write!(f, " (Audit-ID {id})"))
+    }
+}
+
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("status", &self.status)
+            .field("audit_id", &self.audit_id)
+            .finish()
+    }
+}

@@ -1,0 +1,162 @@
+//! Sends requests with a client of kube-rs that the program has already.
+//!
+//! Answers "how do informers use the connections, credentials and layers of a kube-rs operator?" Invariants:
+//! 1. Requests and bodies are polled on the tokio runtime that was named for it, never on the thread that asks. hyper's
+//!    connection tasks live on the runtime that polls a request first: on a thread of ours they would end with it, and
+//!    with them the program's own requests on the same connection.
+//! 2. A body crosses threads through a bounded channel: what is not read here is not read there.
+//! 3. Dropping the answer or its body here ends the request there.
+//! 4. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
+//!
+//! Read next: `../body_channel.rs`.
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use futures_util::{StreamExt, TryStreamExt};
+use http::{HeaderValue, Request, Response, header};
+use http_body_util::BodyExt;
+use kube_client::client::AuthError;
+use kube_client::client::Body as KubeBody;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::super::body_channel::{BodyReceiver, body_channel};
+use super::super::error::{Error, TransportError};
+use super::{Body, RequestKind, SentAuthorization, Transport};
+
+/// How the server is called, whose address the kube client does not show.
+pub(crate) const SERVER: &str = "the kube client's server";
+
+type Answer = Result<Response<BodyReceiver>, TransportError>;
+
+/// A client of kube-rs, and the runtime that polls its requests.
+#[derive(Clone)]
+pub(crate) struct KubeTransport {
+    client: kube_client::Client,
+    runtime: Handle,
+}
+
+impl KubeTransport {
+    pub(crate) fn new(client: kube_client::Client, runtime: Handle) -> Self {
+        Self { client, runtime }
+    }
+}
+
+impl Transport for KubeTransport {
+    fn send(
+        &self,
+        mut request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let this = self.clone();
+        Box::pin(async move {
+            if matches!(kind, RequestKind::Watch { .. }) {
+                // The client's own layers would ask for gzip otherwise, which delays events.
+                let identity = HeaderValue::from_static("identity");
+                request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
+            }
+            let sent = request.headers().get(header::AUTHORIZATION).cloned();
+            let (answer, answered) = oneshot::channel();
+            this.runtime.spawn(drive(this.client, request, answer));
+            let mut answer = answered.await.unwrap_or_else(|_| Err(runtime_has_ended()))?;
+            if let Some(mut sent) = sent.filter(|_| !answer.status().is_success()) {
+                sent.set_sensitive(true);
+                answer.extensions_mut().insert(SentAuthorization(sent));
+            }
+            Ok(answer.map(StreamExt::boxed_local))
+        })
+    }
+}
+
+/// Runs on the program's runtime: sends the request, then moves its body.
+async fn drive(client: kube_client::Client, request: Request<Bytes>, mut answer: oneshot::Sender<Answer>) {
+    let sent = tokio::select! {
+        biased;
+        () = answer.closed() => return,
+        sent = client.send(request.map(KubeBody::from)) => sent,
+    };
+    let checked = sent.map_err(before_head).and_then(decoded);
+    let (head, body) = match checked {
+        Ok(answer) => answer.into_parts(),
+        // A caller that has stopped waiting needs no error.
+        Err(error) => return drop(answer.send(Err(error))),
+    };
+    let (sender, receiver) = body_channel();
+    if answer.send(Ok(Response::from_parts(head, receiver))).is_ok() {
+        sender.forward(body.into_data_stream().map_err(in_body)).await;
+    }
+}
+
+/// The answer, unless its body is encoded although no layer of the client decodes it.
+fn decoded(answer: Response<KubeBody>) -> Result<Response<KubeBody>, TransportError> {
+    let encoding = answer.headers().get(header::CONTENT_ENCODING);
+    if encoding.is_none_or(|value| value.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(answer);
+    }
+    let why = "the body is encoded, and the kube client does not decode it (its feature gzip does)";
+    Err(TransportError::Malformed(why.to_owned()))
+}
+
+fn runtime_has_ended() -> TransportError {
+    let why = "the tokio runtime that was named for the kube client's requests has ended";
+    TransportError::Connect { endpoint: SERVER.to_owned(), source: io::Error::other(why) }
+}
+
+fn before_head(error: kube_client::Error) -> TransportError {
+    use io::ErrorKind as Kind;
+    if let kube_client::Error::Auth(error) = &error {
+        return TransportError::Credentials(Arc::new(credentials(error)));
+    }
+    let source = io_error(error);
+    let never_connected = matches!(
+        source.kind(),
+        Kind::ConnectionRefused
+            | Kind::AddrNotAvailable
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NotFound
+    );
+    if never_connected {
+        return TransportError::Connect { endpoint: SERVER.to_owned(), source };
+    }
+    TransportError::Broken { during: "before the head of the answer", source }
+}
+
+fn in_body(error: kube_client::Error) -> TransportError {
+    let source = io_error(error);
+    match source.kind() {
+        io::ErrorKind::UnexpectedEof => TransportError::Truncated,
+        _ => TransportError::Broken { during: "in the body", source },
+    }
+}
+
+/// The error with all its causes, and the kind of the system's error among them.
+fn io_error(error: kube_client::Error) -> io::Error {
+    let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
+    let mut kind = io::ErrorKind::Other;
+    while let Some(error) = cause {
+        kind = error.downcast_ref::<io::Error>().map_or(kind, io::Error::kind);
+        cause = error.source();
+    }
+    io::Error::new(kind, error)
+}
+
+/// Why there are no credentials, without a word that may hold one.
+fn credentials(error: &AuthError) -> Error {
+    let reason = match error {
+        AuthError::AuthExecStart(error) => format!("their plugin cannot be started: {}", error.kind()),
+        AuthError::AuthExecRun { cmd, out } => {
+            let program = cmd.split_whitespace().next().unwrap_or_default();
+            format!("their plugin {program:?} has failed: {}", out.status)
+        }
+        AuthError::ReadTokenFile(error, path) => {
+            format!("the token file {} cannot be read: {}", path.display(), error.kind())
+        }
+        _ => "the kube client could not log in; its own log says why".to_owned(),
+    };
+    Error::Unusable { what: "the kube client's credentials", reason }
+}

@@ -1,0 +1,106 @@
+//! One error for a whole program: what any step of a setup can fail with.
+//!
+//! Answers "what does `main` return?". Each step has an error of its own, with more details; all of them convert into
+//! this one, so `?` works in a function with several steps. It adds no text. Invariants:
+//! 1. Every error of a public function of this crate converts into it, but for those of `service`.
+//! 2. Its text and its causes are those of the error that it wraps.
+//!
+//! Read next: the error of each step, named at its variant.
+
+use informer_actors::informer::WaitForError;
+use informer_actors::informer::{
+    AddIndexError, AddSourceError, HandOverError, NotAllSynced, RemoveSourceError, ReviveError, StartError,
+    WaitError,
+};
+use informer_actors::runtime::{RuntimeError, StillRunning};
+use informer_actors::subscription::{ShutdownError, SubscribeError};
+use informer_core::index::UnknownIndex;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{ParseClusterError, ParseKeyError, ParseVersionError};
+
+/// A failure of any step.
+///
+/// ```no_run
+/// use actix_informer::client::Config;
+/// use actix_informer::prelude::*;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use std::time::Duration;
+///
+/// async fn pods_on(node: &str) -> Result<usize, actix_informer::Error> {
+///     let client = Client::new(Config::from_environment(None)?)?;
+///     let runtime = Runtime::threads().start()?;
+///     let pods = client
+///         .resource::<Pod>()
+///         .informer(&runtime)?
+///         .index("node", |pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))
+///         .start()?;
+///     pods.synced_within(Duration::from_secs(30)).await?;
+///     Ok(pods.lister().by_index("node", node)?.len())
+/// }
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The client's configuration, a description or a single request.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Client(#[from] crate::client::Error),
+    /// A body that could not be made of an object.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Decode(#[from] crate::representation::DecodeError),
+    /// The runtime did not start.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The runtime did not end in time.
+    #[error(transparent)]
+    StillRunning(#[from] StillRunning),
+    /// An informer did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// An informer or a subscription is not synced.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    /// Informers of a runtime are not synced.
+    #[error(transparent)]
+    WaitForAll(#[from] NotAllSynced),
+    /// A version has not been published.
+    #[error(transparent)]
+    WaitFor(#[from] WaitForError),
+    /// No subscription was made.
+    #[error(transparent)]
+    Subscribe(#[from] SubscribeError),
+    /// A subscription did not end in time.
+    #[error(transparent)]
+    Unsubscribe(#[from] ShutdownError),
+    /// There is no such index.
+    #[error(transparent)]
+    UnknownIndex(#[from] UnknownIndex),
+    /// An index was not added.
+    #[error(transparent)]
+    AddIndex(#[from] AddIndexError),
+    /// A source was not added.
+    #[error(transparent)]
+    AddSource(#[from] AddSourceError),
+    /// A source was not removed.
+    #[error(transparent)]
+    RemoveSource(#[from] RemoveSourceError),
+    /// Sources did not take over from others.
+    #[error(transparent)]
+    HandOver(#[from] HandOverError),
+    /// A source that was given up was not started again.
+    #[error(transparent)]
+    Revive(#[from] ReviveError),
+    /// A list or a watch failed.
+    #[error(transparent)]
+    ListWatch(#[from] ListWatchError),
+    /// A text that is not an object's key.
+    #[error(transparent)]
+    Key(#[from] ParseKeyError),
+    /// A text that is not a resource version.
+    #[error(transparent)]
+    Version(#[from] ParseVersionError),
+    /// A text that is not a cluster's name.
+    #[error(transparent)]
+    Cluster(#[from] ParseClusterError),
+}

@@ -1,0 +1,92 @@
+//! The body of informerd's caches: a pod as its Rust type, any kind as a JSON tree, or only the metadata.
+//!
+//! Answers "what does informerd keep of an object?" with one type for every kind. The informer's actors are generic over
+//! the body and are compiled once for each body: three bodies would be compiled three times; one body costs a pointer for
+//! each object. Invariants:
+//! 1. An informer keeps all its objects in the same way.
+//! 2. The representation inside decides what is requested from the server and what is kept.
+//!
+//! Read next: `follow.rs`, which uses it; `describe.rs`, which describes a body for people.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::metadata::PartialObjectMeta;
+use kube_core::{DynamicObject, TypeMeta};
+
+use super::config::{InformerConfig, Kept};
+use super::describe::{Describe, Values};
+use crate::representation::{
+    DecodeError, Dynamic, MetadataOnly, Prune, Representation, RequestedContent, Typed,
+};
+
+/// The representation of the objects of one kind.
+#[derive(Debug, Clone)]
+pub(super) enum KeepAs {
+    Pod(Typed<Pod>),
+    Dynamic(Dynamic),
+    Metadata(MetadataOnly<DynamicObject>),
+}
+
+/// What is kept of one object.
+#[derive(Debug)]
+pub(super) enum KeptBody {
+    Pod(Box<Pod>),
+    Dynamic(Box<DynamicObject>),
+    Metadata(Box<PartialObjectMeta<DynamicObject>>),
+}
+
+impl KeepAs {
+    pub(super) fn new(config: &InformerConfig) -> Self {
+        match config.representation {
+            Kept::Typed => Self::Pod(Typed::new()),
+            Kept::Dynamic => Self::Dynamic(Dynamic::new(config.kind.resource())),
+            Kept::Metadata => Self::Metadata(MetadataOnly::new()),
+        }
+    }
+}
+
+impl Representation for KeepAs {
+    type Body = KeptBody;
+
+    fn keep(&self, json: &str, prune: &Prune) -> Result<KeptBody, DecodeError> {
+        match self {
+            Self::Pod(typed) => typed.keep(json, prune).map(Box::new).map(KeptBody::Pod),
+            Self::Dynamic(dynamic) => dynamic.keep(json, prune).map(Box::new).map(KeptBody::Dynamic),
+            Self::Metadata(metadata) => metadata.keep(json, prune).map(Box::new).map(KeptBody::Metadata),
+        }
+    }
+
+    fn requested_content(&self) -> RequestedContent {
+        match self {
+            Self::Pod(typed) => typed.requested_content(),
+            Self::Dynamic(dynamic) => dynamic.requested_content(),
+            Self::Metadata(metadata) => metadata.requested_content(),
+        }
+    }
+
+    fn expected(&self) -> Option<&TypeMeta> {
+        match self {
+            Self::Pod(typed) => typed.expected(),
+            Self::Dynamic(dynamic) => dynamic.expected(),
+            Self::Metadata(metadata) => metadata.expected(),
+        }
+    }
+}
+
+impl Describe for KeptBody {
+    fn outline(&self) -> String {
+        match self {
+            Self::Pod(pod) => pod.outline(),
+            Self::Dynamic(object) => object.outline(),
+            Self::Metadata(object) => object.outline(),
+        }
+    }
+
+    fn changes(&self, old: &Self, values: Values) -> Vec<String> {
+        match (self, old) {
+            (Self::Pod(new), Self::Pod(old)) => new.changes(old, values),
+            (Self::Dynamic(new), Self::Dynamic(old)) => new.changes(old, values),
+            (Self::Metadata(new), Self::Metadata(old)) => new.changes(old, values),
+            _ => vec!["the representation has changed".to_owned()],
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Prints the state of each informer: a line for each change of state, and a status line at intervals.
+//!
+//! Answers "when is a line about an informer printed?". Invariants:
+//! 1. A change of state is printed once, with its reason; progress within a state is not printed.
+//! 2. A reporter ends with its informer: its last line says that the informer has stopped.
+//! 3. A line waits for room in the output as any other. Ticks that pass in this time are skipped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::service::config::{Format, OutputConfig};
+use crate::service::follow::{Printer, WatchedKindHandle};
+use crate::service::lines::state_name;
+use crate::status::InformerStatus;
+
+/// The interval of status lines in JSON, whatever is configured for text.
+const JSON_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Starts one task for each informer.
+pub(super) fn start(
+    kinds: &[Arc<dyn WatchedKindHandle>],
+    printer: &Printer,
+    config: &OutputConfig,
+) -> Vec<JoinHandle<()>> {
+    let interval = match config.format {
+        Format::Json => JSON_INTERVAL,
+        Format::Text => config.status_every,
+    };
+    kinds.iter().map(|kind| tokio::spawn(report(Arc::clone(kind), printer.clone(), interval))).collect()
+}
+
+/// The part of a status whose change is printed at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ReportedState {
+    state: &'static str,
+    attempts: u32,
+    synced: bool,
+    restarts: u64,
+    failed: bool,
+}
+
+impl ReportedState {
+    fn of(status: &InformerStatus) -> Self {
+        let state = status.state();
+        let attempts = state.attempts();
+        let failed = status.failed.is_some();
+        Self { state: state_name(&state), attempts, synced: status.synced, restarts: status.restarts, failed }
+    }
+}
+
+async fn report(kind: Arc<dyn WatchedKindHandle>, printer: Printer, interval: Duration) {
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut reported, mut delivered) = (None::<ReportedState>, kind.delivered_count());
+    loop {
+        let before = reported.clone();
+        let has_changed = move |status: &InformerStatus| before.as_ref() != Some(&ReportedState::of(status));
+        tokio::select! {
+            biased;
+            status = kind.wait_until(Box::new(has_changed)) => {
+                let current = kind.status();
+                reported = Some(ReportedState::of(&current.informer));
+                printer.output.line(printer.style.state(kind.name(), &current)).await;
+                if status.map_or(true, |status| status.stopped) {
+                    return;
+                }
+            }
+            _ = ticks.tick() => {
+                let now = kind.delivered_count();
+                let rate = (now - std::mem::replace(&mut delivered, now)) as f64 / interval.as_secs_f64();
+                printer.output.line(printer.style.status(kind.name(), &kind.status(), rate)).await;
+            }
+        }
+    }
+}

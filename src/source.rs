@@ -1,0 +1,13 @@
+//! Where objects come from: the trait of a source, its requests and answers, and the settings of its reflector.
+//!
+//! Answers "how does a program follow something that is not Kubernetes, and with which settings?" with names from
+//! `informer_actors` and `informer_core`; adds nothing. Read next: the example `custom_source`.
+
+pub use informer_actors::list_watch::{
+    Connect, Coverage, Known, ListStream, ListWatch, SourceSpec, WatchStream,
+};
+pub use informer_core::backoff::BackoffPolicy;
+pub use informer_core::delta::{ListPart, Undecodable, WatchPart};
+pub use informer_core::list_watch_error::{ErrorClass, ListWatchError, SharedCause, WithCauses};
+pub use informer_core::reflector::ReflectorConfig;
+pub use informer_core::request::{AskedVersion, ListRequest, WatchRequest};

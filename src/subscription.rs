@@ -1,0 +1,10 @@
+//! Subscriptions: who receives changes, what a change looks like, and how far behind a subscriber may be.
+//!
+//! Answers "how does a program receive changes, and what happens if it is slow?" with names from `informer_actors` and
+//! `informer_core`; adds nothing. Read next: `informer.rs`, which has the methods that subscribe.
+
+pub use informer_actors::subscription::{
+    CALL_GRACE, EndReason, Events, Notify, Policy, ShutdownError, SubscribeError, SubscribeOptions,
+    Subscription, SubscriptionStatus, Touched, Unfinished, WhenFull,
+};
+pub use informer_core::delta::Cause;

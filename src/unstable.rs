@@ -1,0 +1,73 @@
+//! Inner parts of the client, for fuzz targets, benchmarks and this crate's own tests.
+//!
+//! Nothing here is promised: it changes without notice in any version. Programs have no use for it.
+//! Read next: `client/frames.rs`, `client/list_watch.rs`.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_actors::runtime::DecodePool;
+use informer_core::list_watch_error::ListWatchError;
+use kube_core::response::Status;
+
+pub use crate::client::frames::{Frame, LineSplitter, ListHead, ListSplitter, SplitError};
+pub use crate::client::list_watch::KubeListWatch;
+pub use crate::client::transport::{Body, HEAD_DEADLINE, READ_DEADLINE, RequestKind, Transport};
+pub use crate::representation::meta_scan::{MetaScan, UnnamedError, meta_scan};
+
+use crate::client::status;
+use crate::client::{Error, PluginError, ResourceSource};
+use crate::representation::Representation;
+
+/// The status of an answer with this HTTP code, this text of its Retry-After header, and this body.
+pub fn status_of_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Status {
+    status::of_texts(code, retry_after, body)
+}
+
+/// The status that the object of an ERROR event is.
+pub fn status_of_frame(object: &str) -> Status {
+    status::of_frame(object)
+}
+
+/// How long the server of this status asks to wait.
+pub fn wait_of_status(status: &Status) -> Option<Duration> {
+    status::wait_of(status)
+}
+
+/// The error of a list or watch that was refused with this status; `initial_events` is true for a watch-list.
+pub fn error_of_status(status: Status, initial_events: bool) -> ListWatchError {
+    status::into_error(status, initial_events)
+}
+
+/// What a credential plugin printed, as Debug shows it: without its secrets.
+///
+/// # Errors
+/// When it is not an `ExecCredential` of this version that can be used.
+pub fn plugin_answer(output: &[u8], api_version: &str) -> Result<String, PluginError> {
+    crate::client::plugin_answer(output, api_version).map(|credentials| format!("{credentials:?}"))
+}
+
+/// Each call of what it gives makes one source, on the thread where it will be used, inside a `LocalSet`.
+///
+/// # Errors
+/// As [`ResourceSource::source`].
+pub fn list_watches<K, R: Representation>(
+    source: ResourceSource<K, R>,
+    pool: DecodePool,
+) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
+    let backend = Arc::clone(source.backend());
+    source.list_watches(pool, move || backend.transport())
+}
+
+/// The same over a transport of one's own.
+///
+/// # Errors
+/// As [`ResourceSource::source`].
+pub fn list_watches_over<K, R: Representation>(
+    source: ResourceSource<K, R>,
+    pool: DecodePool,
+    transport: impl Fn() -> Rc<dyn Transport> + Send + Sync + 'static,
+) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
+    source.list_watches(pool, transport)
+}

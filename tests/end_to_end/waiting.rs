@@ -1,0 +1,178 @@
+//! Pages, watches, entries, retries and waits by `client::Api`.
+//!
+//! Answers "does what needs more than one request hold on both servers?" Connections that end and versions that expire
+//! are in `tests/client/api_watch.rs`.
+
+#![expect(clippy::unwrap_used, reason = "a verb that fails has failed the test")]
+
+use std::time::Duration;
+
+use actix_informer::client::Api;
+use actix_informer::client::api::{
+    CommitError, ConflictPolicy, DeleteParams, Entry, ListParams, Patch, PatchParams, PostParams, WatchEvent,
+    WatchParams, conditions,
+};
+use futures_util::{StreamExt, TryStreamExt, future};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_core::Resource;
+use kube_core::discovery::ApiResource;
+use kube_core::gvk::GroupVersionKind;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::stage::{LONG, Stage};
+use crate::verbs::{dynamic_maps, map, maps};
+
+fn post() -> PostParams {
+    PostParams::default()
+}
+
+fn labelled() -> ListParams {
+    ListParams::default().labels("part=v")
+}
+
+pub(crate) async fn pages_follow_each_other_and_list_all_joins_them(stage: Stage) {
+    let maps = maps(&stage);
+    for n in 0..5 {
+        maps.create(&post(), &map(&format!("n{n}"), "v")).await.unwrap();
+    }
+    let two = labelled().limit(2);
+    let sizes: Vec<_> = maps.pages(&two).map_ok(|page| page.items.len()).try_collect().await.unwrap();
+    assert_eq!(sizes, [2, 2, 1]);
+    let all = maps.list_all(&two).await.unwrap();
+    assert_eq!(all.items.len(), 5);
+    assert_eq!(maps.metadata().list_all(&two).await.unwrap().items.len(), 5);
+}
+
+async fn follows<K: Resource + DeserializeOwned + Clone + std::fmt::Debug>(api: Api<K>, stage: &Stage) {
+    let version = api.list(&labelled()).await.unwrap().metadata.resource_version.unwrap();
+    let mut watch = api.watch(&WatchParams::default().labels("part=v"), &version).unwrap();
+    let maps = maps(stage);
+    maps.create(&post(), &map("a", "v")).await.unwrap();
+    maps.create(&post(), &map("unseen", "w")).await.unwrap();
+    maps.modify("a", &post(), |map| map.data = None).await.unwrap();
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
+    maps.delete("unseen", &DeleteParams::default()).await.unwrap();
+    let name = |object: &K| object.meta().name.clone().unwrap();
+    let mut found = Vec::new();
+    while found.len() < 3 {
+        match tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap().unwrap() {
+            WatchEvent::Added(object) => found.push(format!("+{}", name(&object))),
+            WatchEvent::Modified(object) => found.push(format!("~{}", name(&object))),
+            WatchEvent::Deleted(object) => found.push(format!("-{}", name(&object))),
+            _ => {}
+        }
+    }
+    assert_eq!(found, ["+a", "~a", "-a"]);
+}
+
+pub(crate) async fn a_watch_brings_each_change_by_type_by_resource_and_as_metadata(stage: Stage) {
+    let client = stage.server.client();
+    follows(maps(&stage), &stage).await;
+    follows(dynamic_maps(&client, &stage), &stage).await;
+    follows(maps(&stage).metadata(), &stage).await;
+}
+
+pub(crate) async fn an_entry_creates_changes_and_refuses_to_overwrite(stage: Stage) {
+    let maps = maps(&stage);
+    let entry = maps.entry("a").await.unwrap();
+    assert!(matches!(entry, Entry::Vacant(_)) && entry.get().is_none());
+    let mut entry = entry.or_insert(|| map("a", "v"));
+    let dry = PostParams { dry_run: true, ..post() };
+    entry.commit(&dry).await.unwrap();
+    assert!(maps.get_opt("a").await.unwrap().is_none(), "it was a dry run");
+    entry = maps.entry("a").await.unwrap().or_insert(|| map("a", "v"));
+    entry.commit(&post()).await.unwrap();
+    let created = entry.get().metadata.resource_version.clone();
+    entry.commit(&post()).await.unwrap();
+    assert_eq!(entry.get().metadata.resource_version, created, "nothing has changed, nothing is written");
+
+    let mut late = maps.entry("a").await.unwrap().and_modify(|map| map.data = None);
+    entry.get_mut().data.get_or_insert_default().insert("more".to_owned(), "2".to_owned());
+    entry.commit(&post()).await.unwrap();
+    assert_eq!(maps.get("a").await.unwrap().data.unwrap().len(), 2);
+    let Entry::Occupied(late) = &mut late else { panic!("it is there") };
+    let conflict = late.commit(&post()).await.unwrap_err();
+    assert!(matches!(&conflict, CommitError::Save(error) if error.is_conflict()), "{conflict}");
+
+    let mut another = maps.entry("b").await.unwrap().or_insert(|| map("c", "v"));
+    assert!(matches!(another.commit(&post()).await, Err(CommitError::Name { .. })));
+    another.get_mut().metadata.name = None;
+    another.get_mut().metadata.namespace = Some("elsewhere".to_owned());
+    assert!(matches!(another.commit(&post()).await, Err(CommitError::Namespace { .. })));
+}
+
+pub(crate) async fn writers_of_one_object_lose_nothing_when_conflicts_are_retried(stage: Stage) {
+    const WRITERS: usize = 4;
+    const WRITES: usize = 5;
+    let maps = &maps(&stage);
+    maps.create(&post(), &map("count", "v")).await.unwrap();
+    let (policy, params) = (ConflictPolicy { attempts: 100, ..ConflictPolicy::default() }, &post());
+    let write = |writer: usize, n: usize| async move {
+        let mut map: ConfigMap = maps.get("count").await?;
+        map.data.get_or_insert_default().insert(format!("{writer}-{n}"), "written".to_owned());
+        maps.replace("count", params, &map).await
+    };
+    let writer = |writer: usize| async move {
+        for n in 0..WRITES {
+            maps.client().retry_on_conflict(policy, || write(writer, n)).await.unwrap();
+        }
+    };
+    future::join_all((0..WRITERS).map(writer)).await;
+    let written = maps.get("count").await.unwrap().data.unwrap();
+    assert_eq!(written.len(), 1 + WRITERS * WRITES);
+}
+
+pub(crate) async fn until_waits_for_pods_deletions_definitions_and_conditions(stage: Stage) {
+    let client = stage.server.client();
+    let pods = client.api::<Pod>().namespaced(&*stage.namespace);
+    let pod = serde_json::from_value(crate::api::pod("web")).unwrap();
+    let act = async {
+        pods.create(&post(), &pod).await.unwrap();
+        let running = Patch::Merge(json!({"status": {"phase": "Running"}}));
+        pods.patch_status("web", &PatchParams::default(), &running).await.unwrap();
+    };
+    let (running, ()) = future::join(pods.until("web", conditions::pod_running(), LONG), act).await;
+    let uid = running.unwrap().unwrap().metadata.uid.unwrap();
+    let act = async {
+        pods.delete("web", &DeleteParams::default().grace_period(0)).await.unwrap();
+        pods.create(&post(), &pod).await.unwrap();
+    };
+    future::join(pods.until("web", conditions::deleted(&uid), LONG), act).await.0.unwrap();
+
+    let group = format!("{}.example.org", stage.namespace);
+    let name = format!("gadgets.{group}");
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let definition: CustomResourceDefinition = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"kind": "Gadget", "plural": "gadgets", "singular": "gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    }))
+    .unwrap();
+    let definitions = client.api::<CustomResourceDefinition>();
+    definitions.create(&post(), &definition).await.unwrap();
+    definitions.until(&name, conditions::crd_established(), LONG).await.unwrap();
+
+    let gadgets =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(&group, "v1", "Gadget"), "gadgets");
+    let gadgets = client.dynamic_api(&gadgets).namespaced(&*stage.namespace);
+    let ready = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Gadget", "metadata": {"name": "g"},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    });
+    let ready = serde_json::from_value(ready).unwrap();
+    // A definition that is established may be served a moment later.
+    while let Err(error) = gadgets.create(&post(), &ready).await {
+        assert!(error.is_not_found() && !error.refused().unwrap().is_object_not_found(), "{error}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    gadgets.until("g", conditions::has_condition("Ready", "True"), LONG).await.unwrap();
+    let strategic = Patch::Strategic(json!({"spec": {}}));
+    let refused = gadgets.patch("g", &PatchParams::default(), &strategic).await.unwrap_err();
+    assert_eq!(refused.refused().unwrap().code, 415, "{refused}");
+    definitions.delete(&name, &DeleteParams::default()).await.unwrap();
+}
