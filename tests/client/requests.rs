@@ -53,6 +53,13 @@ impl Asked {
     fn paths(&self) -> Vec<String> {
         self.paths.lock().unwrap().clone()
     }
+
+    /// Waits until this many watches have reached the server: an informer counts a watch when it asks for it.
+    async fn watched(&self, times: usize) {
+        while self.paths().iter().filter(|path| path.contains("watch=true")).count() < times {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 /// A page that names where the next one begins.
@@ -91,7 +98,7 @@ async fn wl_17_namespace_and_selectors_stand_in_each_page_each_watch_and_each_qu
     let runtime: Runtime = threads();
     let maps = source.settings(quick).informer(&runtime).unwrap().start().unwrap();
     published(&maps, 10).await;
-    reached(&maps, |status| status.sources[0].counters.watches >= 4).await;
+    api.watched(4).await;
     ends(maps).await;
 
     let paths = api.paths();
