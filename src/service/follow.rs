@@ -10,7 +10,7 @@
 //! Read next: `lines.rs`, the content of a line; `output.rs`, which writes it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -109,7 +109,8 @@ pub(super) fn follow(
             }
         })
         .expect("an informer that has just started has not stopped");
-    Ok(Arc::new(RunningKind { name: kind.to_owned(), informer, subscription, counts }))
+    let was_failing = AtomicBool::new(false);
+    Ok(Arc::new(RunningKind { name: kind.to_owned(), informer, subscription, counts, was_failing }))
 }
 
 struct RunningKind {
@@ -117,6 +118,8 @@ struct RunningKind {
     informer: Informer<KeptBody>,
     subscription: Subscription<KeptBody>,
     counts: Arc<Counts>,
+    /// Whether a source was failing when the shutdown began: afterwards each is stopped.
+    was_failing: AtomicBool,
 }
 
 impl RunningKind {
@@ -158,6 +161,8 @@ impl WatchedKindHandle for RunningKind {
     }
 
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
+        let failing = self.informer.status().worst().is_some_and(|source| source.state.error().is_some());
+        self.was_failing.fetch_or(failing, Ordering::Relaxed);
         Box::pin(self.informer.shutdown(limit))
     }
 
@@ -189,6 +194,7 @@ impl WatchedKindHandle for RunningKind {
             relists: status.relists(),
             undecodable: status.undecodable,
             last_error: status.last_error().map(ToString::to_string),
+            failing: self.was_failing.load(Ordering::Relaxed),
         }
     }
 }

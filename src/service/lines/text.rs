@@ -13,7 +13,7 @@ use super::{KindStatus, state_name};
 use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
 use crate::service::printable::printable;
-use crate::service::run::{InformerReport, Report};
+use crate::service::run::{Ending, InformerReport, Report};
 use crate::text::shortened;
 use informer_actors::subscription::Notify;
 use informer_core::meta::Object;
@@ -87,7 +87,10 @@ impl Text {
         let title = format!(
             "summary after {:.1} s ({}): {}",
             report.seconds,
-            report.ending.as_str(),
+            match report.ending {
+                Ending::Interrupted => "Ctrl-C",
+                other => other.as_str(),
+            },
             outcome(report)
         );
         let title = printable(&title);
@@ -183,7 +186,8 @@ fn summary_of(informer: &InformerReport) -> String {
         number(informer.relists, "relist"),
     );
     if let Some(error) = &informer.last_error {
-        let _ = write!(text, "; last error: {}", shortened(error, MAX_ERROR_CHARS));
+        let when = if informer.failing { "failing at the end" } else { "recovered from" };
+        let _ = write!(text, "; {when}: {}", shortened(error, MAX_ERROR_CHARS));
     }
     text
 }
@@ -222,6 +226,7 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
 
     use super::*;
+    use crate::service::run::{CauseCounts, EventCounts};
     use informer_core::delta::Cause;
     use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 
@@ -255,5 +260,30 @@ mod tests {
             let cached = text.object(HOSTILE, &pod(1));
             assert!(!cached.contains('\n') && !cached.contains("\u{1b}[2J"), "{cached:?}");
         }
+    }
+
+    #[test]
+    fn a_summary_says_whether_the_last_error_was_overcome() {
+        let mut informer = InformerReport {
+            kind: "Pod".to_owned(),
+            synced: true,
+            objects: 1,
+            resource_version: Some("7".to_owned()),
+            newest_object: None,
+            events: EventCounts::default(),
+            causes: CauseCounts::default(),
+            queue_order: "PerKey",
+            policy: "Coalesce",
+            coalesced: 0,
+            dropped: 0,
+            restarts: 0,
+            relists: 0,
+            undecodable: 0,
+            last_error: Some("no answer".to_owned()),
+            failing: false,
+        };
+        assert!(summary_of(&informer).ends_with("; recovered from: no answer"));
+        informer.failing = true;
+        assert!(summary_of(&informer).ends_with("; failing at the end: no answer"));
     }
 }

@@ -90,6 +90,8 @@ pub struct InformerReport {
     pub undecodable: usize,
     /// The newest error, even if a retry has succeeded since.
     pub last_error: Option<String>,
+    /// Whether a source was failing when the run was stopped.
+    pub failing: bool,
 }
 
 /// Notifications by event.

@@ -26,7 +26,7 @@ pub(super) fn refuse(text: &str, format: Format) -> Option<String> {
         Format::Byte => STANDARD.decode(text).err().map(|error| {
             let at = match error {
                 base64::DecodeError::InvalidByte(at, _) => at,
-                base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
+                base64::DecodeError::InvalidLastSymbol(at, _) => at,
                 base64::DecodeError::InvalidLength(at) => at / 4 * 4,
                 base64::DecodeError::InvalidPadding => text.trim_end_matches('=').len(),
             };
