@@ -28,7 +28,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use informer_actors::informer::Lister;
 use informer_core::delta::{Cause, Replacement};
-use informer_core::index::IndexSpec;
+use informer_core::index::{AnyIndex, Index};
 use informer_core::indexer::{Progress, Store};
 use informer_core::meta::SourceId;
 use informer_core::snapshot::Snapshot;
@@ -176,7 +176,7 @@ fn now() -> Instant {
 /// The cost of one update of the store, without readers.
 fn writes(criterion: &mut Criterion) {
     let keys = scaled(100_000);
-    for (name, indices) in [("plain", Vec::new()), ("indexed", vec![by_node()])] {
+    for (name, indices) in [("plain", Vec::new()), ("indexed", vec![by_node().into()])] {
         let mut group = criterion.benchmark_group(format!("snapshot/apply_parts/{name}"));
         let mut ready = None;
         for size in [1, BATCH] {
@@ -193,11 +193,11 @@ fn writes(criterion: &mut Criterion) {
     }
 }
 
-fn by_node() -> IndexSpec<Body> {
-    IndexSpec::new("node", |object| vec![node(**object)])
+fn by_node() -> Index<Body> {
+    Index::new("node", |object| vec![node(**object)])
 }
 
-fn stored(keys: usize, indices: Vec<IndexSpec<Body>>) -> (Population, Store<Body>) {
+fn stored(keys: usize, indices: Vec<AnyIndex<Body>>) -> (Population, Store<Body>) {
     let mut population = Population::new(keys);
     let objects = population.everything();
     let version = population.version();

@@ -14,7 +14,7 @@ pub use informer_actors::informer::{
     WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
-pub use informer_core::index::{IndexError, IndexFn, IndexSpec, UnknownIndex};
+pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, Lookup, UnknownIndex};
 pub use informer_core::restart::RestartPolicy;
 
 #[cfg(feature = "client")]

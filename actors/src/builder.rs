@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use informer_core::delta_fifo::{Bounds, QueueOrder};
-use informer_core::index::IndexSpec;
+use informer_core::index::{AnyIndex, Index};
 use informer_core::meta::{Object, SourceId};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
@@ -68,8 +68,8 @@ impl<S: Body> InformerBuilder<S> {
         self
     }
 
-    /// Adds a secondary index: each object is filed under the values that `values` gives for it. A panic loses only
-    /// that entry, and is counted.
+    /// Adds a secondary index of texts, which is read by its name: each object is filed under the values that `values`
+    /// gives for it. A panic loses only that entry, and is counted. [`Self::index_with`] takes any other.
     pub fn index<V>(
         self,
         name: impl Into<Arc<str>>,
@@ -78,12 +78,26 @@ impl<S: Body> InformerBuilder<S> {
     where
         V: IntoIterator<Item = String>,
     {
-        self.index_with(IndexSpec::new(name, move |object| values(object).into_iter().collect::<Vec<_>>()))
+        self.index_with(Index::new(name, values))
     }
 
-    /// Adds a secondary index that was made elsewhere, such as a fallible one.
-    pub fn index_with(mut self, index: IndexSpec<S>) -> Self {
-        self.spec.indices.push(index);
+    /// Adds a secondary index by its handle, which reads it afterwards: with values of any ordered type, fallible, or
+    /// used with several informers.
+    ///
+    /// ```
+    /// use informer_actors::informer::Informer;
+    /// use informer_actors::runtime::Runtime;
+    /// use informer_core::index::Index;
+    ///
+    /// let by_length = Index::<String, usize>::new("length", |text| [text.len()]);
+    /// let runtime = Runtime::threads().start()?;
+    /// let builder = Informer::builder(&runtime, "texts").index_with(&by_length);
+    /// # drop(builder);
+    /// // Of a running informer: by_length.range(&informer.snapshot(), 80..)?
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn index_with(mut self, index: impl Into<AnyIndex<S>>) -> Self {
+        self.spec.indices.push(index.into());
         self
     }
 

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::index::IndexSpec;
+use informer_core::index::AnyIndex;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
@@ -289,12 +289,12 @@ impl<S: Body> Informer<S> {
     ///
     /// # Errors
     /// When the name is taken, which changes nothing, or the informer has stopped.
-    pub async fn add_index(&self, spec: IndexSpec<S>) -> Result<(), AddIndexError> {
-        let (name, call) = (spec.name.to_string(), IndexCall::new());
+    pub async fn add_index(&self, index: impl Into<AnyIndex<S>>) -> Result<(), AddIndexError> {
+        let (index, call) = (index.into(), IndexCall::new());
         loop {
-            let add = AddIndex { spec: spec.clone(), call: call.clone() };
+            let add = AddIndex { index: index.clone(), call: call.clone() };
             match ask(&self.0.pipeline.indexer, add).await {
-                Ok(taken) => return taken.map_err(|_| AddIndexError::Exists(name)),
+                Ok(taken) => return taken.map_err(|_| AddIndexError::Exists(index.name().to_string())),
                 Err(_) if self.0.ending.stop.is_cancelled() => {
                     return Err(AddIndexError::Stopped {
                         informer: Arc::clone(&self.0.pipeline.parent.name),
@@ -333,7 +333,7 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
     if let Some(bound) = spec.bounds.zero() {
         return Err(StartError::ZeroBound { informer: informer(), bound });
     }
-    first_twice(spec.indices.iter().map(|index| &*index.name))
+    first_twice(spec.indices.iter().map(|index| &**index.name()))
         .map_or(Ok(()), |name| Err(StartError::IndexTwice { informer: informer(), name }))
 }
 

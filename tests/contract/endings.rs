@@ -18,7 +18,7 @@ use informer_actors::subscription::Notify;
 use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription};
 use informer_actors::testing::Site;
 use informer_actors::testing::{Server, kill_every};
-use informer_core::index::IndexSpec;
+use informer_core::index::Index;
 use informer_core::meta::Object;
 use informer_core::reflector::SourceState;
 
@@ -42,8 +42,8 @@ fn silent(informer: &Informer<String>) -> Subscription<String> {
     informer.for_each(|_| std::future::ready(())).expect("it runs")
 }
 
-fn index() -> IndexSpec<String> {
-    IndexSpec::new("body", |object: &Object<String>| vec![object.body().clone()])
+fn index() -> Index<String> {
+    Index::new("body", |object: &Object<String>| vec![object.body().clone()])
 }
 
 /// One wait of each kind for something that never happens.

@@ -350,7 +350,7 @@ fn inf_51_what_is_sent_before_the_actors_have_run_is_handled_in_order() {
     run(three, |world| async move {
         // Nothing has been awaited since the informer was started: no actor has started yet.
         let early = [world.watched(), world.watched()];
-        let index = informer_core::index::IndexSpec::<String>::new("early", |_| vec!["all".to_owned()]);
+        let index = informer_core::index::Index::<String>::new("early", |_| vec!["all".to_owned()]);
         world.informer.add_index(index).await.expect("the name is free");
         for watched in &early {
             watched.synced().await;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use informer_actors::informer::{AddIndexError, Informer};
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
-use informer_core::index::IndexSpec;
+use informer_core::index::Index;
 use informer_core::meta::{Object, ResourceVersion};
 
 use crate::world::{World, run_with, three};
@@ -102,8 +102,8 @@ impl Calls {
     }
 }
 
-fn by_name(index: &str) -> IndexSpec<String> {
-    IndexSpec::new(index, |object: &Object<String>| vec![object.key().name().to_owned()])
+fn by_name(index: &str) -> Index<String> {
+    Index::new(index, |object: &Object<String>| vec![object.key().name().to_owned()])
 }
 
 /// Polls a future for many turns of the thread.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
-use informer_core::index::IndexSpec;
+use informer_core::index::Index;
 use tokio::sync::watch;
 
 use crate::world::{Watched, World, pass, run_with};
@@ -86,7 +86,7 @@ fn idx_21_other_messages_are_handled_between_the_slices_of_a_replace() {
         let old = world.informer.snapshot();
         in_the_middle_of_a_relist(&world, &slices, 3).await;
         let asked = slices.now();
-        let index = IndexSpec::<String>::new("asked-between", |object| vec![object.body().clone()]);
+        let index = Index::<String>::new("asked-between", |object| vec![object.body().clone()]);
         world.informer.add_index(index).await.expect("the name is free");
         assert!(slices.now() <= asked + 2, "the Indexer answers after {} slices", slices.now() - asked);
         let joiner = world.watched();

@@ -7,7 +7,7 @@ use informer_actors::informer::AddIndexError;
 use informer_actors::informer::Lister;
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
-use informer_core::index::IndexSpec;
+use informer_core::index::Index;
 
 use crate::world::{nothing, run, run_with, settle, three};
 
@@ -77,7 +77,7 @@ fn idx_05_an_unknown_index_is_an_error_that_names_it() {
 fn idx_06_an_index_added_late_appears_whole_in_one_later_snapshot_and_a_taken_name_changes_nothing() {
     run(three, |world| async move {
         world.synced().await;
-        let by_name = IndexSpec::<String>::new("name", |object| vec![object.key().name().to_owned()]);
+        let by_name = Index::<String>::new("name", |object| vec![object.key().name().to_owned()]);
         world.informer.add_index(by_name.clone()).await.expect("the name is free");
         settle().await;
         assert_eq!(world.informer.lister().by_index("name", "one").expect("it is there").len(), 2);
@@ -92,7 +92,7 @@ fn idx_06_an_index_added_late_appears_whole_in_one_later_snapshot_and_a_taken_na
 fn idx_18_an_index_function_that_panics_loses_only_that_entry() {
     run(three, |world| async move {
         world.synced().await;
-        let picky = IndexSpec::<String>::new("picky", |object| {
+        let picky = Index::<String>::new("picky", |object| {
             assert!(object.body() != "2", "this index refuses objects of version two");
             vec![object.body().clone()]
         });

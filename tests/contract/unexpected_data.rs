@@ -5,7 +5,7 @@
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
-use informer_core::index::IndexSpec;
+use informer_core::index::Index;
 use informer_core::meta::SourceId;
 use tracing::Level;
 
@@ -40,9 +40,8 @@ fn rf_35_every_reason_has_a_counter_of_its_own_under_its_name() {
         world.synced().await;
         world.server.poison("a/two");
         world.apply("a/two", "unreadable").await;
-        let failing = IndexSpec::<String>::fallible("failing", |_| {
-            Err(informer_core::index::IndexError::new("no values"))
-        });
+        let failing =
+            Index::<String>::fallible("failing", |_| Err(informer_core::index::IndexError::new("no values")));
         world.informer.add_index(failing).await.expect("the name is free");
         settle().await;
         let data = world.informer.status().data;
@@ -91,7 +90,7 @@ fn rf_35_a_line_about_an_index_that_fails_quotes_a_bounded_part_of_what_the_func
             assert!(object.body() != "1", "{}", "x".repeat(100_000));
             vec![object.body().clone()]
         };
-        let index = IndexSpec::<String>::new("picky", long);
+        let index = Index::<String>::new("picky", long);
         run_built(
             informer_actors::testing::Faults::default(),
             |builder| builder.index_with(index),

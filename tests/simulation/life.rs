@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use informer_actors::informer::{AddIndexError, Informer};
 use informer_actors::runtime::Runtime;
-use informer_core::index::IndexSpec;
+use informer_core::index::Index;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::Object;
 use tokio::sync::mpsc;
@@ -239,7 +239,7 @@ pub(crate) fn filed_under(index: &str, object: &Object<String>) -> Vec<String> {
     }
 }
 
-fn index(name: &str) -> IndexSpec<String> {
+fn index(name: &str) -> Index<String> {
     let filed = name.to_owned();
-    IndexSpec::new(name, move |object| filed_under(&filed, object))
+    Index::new(name, move |object| filed_under(&filed, object))
 }

@@ -1,79 +1,267 @@
 //! Secondary indices: which objects have a given value, by a user's function.
 //!
-//! Answers "which keys have this value?"; a snapshot looks the objects up. User code runs under `catch_unwind`, and its
-//! failure is returned. Invariants:
+//! Answers "which objects have this value?"; the index holds keys, and a snapshot looks the objects up. User code runs
+//! under `catch_unwind`, and its failure is returned. Invariants:
 //! 1. An object is in the index under exactly the values of its newest state, each once; under none if the
 //!    function failed for that state.
-//! 2. An entry changes only when an object's values change; an entry without members is removed.
-//! 3. Members are keys, so an update with equal values does not change the index.
+//! 2. Members are keys, so an update with equal values does not change the index.
+//! 3. A handle reads only the index that it describes: of this name, and with values of its type.
 //!
-//! Read next: `indexer.rs`, which updates the indices.
+//! Read next: `index/table.rs` for the content, `index/lookup.rs` for several indices at once, `indexer.rs`, which
+//! updates them.
 
 use std::any::Any;
+use std::borrow::Borrow;
 use std::fmt;
+use std::ops::RangeBounds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+pub use lookup::Lookup;
+pub(crate) use table::{NamedTable, Table};
+
 use crate::meta::{Object, ObjectKey};
-use crate::tree::{Key, SortedMap, SortedSet};
+use crate::snapshot::Snapshot;
+
+mod lookup;
+mod table;
+#[cfg(test)]
+mod tests;
 
 /// The user's function: the values under which an object is found. Runs once per stored version of an object, on
 /// the informer's thread, and so must not block.
-pub type IndexFn<S> = Arc<dyn Fn(&Object<S>) -> Result<Vec<String>, IndexError> + Send + Sync>;
+pub type IndexFn<S, V> = Arc<dyn Fn(&Object<S>) -> Result<Vec<V>, IndexError> + Send + Sync>;
 
-/// A named index. Cloning copies two pointers.
-pub struct IndexSpec<S> {
-    /// The name by which it is asked.
-    pub name: Arc<str>,
-    /// The function that gives an object's values.
-    pub values: IndexFn<S>,
+/// An index of objects by values of type `V`, and the handle to read it. Cloning copies two pointers.
+///
+/// An informer is given a handle before or after its start; the handle then reads any of that informer's snapshots.
+/// Values may be of any ordered type; a `String` is looked up by `&str`.
+///
+/// ```
+/// use informer_core::index::Index;
+/// use informer_core::indexer::Store;
+/// use informer_core::snapshot::Snapshot;
+///
+/// // An informer builds its store in this way.
+/// let by_length = Index::<String, usize>::new("length", |object| Some(object.body().len()));
+/// let snapshot = Snapshot::<String>::empty_with_indices([(&by_length).into()]);
+/// assert_eq!(by_length.get(&snapshot, &5)?.count(), 0);
+/// # let _ = Store::new(snapshot, vec![by_length.into()]);
+/// # Ok::<(), informer_core::index::UnknownIndex>(())
+/// ```
+pub struct Index<S, V = String> {
+    name: Arc<str>,
+    values: IndexFn<S, V>,
 }
 
-impl<S> IndexSpec<S> {
-    /// An index by a function that cannot fail.
+impl<S, V> Index<S, V> {
+    /// An index by a function that cannot fail. It gives an object's values: a vector, an array, an `Option`.
     ///
     /// ```
-    /// use informer_core::index::IndexSpec;
-    /// let by_body = IndexSpec::<String>::new("body", |object| vec![object.body().clone()]);
-    /// assert_eq!(&*by_body.name, "body");
+    /// use informer_core::index::Index;
+    /// let by_body = Index::<String>::new("body", |object| [object.body().clone()]);
+    /// assert_eq!(&**by_body.name(), "body");
     /// ```
-    pub fn new(
-        name: impl Into<Arc<str>>,
-        values: impl Fn(&Object<S>) -> Vec<String> + Send + Sync + 'static,
-    ) -> Self {
-        Self::fallible(name, move |object| Ok(values(object)))
+    pub fn new<I>(name: impl Into<Arc<str>>, values: impl Fn(&Object<S>) -> I + Send + Sync + 'static) -> Self
+    where
+        I: IntoIterator<Item = V>,
+    {
+        Self::fallible(name, move |object| Ok(values(object).into_iter().collect()))
     }
 
     /// An index by a function that can fail. After a failure that object has no entry; nothing else changes.
     pub fn fallible(
         name: impl Into<Arc<str>>,
-        values: impl Fn(&Object<S>) -> Result<Vec<String>, IndexError> + Send + Sync + 'static,
+        values: impl Fn(&Object<S>) -> Result<Vec<V>, IndexError> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), values: Arc::new(values) }
     }
 
+    /// Its name, which is unique in its informer.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
     /// The values of an object; a panic of the function is an error like any other.
-    pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<String>, IndexError> {
+    pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<V>, IndexError> {
         catch_unwind(AssertUnwindSafe(|| (self.values)(object)))
             .unwrap_or_else(|panic| Err(IndexError::new(format!("panicked: {}", panic_text(&*panic)))))
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+impl<S, V: Ord + Send + Sync + 'static> Index<S, V> {
+    /// The objects with this value, each once, in key order. O(log n) each; allocates nothing.
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if the snapshot has no such index: its informer does not know this handle, or has not finished
+    /// to build it.
+    pub fn get<'a, Q: ?Sized + Ord>(
+        &self,
+        snapshot: &'a Snapshot<S>,
+        value: &Q,
+    ) -> Result<impl Iterator<Item = &'a Object<S>> + use<'a, S, V, Q>, UnknownIndex>
+    where
+        V: Borrow<Q>,
+    {
+        Ok(self.keys(snapshot, value)?.filter_map(|key| {
+            let object = snapshot.get(key);
+            debug_assert!(object.is_some(), "index holds {key}, the store does not");
+            object
+        }))
+    }
+
+    /// The keys of the objects with this value, in order. No object is looked up.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn keys<'a, Q: ?Sized + Ord>(
+        &self,
+        snapshot: &'a Snapshot<S>,
+        value: &Q,
+    ) -> Result<impl Iterator<Item = &'a ObjectKey> + use<'a, S, V, Q>, UnknownIndex>
+    where
+        V: Borrow<Q>,
+    {
+        Ok(self.table(snapshot)?.members(value).into_iter().flat_map(|members| members.keys()))
+    }
+
+    /// How many objects have this value. O(log n).
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn count<Q: ?Sized + Ord>(&self, snapshot: &Snapshot<S>, value: &Q) -> Result<usize, UnknownIndex>
+    where
+        V: Borrow<Q>,
+    {
+        Ok(self.table(snapshot)?.members(value).map_or(0, |members| members.len()))
+    }
+
+    /// The values that at least one object has, in order.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn values<'a>(
+        &self,
+        snapshot: &'a Snapshot<S>,
+    ) -> Result<impl Iterator<Item = &'a V> + use<'a, S, V>, UnknownIndex> {
+        Ok(self.table(snapshot)?.distinct_values())
+    }
+
+    /// The values in a range and the keys of the objects that have them, in the order of the values. A key with several
+    /// values in the range comes with each.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn range<'a, R: RangeBounds<V> + 'a>(
+        &self,
+        snapshot: &'a Snapshot<S>,
+        range: R,
+    ) -> Result<impl Iterator<Item = (&'a V, &'a ObjectKey)> + use<'a, S, V, R>, UnknownIndex> {
+        let values = self.table(snapshot)?.range(range);
+        Ok(values.flat_map(|(value, members)| members.keys().map(move |key| (value, key))))
+    }
+
+    fn table<'a>(&self, snapshot: &'a Snapshot<S>) -> Result<&'a Table<V>, UnknownIndex> {
+        let table = snapshot.frame().index(&self.name)?.of();
+        table.ok_or_else(|| UnknownIndex(self.name.to_string()))
+    }
 }
 
-impl<S> Clone for IndexSpec<S> {
+impl<S, V> Clone for Index<S, V> {
     fn clone(&self) -> Self {
         Self { name: Arc::clone(&self.name), values: Arc::clone(&self.values) }
     }
 }
 
-impl<S> fmt::Debug for IndexSpec<S> {
+impl<S, V> fmt::Debug for Index<S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IndexSpec").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Index").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// An index whose type of values is erased, so that one list holds several. Made from an [`Index`].
+pub struct AnyIndex<S>(Arc<dyn File<S>>);
+
+impl<S> AnyIndex<S> {
+    /// The name of the index.
+    pub fn name(&self) -> &Arc<str> {
+        self.0.name()
+    }
+
+    /// Its table without any member.
+    pub(crate) fn empty(&self) -> NamedTable {
+        self.0.empty()
+    }
+
+    /// Brings its table up to an object's state; if the function fails, the object is in no entry of it.
+    pub(crate) fn file(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
+        self.0.file(table, object)
+    }
+}
+
+impl<S, V: Ord + Send + Sync + 'static> From<Index<S, V>> for AnyIndex<S>
+where
+    S: 'static,
+{
+    fn from(index: Index<S, V>) -> Self {
+        Self(Arc::new(index))
+    }
+}
+
+impl<S, V: Ord + Send + Sync + 'static> From<&Index<S, V>> for AnyIndex<S>
+where
+    S: 'static,
+{
+    fn from(index: &Index<S, V>) -> Self {
+        index.clone().into()
+    }
+}
+
+impl<S> Clone for AnyIndex<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> fmt::Debug for AnyIndex<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyIndex").field("name", self.name()).finish_non_exhaustive()
+    }
+}
+
+/// What the store does with an index of any type of values.
+trait File<S>: Send + Sync {
+    fn name(&self) -> &Arc<str>;
+
+    fn empty(&self) -> NamedTable;
+
+    fn file(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError>;
+}
+
+impl<S, V: Ord + Send + Sync + 'static> File<S> for Index<S, V> {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn empty(&self) -> NamedTable {
+        NamedTable::new::<V>(Arc::clone(&self.name))
+    }
+
+    fn file(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
+        let (values, failed) = match self.values_of(object) {
+            Ok(values) => (values, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        if let Some(table) = table.of_mut::<V>() {
+            table.set(object.key(), values);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 /// Why an index function gave no values for an object.
@@ -88,7 +276,7 @@ impl IndexError {
     }
 }
 
-/// There is no index of that name.
+/// There is no index of that name, with values of the type that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no index is named {0:?}")]
 pub struct UnknownIndex(pub String);
@@ -97,103 +285,3 @@ pub struct UnknownIndex(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an index named {0:?} exists")]
 pub struct IndexExists(pub String);
-
-impl Key for Arc<str> {
-    type Query = str;
-
-    fn query(&self) -> &str {
-        self
-    }
-}
-
-impl Key for ObjectKey {
-    type Query = Self;
-
-    fn query(&self) -> &Self {
-        self
-    }
-}
-
-/// The content of an index: members by value, and values by member. Cloning is O(1).
-#[derive(Clone)]
-pub(crate) struct Index {
-    name: Arc<str>,
-    members: SortedMap<Arc<str>, SortedSet<ObjectKey>>,
-    values: SortedMap<ObjectKey, Arc<[Arc<str>]>>,
-}
-
-impl Index {
-    pub(crate) fn new(name: Arc<str>) -> Self {
-        Self { name, members: SortedMap::new(), values: SortedMap::new() }
-    }
-
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// The keys under a value, in order.
-    pub(crate) fn members<'a>(&'a self, value: &str) -> impl Iterator<Item = &'a ObjectKey> + use<'a> {
-        self.members.get(value).into_iter().flat_map(SortedSet::keys)
-    }
-
-    /// The values that have members, in order.
-    pub(crate) fn distinct_values(&self) -> impl Iterator<Item = &str> {
-        self.members.keys().map(|value| &**value)
-    }
-
-    /// Sets the values of a key; changes only the entries that the key joins or leaves.
-    pub(crate) fn set(&mut self, key: &ObjectKey, mut values: Vec<String>) {
-        values.sort_unstable();
-        values.dedup();
-        let before = self.values.get(key).cloned().unwrap_or_default();
-        if before.iter().map(|value| &**value).eq(values.iter().map(String::as_str)) {
-            return;
-        }
-        for value in before.iter() {
-            if values.binary_search_by(|new| (**new).cmp(&**value)).is_err() {
-                self.leave(value, key);
-            }
-        }
-        let after: Arc<[Arc<str>]> = values.into_iter().map(|value| self.join(value, key)).collect();
-        if after.is_empty() {
-            self.values.remove(key);
-        } else {
-            self.values.insert(key.clone(), after);
-        }
-    }
-
-    /// Removes a key from all entries.
-    pub(crate) fn forget(&mut self, key: &ObjectKey) {
-        self.set(key, Vec::new());
-    }
-
-    /// Adds a member, unless it is one already, and gives the entry's own text, so that each value is stored once.
-    fn join(&mut self, value: String, key: &ObjectKey) -> Arc<str> {
-        if let Some((known, members)) = self.members.entry(&value) {
-            let (known, is_member) = (Arc::clone(known), members.contains(key));
-            if let Some(members) = self.members.get_mut(&value).filter(|_| !is_member) {
-                members.insert(key.clone(), ());
-            }
-            return known;
-        }
-        let (value, mut members): (Arc<str>, _) = (value.into(), SortedSet::new());
-        members.insert(key.clone(), ());
-        self.members.insert(Arc::clone(&value), members);
-        value
-    }
-
-    fn leave(&mut self, value: &str, key: &ObjectKey) {
-        let Some(members) = self.members.get_mut(value) else {
-            return;
-        };
-        members.remove(key);
-        if members.is_empty() {
-            self.members.remove(value);
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn shares_all_with(&self, other: &Self) -> bool {
-        self.members.is_shared_with(&other.members) && self.values.is_shared_with(&other.values)
-    }
-}

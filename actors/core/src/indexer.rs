@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::delta::{Changes, Replacement, WatchPart};
-use crate::index::{Index, IndexSpec};
+use crate::index::{AnyIndex, NamedTable};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::{Frame, Snapshot};
 
@@ -44,7 +44,7 @@ pub struct Store<S> {
     published: Snapshot<S>,
     working: Frame<S>,
     /// The functions of `working`'s indices, in their order.
-    specs: Vec<IndexSpec<S>>,
+    functions: Vec<AnyIndex<S>>,
     building: VecDeque<Building<S>>,
     /// Parts in the order of their keys that are being applied; a waiting Replace came after them.
     keyed: Option<Keyed<S>>,
@@ -73,11 +73,11 @@ impl<S> Store<S> {
     /// An index that the frame has and that is named here is kept. An index that the frame lacks is built as by
     /// [`Self::begin_index`] (without a wait if there are no objects). An index that is not named here is dropped with
     /// the next publish, since its function is not known. Of two specs with one name the first counts.
-    pub fn new(published: Snapshot<S>, indices: Vec<IndexSpec<S>>) -> Self {
+    pub fn new(published: Snapshot<S>, indices: Vec<AnyIndex<S>>) -> Self {
         let mut store = Self {
             working: published.frame().clone(),
             published,
-            specs: Vec::new(),
+            functions: Vec::new(),
             building: VecDeque::new(),
             keyed: None,
             replacing: None,
@@ -85,14 +85,14 @@ impl<S> Store<S> {
             draft: Draft::default(),
         };
         let kept = std::mem::take(store.working.indices_mut());
-        for spec in indices {
-            if let Some(index) = kept.iter().find(|index| index.name() == &spec.name) {
-                store.add_index(spec, index.clone());
+        for index in indices {
+            if let Some(table) = kept.iter().find(|table| table.name() == index.name()) {
+                store.add_index(index, table.clone());
             } else if store.working.len() == 0 {
-                let index = Index::new(spec.name.clone());
-                store.add_index(spec, index);
+                let table = index.empty();
+                store.add_index(index, table);
             } else {
-                let _first_counts = store.begin_index(spec);
+                let _first_counts = store.begin_index(index);
             }
         }
         store
@@ -155,13 +155,13 @@ impl<S> Store<S> {
     ///
     /// # Errors
     /// [`IndexExists`] if there is an index of that name, complete or being built; that one is not changed.
-    pub fn begin_index(&mut self, spec: IndexSpec<S>) -> Result<(), IndexExists> {
-        let mut names =
-            self.specs.iter().chain(self.building.iter().map(Building::spec)).map(|spec| &spec.name);
-        if names.any(|name| *name == spec.name) {
-            return Err(IndexExists(spec.name.to_string()));
+    pub fn begin_index(&mut self, index: impl Into<AnyIndex<S>>) -> Result<(), IndexExists> {
+        let index = index.into();
+        let mut known = self.functions.iter().chain(self.building.iter().map(Building::index));
+        if known.any(|known| known.name() == index.name()) {
+            return Err(IndexExists(index.name().to_string()));
         }
-        self.building.push_back(Building::new(spec));
+        self.building.push_back(Building::new(index));
         Ok(())
     }
 
@@ -205,8 +205,8 @@ impl<S> Store<S> {
 
     /// Brings every index up to an object's state.
     fn index(&mut self, object: &Object<S>) {
-        for (index, spec) in self.working.indices_mut().iter_mut().zip(&self.specs) {
-            self.draft.index(index, spec, object);
+        for (table, index) in self.working.indices_mut().iter_mut().zip(&self.functions) {
+            self.draft.index(table, index, object);
         }
         for building in &mut self.building {
             building.follow(object, &mut self.draft);
@@ -217,8 +217,8 @@ impl<S> Store<S> {
     /// every index, and returned.
     fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
         let old = self.working.objects_mut().release(key, source)?;
-        for index in self.working.indices_mut() {
-            index.forget(key);
+        for table in self.working.indices_mut() {
+            table.forget(key);
         }
         for building in &mut self.building {
             building.forget(key);
@@ -227,10 +227,10 @@ impl<S> Store<S> {
         Some(old)
     }
 
-    fn add_index(&mut self, spec: IndexSpec<S>, index: Index) {
-        if self.specs.iter().all(|known| known.name != spec.name) {
-            self.working.indices_mut().push(index);
-            self.specs.push(spec);
+    fn add_index(&mut self, index: AnyIndex<S>, table: NamedTable) {
+        if self.functions.iter().all(|known| known.name() != index.name()) {
+            self.working.indices_mut().push(table);
+            self.functions.push(index);
         }
     }
 

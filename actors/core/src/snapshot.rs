@@ -12,7 +12,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::index::UnknownIndex;
+use crate::index::{AnyIndex, Table, UnknownIndex};
 use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 use crate::undecodable::Undecodable;
@@ -63,9 +63,9 @@ impl<S> Snapshot<S> {
     }
 
     /// An empty snapshot with these indices, so that reading an index before the first list is not an error.
-    pub fn empty_with_indices(names: impl IntoIterator<Item = Arc<str>>) -> Self {
+    pub fn empty_with_indices(indices: impl IntoIterator<Item = AnyIndex<S>>) -> Self {
         let mut frame = Frame::default();
-        frame.add_empty_indices(names);
+        frame.add_empty_indices(indices.into_iter().map(|index| index.empty()));
         Self::publish(frame)
     }
 
@@ -174,7 +174,7 @@ impl<S> Snapshot<S> {
             .map(Held::object)
     }
 
-    /// The objects that an index holds under a value, each once, in key order; O(log n) each.
+    /// The objects that an index of texts holds under a value, each once, in key order; O(log n) each.
     ///
     /// # Errors
     /// [`UnknownIndex`] if there is no index of that name in this snapshot.
@@ -183,15 +183,15 @@ impl<S> Snapshot<S> {
         index: &str,
         value: &str,
     ) -> Result<impl Iterator<Item = &'a Object<S>> + use<'a, S>, UnknownIndex> {
-        let members = self.frame().index(index)?.members(value);
-        Ok(members.filter_map(|key| {
+        let members = self.texts(index)?.members(value);
+        Ok(members.into_iter().flat_map(|members| members.keys()).filter_map(|key| {
             let object = self.get(key);
             debug_assert!(object.is_some(), "index holds {key}, the store does not");
             object
         }))
     }
 
-    /// The values under which an index holds at least one object, in order.
+    /// The values under which an index of texts holds at least one object, in order.
     ///
     /// # Errors
     /// [`UnknownIndex`] if there is no index of that name in this snapshot.
@@ -199,7 +199,11 @@ impl<S> Snapshot<S> {
         &'a self,
         index: &str,
     ) -> Result<impl Iterator<Item = &'a str> + use<'a, S>, UnknownIndex> {
-        Ok(self.frame().index(index)?.distinct_values())
+        Ok(self.texts(index)?.distinct_values().map(String::as_str))
+    }
+
+    fn texts(&self, index: &str) -> Result<&Table<String>, UnknownIndex> {
+        self.frame().index(index)?.of().ok_or_else(|| UnknownIndex(index.to_owned()))
     }
 
     /// The names of the indices.

@@ -110,18 +110,23 @@ impl<T: Item> Tree<T> {
     }
 
     pub(crate) fn find(&self, name: T::Query<'_>) -> Path {
+        self.find_by(|other| T::order(other, name))
+    }
+
+    /// The position of the name that this order says is equal to what is searched. It orders names as the tree does.
+    pub(crate) fn find_by(&self, order: impl Fn(&T::Name) -> Ordering) -> Path {
         let mut path = Path { at: [0; LEVELS], is_found: false };
         let mut next = self.root.as_ref();
         let mut level = 0;
         while let Some(node) = next.take() {
             path.at[level] = match &node.kind {
                 Kind::Inner(branches) => {
-                    let at = branch_of(branches, name);
+                    let at = branch_by(branches, &order);
                     next = Some(&branches[at].node);
                     at
                 }
                 Kind::Leaf(items) => {
-                    let at = items.binary_search_by(|item| T::order(item.name(), name));
+                    let at = items.binary_search_by(|item| order(item.name()));
                     path.is_found = at.is_ok();
                     at.unwrap_or_else(|at| at)
                 }
@@ -191,7 +196,11 @@ impl<T: Item> Tree<T> {
 
 /// The branch in which a name is, or would be.
 fn branch_of<T: Item>(branches: &[Branch<T>], name: T::Query<'_>) -> usize {
-    branches.get(1..).map_or(0, |later| later.partition_point(|branch| T::order(&branch.name, name).is_le()))
+    branch_by(branches, |other| T::order(other, name))
+}
+
+fn branch_by<T: Item>(branches: &[Branch<T>], order: impl Fn(&T::Name) -> Ordering) -> usize {
+    branches.get(1..).map_or(0, |later| later.partition_point(|branch| order(&branch.name).is_le()))
 }
 
 /// Inserts an item below a node; gives the new right neighbour of the node, if the node had to be split.

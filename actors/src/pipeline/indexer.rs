@@ -259,10 +259,10 @@ impl<S: Body> Handler<AddIndex<S>> for Indexer<S> {
 impl<S: Body> Indexer<S> {
     /// Registers the index, so that it survives restarts. The next steps build it, and one later snapshot has it. A
     /// call that is asked again, because the Indexer took it and was restarted before its answer, has succeeded.
-    fn add_index(&mut self, AddIndex { spec, call }: AddIndex<S>) -> Result<(), IndexExists> {
+    fn add_index(&mut self, AddIndex { index, call }: AddIndex<S>) -> Result<(), IndexExists> {
         let indices = &self.spec.shared.indices;
-        match self.store.begin_index(spec.clone()) {
-            Ok(()) => indices.add(spec, call),
+        match self.store.begin_index(index.clone()) {
+            Ok(()) => indices.add(index, call),
             Err(_) if indices.was_added_by(&call) => {}
             Err(exists) => return Err(exists),
         }

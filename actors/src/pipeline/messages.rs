@@ -28,7 +28,7 @@ use actix::dev::OneshotSender;
 use actix::{Addr, Message};
 use informer_core::delta::{Cause, Changes, Replacement, WatchPart};
 use informer_core::delta_fifo::Batch;
-use informer_core::index::IndexSpec;
+use informer_core::index::AnyIndex;
 use informer_core::indexer::IndexExists;
 use informer_core::meta::{Object, ObjectKey, SourceId};
 use informer_core::processor::ListenerId;
@@ -338,7 +338,7 @@ impl Message for Drain {
 /// Add a secondary index.
 #[derive(Debug)]
 pub(crate) struct AddIndex<S> {
-    pub(crate) spec: IndexSpec<S>,
+    pub(crate) index: AnyIndex<S>,
     /// The call that asks for it; one call may be asked several times.
     pub(crate) call: IndexCall,
 }

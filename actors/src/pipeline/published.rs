@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use informer_core::index::AnyIndex;
 use informer_core::meta::{ClusterName, Object, ObjectKey};
 use informer_core::off_arbiter::Release;
 use informer_core::snapshot::{Kept, Snapshot};
@@ -31,7 +32,7 @@ pub(crate) struct Published<S> {
 
 impl<S: Body> Published<S> {
     /// Publishes the empty snapshot, which knows these indices already. It and all that follow are freed by `release`.
-    pub(crate) fn new(indices: impl IntoIterator<Item = Arc<str>>, release: Arc<dyn Release>) -> Self {
+    pub(crate) fn new(indices: impl IntoIterator<Item = AnyIndex<S>>, release: Arc<dyn Release>) -> Self {
         let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
         let newest = ArcSwap::new(newest.into_kept());
         Self { newest, count: watch::Sender::new(0), epoch: AtomicU64::new(0) }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use informer_core::index::IndexSpec;
+use informer_core::index::AnyIndex;
 use informer_core::indexer::Reported;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::off_arbiter::{Freeing, OffArbiter};
@@ -131,19 +131,19 @@ impl HandedOver {
 }
 
 /// The indices that the Indexer has after each restart, and the call that added each later one.
-pub(crate) struct IndexRegistry<S>(Mutex<Vec<(IndexSpec<S>, Option<IndexCall>)>>);
+pub(crate) struct IndexRegistry<S>(Mutex<Vec<(AnyIndex<S>, Option<IndexCall>)>>);
 
 impl<S> IndexRegistry<S> {
-    pub(crate) fn new(specs: &[IndexSpec<S>]) -> Self {
-        Self(Mutex::new(specs.iter().map(|spec| (spec.clone(), None)).collect()))
+    pub(crate) fn new(indices: &[AnyIndex<S>]) -> Self {
+        Self(Mutex::new(indices.iter().map(|index| (index.clone(), None)).collect()))
     }
 
-    pub(crate) fn all(&self) -> Vec<IndexSpec<S>> {
-        locked(&self.0).iter().map(|(spec, _)| spec.clone()).collect()
+    pub(crate) fn all(&self) -> Vec<AnyIndex<S>> {
+        locked(&self.0).iter().map(|(index, _)| index.clone()).collect()
     }
 
-    pub(crate) fn add(&self, spec: IndexSpec<S>, call: IndexCall) {
-        locked(&self.0).push((spec, Some(call)));
+    pub(crate) fn add(&self, index: AnyIndex<S>, call: IndexCall) {
+        locked(&self.0).push((index, Some(call)));
     }
 
     /// Whether the Indexer took the index of this call before its restart.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use actix::{Addr, Recipient};
 use informer_core::delta_fifo::{Bounds, QueueOrder};
-use informer_core::index::IndexSpec;
+use informer_core::index::AnyIndex;
 use informer_core::meta::SourceId;
 use informer_core::restart::RestartPolicy;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ pub(crate) struct InformerSpec<S> {
     /// At least one source, with distinct names.
     pub(crate) sources: Vec<SourceSpec<S>>,
     /// Secondary indices, with distinct names.
-    pub(crate) indices: Vec<IndexSpec<S>>,
+    pub(crate) indices: Vec<AnyIndex<S>>,
     /// The bounds of the queue between reflectors and store.
     pub(crate) bounds: Bounds,
     /// In which order parts leave that queue.
@@ -141,7 +141,7 @@ fn watch<S: Body>(shared: &PipelineShared<S>, arbiter: &ArbiterHandle) {
 
 fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -> PipelineShared<S> {
     let ids = sources.ids();
-    let indices = spec.indices.iter().map(|index| Arc::clone(&index.name));
+    let indices = spec.indices.iter().cloned();
     PipelineShared(Arc::new(Common {
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),

@@ -6,35 +6,35 @@
 
 use super::Store;
 use super::draft::Draft;
-use crate::index::{Index, IndexSpec};
+use crate::index::{AnyIndex, NamedTable};
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::Held;
 use crate::tree::Sources;
 
 pub(super) struct Building<S> {
-    spec: IndexSpec<S>,
-    index: Index,
+    index: AnyIndex<S>,
+    table: NamedTable,
     passed: Option<ObjectKey>,
 }
 
 impl<S> Building<S> {
-    pub(super) fn new(spec: IndexSpec<S>) -> Self {
-        Self { index: Index::new(spec.name.clone()), spec, passed: None }
+    pub(super) fn new(index: AnyIndex<S>) -> Self {
+        Self { table: index.empty(), index, passed: None }
     }
 
-    pub(super) fn spec(&self) -> &IndexSpec<S> {
-        &self.spec
+    pub(super) fn index(&self) -> &AnyIndex<S> {
+        &self.index
     }
 
     /// An object was stored: it is indexed here if its key is passed; otherwise the walk will reach it.
     pub(super) fn follow(&mut self, object: &Object<S>, draft: &mut Draft<S>) {
         if self.passed.as_ref().is_some_and(|passed| object.key() <= passed) {
-            draft.index(&mut self.index, &self.spec, object);
+            draft.index(&mut self.table, &self.index, object);
         }
     }
 
     pub(super) fn forget(&mut self, key: &ObjectKey) {
-        self.index.forget(key);
+        self.table.forget(key);
     }
 }
 
@@ -48,7 +48,7 @@ impl<S> Store<S> {
             self.working.objects().after(building.passed.as_ref(), Sources::ALL).map(Held::object);
         let mut last = None;
         for object in objects.by_ref().take(budget) {
-            self.draft.index(&mut building.index, &building.spec, object);
+            self.draft.index(&mut building.table, &building.index, object);
             last = Some(object);
         }
         if let Some(object) = last {
@@ -58,8 +58,8 @@ impl<S> Store<S> {
             return false;
         }
         drop(objects);
-        if let Some(Building { spec, index, .. }) = self.building.pop_front() {
-            self.add_index(spec, index);
+        if let Some(Building { index, table, .. }) = self.building.pop_front() {
+            self.add_index(index, table);
         }
         true
     }

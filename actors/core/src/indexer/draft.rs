@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{Incident, Reason, Reported};
 use crate::chunks::Chunks;
 use crate::delta::{Cause, Change, Changes};
-use crate::index::{Index, IndexSpec};
+use crate::index::{AnyIndex, NamedTable};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 
@@ -107,15 +107,11 @@ impl<S> Draft<S> {
         }
     }
 
-    /// Brings an index up to an object's state; if the function fails, the object is in no entry of it.
-    pub(super) fn index(&mut self, index: &mut Index, spec: &IndexSpec<S>, object: &Object<S>) {
-        match spec.values_of(object) {
-            Ok(values) => index.set(object.key(), values),
-            Err(error) => {
-                index.forget(object.key());
-                let (index, key) = (Arc::clone(&spec.name), object.key().clone());
-                self.report(object.source(), Incident::IndexFailed { index, key, error });
-            }
+    /// Brings an index up to an object's state.
+    pub(super) fn index(&mut self, table: &mut NamedTable, index: &AnyIndex<S>, object: &Object<S>) {
+        if let Err(error) = index.file(table, object) {
+            let (index, key) = (Arc::clone(index.name()), object.key().clone());
+            self.report(object.source(), Incident::IndexFailed { index, key, error });
         }
     }
 

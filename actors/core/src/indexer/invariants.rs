@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::Applied;
 use crate::delta::{Change, Changes};
-use crate::index::IndexSpec;
+use crate::index::Index;
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::{Difference, Snapshot};
 
@@ -98,22 +98,21 @@ pub fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
 }
 
 /// Whether an index holds each object under exactly the values that its function gives now.
-pub fn index_matches<S>(snapshot: &Snapshot<S>, spec: &IndexSpec<S>) -> bool {
-    let mut expected: BTreeMap<String, Vec<&ObjectKey>> = BTreeMap::new();
+pub fn index_matches<S, V: Ord + Send + Sync + 'static>(snapshot: &Snapshot<S>, index: &Index<S, V>) -> bool {
+    let mut expected: BTreeMap<V, Vec<&ObjectKey>> = BTreeMap::new();
     for object in snapshot.iter() {
-        let mut values = spec.values_of(object).unwrap_or_default();
+        let mut values = index.values_of(object).unwrap_or_default();
         values.sort();
         values.dedup();
         for value in values {
             expected.entry(value).or_default().push(object.key());
         }
     }
-    let Ok(values) = snapshot.index_values(&spec.name) else {
+    let Ok(values) = index.values(snapshot) else {
         return false;
     };
-    let found = |value: &str| -> Option<Vec<&ObjectKey>> {
-        Some(snapshot.by_index(&spec.name, value).ok()?.map(Object::key).collect())
+    let found = |value: &V| -> Option<Vec<&ObjectKey>> {
+        Some(index.get(snapshot, value).ok()?.map(Object::key).collect())
     };
-    values.eq(expected.keys().map(String::as_str))
-        && expected.iter().all(|(value, keys)| found(value).as_ref() == Some(keys))
+    values.eq(expected.keys()) && expected.iter().all(|(value, keys)| found(value).as_ref() == Some(keys))
 }

@@ -4,7 +4,7 @@
 //! every invariant at each publish and writes changes and incidents as text.
 
 use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
-use crate::index::IndexSpec;
+use crate::index::Index;
 use crate::indexer::{Applied, Progress, Reported, Store, invariants};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
@@ -22,7 +22,7 @@ mod sources;
 struct Play {
     store: Store<String>,
     published: Vec<Snapshot<String>>,
-    specs: Vec<IndexSpec<String>>,
+    specs: Vec<Index<String>>,
 }
 
 impl Play {
@@ -30,8 +30,8 @@ impl Play {
         Self::with_indices(Vec::new())
     }
 
-    fn with_indices(specs: Vec<IndexSpec<String>>) -> Self {
-        let store = Store::new(Snapshot::empty(), specs.clone());
+    fn with_indices(specs: Vec<Index<String>>) -> Self {
+        let store = Store::new(Snapshot::empty(), specs.iter().map(Into::into).collect());
         Self { published: vec![store.snapshot()], store, specs }
     }
 
@@ -101,8 +101,8 @@ impl Play {
         assert!(self.store.snapshot().ptr_eq(&applied.snapshot));
         assert!(invariants::replays_to(&applied), "{:?}", texts(&applied));
         assert!(invariants::is_consistent(&applied.snapshot));
-        for spec in self.specs.iter().filter(|spec| applied.snapshot.by_index(&spec.name, "").is_ok()) {
-            assert!(invariants::index_matches(&applied.snapshot, spec), "{}", spec.name);
+        for spec in self.specs.iter().filter(|spec| applied.snapshot.by_index(spec.name(), "").is_ok()) {
+            assert!(invariants::index_matches(&applied.snapshot, spec), "{}", spec.name());
         }
         self.published.push(applied.snapshot.clone());
         applied

@@ -6,11 +6,9 @@
 //! 1. Each undecodable entry is stored under its own key, and under its source in `undecodable_by_source`.
 //! 2. `versions` is sorted by source, one entry per source; `ahead` has a source only at a version above that.
 
-use std::sync::Arc;
-
 use super::few::Few;
 use super::objects::{Objects, Put};
-use crate::index::{Index, UnknownIndex};
+use crate::index::{NamedTable, UnknownIndex};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::tree::{Key, SortedMap, SortedSet};
 use crate::undecodable::Undecodable;
@@ -20,7 +18,7 @@ pub(crate) struct Frame<S> {
     versions: Few<(SourceId, ResourceVersion)>,
     /// The newest version of which any part is applied, for sources of which not all parts up to it are applied.
     ahead: Vec<(SourceId, ResourceVersion)>,
-    indices: Vec<Index>,
+    indices: Vec<NamedTable>,
     undecodable: SortedMap<ObjectKey, UndecodableEntry>,
     undecodable_by_source: SortedSet<(SourceId, ObjectKey)>,
     replaces: u64,
@@ -148,24 +146,24 @@ impl<S> Frame<S> {
         self.versions.binary_search_by(|(known, _)| known.cmp(source))
     }
 
-    pub(crate) fn indices(&self) -> &[Index] {
+    pub(crate) fn indices(&self) -> &[NamedTable] {
         &self.indices
     }
 
-    pub(crate) fn indices_mut(&mut self) -> &mut Vec<Index> {
+    pub(crate) fn indices_mut(&mut self) -> &mut Vec<NamedTable> {
         &mut self.indices
     }
 
-    pub(crate) fn index(&self, name: &str) -> Result<&Index, UnknownIndex> {
+    pub(crate) fn index(&self, name: &str) -> Result<&NamedTable, UnknownIndex> {
         let index = self.indices.iter().find(|index| &**index.name() == name);
         index.ok_or_else(|| UnknownIndex(name.to_owned()))
     }
 
-    pub(crate) fn add_empty_indices(&mut self, names: impl IntoIterator<Item = Arc<str>>) {
+    pub(crate) fn add_empty_indices(&mut self, tables: impl IntoIterator<Item = NamedTable>) {
         debug_assert_eq!(self.len(), 0, "an empty index is whole only without objects");
-        for name in names {
-            if self.index(&name).is_err() {
-                self.indices.push(Index::new(name));
+        for table in tables {
+            if self.index(table.name()).is_err() {
+                self.indices.push(table);
             }
         }
     }

@@ -87,7 +87,10 @@ fn an_empty_snapshot_has_nothing() {
     assert!(empty.is_empty() && empty.iter().next().is_none() && empty.versions().is_empty());
     assert!(empty.version(&SourceId::default()).is_none());
     assert!(empty.by_index("node", "n1").is_err());
-    let expecting = Snapshot::<String>::empty_with_indices(["node".into()]);
+    let expecting =
+        Snapshot::<String>::empty_with_indices([
+            crate::index::Index::new("node", |_| Some(String::new())).into()
+        ]);
     assert_eq!(expecting.by_index("node", "n1").expect("a known index").count(), 0);
 }
 

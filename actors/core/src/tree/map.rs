@@ -67,6 +67,12 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         Some(self.entry(key)?.1)
     }
 
+    /// The value of the key that this order says is equal to what is searched. It orders keys as the map does.
+    pub(crate) fn get_by(&self, order: impl Fn(&K) -> Ordering) -> Option<&V> {
+        let path = self.0.find_by(order);
+        self.0.item(&path).map(|entry| &entry.value)
+    }
+
     pub(crate) fn contains(&self, key: &K::Query) -> bool {
         self.get(key).is_some()
     }
@@ -98,6 +104,14 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
     /// All keys in order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.0.iter().map(|entry| &entry.key)
+    }
+
+    /// The keys after this one, or all of them, with their values, in order.
+    pub(crate) fn entries_after<'a>(
+        &'a self,
+        key: Option<&K::Query>,
+    ) -> impl Iterator<Item = (&'a K, &'a V)> + use<'a, K, V> {
+        self.0.after(key, Sources::ALL).map(|entry| (&entry.key, &entry.value))
     }
 
     /// The keys after this one, in order.

@@ -2,15 +2,15 @@
 
 use super::{Play, gone, put, reported, texts};
 use crate::delta::Cause;
-use crate::index::{Index, IndexError, IndexExists, IndexSpec, UnknownIndex};
+use crate::index::{Index, IndexError, IndexExists, Table, UnknownIndex};
 use crate::indexer::{Progress, Store};
 use crate::meta::Object;
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{object, version, worded, written};
 
 /// Indexes by the words of the body; `!error` makes it fail, `!panic` panic.
-pub(super) fn by_word() -> IndexSpec<String> {
-    IndexSpec::fallible("word", |object: &Object<String>| {
+pub(super) fn by_word() -> Index<String> {
+    Index::fallible("word", |object: &Object<String>| {
         assert!(object.body() != "!panic", "cannot index this");
         if object.body() == "!error" {
             return Err(IndexError::new("no words"));
@@ -92,7 +92,7 @@ fn idx_06_an_added_index_appears_in_one_later_snapshot_with_all_objects() {
 #[test]
 fn idx_06_a_name_already_taken_is_an_error_and_changes_nothing() {
     let mut play = Play::listed(5, &[worded("a/x", 1, "red")]);
-    let other = || IndexSpec::new("word", |_: &Object<String>| vec!["other".into()]);
+    let other = || Index::new("word", |_: &Object<String>| vec!["other".to_owned()]);
     assert_eq!(play.store.begin_index(by_word()), Ok(()));
     assert_eq!(play.store.begin_index(other()), Err(IndexExists("word".into())));
     play.finish();
@@ -138,7 +138,9 @@ fn idx_25_an_update_that_keeps_its_values_rebuilds_no_entry_and_is_found_as_it_i
     let mut play = listed(&[worded("a/x", 1, "red blue"), worded("a/y", 2, "red")]);
     let before = play.now().clone();
     play.apply(vec![put(worded("a/x", 6, "blue  red"))]);
-    let index = |at: &Snapshot<String>| -> Index { at.frame().index("word").expect("a known index").clone() };
+    let index = |at: &Snapshot<String>| -> Table<String> {
+        at.frame().index("word").expect("a known index").of::<String>().expect("its values are texts").clone()
+    };
     assert!(index(play.now()).shares_all_with(&index(&before)));
     assert_eq!(found(play.now(), "blue"), ["a/x u1@6"]);
     play.apply(vec![put(worded("a/x", 7, "blue"))]);
@@ -159,14 +161,14 @@ fn idx_26_what_is_read_from_one_snapshot_agrees_whatever_is_published_meanwhile(
 #[test]
 fn a_store_started_again_keeps_builds_and_drops_indices_as_its_caller_decides() {
     let play = listed(&[worded("a/x", 1, "red")]);
-    let length = IndexSpec::new("length", |object: &Object<String>| vec![object.len().to_string()]);
-    let mut again = Store::new(play.store.snapshot(), vec![length.clone(), by_word()]);
+    let length = Index::new("length", |object: &Object<String>| vec![object.len().to_string()]);
+    let mut again = Store::new(play.store.snapshot(), vec![(&length).into(), by_word().into()]);
     assert!(again.is_busy() && again.snapshot().ptr_eq(play.now()));
     let Progress::Done(applied) = again.advance(250) else { panic!("one object is one slice") };
     let names: Vec<&str> = applied.snapshot.index_names().collect();
     assert_eq!(names, ["word", "length"]);
     assert_eq!(found(&applied.snapshot, "red"), ["a/x u1@1"]);
-    let mut without = Store::new(applied.snapshot, vec![length]);
+    let mut without = Store::new(applied.snapshot, vec![length.into()]);
     assert!(!without.is_busy());
     assert!(without.apply_parts(Vec::new()).snapshot.by_index("word", "red").is_err());
 }

@@ -4,7 +4,7 @@
 //! trying all of them up to a depth: at each point any of the things under way may end first, or an index be added.
 
 use crate::delta::{Cause, Replacement, WatchPart};
-use crate::index::IndexSpec;
+use crate::index::Index;
 use crate::indexer::machine::{Effect, IndexerMachine, Step};
 use crate::indexer::{Progress, Store};
 use crate::meta::{Object, SourceId};
@@ -89,7 +89,7 @@ impl Driven {
             Happens::IndexIsAdded => {
                 self.indices += 1;
                 let name = self.indices.to_string();
-                let spec = IndexSpec::new(name, |object: &Object<String>| vec![object.body().clone()]);
+                let spec = Index::new(name, |object: &Object<String>| vec![object.body().clone()]);
                 self.store.begin_index(spec).expect("a new name");
             }
         }

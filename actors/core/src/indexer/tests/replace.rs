@@ -2,7 +2,7 @@
 
 use super::{Play, at, bookmark, gone, put, reported, texts, undecodable};
 use crate::delta::{Cause, Changes, Replacement, WatchPart};
-use crate::index::IndexSpec;
+use crate::index::Index;
 use crate::indexer::{Progress, Store};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
@@ -239,7 +239,7 @@ fn numbered(from: u64, count: u64) -> Vec<Object<String>> {
 fn idx_21_a_replace_is_applied_in_slices_and_seen_only_as_a_whole() {
     let handled = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&handled);
-    let spec = IndexSpec::new("counted", move |_: &Object<String>| {
+    let spec = Index::new("counted", move |_: &Object<String>| {
         count.fetch_add(1, Ordering::Relaxed);
         Vec::new()
     });

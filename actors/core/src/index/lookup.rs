@@ -1,0 +1,176 @@
+//! Several index look-ups at once.
+//!
+//! Answers "which objects have this value of one index and that value of another?" Invariants:
+//! 1. Each object comes once, in key order.
+//! 2. The smallest set of an intersection is walked, and each of its keys is searched in the other sets: the cost is
+//!    its size times O(log n), whatever the other sizes are.
+//!
+//! Read next: `index.rs`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Index, UnknownIndex};
+use crate::meta::{Object, ObjectKey};
+use crate::snapshot::Snapshot;
+use crate::tree::SortedSet;
+
+/// Index look-ups that are combined: [`Index::is`] is one, [`Self::and`] and [`Self::or`] join them.
+///
+/// ```
+/// use informer_core::index::Index;
+/// use informer_core::snapshot::Snapshot;
+///
+/// let by_word = Index::<String>::new("word", |object| object.split(' ').map(str::to_owned).collect::<Vec<_>>());
+/// let by_length = Index::<String, usize>::new("length", |object| [object.len()]);
+/// let snapshot = Snapshot::<String>::empty_with_indices([(&by_word).into(), (&by_length).into()]);
+/// let short_and_red = by_length.is(&3).and(by_word.is("red"));
+/// assert_eq!(short_and_red.get(&snapshot)?.count(), 0);
+/// # Ok::<(), informer_core::index::UnknownIndex>(())
+/// ```
+pub struct Lookup<S>(Node<S>);
+
+enum Node<S> {
+    One(Find<S>),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+}
+
+/// Finds the members of one value of one index.
+type Find<S> = Arc<
+    dyn for<'a> Fn(&'a Snapshot<S>) -> Result<Option<&'a SortedSet<ObjectKey>>, UnknownIndex> + Send + Sync,
+>;
+
+impl<S: 'static, V: Ord + Send + Sync + 'static> Index<S, V> {
+    /// The objects with this value, as a look-up that others can be joined to.
+    pub fn is<Q: ?Sized + ToOwned<Owned = V>>(&self, value: &Q) -> Lookup<S> {
+        let (index, value) = (self.clone(), value.to_owned());
+        Lookup(Node::One(Arc::new(move |snapshot| Ok(index.table(snapshot)?.members(&value)))))
+    }
+}
+
+impl<S> Lookup<S> {
+    /// The objects of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(Node::All(match self.0 {
+            Node::All(mut all) => {
+                all.push(other.0);
+                all
+            }
+            one => vec![one, other.0],
+        }))
+    }
+
+    /// The objects of either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(Node::Any(match self.0 {
+            Node::Any(mut any) => {
+                any.push(other.0);
+                any
+            }
+            one => vec![one, other.0],
+        }))
+    }
+
+    /// The objects of a snapshot that it selects, in key order.
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if the snapshot lacks one of the indices.
+    pub fn get<'a>(
+        &self,
+        snapshot: &'a Snapshot<S>,
+    ) -> Result<impl Iterator<Item = &'a Object<S>> + use<'a, S>, UnknownIndex> {
+        Ok(self.keys(snapshot)?.filter_map(|key| snapshot.get(key)))
+    }
+
+    /// The keys of the objects that it selects, in order. No object is looked up.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn keys<'a>(
+        &self,
+        snapshot: &'a Snapshot<S>,
+    ) -> Result<impl Iterator<Item = &'a ObjectKey> + use<'a, S>, UnknownIndex> {
+        Ok(self.0.found(snapshot)?.into_keys())
+    }
+}
+
+impl<S> Node<S> {
+    fn found<'a>(&self, snapshot: &'a Snapshot<S>) -> Result<Found<'a>, UnknownIndex> {
+        let all =
+            |nodes: &[Self]| nodes.iter().map(|node| node.found(snapshot)).collect::<Result<Vec<_>, _>>();
+        Ok(match self {
+            Self::One(find) => Found::Set(find(snapshot)?),
+            Self::All(nodes) => Found::All(all(nodes)?),
+            Self::Any(nodes) => Found::Any(all(nodes)?),
+        })
+    }
+}
+
+/// What a look-up has found in one snapshot.
+enum Found<'a> {
+    Set(Option<&'a SortedSet<ObjectKey>>),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+}
+
+impl<'a> Found<'a> {
+    /// At most so many keys.
+    fn bound(&self) -> usize {
+        match self {
+            Self::Set(set) => set.map_or(0, SortedSet::len),
+            Self::All(all) => all.iter().map(Self::bound).min().unwrap_or(0),
+            Self::Any(any) => any.iter().map(Self::bound).sum(),
+        }
+    }
+
+    fn contains(&self, key: &ObjectKey) -> bool {
+        match self {
+            Self::Set(set) => set.is_some_and(|set| set.contains(key)),
+            Self::All(all) => all.iter().all(|one| one.contains(key)),
+            Self::Any(any) => any.iter().any(|one| one.contains(key)),
+        }
+    }
+
+    fn into_keys(self) -> Box<dyn Iterator<Item = &'a ObjectKey> + 'a> {
+        match self {
+            Self::Set(set) => Box::new(set.into_iter().flat_map(SortedSet::keys)),
+            Self::Any(any) => {
+                let keys: BTreeSet<_> = any.into_iter().flat_map(Self::into_keys).collect();
+                Box::new(keys.into_iter())
+            }
+            Self::All(mut all) => {
+                let smallest = (0..all.len()).min_by_key(|at| all[*at].bound());
+                let Some(smallest) = smallest.map(|at| all.swap_remove(at)) else {
+                    return Box::new(std::iter::empty());
+                };
+                Box::new(smallest.into_keys().filter(move |key| all.iter().all(|one| one.contains(key))))
+            }
+        }
+    }
+}
+
+impl<S> Clone for Lookup<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> Clone for Node<S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::One(find) => Self::One(Arc::clone(find)),
+            Self::All(all) => Self::All(all.clone()),
+            Self::Any(any) => Self::Any(any.clone()),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Lookup<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lookup").finish_non_exhaustive()
+    }
+}

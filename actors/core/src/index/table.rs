@@ -1,0 +1,217 @@
+//! The content of an index: keys by value, and values by key.
+//!
+//! Answers "which keys have this value?" for one version of the store. Invariants:
+//! 1. A key is a member of exactly its values, each once.
+//! 2. An entry changes only when a key's values change; an entry without members is removed.
+//! 3. Clones share everything until one of them changes.
+//!
+//! Read next: `tree/map.rs`, what the tables are made of.
+
+use std::any::Any;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use crate::meta::ObjectKey;
+use crate::tree::{Key, SortedMap, SortedSet};
+
+/// A value, stored once for all keys that have it.
+pub(super) struct Value<V>(Arc<V>);
+
+impl<V> Clone for Value<V> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<V: Ord + 'static> Key for Value<V> {
+    type Query = V;
+
+    fn query(&self) -> &V {
+        &self.0
+    }
+}
+
+impl Key for Arc<str> {
+    type Query = str;
+
+    fn query(&self) -> &str {
+        self
+    }
+}
+
+impl Key for ObjectKey {
+    type Query = Self;
+
+    fn query(&self) -> &Self {
+        self
+    }
+}
+
+/// The keys under each value, and the values of each key. Cloning is O(1).
+pub(crate) struct Table<V: Ord + 'static> {
+    members: SortedMap<Value<V>, SortedSet<ObjectKey>>,
+    values: SortedMap<ObjectKey, Arc<[Value<V>]>>,
+}
+
+impl<V: Ord + 'static> Table<V> {
+    pub(super) fn new() -> Self {
+        Self { members: SortedMap::new(), values: SortedMap::new() }
+    }
+
+    /// The keys under a value; none if there are no members.
+    pub(crate) fn members<Q: ?Sized + Ord>(&self, value: &Q) -> Option<&SortedSet<ObjectKey>>
+    where
+        V: Borrow<Q>,
+    {
+        self.members.get_by(|stored| order(stored, value))
+    }
+
+    /// The values that have members, in order.
+    pub(crate) fn distinct_values(&self) -> impl Iterator<Item = &V> {
+        self.members.keys().map(|value| &*value.0)
+    }
+
+    /// The values in a range with their members, in order.
+    pub(super) fn range<'a>(
+        &'a self,
+        range: impl RangeBounds<V> + 'a,
+    ) -> impl Iterator<Item = (&'a V, &'a SortedSet<ObjectKey>)> {
+        let (at, after) = match range.start_bound() {
+            Bound::Unbounded => (None, self.members.entries_after(None)),
+            Bound::Excluded(from) => (None, self.members.entries_after(Some(from))),
+            Bound::Included(from) => (self.members.entry(from), self.members.entries_after(Some(from))),
+        };
+        let all = at.into_iter().chain(after).map(|(value, members)| (&*value.0, members));
+        all.take_while(move |(value, _)| match range.end_bound() {
+            Bound::Unbounded => true,
+            Bound::Included(to) => *value <= to,
+            Bound::Excluded(to) => *value < to,
+        })
+    }
+
+    /// Sets the values of a key; changes only the entries that the key joins or leaves.
+    pub(super) fn set(&mut self, key: &ObjectKey, mut values: Vec<V>) {
+        values.sort_unstable();
+        values.dedup();
+        let before = self.values.get(key).cloned().unwrap_or_default();
+        if before.iter().map(|value| &*value.0).eq(values.iter()) {
+            return;
+        }
+        for value in before.iter() {
+            if values.binary_search_by(|new| new.cmp(&value.0)).is_err() {
+                self.leave(&value.0, key);
+            }
+        }
+        let after: Arc<[Value<V>]> = values.into_iter().map(|value| self.join(value, key)).collect();
+        if after.is_empty() {
+            self.values.remove(key);
+        } else {
+            self.values.insert(key.clone(), after);
+        }
+    }
+
+    /// Adds a member, unless it is one already, and gives the entry's own value, so that each is stored once.
+    fn join(&mut self, value: V, key: &ObjectKey) -> Value<V> {
+        if let Some((known, members)) = self.members.entry(&value) {
+            let (known, is_member) = (known.clone(), members.contains(key));
+            if let Some(members) = self.members.get_mut(&value).filter(|_| !is_member) {
+                members.insert(key.clone(), ());
+            }
+            return known;
+        }
+        let (value, mut members) = (Value(Arc::new(value)), SortedSet::new());
+        members.insert(key.clone(), ());
+        self.members.insert(value.clone(), members);
+        value
+    }
+
+    fn leave(&mut self, value: &V, key: &ObjectKey) {
+        let Some(members) = self.members.get_mut(value) else {
+            return;
+        };
+        members.remove(key);
+        if members.is_empty() {
+            self.members.remove(value);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shares_all_with(&self, other: &Self) -> bool {
+        self.members.is_shared_with(&other.members) && self.values.is_shared_with(&other.values)
+    }
+}
+
+impl<V: Ord + 'static> Clone for Table<V> {
+    fn clone(&self) -> Self {
+        Self { members: self.members.clone(), values: self.values.clone() }
+    }
+}
+
+fn order<V: Borrow<Q>, Q: ?Sized + Ord>(stored: &Value<V>, value: &Q) -> Ordering {
+    Borrow::<Q>::borrow(&*stored.0).cmp(value)
+}
+
+/// A table whose type of values is not known here.
+pub(crate) trait AnyTable: Any + Send + Sync {
+    /// Removes a key from all entries.
+    fn forget(&mut self, key: &ObjectKey);
+
+    /// A clone, which shares everything.
+    fn copied(&self) -> Arc<dyn AnyTable>;
+}
+
+impl<V: Ord + Send + Sync + 'static> AnyTable for Table<V> {
+    fn forget(&mut self, key: &ObjectKey) {
+        self.set(key, Vec::new());
+    }
+
+    fn copied(&self) -> Arc<dyn AnyTable> {
+        Arc::new(self.clone())
+    }
+}
+
+/// An index of a frame: its name and its table. Cloning copies two pointers.
+#[derive(Clone)]
+pub(crate) struct NamedTable {
+    name: Arc<str>,
+    table: Arc<dyn AnyTable>,
+}
+
+impl NamedTable {
+    pub(super) fn new<V: Ord + Send + Sync + 'static>(name: Arc<str>) -> Self {
+        Self { name, table: Arc::new(Table::<V>::new()) }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The table, if its values are of this type.
+    pub(crate) fn of<V: Ord + 'static>(&self) -> Option<&Table<V>> {
+        let table: &dyn Any = &*self.table;
+        table.downcast_ref()
+    }
+
+    /// The table, to be changed, if its values are of this type.
+    pub(super) fn of_mut<V: Ord + 'static>(&mut self) -> Option<&mut Table<V>> {
+        let table: &mut dyn Any = self.own()?;
+        table.downcast_mut()
+    }
+
+    /// Removes a key from all entries.
+    pub(crate) fn forget(&mut self, key: &ObjectKey) {
+        if let Some(table) = self.own() {
+            table.forget(key);
+        }
+    }
+
+    /// The table, copied if a snapshot shares it.
+    fn own(&mut self) -> Option<&mut dyn AnyTable> {
+        if Arc::get_mut(&mut self.table).is_none() {
+            self.table = self.table.copied();
+        }
+        Arc::get_mut(&mut self.table)
+    }
+}
