@@ -48,6 +48,14 @@ pub fn plugin_answer(output: &[u8], api_version: &str) -> Result<String, PluginE
     crate::client::plugin_answer(output, api_version).map(|credentials| format!("{credentials:?}"))
 }
 
+/// The proxy that an environment with these variables asks for on the way to this endpoint, without user and password.
+///
+/// # Errors
+/// When the endpoint or the proxy cannot be used.
+pub fn proxy_of_environment(variables: &[(&str, &str)], endpoint: &str) -> Result<Option<String>, Error> {
+    crate::client::proxy_of_environment(variables, endpoint)
+}
+
 /// Each call of what it gives makes one source, on the thread where it will be used, inside a `LocalSet`.
 ///
 /// # Errors

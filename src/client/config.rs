@@ -2,8 +2,8 @@
 //!
 //! Answers "how is the cluster reached?" from a kubeconfig, from inside a pod, or from values set by hand. It makes no
 //! connection; `Client::new` checks the values. Invariants:
-//! 1. If a kubeconfig requires something that this client does not support, the error names it: proxies, and auth
-//!    providers other than oidc. Only credentials for a plain http endpoint are left out, with a warning
+//! 1. If a kubeconfig requires something that this client does not support, the error names it: auth providers other
+//!    than oidc, and proxies of other kinds. Only credentials for a plain http endpoint are left out, with a warning
 //!    ([`Config::warnings`]), as client-go leaves them out.
 //! 2. No file of the home directory is read.
 //! 3. No Debug and no error shows a secret.
@@ -23,6 +23,7 @@ use super::error::Error;
 use super::identity::exec::{self, ClusterInfo, PluginConfig, PluginPolicy};
 use super::identity::material::{Login, Pem};
 use super::identity::oidc::Oidc;
+use super::proxy::{Proxy, ProxySetting};
 use impersonation::Impersonation;
 use kubeconfig::Origin;
 use requests::RequestSettings;
@@ -59,6 +60,7 @@ pub struct Config {
     pub(crate) tls_server_name: Option<String>,
     pub(crate) warnings: Vec<String>,
     pub(crate) origin: Option<Origin>,
+    pub(crate) proxy: ProxySetting,
     pub(crate) requests: RequestSettings,
 }
 
@@ -85,6 +87,7 @@ impl Config {
             tls_server_name: None,
             warnings: Vec::new(),
             origin: None,
+            proxy: ProxySetting::default(),
             requests: RequestSettings::default(),
         })
     }
@@ -185,6 +188,36 @@ impl Config {
         self
     }
 
+    /// Reaches the API server through this proxy: `http://`, `https://` or `socks5://`, a host, and before it
+    /// `user:password@` if the proxy asks for them, percent-encoded. It is always used: also for this machine, and
+    /// whatever `NO_PROXY` says. Unless a proxy is named here or by `proxy-url` of a kubeconfig, the environment is asked
+    /// when `Client::new` is called (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, by the rules of kubectl).
+    ///
+    /// Every request passes a tunnel (CONNECT, also for an http endpoint), so that the proxy reads nothing of https and
+    /// sees no credentials of the cluster. An https proxy is checked by the authorities of the operating system and by
+    /// the configured ones; the client certificate is not presented to it. A SOCKS5 proxy resolves the name of the server.
+    ///
+    /// ```
+    /// use actix_informer::client::Config;
+    ///
+    /// let config = Config::new("https://10.0.0.1:6443")?.proxy("http://me:s3cret@proxy.example:3128")?;
+    /// assert!(format!("{config:?}").contains("http://proxy.example:3128") && !format!("{config:?}").contains("s3cret"));
+    /// # Ok::<(), actix_informer::client::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Proxy`] when it is not such a URL; the error does not show user and password.
+    pub fn proxy(mut self, url: impl AsRef<str>) -> Result<Self, Error> {
+        self.proxy = ProxySetting::Named(Arc::new(Proxy::parse(url.as_ref())?));
+        Ok(self)
+    }
+
+    /// Reaches the API server without a proxy, whatever the kubeconfig and the environment say.
+    pub fn without_proxy(mut self) -> Self {
+        self.proxy = ProxySetting::Never;
+        self
+    }
+
     /// Expects this name in the server's certificate instead of the host of the URL.
     pub fn tls_server_name(mut self, name: impl Into<String>) -> Self {
         self.tls_server_name = Some(name.into());
@@ -231,6 +264,7 @@ impl fmt::Debug for Config {
             .field("impersonates", &!self.impersonation.is_empty())
             .field("accepts_invalid_certificates", &self.accepts_invalid_certificates)
             .field("tls_server_name", &self.tls_server_name)
+            .field("proxy", &self.proxy)
             .finish()
     }
 }

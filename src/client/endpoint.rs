@@ -20,7 +20,8 @@ use super::config::Config;
 use super::error::Error;
 use super::identity::Identities;
 use super::identity::exec::Plugin;
-use super::identity::material::{Material, Provider, ReadAgain, TlsMaterial, Trust};
+use super::identity::material::{Material, Provider, ProxyTlsMaterial, ReadAgain, TlsMaterial, Trust};
+use super::proxy::{Protocol, Proxy};
 use crate::text::shortened;
 
 /// At most this many characters of a refused endpoint, and of its scheme, are shown in the error.
@@ -46,6 +47,8 @@ pub(crate) struct Endpoint {
 pub(crate) struct ConnectionSettings {
     pub(crate) endpoint: Endpoint,
     pub(crate) identities: Arc<Identities>,
+    /// The proxy through which the endpoint is reached.
+    pub(crate) proxy: Option<Arc<Proxy>>,
     /// Whether answers may be compressed.
     pub(crate) accepts_compression: bool,
 }
@@ -61,7 +64,7 @@ impl ConnectionSettings {
         let tls = match endpoint.tls {
             true => Some(TlsMaterial {
                 server_name: server_name(config, &endpoint)?,
-                trust: trust(config, &endpoint),
+                trust: trust(config),
                 certificate: config.certificate.clone(),
             }),
             false => None,
@@ -71,21 +74,49 @@ impl ConnectionSettings {
             let again: ReadAgain = Arc::new(move |material| origin.read_again(&config, material));
             again
         });
-        let material = Material { tls, login: config.login.clone(), provider: provider(config)?, again };
-        let identities = Arc::new(Identities::new(material)?);
+        let proxy = config.proxy.of(&endpoint)?;
+        if let Some(proxy) = &proxy {
+            tracing::debug!(endpoint = %endpoint.name(), proxy = proxy.name(), "the endpoint is reached through a proxy");
+        }
+        let of_proxy = proxy.as_ref().filter(|proxy| proxy.protocol == Protocol::Https);
+        let proxy_tls = match of_proxy {
+            Some(proxy) => Some(ProxyTlsMaterial {
+                server_name: name_of(&proxy.host, "the proxy's name")?,
+                trust: trust(config),
+            }),
+            None => None,
+        };
+        if config.accepts_invalid_certificates && (tls.is_some() || proxy_tls.is_some()) {
+            tracing::warn!(endpoint = %endpoint.authority,
+                "the server's certificate is not checked (insecure-skip-tls-verify): anybody on the network path can \
+                 read and change everything");
+        }
+        let login = config.login.clone();
+        let identities = Arc::new(Identities::new(Material {
+            tls,
+            proxy_tls,
+            login,
+            provider: provider(config)?,
+            again,
+        })?);
         let accepts_compression = config.requests.accepts_compression;
-        Ok(Self { endpoint, identities, accepts_compression })
+        Ok(Self { endpoint, identities, proxy, accepts_compression })
+    }
+
+    /// How the endpoint is called in errors: with the proxy before it.
+    pub(crate) fn name(&self) -> String {
+        match &self.proxy {
+            Some(proxy) => format!("{} (through the proxy {})", self.endpoint.name(), proxy.name()),
+            None => self.endpoint.name(),
+        }
     }
 }
 
-fn trust(config: &Config, endpoint: &Endpoint) -> Trust {
-    if config.accepts_invalid_certificates {
-        tracing::warn!(endpoint = %endpoint.authority,
-            "the server's certificate is not checked (insecure-skip-tls-verify): anybody on the network path can read \
-             and change everything");
-        return Trust::Anybody;
+fn trust(config: &Config) -> Trust {
+    match config.accepts_invalid_certificates {
+        true => Trust::Anybody,
+        false => config.authorities.clone().map_or(Trust::System, Trust::Only),
     }
-    config.authorities.clone().map_or(Trust::System, Trust::Only)
 }
 
 fn provider(config: &Config) -> Result<Option<Arc<Provider>>, Error> {
@@ -105,9 +136,12 @@ impl fmt::Debug for ConnectionSettings {
 }
 
 fn server_name(config: &Config, endpoint: &Endpoint) -> Result<ServerName<'static>, Error> {
-    let name = config.tls_server_name.as_deref().unwrap_or(&endpoint.host);
+    name_of(config.tls_server_name.as_deref().unwrap_or(&endpoint.host), "the server's name")
+}
+
+fn name_of(name: &str, what: &'static str) -> Result<ServerName<'static>, Error> {
     ServerName::try_from(name.to_owned())
-        .map_err(|error| Error::Unusable { what: "the server's name", reason: format!("{name:?}: {error}") })
+        .map_err(|error| Error::Unusable { what, reason: format!("{name:?}: {error}") })
 }
 
 impl Endpoint {
@@ -176,6 +210,14 @@ impl Endpoint {
         }
     }
 
+    /// Host and port, as a proxy is asked for them.
+    pub(crate) fn target(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
     /// Whether requests to it do not leave this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         if self.socket.is_some() {
@@ -188,7 +230,7 @@ impl Endpoint {
 
 /// The parts of a refused endpoint that an error may show: without everything before the last `@`, the query and the
 /// fragment. The text may not be a URL at all: what may be a secret is left out.
-fn without_secrets(text: &str) -> String {
+pub(super) fn without_secrets(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
     let after_user = rest.rsplit_once('@').map_or(rest, |(_, after_user)| after_user);
     let shown = after_user.split(['?', '#']).next().unwrap_or_default();

@@ -19,6 +19,7 @@ use informer_core::list_watch_error::ListWatchError;
 
 use super::identity::exec::PluginError;
 use super::identity::oidc::OidcError;
+use super::proxy::failure::ProxyError;
 use super::refused::Refused;
 use crate::representation::JsonError;
 
@@ -49,6 +50,14 @@ pub enum Error {
         /// The text, without user, password, query and fragment.
         endpoint: String,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// The text is not the URL of a proxy, or the proxy cannot be used for this endpoint.
+    #[error("the proxy {proxy:?} cannot be used: {reason}")]
+    Proxy {
+        /// Its URL, without user, password, query and fragment.
+        proxy: String,
+        /// Why, and the variable of the environment that names it.
         reason: String,
     },
     /// A name from which no path can be made.
@@ -120,6 +129,19 @@ pub enum Error {
         /// The field, and what was expected there.
         source: JsonError,
     },
+    /// The server accepted the request and sent something else than was asked for: another content type, or whole objects
+    /// instead of their metadata.
+    #[error(
+        "the answer to {request} is {received}, where {asked} was asked for: a proxy or a login page may have given it"
+    )]
+    UnexpectedAnswer {
+        /// Method and path of the request.
+        request: String,
+        /// The content type that was asked for.
+        asked: &'static str,
+        /// The content type of the answer, or the kind that it names.
+        received: String,
+    },
     /// No request can be built from the arguments; nothing was sent.
     #[error("the request cannot be made: {0}")]
     Request(String),
@@ -190,6 +212,16 @@ pub enum TransportError {
         /// Why.
         source: io::Error,
     },
+    /// The proxy gave no connection to the API server; nothing was sent to the server.
+    #[error("cannot connect to {endpoint} through the proxy {proxy}: {source}")]
+    Proxy {
+        /// The address of the API server.
+        endpoint: String,
+        /// The URL of the proxy, without user and password.
+        proxy: String,
+        /// Why.
+        source: ProxyError,
+    },
     /// The connection broke before the head of the answer had arrived, or in its body.
     #[error("connection broke {during}: {source}")]
     Broken {
@@ -242,14 +274,17 @@ impl From<TransportError> for ListWatchError {
     fn from(error: TransportError) -> Self {
         let message: Arc<str> = error.to_string().into();
         match error {
-            TransportError::Timeout { .. } | TransportError::Limited { .. } => Self::Timeout(message),
+            TransportError::Timeout { .. }
+            | TransportError::Limited { .. }
+            | TransportError::Proxy { source: ProxyError::TimedOut { .. }, .. } => Self::Timeout(message),
             TransportError::Retried { source, .. } => Self::from(*source),
             TransportError::Malformed(_) => Self::Protocol(message),
             TransportError::Request(_) => Self::Source { message, source: None },
             TransportError::Credentials(cause) => Self::Source { message, source: Some(cause) },
-            TransportError::Connect { .. } | TransportError::Broken { .. } | TransportError::Truncated => {
-                Self::Connection { message, source: Some(Arc::new(error)) }
-            }
+            TransportError::Connect { .. }
+            | TransportError::Proxy { .. }
+            | TransportError::Broken { .. }
+            | TransportError::Truncated => Self::Connection { message, source: Some(Arc::new(error)) },
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Identity {
     pub(crate) authorization: Option<HeaderValue>,
     /// Nothing for a plain http endpoint.
     pub(crate) tls: Option<Tls>,
+    /// Nothing unless there is an https proxy.
+    pub(crate) proxy_tls: Option<Tls>,
     read: Read,
 }
 
@@ -131,7 +133,7 @@ impl Identities {
 
     /// Whether connections may have to be replaced while the client lives.
     pub(crate) fn tls_can_change(&self) -> bool {
-        self.inner.material.tls.is_some() && self.inner.material.can_change()
+        self.inner.material.has_tls() && self.inner.material.can_change()
     }
 
     /// The count of TLS configurations so far; a look that renews nothing.
@@ -233,15 +235,16 @@ impl Inner {
     fn accept(&self, read: Read, known: Option<&Identity>) -> Result<Arc<Identity>, Error> {
         let same_tls = known.is_some_and(|known| known.read.has_same_tls(&read));
         let same_login = known.is_some_and(|known| known.read.has_same_login(&read));
-        let tls = match known.filter(|_| same_tls) {
-            Some(known) => known.tls.clone(),
-            None => self.material.tls(&read)?,
+        let (tls, proxy_tls) = match known.filter(|_| same_tls) {
+            Some(known) => (known.tls.clone(), known.proxy_tls.clone()),
+            None => (self.material.tls(&read)?, self.material.tls_with_proxy(&read)?),
         };
         let identity = Arc::new(Identity {
             version: known.map_or(0, |known| known.version + u64::from(!same_tls || !same_login)),
             connections: known.map_or(0, |known| known.connections + u64::from(!same_tls)),
             authorization: read.authorization()?,
             tls,
+            proxy_tls,
             read,
         });
         let read = &identity.read;

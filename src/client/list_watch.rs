@@ -32,8 +32,9 @@ use informer_core::request::{ListRequest, WatchRequest};
 
 use super::body::collect;
 use super::error::TransportError;
+use super::negotiation::{Asked, Form};
 use super::options::RequestOptions;
-use super::scope::{Form, Scope, accept};
+use super::scope::Scope;
 use super::status;
 use super::transport::{Body, RequestKind, SentCredentials, Transport};
 use crate::representation::{Representation, meta_scan};
@@ -80,11 +81,11 @@ impl<R: Representation> KubeListWatch<R> {
         Self { transport, scope: Rc::new(scope), decoder, pool, frame_limit }
     }
 
-    fn request(&self, target: &str, form: Form) -> Result<Request<Bytes>, ListWatchError> {
+    fn request(&self, target: &str, asked: Asked) -> Result<Request<Bytes>, ListWatchError> {
         Request::builder()
             .method(Method::GET)
             .uri(target)
-            .header(header::ACCEPT, accept(self.decoder.representation.requested_content(), form))
+            .header(header::ACCEPT, asked.accept())
             // The reflector decides what is asked again, and when.
             .extension(RequestOptions::new().max_retries(0))
             .body(Bytes::new())
@@ -99,10 +100,18 @@ impl<R: Representation> KubeListWatch<R> {
         kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Result<Body, Refusal>, ListWatchError>> {
         let transport = Rc::clone(&self.transport);
-        let request = self.request(target, form);
+        let asked = Asked { content: self.decoder.representation.requested_content(), form };
+        let request = self.request(target, asked);
         Box::pin(async move {
-            let answer = transport.send(request?, kind).await?;
+            let request = request?;
+            let path = request.uri().path().to_owned();
+            let answer = transport.send(request, kind).await?;
             if answer.status().is_success() {
+                // One kind so far: another one would choose another reader here.
+                asked.wire(answer.headers()).map_err(|unexpected| {
+                    let advice = "a page of a proxy or of a login may stand before the API server";
+                    ListWatchError::Protocol(format!("{unexpected}, requested at {path}; {advice}").into())
+                })?;
                 Ok(Ok(answer.into_body()))
             } else {
                 Ok(Err(refusal_of(answer).await))

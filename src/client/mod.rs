@@ -31,7 +31,9 @@ mod identity;
 mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod list_watch;
+mod negotiation;
 mod options;
+mod proxy;
 mod refused;
 mod resource;
 mod retry_after;
@@ -54,6 +56,9 @@ pub use identity::exec::{PluginError, PluginPolicy};
 pub use identity::oidc::OidcError;
 pub use kube_core::response::Status;
 pub use options::RequestOptions;
+#[cfg(feature = "unstable")]
+pub(crate) use proxy::environment::proxy_of as proxy_of_environment;
+pub use proxy::failure::ProxyError;
 pub use refused::Refused;
 pub use resource::ResourceSource;
 pub use warning::Warning;

@@ -20,7 +20,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_e
 use super::cluster_scoped::is_cluster_scoped;
 use super::error::Error;
 use super::selector;
-use crate::representation::RequestedContent;
 use crate::text::shortened;
 
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
@@ -214,26 +213,6 @@ pub(crate) fn check_selectors(labels: Option<&str>, fields: Option<&str>) -> Res
         selector::fields(text).map_err(|reason| refused("field selector", text, reason))?;
     }
     Ok(())
-}
-
-/// The form of the answer that an Accept header requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    List,
-    /// A single object, or watch events of them.
-    Object,
-}
-
-pub(crate) fn accept(content: RequestedContent, form: Form) -> &'static str {
-    match (content, form) {
-        (RequestedContent::Objects, _) => "application/json",
-        (RequestedContent::Metadata, Form::List) => {
-            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-        }
-        (RequestedContent::Metadata, Form::Object) => {
-            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-        }
-    }
 }
 
 /// A path with its query so far.

@@ -4,7 +4,8 @@
 //! ERROR events in a watch, with or without a `Status` in them. The class of the error decides what happens next.
 //! Invariants:
 //! 1. The same error gives the same result as an HTTP answer and as an ERROR event.
-//! 2. A body that is not a `Status` (a page of a proxy, plain text) is typed by its HTTP code and quoted, shortened.
+//! 2. A body that is not a `Status` (a page of a proxy, plain text) is typed by its HTTP code and quoted, shortened; one
+//!    whose Content-Type is neither JSON nor text is named by that type, and not quoted.
 //! 3. If the server repeats the client's token, it is replaced wherever it stands.
 //! 4. The size of a `Status` is bounded: each text in characters, the causes in number.
 //!
@@ -13,20 +14,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderValue;
 use http::response::Parts;
+use http::{HeaderValue, header};
 use informer_core::list_watch_error::ListWatchError;
 use kube_core::response::{Status, StatusCause, StatusDetails, StatusSummary, reason};
 use serde::Deserialize;
 
-use super::retry_after;
 use super::transport::SentAuthorization;
+use super::{negotiation, retry_after};
 use crate::text::shortened;
 
 /// At most this many characters of a server's message and reason are kept.
 const MAX_MESSAGE_CHARS: usize = 512;
 /// At most this many causes are kept: a real server sends one for each wrong field.
 const MAX_CAUSES: usize = 64;
+/// At most this many characters of a Content-Type are shown.
+const MAX_TYPE_CHARS: usize = 100;
 /// Replaces the client's token where a server has repeated it.
 const TOKEN_PLACEHOLDER: &str = "[the token]";
 /// Shorter tokens are not replaced: they are used in tests and occur in ordinary words.
@@ -66,6 +69,17 @@ struct ReceivedCause {
 /// Reads the body of an answer with this head.
 pub(crate) fn of_parts(head: &Parts, body: &[u8]) -> Status {
     let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
+    if !negotiation::is_readable(&head.headers) {
+        let text =
+            head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (text, length) = (shortened(text, MAX_TYPE_CHARS), body.len());
+        let words = format!("an answer of {length} bytes of {text}, which is neither JSON nor text");
+        return of_answer(
+            authorization,
+            (head.status.as_u16(), retry_after::of(&head.headers)),
+            words.as_bytes(),
+        );
+    }
     of_answer(authorization, (head.status.as_u16(), retry_after::of(&head.headers)), body)
 }
 

@@ -29,9 +29,11 @@ pub(crate) enum Roots<'a> {
     System,
     /// Those in this PEM text.
     Only(&'a [u8]),
+    /// Those in this PEM text and those of the operating system, if it has any.
+    SystemAnd(&'a [u8]),
 }
 
-/// Makes a configuration; `certificate` is a chain and its key, both PEM. Blocking with [`Roots::System`]: files.
+/// Makes a configuration; `certificate` is a chain and its key, both PEM. Blocking with the system's: files.
 pub(crate) fn client_config(
     roots: Roots<'_>,
     certificate: Option<(&[u8], &[u8])>,
@@ -44,6 +46,11 @@ pub(crate) fn client_config(
         Roots::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider))),
         Roots::System => builder.with_root_certificates(system_roots()?),
         Roots::Only(pem) => builder.with_root_certificates(roots_of(pem)?),
+        Roots::SystemAnd(pem) => {
+            let mut roots = roots_of(pem)?;
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            builder.with_root_certificates(roots)
+        }
     };
     let mut tls = match certificate {
         None => builder.with_no_client_auth(),

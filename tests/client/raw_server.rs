@@ -35,6 +35,11 @@ impl Connection {
         Some(String::from_utf8(head).unwrap())
     }
 
+    /// Waits for the first bytes, whatever they are.
+    pub(crate) async fn some(&mut self) {
+        let _ = self.io.read(&mut [0; 1024]).await;
+    }
+
     /// Reads a body of this length.
     pub(crate) async fn body(&mut self, length: usize) -> String {
         let mut body = vec![0; length];

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use actix_informer::client::{Client, Config};
+use actix_informer::unstable::proxy_of_environment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
@@ -14,6 +15,7 @@ use crate::logs;
 use crate::paths::kubeconfig;
 use crate::raw_server::*;
 use crate::secrets::{is_unmarked, shown};
+use crate::small_proxy::{Kind, Settings, SmallProxy};
 
 /// A kubeconfig in which every secret is marked.
 fn marked() -> String {
@@ -277,5 +279,53 @@ async fn a_kubeconfig_that_breaks_while_its_client_lives_is_logged_without_a_wor
     }
     let logged = logs::kept();
     assert!(logged.contains("the-broken-kubeconfig"), "the failed renewal is logged");
+    is_unmarked(&logged, "a log line");
+}
+
+#[tokio::test]
+async fn no_error_debug_or_log_of_a_proxy_holds_its_user_or_its_password() {
+    logs::keep();
+    let server = repeating().await;
+    // A proxy that repeats what it was sent, and a real one that lets nobody in.
+    let login = Some(("nobody", "else"));
+    let strict = |kind| SmallProxy::start_with(kind, Settings { login, ..Settings::default() });
+    let (http, secure, socks) = (strict(Kind::Http), strict(Kind::Https), strict(Kind::Socks5));
+    let userinfo = "MARK-user:MARK-password";
+    let of = |proxy: &SmallProxy| proxy.url_of(userinfo);
+    let repeats = server.url().replace("//", &format!("//{userinfo}@"));
+    for url in [
+        of(&http),
+        of(&secure),
+        of(&socks),
+        of(&http).replace("http", "https"),
+        of(&http).replace("http", "socks5"),
+        repeats.clone(),
+        format!("http://{userinfo}@127.0.0.1:1"),
+        format!("ftp://{userinfo}@127.0.0.1:1"),
+        format!("{userinfo}@127.0.0.1:1"),
+        format!("http://{userinfo}@"),
+        format!("http://{userinfo}@127.0.0.1:MARK-port"),
+        format!("http://{userinfo}/MARK@127.0.0.1:1"),
+        format!("http://{userinfo}%@127.0.0.1:1"),
+        format!("socks5://{userinfo}{}@127.0.0.1:1", "x".repeat(300)),
+    ] {
+        let config =
+            || Config::new("https://api.example").unwrap().certificate_authority(secure.certificate());
+        match config().proxy(&url) {
+            Ok(config) => is_refused_unmarked(config, &url).await,
+            Err(error) => is_unmarked(&shown(&error), &url),
+        }
+        let text = kubeconfig("https://api.example", "    token: t\n");
+        let text = text.replace("    server:", &format!("    proxy-url: '{url}'\n    server:"));
+        match Config::from_kubeconfig_text(&text, None) {
+            Ok(config) => is_refused_unmarked(config.certificate_authority(""), &url).await,
+            Err(error) => is_unmarked(&shown(&error), &url),
+        }
+        if let Err(error) = proxy_of_environment(&[("ALL_PROXY", &url)], "https://api.example") {
+            is_unmarked(&shown(&error), &url);
+        }
+    }
+    let logged = logs::kept();
+    assert!(logged.contains("reached through a proxy"), "the proxy is logged");
     is_unmarked(&logged, "a log line");
 }

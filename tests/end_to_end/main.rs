@@ -27,11 +27,14 @@ mod live;
 mod network;
 mod outages;
 mod over_kube;
+mod proxies;
 mod rewind;
 mod scale;
 mod scope;
 mod server_faults;
 mod shedding;
+#[path = "../client/small_proxy.rs"]
+mod small_proxy;
 mod streaming;
 mod subresources;
 mod subscribers;
@@ -120,6 +123,10 @@ group! { calm:
     access::a_denied_informer_reports_it_and_recovers,
     access::ref_35_a_missing_kind_is_gone_until_it_is_defined,
     access::https_with_a_token_and_with_a_client_certificate,
+}
+
+group! { through_proxies:
+    proxies::rest_42_an_informer_follows_through_each_kind_of_proxy_and_through_broken_tunnels,
 }
 
 group! { over_kube_client:

@@ -98,6 +98,16 @@ impl Server {
         Client::new(config).expect("the server's own kubeconfig is valid")
     }
 
+    /// A client that may do everything, through a proxy with this URL, which presents this certificate if it has one.
+    pub(crate) fn client_through_proxy(&self, url: &str, certificate: &str) -> Client {
+        let config = self.config(None).proxy(url).expect("a proxy");
+        let config = match self.ca_pem() {
+            Some(own) => config.certificate_authority(format!("{own}\n{certificate}")),
+            None => config.certificate_authority(certificate),
+        };
+        Client::new(config).expect("the server's own kubeconfig is valid")
+    }
+
     /// The in-memory server, for scenarios that no real one can run.
     pub(crate) fn in_memory(&self) -> MutexGuard<'_, ApiServer> {
         match self {

@@ -17,4 +17,6 @@ mod kubeconfigs;
 mod load;
 mod rotation;
 mod rows;
+#[path = "../client/small_proxy.rs"]
+mod small_proxy;
 mod stage;

@@ -13,6 +13,7 @@ pub(crate) enum Outcome {
 }
 
 mod credentials;
+mod proxies;
 
 use Outcome::{Refused, User};
 
@@ -76,6 +77,7 @@ pub(crate) fn rows() -> Vec<Row> {
         contexts(),
         lists(),
         clusters(),
+        proxies::rows(),
         credentials::certificates(),
         credentials::logins(),
         credentials::plugins(),
@@ -175,7 +177,6 @@ fn clusters() -> Vec<Row> {
             ADMIN,
         ),
         cluster("a wrong name of the server", &format!("{CA}\ntls-server-name: elsewhere.example"), Refused),
-        cluster("a proxy that is not there", &format!("{CA}\nproxy-url: http://127.0.0.1:1"), Refused),
         cluster("no compression", &format!("{CA}\ndisable-compression: true"), ADMIN),
         cluster("a server with a path", &format!("{CA}\nserver: $SERVER/"), ADMIN),
         cluster("a server without a scheme", &format!("{CA}\nserver: $ADDRESS"), Refused),

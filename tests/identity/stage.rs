@@ -13,13 +13,53 @@ use tempfile::TempDir;
 
 use crate::issuer::{CLIENT, Issuer};
 use crate::keys;
+use crate::small_proxy::{Kind, Settings, SmallProxy};
 
 pub(crate) struct Stage {
     pub(crate) plane: ControlPlane,
     pub(crate) kubectl: PathBuf,
     pub(crate) issuer: Issuer,
+    proxies: Proxies,
     folder: TempDir,
     values: Vec<(&'static str, String)>,
+}
+
+/// The proxies that rows name.
+struct Proxies {
+    http: SmallProxy,
+    https: SmallProxy,
+    login: SmallProxy,
+    refusing: SmallProxy,
+    socks: SmallProxy,
+    socks_login: SmallProxy,
+}
+
+impl Proxies {
+    fn start() -> Self {
+        let login = || Settings { login: Some(("me@home", "p:/")), ..Settings::default() };
+        let refusing = Settings { refuses: Some(403), ..Settings::default() };
+        Self {
+            http: SmallProxy::start(Kind::Http),
+            https: SmallProxy::start(Kind::Https),
+            login: SmallProxy::start_with(Kind::Http, login()),
+            refusing: SmallProxy::start_with(Kind::Http, refusing),
+            socks: SmallProxy::start(Kind::Socks5),
+            socks_login: SmallProxy::start_with(Kind::Socks5, login()),
+        }
+    }
+
+    fn values(&self) -> Vec<(&'static str, String)> {
+        [
+            ("$HTTP_PROXY", &self.http),
+            ("$HTTPS_PROXY", &self.https),
+            ("$LOGIN_PROXY", &self.login),
+            ("$REFUSING_PROXY", &self.refusing),
+            ("$SOCKS_PROXY", &self.socks),
+            ("$SOCKS_LOGIN_PROXY", &self.socks_login),
+        ]
+        .map(|(name, proxy)| (name, proxy.address().to_string()))
+        .into()
+    }
 }
 
 impl Stage {
@@ -40,7 +80,8 @@ impl Stage {
             .apiserver_flag("--oidc-username-prefix=oidc:")
             .start()
             .expect("the control plane starts");
-        let mut stage = Self { plane, kubectl, issuer, folder, values: Vec::new() };
+        let mut stage =
+            Self { plane, kubectl, issuer, proxies: Proxies::start(), folder, values: Vec::new() };
         stage.values = stage.write();
         Some(stage)
     }
@@ -108,7 +149,8 @@ impl Stage {
     ) -> Vec<(&'static str, String)> {
         let encoded = |text: &str| STANDARD.encode(text);
         let broken_and_ca = format!("{}{ca}", section("bm90IG9uZQ=="));
-        vec![
+        let ca_and_proxy = format!("{ca}{}", self.proxies.https.certificate());
+        let mut values = vec![
             ("$SERVER", self.plane.url()),
             ("$ADDRESS", self.plane.url().replace("https://", "")),
             ("$PORT", self.plane.url().rsplit(':').next().unwrap_or_default().to_owned()),
@@ -128,7 +170,10 @@ impl Stage {
             ("$ISSUER", self.issuer.url()),
             ("$ID_TOKEN", self.issuer.id_token("somebody", 3600)),
             ("$EXPIRED_ID_TOKEN", self.issuer.id_token("somebody", -3600)),
-        ]
+            ("$PROXY_CA_DATA", encoded(&ca_and_proxy)),
+        ];
+        values.extend(self.proxies.values());
+        values
     }
 }
 

@@ -4,7 +4,8 @@
 //! 1. Every path that leaves was made of checked parts (`scope.rs`); kube-core only adds queries and bodies.
 //! 2. A kind with namespaces is asked for by name in one namespace only: without one, a server answers that it does not
 //!    know the path, which would be taken for an absent object.
-//! 3. An error of an answer names the request and the field, and quotes no value.
+//! 3. An error of an answer names the request and the field, and quotes no value. An answer of another kind than was
+//!    asked for is not decoded.
 //!
 //! Read next: `verbs.rs`.
 
@@ -12,13 +13,14 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Response, Uri, header};
 use kube_core::Resource;
 use kube_core::request::{Error as RequestError, Request};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::Api;
 use crate::client::error::Error;
-use crate::client::scope::{Form, accept, encoded_name, segment};
-use crate::representation::{JsonError, RequestedContent};
+use crate::client::negotiation::{Asked, Form, Unexpected};
+use crate::client::scope::{encoded_name, segment};
+use crate::representation::{JsonError, RequestedContent, meta_scan};
 
 /// A request as kube-core makes it.
 pub(super) type Built = http::Request<Vec<u8>>;
@@ -66,14 +68,18 @@ impl<K> Api<K> {
         request: Result<Built, RequestError>,
     ) -> Result<T, Error> {
         let request = request.map_err(not_made)?;
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let answer = self.client.send(self.finished(request)?).await?;
-        decoded(answer.body()).map_err(|source| Error::Answer { request: format!("{method} {path}"), source })
+        let (named, asked) = (named(&request), asked_by(&request));
+        let answer = self.ask_for_bytes(request).await?;
+        checked(asked, answer.body()).map_err(|unexpected| unexpected_answer(named.clone(), unexpected))?;
+        decoded(answer.body()).map_err(|source| Error::Answer { request: named, source })
     }
 
-    /// Sends a request whose answer is an object or a `Status`.
+    /// Sends a request whose answer is an object or a `Status`: JSON in any case.
     pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<Response<Bytes>, Error> {
-        self.client.send(self.finished(request)?).await
+        let (named, asked) = (named(&request), asked_by(&request));
+        let answer = self.client.send(self.finished(request)?).await?;
+        asked.wire(answer.headers()).map_err(|unexpected| unexpected_answer(named, unexpected))?;
+        Ok(answer)
     }
 
     /// The request as it is sent: what kube-core leaves out or leaves empty.
@@ -95,8 +101,43 @@ impl<K> Api<K> {
 /// The header that asks for what `K` holds: whole objects, or their metadata.
 pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
     let content = if K::metadata_api() { RequestedContent::Metadata } else { RequestedContent::Objects };
-    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept(content, form)));
+    let asked = Asked { content, form };
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(asked.accept()));
+    request.extensions_mut().insert(asked);
     request
+}
+
+/// What the request asks for; an object, if it does not say.
+pub(super) fn asked_by(request: &Built) -> Asked {
+    request.extensions().get().copied().unwrap_or(Asked::OBJECT)
+}
+
+/// How a request is called in errors.
+fn named(request: &Built) -> String {
+    format!("{} {}", request.method(), request.uri().path())
+}
+
+/// Refuses whole objects where metadata was asked for, and tables.
+pub(super) fn checked(asked: Asked, body: &[u8]) -> Result<(), Unexpected> {
+    let scan = meta_scan(body);
+    if scan.kind.is_some() && scan.api_version.is_some() {
+        return asked.check_kind(scan.api_version.as_deref(), scan.kind.as_deref());
+    }
+    // Fields that stand behind the metadata are found by the parser only; what is not JSON is its error.
+    let Ok(found) = serde_json::from_slice::<Kind>(body) else { return Ok(()) };
+    asked.check_kind(found.api_version.as_deref(), found.kind.as_deref())
+}
+
+pub(super) fn unexpected_answer(request: String, unexpected: Unexpected) -> Error {
+    Error::UnexpectedAnswer { request, asked: unexpected.asked, received: unexpected.received }
+}
+
+/// The fields that name the kind of an answer.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    kind: Option<String>,
+    api_version: Option<String>,
 }
 
 pub(super) fn not_made(error: RequestError) -> Error {

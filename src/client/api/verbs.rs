@@ -16,9 +16,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Api;
-use super::exchange::{accepting, decoded, encoded, not_made};
+use super::exchange::{accepting, asked_by, checked, decoded, encoded, not_made, unexpected_answer};
 use crate::client::error::Error;
-use crate::client::scope::{Form, check_selectors, encoded_name};
+use crate::client::negotiation::Form;
+use crate::client::scope::{check_selectors, encoded_name};
 
 /// What a server answers to a deletion.
 ///
@@ -174,12 +175,16 @@ where
         request: super::exchange::Built,
     ) -> Result<Deleted<T>, Error> {
         let named = format!("{} {}", request.method(), request.uri().path());
+        let asked = asked_by(&request);
         let answer = self.ask_for_bytes(request).await?;
         let body = answer.body();
         let is_status = decoded::<Kind>(body).is_ok_and(|found| found.kind == "Status");
         let deleted = match is_status {
             true => decoded(body).map(|status| Deleted::Status(Box::new(status))),
-            false => decoded(body).map(Deleted::Object),
+            false => {
+                checked(asked, body).map_err(|unexpected| unexpected_answer(named.clone(), unexpected))?;
+                decoded(body).map(Deleted::Object)
+            }
         };
         deleted.map_err(|source| Error::Answer { request: named, source })
     }

@@ -31,11 +31,12 @@ use tokio::time::Instant;
 use super::Api;
 use super::chance::chance;
 use super::class::class_of;
-use super::exchange::{accepting, decoded, not_made};
+use super::exchange::{accepting, asked_by, checked, decoded, not_made, unexpected_answer};
 use crate::client::error::Error;
 use crate::client::frames::{Frame, LineSplitter};
+use crate::client::negotiation::{Asked, Form};
 use crate::client::refused::Refused;
-use crate::client::scope::{Form, check_selectors};
+use crate::client::scope::check_selectors;
 use crate::client::status;
 use crate::client::worker::BodyStream;
 
@@ -56,6 +57,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 pub struct Watch<K> {
     api: Api<K>,
     params: WatchParams,
+    asked: Asked,
     resume: WatchResume,
     connection: Connection,
     lines: LineSplitter,
@@ -126,6 +128,7 @@ where
         let mut watch = Watch {
             api: self.clone(),
             params: params.clone(),
+            asked: Asked::OBJECT,
             resume: WatchResume::new(version, params.send_initial_events),
             connection: Connection::Ended,
             lines: LineSplitter::new(EVENT_LIMIT),
@@ -193,7 +196,13 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         let request = self.api.collection()?.watch(&params, self.resume.version()).map_err(not_made)?;
         let request = self.api.finished(accepting::<K>(request, Form::Object))?;
         let (client, limit) = (self.api.client.clone(), Duration::from_secs(seconds.into()) + GRACE);
-        let opened = async move { Ok(client.stream(request, limit).await?.into_body()) };
+        let (named, asked) = (format!("GET {}", self.path()), asked_by(&request));
+        self.asked = asked;
+        let opened = async move {
+            let answer = client.stream(request, limit).await?;
+            asked.wire(answer.headers()).map_err(|unexpected| unexpected_answer(named, unexpected))?;
+            Ok(answer.into_body())
+        };
         self.connection = Connection::Opening(opened.boxed());
         Ok(())
     }
@@ -204,6 +213,10 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         let Line { kind, object } =
             serde_json::from_slice(line).map_err(|error| unreadable((&error).into()))?;
         let object = object.get();
+        if matches!(kind, "ADDED" | "MODIFIED" | "DELETED") {
+            let named = || format!("GET {}", self.path());
+            checked(self.asked, object.as_bytes()).map_err(|found| unexpected_answer(named(), found))?;
+        }
         let event = match kind {
             "ADDED" => WatchEvent::Added(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
             "MODIFIED" => WatchEvent::Modified(decoded::<K>(object.as_bytes()).map_err(unreadable)?),

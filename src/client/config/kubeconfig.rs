@@ -121,18 +121,20 @@ impl Origin {
         if let (Some(Provider::Oidc(known)), Some(login)) = (material.provider.as_deref(), &now.oidc) {
             known.adopt(login);
         }
-        let Some(tls) = &mut material.tls else { return Ok(material) };
-        if self.gives_certificate {
+        if let Some(tls) = material.tls.as_mut().filter(|_| self.gives_certificate) {
             if now.certificate.is_some() != tls.certificate.is_some() {
                 return Err(differs("the way to log in"));
             }
             tls.certificate = now.certificate;
         }
-        match (&mut tls.trust, now.authorities) {
-            (Trust::Only(known), Some(authorities)) if self.gives_authorities => *known = authorities,
-            (Trust::Only(_), None) if self.gives_authorities => return Err(differs("whom to trust")),
-            (Trust::System, Some(_)) if self.gives_authorities => return Err(differs("whom to trust")),
-            _ => {}
+        let of_server = material.tls.as_mut().map(|tls| &mut tls.trust);
+        let of_proxy = material.proxy_tls.as_mut().map(|proxy| &mut proxy.trust);
+        for trust in of_server.into_iter().chain(of_proxy).filter(|_| self.gives_authorities) {
+            match (trust, &now.authorities) {
+                (Trust::Only(known), Some(authorities)) => known.clone_from(authorities),
+                (Trust::Only(_), None) | (Trust::System, Some(_)) => return Err(differs("whom to trust")),
+                _ => {}
+            }
         }
         Ok(material)
     }

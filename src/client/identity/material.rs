@@ -60,6 +60,8 @@ pub(crate) enum Login {
 pub(crate) struct Material {
     /// Nothing for a plain http endpoint.
     pub(crate) tls: Option<TlsMaterial>,
+    /// Nothing unless there is an https proxy.
+    pub(crate) proxy_tls: Option<ProxyTlsMaterial>,
     pub(crate) login: Option<Login>,
     pub(crate) provider: Option<Arc<Provider>>,
     /// Where the kubeconfig that all this was taken from is read again; nothing if there is none.
@@ -81,6 +83,13 @@ pub(crate) struct TlsMaterial {
     pub(crate) trust: Trust,
     /// Certificate chain and key.
     pub(crate) certificate: Option<(Pem, Pem)>,
+}
+
+/// What the TLS with a proxy is made of. No certificate is presented there: the client's is meant for the API server.
+#[derive(Clone)]
+pub(crate) struct ProxyTlsMaterial {
+    pub(crate) server_name: ServerName<'static>,
+    pub(crate) trust: Trust,
 }
 
 /// What a TLS handshake needs.
@@ -114,11 +123,21 @@ impl Material {
 
     pub(crate) fn has_files(&self) -> bool {
         let is_file = |pem: &Pem| matches!(pem, Pem::File(_));
-        let tls = self.tls.as_ref().is_some_and(|tls| {
-            matches!(&tls.trust, Trust::Only(pem) if is_file(pem))
-                || tls.certificate.as_ref().is_some_and(|(chain, key)| is_file(chain) || is_file(key))
-        });
+        let authorities = matches!(self.trust(), Some(Trust::Only(pem)) if is_file(pem));
+        let certificate = self.tls.as_ref().and_then(|tls| tls.certificate.as_ref());
+        let tls = authorities || certificate.is_some_and(|(chain, key)| is_file(chain) || is_file(key));
         tls || matches!(self.login, Some(Login::TokenFile(_))) || self.again.is_some()
+    }
+
+    /// Whom to trust: the API server and the proxy have one answer.
+    fn trust(&self) -> Option<&Trust> {
+        let of_proxy = || self.proxy_tls.as_ref().map(|proxy| &proxy.trust);
+        self.tls.as_ref().map(|tls| &tls.trust).or_else(of_proxy)
+    }
+
+    /// Whether any TLS configuration follows from it.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.tls.is_some() || self.proxy_tls.is_some()
     }
 
     /// What is presented to the server, by its kind: files and programs are named, nothing of their content.
@@ -151,6 +170,7 @@ impl Material {
         let known = Self { login, again: None, ..self.clone() };
         let read = known.read_files()?;
         self.tls(&read)?;
+        self.tls_with_proxy(&read)?;
         read.authorization()?;
         let waits = has_token_file || (self.provider.is_some() && self.needs_provider());
         Ok((!waits).then_some(read))
@@ -203,13 +223,11 @@ impl Material {
 
     fn read_named_files(&self) -> Result<Read, Error> {
         let mut read = Read::default();
-        if let Some(tls) = &self.tls {
-            if let Trust::Only(pem) = &tls.trust {
-                read.authorities = Some(pem.read("certificate authority")?);
-            }
-            if let Some((chain, key)) = &tls.certificate {
-                read.certificate = Some((chain.read("client certificate")?, key.read("client key")?));
-            }
+        if let Some(Trust::Only(pem)) = self.trust() {
+            read.authorities = Some(pem.read("certificate authority")?);
+        }
+        if let Some((chain, key)) = self.tls.as_ref().and_then(|tls| tls.certificate.as_ref()) {
+            read.certificate = Some((chain.read("client certificate")?, key.read("client key")?));
         }
         read.login = match &self.login {
             None => None,
@@ -226,12 +244,23 @@ impl Material {
         let roots = match &material.trust {
             Trust::Anybody => tls::Roots::Anybody,
             Trust::System => tls::Roots::System,
-            Trust::Only(_) => {
-                tls::Roots::Only(read.authorities.as_ref().map_or(&[], |pem| pem.expose_secret()))
-            }
+            Trust::Only(_) => tls::Roots::Only(read.authorities()),
         };
         let certificate = read.presented().map(|(chain, key)| (chain, key.expose_secret()));
         let config = tls::client_config(roots, certificate)?;
+        Ok(Some(Tls { config, server_name: material.server_name.clone() }))
+    }
+
+    /// The TLS configuration for the proxy. The system's authorities count there beside the configured ones: these are
+    /// the cluster's own, and a proxy stands outside of it.
+    pub(crate) fn tls_with_proxy(&self, read: &Read) -> Result<Option<Tls>, Error> {
+        let Some(material) = &self.proxy_tls else { return Ok(None) };
+        let roots = match &material.trust {
+            Trust::Anybody => tls::Roots::Anybody,
+            Trust::System => tls::Roots::System,
+            Trust::Only(_) => tls::Roots::SystemAnd(read.authorities()),
+        };
+        let config = tls::client_config(roots, None)?;
         Ok(Some(Tls { config, server_name: material.server_name.clone() }))
     }
 }
@@ -287,6 +316,10 @@ impl Read {
         let of_plugin =
             || self.plugin.as_ref()?.credentials.token.as_ref().map(|token| bearer(token.expose_secret()));
         self.login.clone().or_else(of_plugin)
+    }
+
+    fn authorities(&self) -> &[u8] {
+        self.authorities.as_ref().map_or(&[], |pem| pem.expose_secret())
     }
 
     fn presented(&self) -> Option<(&[u8], &SecretSlice<u8>)> {

@@ -14,6 +14,7 @@ use super::*;
 fn without_tls(login: Option<Login>, plugin: Option<Plugin>) -> Material {
     Material {
         tls: None,
+        proxy_tls: None,
         login,
         provider: plugin.map(|plugin| Arc::new(Provider::Plugin(plugin))),
         again: None,
@@ -225,8 +226,7 @@ async fn rest_26_changed_certificate_files_make_a_new_tls_configuration_and_equa
         trust: Trust::Only(Pem::File(ca.clone())),
         certificate: Some((Pem::File(chain.clone()), Pem::File(key.clone()))),
     };
-    let identities =
-        Identities::new(Material { tls: Some(tls), login: None, provider: None, again: None }).unwrap();
+    let identities = Identities::new(Material { tls: Some(tls), ..without_tls(None, None) }).unwrap();
     let first = identities.current().await.unwrap();
     advance(FRESH).await;
     assert_eq!(identities.current().await.unwrap().version, first.version, "nothing has changed");

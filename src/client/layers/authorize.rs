@@ -16,6 +16,7 @@ use http::{Request, Response, StatusCode, header};
 
 use super::super::error::TransportError;
 use super::super::identity::{Identities, Identity};
+use super::super::proxy::failure::ProxyError;
 use super::super::transport::{Body, RequestKind, SentAuthorization, SentCredentials, Transport};
 
 type Answer = Result<Response<Body>, TransportError>;
@@ -80,7 +81,10 @@ async fn send_as(
 
 /// Whether a handshake failed because of a certificate: ours refused by the server, or the server's not trusted here.
 fn is_about_certificates(error: &TransportError) -> bool {
-    let (TransportError::Connect { source, .. } | TransportError::Broken { source, .. }) = error else {
+    let (TransportError::Connect { source, .. }
+    | TransportError::Broken { source, .. }
+    | TransportError::Proxy { source: ProxyError::Tls(source), .. }) = error
+    else {
         return false;
     };
     let cause = source.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());

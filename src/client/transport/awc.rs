@@ -35,11 +35,12 @@ mod connector;
 mod happy_eyeballs;
 mod renewal;
 mod socket;
+mod tunnel;
 
 /// Timeouts in a row after which the client with its pooled connections is replaced.
 const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
-/// Longer than the connector's own deadlines (5 s for TCP, 5 s for TLS), which give better messages.
-const CONNECT_BACKSTOP: Duration = Duration::from_secs(15);
+/// Longer than the connector's own deadlines (5 s for TCP, 10 s for a proxy, 5 s for TLS), which give better messages.
+const CONNECT_BACKSTOP: Duration = Duration::from_secs(25);
 
 /// Whether a failed attempt used a connection that had been used before.
 struct Reused(bool);
@@ -76,9 +77,9 @@ impl AwcTransport {
     }
 }
 
-fn client(settings: &Arc<ConnectionSettings>, identity: &Identity) -> awc::Client {
+fn client(settings: &Arc<ConnectionSettings>, identity: &Arc<Identity>) -> awc::Client {
     let connector = awc::Connector::new()
-        .connector(Connect::new(Arc::clone(settings), identity.tls.clone()))
+        .connector(Connect::new(Arc::clone(settings), Arc::clone(identity)))
         .limit(0)
         .timeout(CONNECT_BACKSTOP);
     awc::Client::builder()
@@ -237,7 +238,7 @@ impl Inner {
     }
 
     fn transport_error(&self, error: SendRequestError) -> TransportError {
-        let connect = |source| TransportError::Connect { endpoint: self.settings.endpoint.name(), source };
+        let connect = |source| TransportError::Connect { endpoint: self.settings.name(), source };
         match error {
             SendRequestError::Connect(ConnectError::Disconnected) => {
                 broken(io::ErrorKind::UnexpectedEof.into())
@@ -246,9 +247,16 @@ impl Inner {
                 TransportError::Timeout { what: "connecting", after: CONNECT_BACKSTOP }
             }
             SendRequestError::Connect(ConnectError::Io(source)) => {
-                match connector::passed_deadline(&source) {
-                    Some((what, after)) => TransportError::Timeout { what, after },
-                    None => connect(source),
+                if let Some((what, after)) = connector::passed_deadline(&source) {
+                    return TransportError::Timeout { what, after };
+                }
+                match (tunnel::failure(source), &self.settings.proxy) {
+                    (Ok(source), Some(proxy)) => {
+                        let endpoint = self.settings.endpoint.name();
+                        TransportError::Proxy { endpoint, proxy: proxy.name().to_owned(), source }
+                    }
+                    (Ok(source), None) => connect(io::Error::other(source)),
+                    (Err(source), _) => connect(source),
                 }
             }
             SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),

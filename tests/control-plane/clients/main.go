@@ -5,7 +5,7 @@
 //  1. A scenario ends by itself: with 0, or with 1 and the reason on standard error.
 //  2. It stays in its namespace, which must exist.
 //
-// Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf]
+// Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], or go-clients proxies
 package main
 
 import (
@@ -42,6 +42,12 @@ var scenarios = map[string]func(context.Context, world) error{
 }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "proxies" {
+		if err := proxies(); err != nil {
+			fail(err)
+		}
+		return
+	}
 	if len(os.Args) < 4 {
 		fail(fmt.Errorf("usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf]"))
 	}

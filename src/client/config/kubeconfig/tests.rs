@@ -60,15 +60,32 @@ fn rest_17_debug_shows_no_secret() {
 
 #[test]
 fn the_error_for_an_unsupported_field_names_the_field() {
-    for (cluster, user, named) in [
-        ("", "    auth-provider: {name: gcp}\n", "\"gcp\""),
-        ("    proxy-url: http://proxy:3128\n", "", "proxy-url"),
-    ] {
-        match load(cluster, user) {
-            Err(Error::Unsupported(what)) => assert!(what.contains(named), "{what}"),
-            other => panic!("{named}: {other:?}"),
-        }
+    match load("", "    auth-provider: {name: gcp}\n") {
+        Err(Error::Unsupported(what)) => assert!(what.contains("\"gcp\""), "{what}"),
+        other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_proxy_url_is_used_and_one_that_cannot_be_used_is_refused_with_the_name_of_its_cluster() {
+    let config = load("    proxy-url: socks5://u:s3cret@proxy:3128\n", "").unwrap();
+    let text = format!("{config:?}");
+    assert!(text.contains("socks5://proxy:3128") && !text.contains("s3cret"), "{text}");
+    let error = load("    proxy-url: ftp://u:s3cret@proxy\n", "").unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, Error::Proxy { .. }) && text.contains("proxy-url of the cluster \"a\""),
+        "{text}"
+    );
+    assert!(text.contains("ftp://proxy") && !text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn a_token_for_this_machine_is_not_sent_over_plain_http_through_a_proxy() {
+    let text = kubeconfig("a", "    proxy-url: http://proxy:3128\n", "    token: t\n");
+    let text = text.replace("https://a:6443", "http://127.0.0.1:8080");
+    let config = Config::from_kubeconfig_text(&text, None).unwrap();
+    assert!(config.login.is_none() && config.warnings()[0].contains("the token of its user is not sent"));
 }
 
 #[test]

@@ -64,7 +64,13 @@ pub(super) fn config_of(file: &File) -> Result<Config, Error> {
         return Err(refused("a certificate authority and insecure-skip-tls-verify contradict each other"));
     }
     if !cluster.proxy_url.is_empty() {
-        return Err(Error::Unsupported("proxy-url".to_owned()));
+        config = config.proxy(&cluster.proxy_url).map_err(|error| match error {
+            Error::Proxy { proxy, reason } => {
+                let of_cluster = format!("{reason} (proxy-url of the cluster {})", quoted(&context.cluster));
+                Error::Proxy { proxy, reason: of_cluster }
+            }
+            error => error,
+        })?;
     }
     check(user)?;
     match Endpoint::parse(&config.endpoint)? {
@@ -121,7 +127,8 @@ fn with_user_over_http(
     (name, endpoint): (&str, &Endpoint),
 ) -> Result<Config, Error> {
     let mut sent = user.clone();
-    if endpoint.is_loopback() {
+    // Of an address on this machine a proxy makes one on its own.
+    if endpoint.is_loopback() && cluster.proxy_url.is_empty() {
         (sent.client_certificate, sent.client_certificate_data) = (String::new(), Data::default());
         (sent.client_key, sent.client_key_data) = (String::new(), Data::default());
     } else {
@@ -224,6 +231,7 @@ fn cluster_info(cluster: &Cluster) -> Result<ClusterInfo, Error> {
     Ok(ClusterInfo {
         server: cluster.server.clone(),
         tls_server_name: cluster.tls_server_name.clone(),
+        proxy_url: cluster.proxy_url.clone(),
         insecure_skip_tls_verify: cluster.insecure_skip_tls_verify,
         certificate_authority_data: authority,
         config: extension.map(|extension| extension.extension.clone()).unwrap_or_default(),

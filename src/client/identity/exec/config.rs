@@ -42,6 +42,9 @@ pub(crate) struct ClusterInfo {
     pub(crate) server: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) tls_server_name: String,
+    /// With user and password, if it has them: the plugin has to use it, too.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) proxy_url: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) insecure_skip_tls_verify: bool,
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_base64")]

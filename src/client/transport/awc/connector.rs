@@ -1,14 +1,15 @@
-//! Makes connections: name lookup, TCP with the options below, TLS with the client's configuration.
+//! Makes connections: name lookup, TCP with the options below, the proxy's tunnel if there is one, TLS with the client's
+//! configuration.
 //!
-//! Answers "how is a connection made, and how soon is a dead one noticed?" Proxies are not supported.
+//! Answers "how is a connection made, and how soon is a dead one noticed?"
 //! Invariants:
 //! 1. Every connection has TCP_NODELAY, keepalive probes (first after 15 s, then each 5 s, dead after 3) and, on Linux,
 //!    TCP_USER_TIMEOUT 30 s: a peer that is unreachable is noticed within 30 s also in the middle of a write.
-//! 2. The lookup and the connection have 5 s together, the TLS handshake another 5 s.
+//! 2. The lookup and the connection have 5 s together, the proxy 10 s (`tunnel.rs`), the TLS handshake another 5 s.
 //! 3. When a request needs a new connection, [`MADE_CONNECTION`] is set for it: a failure on a connection that had been
 //!    used before is retried, a failure on a new one is not.
 //!
-//! Read next: `socket.rs`.
+//! Read next: `tunnel.rs`, `socket.rs`.
 
 use std::cell::Cell;
 use std::io;
@@ -21,18 +22,22 @@ use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
 use awc::http::Uri;
 use futures_util::future::LocalBoxFuture;
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::happy_eyeballs;
 use super::socket::Socket;
+use super::tunnel;
 use crate::client::endpoint::ConnectionSettings;
+use crate::client::identity::Identity;
 use crate::client::identity::material::Tls;
 
-const TCP_DEADLINE: Duration = Duration::from_secs(5);
+pub(super) const TCP_DEADLINE: Duration = Duration::from_secs(5);
 const TLS_DEADLINE: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIME: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
@@ -50,12 +55,13 @@ tokio::task_local! {
 #[derive(Clone)]
 pub(super) struct Connect {
     settings: Arc<ConnectionSettings>,
-    tls: Option<Tls>,
+    identity: Arc<Identity>,
 }
 
 impl Connect {
-    pub(super) fn new(settings: Arc<ConnectionSettings>, tls: Option<Tls>) -> Self {
-        Self { settings, tls }
+    /// Connections with the TLS configuration of this identity.
+    pub(super) fn new(settings: Arc<ConnectionSettings>, identity: Arc<Identity>) -> Self {
+        Self { settings, identity }
     }
 }
 
@@ -67,11 +73,11 @@ impl Service<ConnectInfo<Uri>> for Connect {
     actix_service::always_ready!();
 
     fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
-        let (settings, tls) = (Arc::clone(&self.settings), self.tls.clone());
+        let (settings, identity) = (Arc::clone(&self.settings), Arc::clone(&self.identity));
         Box::pin(async move {
             // Outside of a request's scope there is no flag. Today every connection is made inside one.
             let _ = MADE_CONNECTION.try_with(|made| made.set(true));
-            let socket = connect(&settings, tls).await.map_err(ConnectError::Io)?;
+            let socket = connect(&settings, &identity).await.map_err(ConnectError::Io)?;
             Ok(Connection::new(info.request().clone(), socket))
         })
     }
@@ -95,7 +101,20 @@ fn deadline_error(what: &'static str, after: Duration) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, DeadlinePassed { what, after })
 }
 
-async fn connect(settings: &ConnectionSettings, tls: Option<Tls>) -> io::Result<Socket> {
+/// A connection over which HTTP is spoken with the API server.
+async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
+    let socket = match &settings.proxy {
+        None => connect_directly(settings).await?,
+        Some(proxy) => tunnel::open(proxy, identity.proxy_tls.as_ref(), &settings.endpoint).await?,
+    };
+    Ok(match (&identity.tls, socket) {
+        (Some(tls), Socket::Plain(stream)) => Socket::Tls(Box::new(handshake(tls, stream).await?)),
+        (Some(tls), Socket::Tls(stream)) => Socket::TlsInTls(Box::new(handshake(tls, *stream).await?)),
+        (_, socket) => socket,
+    })
+}
+
+async fn connect_directly(settings: &ConnectionSettings) -> io::Result<Socket> {
     let endpoint = &settings.endpoint;
     let connecting = async {
         #[cfg(unix)]
@@ -105,26 +124,24 @@ async fn connect(settings: &ConnectionSettings, tls: Option<Tls>) -> io::Result<
         connect_tcp(&endpoint.host, endpoint.port).await.map(Socket::Plain)
     };
     let connected = timeout(TCP_DEADLINE, connecting).await;
-    let socket = connected.unwrap_or_else(|_| Err(deadline_error("connecting", TCP_DEADLINE)))?;
-    let (tls, stream) = match (tls, socket) {
-        (Some(tls), Socket::Plain(stream)) => (tls, stream),
-        (_, socket) => return Ok(socket),
-    };
-    let handshake = TlsConnector::from(tls.config).connect(tls.server_name, stream);
-    let stream = timeout(TLS_DEADLINE, handshake)
+    connected.unwrap_or_else(|_| Err(deadline_error("connecting", TCP_DEADLINE)))
+}
+
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(tls: &Tls, stream: S) -> io::Result<TlsStream<S>> {
+    let handshake = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.server_name.clone(), stream);
+    timeout(TLS_DEADLINE, handshake)
         .await
         .unwrap_or_else(|_| Err(deadline_error("the TLS handshake", TLS_DEADLINE)))
-        .map_err(explain_plain_answer)?;
-    Ok(Socket::Tls(Box::new(stream)))
+        .map_err(explain_plain_answer)
 }
 
 /// The peer answered the handshake with something else, such as an HTTP error.
 #[derive(Debug, thiserror::Error)]
-#[error("the server does not speak TLS on this port; is it an http endpoint?")]
+#[error("the peer does not speak TLS on this port; does its URL have to begin with http://?")]
 struct NotTls(#[source] io::Error);
 
 /// Replaces rustls' error about an answer that is not TLS by one that names the likely cause.
-fn explain_plain_answer(error: io::Error) -> io::Error {
+pub(super) fn explain_plain_answer(error: io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
@@ -134,7 +151,7 @@ fn explain_plain_answer(error: io::Error) -> io::Error {
     }
 }
 
-async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+pub(super) async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses = tokio::net::lookup_host((host, port)).await?;
     let stream = happy_eyeballs::first_connected(addresses.collect(), TcpStream::connect).await?;
     configure(stream)

@@ -1,4 +1,4 @@
-//! The stream below HTTP: TCP, TLS over TCP, or a unix socket.
+//! The stream below HTTP: TCP, TLS over TCP, TLS in the TLS of a proxy, or a unix socket.
 //!
 //! Answers "what does awc read and write?" It exists for two reasons: TLS is made by this crate, and the end of a
 //! connection becomes an error. awc takes the end of a connection for the end of a body, so it would return a list that
@@ -24,6 +24,8 @@ use tokio_rustls::client::TlsStream;
 pub(super) enum Socket {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// TLS with the API server, inside of TLS with the proxy.
+    TlsInTls(Box<TlsStream<TlsStream<TcpStream>>>),
     #[cfg(unix)]
     Unix(UnixStream),
 }
@@ -44,6 +46,7 @@ impl Socket {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
+            Self::TlsInTls(stream) => stream.get_ref().0.get_ref().0,
             #[cfg(unix)]
             Self::Unix(stream) => stream,
         }
@@ -53,6 +56,7 @@ impl Socket {
         Pin::new(match self.get_mut() {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.as_mut(),
+            Self::TlsInTls(stream) => stream.as_mut(),
             #[cfg(unix)]
             Self::Unix(stream) => stream,
         })
@@ -65,6 +69,7 @@ impl AsyncRead for Socket {
         ready!(match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buf),
+            Self::TlsInTls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buf),
             #[cfg(unix)]
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
         })?;

@@ -1,0 +1,108 @@
+//! Opens a tunnel through a proxy: TCP to the proxy, TLS if it is an https proxy, then CONNECT or SOCKS5.
+//!
+//! Answers "how does a connection to the API server come through a proxy?" What is sent and what the answers mean is
+//! decided in `../../proxy/connect.rs` and `../../proxy/socks5.rs`; here it is read and written. Invariants:
+//! 1. The connection to the proxy has 5 s, its TLS and its answer 10 s together: it must reach the API server meanwhile.
+//! 2. What is wrong comes as a [`ProxyError`] inside of an `io::Error`, which is what awc can carry.
+//! 3. The credentials of the cluster are not sent here, and those of the proxy to nobody else.
+//!
+//! Read next: `connector.rs`, which speaks TLS with the API server inside of the tunnel.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::connector::{TCP_DEADLINE, connect_tcp, explain_plain_answer};
+use super::socket::Socket;
+use crate::client::endpoint::Endpoint;
+use crate::client::identity::material::Tls;
+use crate::client::proxy::failure::ProxyError;
+use crate::client::proxy::socks5::{Socks5, Step};
+use crate::client::proxy::{Protocol, Proxy, connect};
+
+/// For TLS with the proxy and for its answer, which it gives when it has reached the API server.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+/// How many bytes of an answer to CONNECT are read at once.
+const PIECE: usize = 512;
+
+/// Carries a [`ProxyError`] through awc.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Carried(ProxyError);
+
+/// The tunnel to this endpoint.
+pub(super) async fn open(proxy: &Proxy, tls: Option<&Tls>, endpoint: &Endpoint) -> io::Result<Socket> {
+    opened(proxy, tls, endpoint).await.map_err(|error| io::Error::other(Carried(error)))
+}
+
+/// What went wrong with a proxy, if this is such an error; the error itself if it is another one.
+pub(super) fn failure(error: io::Error) -> Result<ProxyError, io::Error> {
+    match error.downcast::<Carried>() {
+        Ok(Carried(error)) => Ok(error),
+        Err(error) => Err(error),
+    }
+}
+
+async fn opened(proxy: &Proxy, tls: Option<&Tls>, endpoint: &Endpoint) -> Result<Socket, ProxyError> {
+    let late = |what, after| ProxyError::TimedOut { what, after };
+    let stream = timeout(TCP_DEADLINE, connect_tcp(&proxy.host, proxy.port))
+        .await
+        .map_err(|_| late("connecting to the proxy", TCP_DEADLINE))?
+        .map_err(ProxyError::Unreachable)?;
+    let opening = async {
+        let mut socket = match tls {
+            None => Socket::Plain(stream),
+            Some(tls) => {
+                let connector = TlsConnector::from(Arc::clone(&tls.config));
+                let stream = connector.connect(tls.server_name.clone(), stream).await;
+                let stream = stream.map_err(|error| ProxyError::Tls(explain_plain_answer(error)))?;
+                Socket::Tls(Box::new(stream))
+            }
+        };
+        match proxy.protocol {
+            Protocol::Http | Protocol::Https => by_connect(&mut socket, proxy, endpoint).await?,
+            Protocol::Socks5 => by_socks5(&mut socket, proxy, endpoint).await?,
+        }
+        Ok(socket)
+    };
+    let answered = timeout(ANSWER_DEADLINE, opening).await;
+    answered.unwrap_or_else(|_| Err(late("the answer of the proxy", ANSWER_DEADLINE)))
+}
+
+async fn by_connect(socket: &mut Socket, proxy: &Proxy, endpoint: &Endpoint) -> Result<(), ProxyError> {
+    let (target, login) = (endpoint.target(), proxy.login.as_ref());
+    send(socket, connect::request(&target, login).expose_secret()).await?;
+    let (mut received, mut piece) = (Vec::new(), [0; PIECE]);
+    loop {
+        let count = socket.read(&mut piece).await.map_err(ProxyError::Broken)?;
+        received.extend_from_slice(&piece[..count]);
+        if connect::answered(&received, &target, login)?.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+async fn by_socks5(socket: &mut Socket, proxy: &Proxy, endpoint: &Endpoint) -> Result<(), ProxyError> {
+    let mut machine = Socks5::new(&endpoint.host, endpoint.port, proxy.login.as_ref())?;
+    loop {
+        match machine.poll_step() {
+            Step::Send(bytes) => send(socket, bytes.expose_secret()).await?,
+            Step::Read(count) => {
+                let mut bytes = vec![0; count];
+                socket.read_exact(&mut bytes).await.map_err(ProxyError::Broken)?;
+                machine.handle_bytes(&bytes)?;
+            }
+            Step::Open => return Ok(()),
+        }
+    }
+}
+
+async fn send(socket: &mut Socket, bytes: &[u8]) -> Result<(), ProxyError> {
+    socket.write_all(bytes).await.map_err(ProxyError::Broken)?;
+    socket.flush().await.map_err(ProxyError::Broken)
+}
