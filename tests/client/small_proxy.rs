@@ -209,10 +209,10 @@ async fn by_connect<S: AsyncRead + AsyncWrite + Unpin>(
         let expected = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         headers.get("Proxy-Authorization") == Some(&&*expected)
     });
-    let names_it_twice = headers.get("Host") == Some(&target);
-    let refusal = state.settings.refuses.or((!is_let_in).then_some(407)).or((!names_it_twice).then_some(400));
-    let opened = match refusal {
+    let opened = match state.settings.refuses {
         Some(code) => Err(code),
+        None if !is_let_in => Err(407),
+        None if headers.get("Host") != Some(&target) => Err(400),
         None => state.connect(target).await.ok_or(502),
     };
     match opened {
