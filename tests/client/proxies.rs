@@ -55,7 +55,7 @@ async fn rest_42_a_request_passes_each_kind_of_proxy_in_a_tunnel_to_http_and_to_
                 client.request(Method::GET, "/version", None).await.unwrap();
             }
             let target = address(&server).to_string();
-            assert_eq!(proxy.asked(), [target.clone()], "{kind:?}: one tunnel for all requests");
+            assert_eq!(proxy.asked(), std::slice::from_ref(&target), "{kind:?}: one tunnel for all requests");
             for head in heads.lock().unwrap().iter() {
                 let head = head.to_lowercase();
                 assert!(head.starts_with("get /version http/1.1\r\n"), "{kind:?}: {head}");
@@ -100,9 +100,8 @@ async fn rest_42_a_proxy_is_logged_in_to_with_the_user_and_the_password_of_its_u
         get("me%40home:p%3A%2F%C3%BC").await.unwrap();
         for (userinfo, given) in [("me%40home:wrong", true), ("you", true), ("", false)] {
             let error = get(userinfo).await.unwrap_err();
-            let source = match &error {
-                Error::Transport(TransportError::Proxy { source, .. }) => source,
-                _ => panic!("{kind:?} {userinfo}: {error:?}"),
+            let Error::Transport(TransportError::Proxy { source, .. }) = &error else {
+                panic!("{kind:?} {userinfo}: {error:?}")
             };
             assert!(
                 matches!(source, ProxyError::Login { is_given } if *is_given == given),

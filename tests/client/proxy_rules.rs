@@ -83,8 +83,10 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
 
 const PROXY: &str = "http://proxy.example:3128";
 
-/// All questions: the variables, the endpoint, and the proxy that is expected.
-fn questions() -> Vec<(Vec<(&'static str, &'static str)>, &'static str, Option<&'static str>)> {
+/// The variables, the endpoint, and the proxy that is expected.
+type Question = (Vec<(&'static str, &'static str)>, &'static str, Option<&'static str>);
+
+fn questions() -> Vec<Question> {
     let mut questions = Vec::new();
     for (list, excepted, others) in ROWS {
         let variables = vec![("HTTPS_PROXY", PROXY), ("HTTP_PROXY", PROXY), ("NO_PROXY", *list)];
@@ -130,7 +132,7 @@ fn rest_43_go_gives_the_same_answers() {
         .map(|(variables, endpoint, _)| {
             let value = |name: &str| {
                 let set = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-                set(&name.to_uppercase()).or(set(&name.to_lowercase())).unwrap_or_default()
+                set(&name.to_uppercase()).or_else(|| set(&name.to_lowercase())).unwrap_or_default()
             };
             json!({
                 "HTTPSProxy": value("HTTPS_PROXY"), "HTTPProxy": value("HTTP_PROXY"), "NoProxy": value("NO_PROXY"),
