@@ -238,7 +238,7 @@ impl Inner {
     }
 
     fn transport_error(&self, error: SendRequestError) -> TransportError {
-        let connect = |source| TransportError::Connect { endpoint: self.settings.name(), source };
+        let connect = |source| connector::not_connected(&self.settings, source);
         match error {
             SendRequestError::Connect(ConnectError::Disconnected) => {
                 broken(io::ErrorKind::UnexpectedEof.into())
@@ -247,17 +247,7 @@ impl Inner {
                 TransportError::Timeout { what: "connecting", after: CONNECT_BACKSTOP }
             }
             SendRequestError::Connect(ConnectError::Io(source)) => {
-                if let Some((what, after)) = connector::passed_deadline(&source) {
-                    return TransportError::Timeout { what, after };
-                }
-                match (tunnel::failure(source), &self.settings.proxy) {
-                    (Ok(source), Some(proxy)) => {
-                        let endpoint = self.settings.endpoint.name();
-                        TransportError::Proxy { endpoint, proxy: proxy.name().to_owned(), source }
-                    }
-                    (Ok(source), None) => connect(io::Error::other(source)),
-                    (Err(source), _) => connect(source),
-                }
+                connector::not_connected(&self.settings, source)
             }
             SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),
             SendRequestError::Send(source) => broken(source),

@@ -34,6 +34,7 @@ use super::happy_eyeballs;
 use super::socket::Socket;
 use super::tunnel;
 use crate::client::endpoint::ConnectionSettings;
+use crate::client::error::TransportError;
 use crate::client::identity::Identity;
 use crate::client::identity::material::Tls;
 
@@ -91,8 +92,25 @@ struct DeadlinePassed {
     after: Duration,
 }
 
+/// Why no connection was made: what [`connect`] gave, as awc carries it.
+pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) -> TransportError {
+    if let Some((what, after)) = passed_deadline(&source) {
+        return TransportError::Timeout { what, after };
+    }
+    match (tunnel::failure(source), &settings.proxy) {
+        (Ok(source), Some(proxy)) => {
+            let endpoint = settings.endpoint.name();
+            TransportError::Proxy { endpoint, proxy: proxy.name().to_owned(), source }
+        }
+        (Ok(source), None) => {
+            TransportError::Connect { endpoint: settings.name(), source: io::Error::other(source) }
+        }
+        (Err(source), _) => TransportError::Connect { endpoint: settings.name(), source },
+    }
+}
+
 /// Which deadline of this module has passed; `None` for other errors.
-pub(super) fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
+fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
     let passed: &DeadlinePassed = error.get_ref()?.downcast_ref()?;
     Some((passed.what, passed.after))
 }
@@ -102,7 +120,7 @@ fn deadline_error(what: &'static str, after: Duration) -> io::Error {
 }
 
 /// A connection over which HTTP is spoken with the API server.
-async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
+pub(super) async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
     let socket = match &settings.proxy {
         None => connect_directly(settings).await?,
         Some(proxy) => tunnel::open(proxy, identity.proxy_tls.as_ref(), &settings.endpoint).await?,
