@@ -14,8 +14,12 @@ pub use informer_actors::informer::{
     WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
-pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, Lookup, UnknownIndex};
+pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, UnknownIndex};
 pub use informer_core::restart::RestartPolicy;
+pub use informer_core::snapshot::Lookup;
+
+#[cfg(feature = "client")]
+pub use crate::select::{by_label, by_owner};
 
 #[cfg(feature = "client")]
 mod kubernetes {

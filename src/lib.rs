@@ -45,6 +45,8 @@ pub mod object;
 pub mod prelude;
 #[cfg(feature = "client")]
 pub mod representation;
+#[cfg(feature = "client")]
+mod select;
 #[cfg(feature = "service")]
 pub mod service;
 pub mod source;

@@ -7,3 +7,8 @@ pub use informer_core::meta::{
     ResourceVersion, SourceId, Uid,
 };
 pub use informer_core::snapshot::Snapshot;
+
+#[cfg(feature = "client")]
+pub use crate::client::selector::{LabelSelector, SelectorError};
+#[cfg(feature = "client")]
+pub use crate::select::Select;

@@ -24,3 +24,5 @@ pub use crate::client::api::{
 };
 #[cfg(feature = "client")]
 pub use crate::client::{Client, Config};
+#[cfg(feature = "client")]
+pub use crate::object::{LabelSelector, Select};

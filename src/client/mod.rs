@@ -38,7 +38,7 @@ mod refused;
 mod resource;
 mod retry_after;
 mod scope;
-mod selector;
+pub(crate) mod selector;
 pub(crate) mod status;
 mod tls;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]

@@ -20,14 +20,17 @@ use crate::undecodable::Undecodable;
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Frame, UndecodableEntry};
 pub(crate) use holders::Held;
+pub use lookup::Lookup;
 pub(crate) use objects::Put;
 
+mod by_index;
 mod diff;
 mod few;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod frame;
 mod holders;
+mod lookup;
 mod objects;
 
 /// All objects of an informer at one moment, with the version of each source and the indices.

@@ -74,7 +74,7 @@ impl<V: Ord + 'static> Table<V> {
     }
 
     /// The values in a range with their members, in order.
-    pub(super) fn range<'a>(
+    pub(crate) fn range<'a>(
         &'a self,
         range: impl RangeBounds<V> + 'a,
     ) -> impl Iterator<Item = (&'a V, &'a SortedSet<ObjectKey>)> {

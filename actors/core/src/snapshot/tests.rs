@@ -14,6 +14,7 @@ use crate::meta::{Object, ObjectKey, SourceId};
 use crate::tree::Sources;
 
 mod cursor;
+mod indices;
 
 type Model = BTreeMap<ObjectKey, Object<String>>;
 

@@ -5,15 +5,15 @@
 //! 2. The smallest set of an intersection is walked, and each of its keys is searched in the other sets: the cost is
 //!    its size times O(log n), whatever the other sizes are.
 //!
-//! Read next: `index.rs`.
+//! Read next: `by_index.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Index, UnknownIndex};
+use super::Snapshot;
+use crate::index::{Index, UnknownIndex};
 use crate::meta::{Object, ObjectKey};
-use crate::snapshot::Snapshot;
 use crate::tree::SortedSet;
 
 /// Index look-ups that are combined: [`Index::is`] is one, [`Self::and`] and [`Self::or`] join them.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{Index, Lookup, UnknownIndex};
 use crate::delta::WatchPart;
+use crate::index::{Index, UnknownIndex};
 use crate::indexer::Store;
 use crate::meta::{Object, ObjectKey, SourceId};
-use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{version, worded};
+use crate::snapshot::{Lookup, Snapshot};
 
 /// A value that is ordered and is no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

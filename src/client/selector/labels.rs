@@ -1,0 +1,327 @@
+//! Label selectors: parsed or built, sent to a server, or matched here.
+//!
+//! Answers "does an object with these labels match?" as a server does (apimachinery's `labels.Requirement.Matches`).
+//! Invariants:
+//! 1. Its text is the normal form: requirements in order, each once; it is parsed to an equal selector.
+//! 2. A requirement that is built is checked as a parsed one is.
+//!
+//! Read next: `../../select.rs`, which reads a cache by it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use super::tokens::{Token, is_label, label_key, label_value, tokens};
+
+/// Which labels an object must have: requirements that all have to hold. The empty one selects everything.
+///
+/// Parsed from what `kubectl -l` takes, or built; a built requirement that no server would take is refused.
+///
+/// ```
+/// use actix_informer::object::LabelSelector;
+/// use std::collections::BTreeMap;
+///
+/// let parsed: LabelSelector = "app in (cart, pay), !legacy".parse()?;
+/// let built = LabelSelector::everything().is_in("app", ["pay", "cart"])?.lacks("legacy")?;
+/// assert_eq!(parsed, built);
+/// assert_eq!(built.to_string(), "!legacy,app in (cart,pay)");
+///
+/// let labels = BTreeMap::from([("app".to_owned(), "cart".to_owned())]);
+/// assert!(built.matches(&labels));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LabelSelector {
+    /// By their normal forms.
+    requirements: BTreeMap<String, Requirement>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Requirement {
+    key: String,
+    is: Operation,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Operation {
+    Present,
+    Absent,
+    Equal(String),
+    NotEqual(String),
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
+    Above(i64),
+    Below(i64),
+}
+
+impl LabelSelector {
+    /// The selector without requirements.
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// And the label has this value.
+    ///
+    /// # Errors
+    /// Why a server would not take it.
+    pub fn equals(self, key: &str, value: &str) -> Result<Self, SelectorError> {
+        let value = checked(label_value(value.to_owned()))?;
+        self.with(key, Operation::Equal(value))
+    }
+
+    /// And the label has another value, or is absent.
+    ///
+    /// # Errors
+    /// As [`Self::equals`].
+    pub fn differs(self, key: &str, value: &str) -> Result<Self, SelectorError> {
+        let value = checked(label_value(value.to_owned()))?;
+        self.with(key, Operation::NotEqual(value))
+    }
+
+    /// And the label has one of these values.
+    ///
+    /// # Errors
+    /// As [`Self::equals`]; and when there are no values.
+    pub fn is_in<'v>(
+        self,
+        key: &str,
+        values: impl IntoIterator<Item = &'v str>,
+    ) -> Result<Self, SelectorError> {
+        let values = some_of(key, values)?;
+        self.with(key, Operation::In(values))
+    }
+
+    /// And the label has none of these values, or is absent.
+    ///
+    /// # Errors
+    /// As [`Self::is_in`].
+    pub fn is_not_in<'v>(
+        self,
+        key: &str,
+        values: impl IntoIterator<Item = &'v str>,
+    ) -> Result<Self, SelectorError> {
+        let values = some_of(key, values)?;
+        self.with(key, Operation::NotIn(values))
+    }
+
+    /// And the label is there, with any value.
+    ///
+    /// # Errors
+    /// As [`Self::equals`].
+    pub fn has(self, key: &str) -> Result<Self, SelectorError> {
+        self.with(key, Operation::Present)
+    }
+
+    /// And the label is absent.
+    ///
+    /// # Errors
+    /// As [`Self::equals`].
+    pub fn lacks(self, key: &str) -> Result<Self, SelectorError> {
+        self.with(key, Operation::Absent)
+    }
+
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether an object with these labels is selected. Allocates nothing.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements.values().all(|requirement| requirement.holds(labels.get(&requirement.key)))
+    }
+
+    /// The values that a selected object may have of one label, for each label for which only some are possible.
+    pub(crate) fn possible(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        self.requirements.values().filter_map(|Requirement { key, is }| match is {
+            Operation::Equal(value) => Some((&**key, vec![&**value])),
+            Operation::In(values) => Some((&**key, values.iter().map(String::as_str).collect())),
+            _ => None,
+        })
+    }
+
+    fn with(self, key: &str, is: Operation) -> Result<Self, SelectorError> {
+        let key = checked(label_key(key.to_owned()))?;
+        Ok(self.and(Requirement { key, is }))
+    }
+
+    fn and(mut self, requirement: Requirement) -> Self {
+        self.requirements.insert(requirement.to_string(), requirement);
+        self
+    }
+}
+
+/// Why a text is not a label selector, or a requirement not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SelectorError(String);
+
+fn checked<T>(result: Result<T, String>) -> Result<T, SelectorError> {
+    result.map_err(SelectorError)
+}
+
+fn some_of<'v>(
+    key: &str,
+    values: impl IntoIterator<Item = &'v str>,
+) -> Result<BTreeSet<String>, SelectorError> {
+    let values = values.into_iter().map(|value| label_value(value.to_owned()));
+    let values: BTreeSet<String> = checked(values.collect())?;
+    if values.is_empty() { Err(SelectorError(format!("no value is named for {key:?}"))) } else { Ok(values) }
+}
+
+impl FromStr for LabelSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        parsed(text).map_err(SelectorError)
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, requirement) in self.requirements.keys().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Requirement {
+    fn holds(&self, value: Option<&String>) -> bool {
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match &self.is {
+            Operation::Present => value.is_some(),
+            Operation::Absent => value.is_none(),
+            Operation::Equal(one) => value == Some(one),
+            Operation::NotEqual(one) => value != Some(one),
+            Operation::In(values) => value.is_some_and(|value| values.contains(value)),
+            Operation::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Operation::Above(bound) => number().is_some_and(|number| number > *bound),
+            Operation::Below(bound) => number().is_some_and(|number| number < *bound),
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined =
+            |values: &BTreeSet<String>| values.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+        let key = &self.key;
+        match &self.is {
+            Operation::Present => write!(f, "{key}"),
+            Operation::Absent => write!(f, "!{key}"),
+            Operation::Equal(value) => write!(f, "{key}={value}"),
+            Operation::NotEqual(value) => write!(f, "{key}!={value}"),
+            Operation::In(values) => write!(f, "{key} in ({})", joined(values)),
+            Operation::NotIn(values) => write!(f, "{key} notin ({})", joined(values)),
+            Operation::Above(bound) => write!(f, "{key}>{bound}"),
+            Operation::Below(bound) => write!(f, "{key}<{bound}"),
+        }
+    }
+}
+
+fn parsed(text: &str) -> Result<LabelSelector, String> {
+    let mut parser = Parser { tokens: tokens(text), at: 0 };
+    let mut selector = LabelSelector::default();
+    while parser.peek() != &Token::End {
+        selector = selector.and(parser.requirement()?);
+        match parser.next() {
+            Token::End => break,
+            Token::Comma if parser.peek() != &Token::End => {}
+            Token::Comma => return Err("nothing stands behind the last comma".to_owned()),
+            other => return Err(format!("{} stands where a comma or the end should be", other.quoted())),
+        }
+    }
+    Ok(selector)
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl Parser {
+    fn peek(&self) -> &Token {
+        self.tokens.get(self.at).unwrap_or(&Token::End)
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.at += 1;
+        token
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let absent = self.peek() == &Token::Symbol("!");
+        if absent {
+            self.next();
+        }
+        let key = match self.next() {
+            Token::Word(word) => label_key(word)?,
+            other => return Err(format!("{} stands where a label's key should be", other.quoted())),
+        };
+        if absent {
+            return Ok(Requirement { key, is: Operation::Absent });
+        }
+        let is = match self.peek().clone() {
+            Token::End | Token::Comma => Operation::Present,
+            Token::Symbol("=" | "==") => Operation::Equal(self.compared(&key)?),
+            Token::Symbol("!=") => Operation::NotEqual(self.compared(&key)?),
+            Token::Symbol(">") => Operation::Above(self.bound(&key)?),
+            Token::Symbol("<") => Operation::Below(self.bound(&key)?),
+            Token::Word(word) if word == "in" => Operation::In(self.one_of(&key, &word)?),
+            Token::Word(word) if word == "notin" => Operation::NotIn(self.one_of(&key, &word)?),
+            other => {
+                return Err(format!("{} stands behind {key:?} where an operator should be", other.quoted()));
+            }
+        };
+        Ok(Requirement { key, is })
+    }
+
+    fn compared(&mut self, key: &str) -> Result<String, String> {
+        self.next();
+        match self.peek().clone() {
+            Token::End | Token::Comma => Ok(String::new()),
+            Token::Word(word) => {
+                self.next();
+                label_value(word)
+            }
+            other => Err(format!("{} stands where the value of {key:?} should be", other.quoted())),
+        }
+    }
+
+    fn bound(&mut self, key: &str) -> Result<i64, String> {
+        self.next();
+        match self.next() {
+            Token::Word(word) if word.parse::<i64>().is_ok() && is_label(&word) => {
+                word.parse().map_err(|_| format!("{word:?} is not an integer"))
+            }
+            other => Err(format!("{} stands where the integer of {key:?} should be", other.quoted())),
+        }
+    }
+
+    fn one_of(&mut self, key: &str, operator: &str) -> Result<BTreeSet<String>, String> {
+        self.next();
+        if self.next() != Token::Open {
+            return Err(format!("\"(\" is missing behind \"{key} {operator}\""));
+        }
+        // As in apimachinery, "()" holds one value, the empty one.
+        let (mut values, mut value) = (BTreeSet::new(), None);
+        loop {
+            match self.next() {
+                Token::Word(word) if value.is_none() => value = Some(label_value(word)?),
+                Token::Comma => {
+                    values.insert(value.take().unwrap_or_default());
+                }
+                Token::Close => {
+                    values.insert(value.unwrap_or_default());
+                    return Ok(values);
+                }
+                other => return Err(format!("{} stands among the values of {key:?}", other.quoted())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

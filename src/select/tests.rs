@@ -1,0 +1,77 @@
+//! Tests of selections by label and owner: with and without an index they select what a server selects.
+
+use informer_core::delta::WatchPart;
+use informer_core::index::AnyIndex;
+use informer_core::indexer::Store;
+use informer_core::meta::{Meta, Object, ResourceVersion, SourceId};
+use informer_core::snapshot::Snapshot;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use proptest::prelude::*;
+
+use super::{Select, by_label, by_owner};
+use crate::client::selector::LabelSelector;
+
+fn snapshot(pods: Vec<Pod>, indices: Vec<AnyIndex<Pod>>) -> Snapshot<Pod> {
+    let mut store = Store::new(Snapshot::empty(), indices);
+    let parts: Vec<_> = pods
+        .into_iter()
+        .enumerate()
+        .map(|(at, pod)| {
+            let version = ResourceVersion::from_number(at as u64 + 1).expect("not zero");
+            let key = format!("shop/pod-{at:03}").parse().expect("a key");
+            let meta = Meta::new(key, version, SourceId::default());
+            (SourceId::default(), WatchPart::Applied(Object::new(meta, pod)))
+        })
+        .collect();
+    store.apply_parts(parts).snapshot
+}
+
+fn labelled(labels: &[(String, String)]) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata.labels = Some(labels.iter().cloned().collect());
+    pod
+}
+
+fn names<'a>(objects: impl Iterator<Item = &'a Object<Pod>>) -> Vec<&'a str> {
+    objects.map(|object| object.key().name()).collect()
+}
+
+#[test]
+fn lst_02_the_empty_selector_selects_every_object_also_those_without_labels() {
+    let snapshot = snapshot(vec![Pod::default(), labelled(&[("a".into(), "b".into())])], Vec::new());
+    assert_eq!(names(snapshot.labelled(&LabelSelector::everything())), ["pod-000", "pod-001"]);
+    let lacking: LabelSelector = "!a".parse().expect("a selector");
+    assert_eq!(names(snapshot.labelled(&lacking)), ["pod-000"]);
+}
+
+#[test]
+fn children_are_found_by_the_uid_of_each_of_their_owners() {
+    let mut child = Pod::default();
+    let owner = |uid: &str| OwnerReference { uid: uid.to_owned(), ..OwnerReference::default() };
+    child.metadata.owner_references = Some(vec![owner("one"), owner("two")]);
+    let snapshot = snapshot(vec![Pod::default(), child], vec![by_owner().into()]);
+    for uid in ["one", "two"] {
+        assert_eq!(names(by_owner().get(&snapshot, uid).expect("the index is there")), ["pod-001"]);
+    }
+    assert_eq!(by_owner::<Pod>().count(&snapshot, "three"), Ok(0));
+}
+
+proptest! {
+    #[test]
+    fn an_index_changes_no_selection(
+        pods in proptest::collection::vec(
+            proptest::collection::vec(("[ab]", "[xy]"), 0..3),
+            0..30,
+        ),
+        selector in proptest::sample::select(vec![
+            "", "a=x", "a in (x,y)", "a=x,b=y", "a in (x,y),b in (y)", "a!=x,b=x", "a", "!b,a=y", "c=x", "a in (z)",
+        ]),
+    ) {
+        let pods: Vec<Pod> = pods.iter().map(|labels| labelled(labels)).collect();
+        let selector: LabelSelector = selector.parse().expect("a selector");
+        let plain = snapshot(pods.clone(), Vec::new());
+        let indexed = snapshot(pods, vec![by_label("a").into(), by_label("b").into()]);
+        prop_assert_eq!(names(indexed.labelled(&selector)), names(plain.labelled(&selector)));
+    }
+}
