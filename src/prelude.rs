@@ -20,7 +20,8 @@ pub use crate::subscription::{
 
 #[cfg(feature = "client")]
 pub use crate::client::api::{
-    Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+    Api, AttachParams, DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams, WatchEvent,
+    WatchParams,
 };
 #[cfg(feature = "client")]
 pub use crate::client::{Client, Config};

@@ -13,7 +13,10 @@ use kube_core::response::Status;
 
 pub use crate::client::frames::{Frame, LineSplitter, ListHead, ListSplitter, SplitError};
 pub use crate::client::list_watch::KubeListWatch;
-pub use crate::client::transport::{Body, HEAD_DEADLINE, READ_DEADLINE, RequestKind, Transport};
+pub use crate::client::streams::{Channels, Event, Frames, LogLines, MAX_FRAME};
+pub use crate::client::transport::{
+    Body, Connection, Duplex, HEAD_DEADLINE, READ_DEADLINE, RequestKind, Transport, Upgraded,
+};
 pub use crate::representation::meta_scan::{MetaScan, UnnamedError, meta_scan};
 
 use crate::client::status;

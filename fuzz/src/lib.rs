@@ -17,10 +17,12 @@ use serde_json::Value;
 mod decode;
 mod frames;
 mod requests;
+mod streams;
 pub mod seeds;
 
 pub use decode::{decode_list, decode_watch};
 pub use frames::{frames_list, frames_watch};
+pub use streams::{log_lines, websocket_frames};
 pub use requests::{definition, patch_body, request_body, request_line};
 
 /// Any error answer gives a typed error of bounded length, and the same one as an HTTP answer and as an ERROR event.
@@ -165,6 +167,16 @@ mod tests {
     #[test]
     fn any_text_as_a_request_line_names_a_resource_or_none() {
         check(Target::RequestLine, 20_000);
+    }
+
+    #[test]
+    fn any_bytes_of_a_websocket_are_the_same_events_in_any_chunks_and_no_byte_changes_its_channel() {
+        check(Target::WebsocketFrames, 40_000);
+    }
+
+    #[test]
+    fn any_bytes_of_a_log_are_the_same_lines_in_any_chunks() {
+        check(Target::LogLines, 20_000);
     }
 
     #[test]

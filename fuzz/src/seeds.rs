@@ -24,11 +24,13 @@ pub enum Target {
     RequestLine,
     PatchBody,
     Definition,
+    WebsocketFrames,
+    LogLines,
 }
 
 impl Target {
     /// All targets, with the names of their binaries.
-    pub const ALL: [(Self, &str); 12] = [
+    pub const ALL: [(Self, &str); 14] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
@@ -41,6 +43,8 @@ impl Target {
         (Self::RequestLine, "request_line"),
         (Self::PatchBody, "patch_body"),
         (Self::Definition, "definition"),
+        (Self::WebsocketFrames, "websocket_frames"),
+        (Self::LogLines, "log_lines"),
     ];
 
     /// Runs it once.
@@ -58,6 +62,8 @@ impl Target {
             Self::RequestLine => crate::request_line(data),
             Self::PatchBody => crate::patch_body(data),
             Self::Definition => crate::definition(data),
+            Self::WebsocketFrames => crate::websocket_frames(data),
+            Self::LogLines => crate::log_lines(data),
         }
     }
 
@@ -81,8 +87,45 @@ impl Target {
             Self::RequestLine => lines(),
             Self::PatchBody => patches(),
             Self::Definition => definitions(),
+            Self::WebsocketFrames => websockets(),
+            Self::LogLines => framed(watches()),
         }
     }
+}
+
+/// What a server sends on a websocket: a byte that chooses how it arrives, then frames.
+fn websockets() -> Vec<Vec<u8>> {
+    let frame = |head: u8, payload: &[u8]| {
+        let length = u8::try_from(payload.len()).expect("a short frame");
+        [&[head, length], payload].concat()
+    };
+    let status = br#"{"status":"Failure","reason":"NonZeroExitCode"}"#;
+    let command = [
+        frame(0x82, b"\x01"),
+        frame(0x82, b"\x01out"),
+        frame(0x02, b"\x02er"),
+        frame(0x89, b"ping"),
+        frame(0x00, b""),
+        frame(0x80, b"r"),
+        frame(0x82, &[&[3], &status[..]].concat()),
+        frame(0x82, &[255, 1]),
+        frame(0x88, &[0x03, 0xe8]),
+    ];
+    let ports = [
+        frame(0x82, &[0, 80, 0]),
+        frame(0x82, &[1, 80, 0]),
+        frame(0x82, b"\x02\xfb"),
+        frame(0x82, b"\x02\x20bytes"),
+        frame(0x82, b"\x00bytes"),
+        frame(0x82, b"\x01refused"),
+        frame(0x88, b""),
+    ];
+    let long = [&[0x82, 126, 1, 0][..], &[1; 256]].concat();
+    let huge = [&[0x82, 127, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff][..], &[1; 300]].concat();
+    let command = command.concat();
+    [(0x00, &command), (0x3f, &command), (0x43, &ports.concat()), (0x07, &long), (0x1f, &huge)]
+        .map(|(first, bytes)| [&[first], &**bytes].concat())
+        .to_vec()
 }
 
 fn pod(name: &str, version: u64) -> String {

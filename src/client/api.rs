@@ -59,6 +59,7 @@ mod entry;
 mod exchange;
 mod kinds;
 mod pages;
+mod streams;
 mod subresources;
 mod until;
 mod verbs;
@@ -72,6 +73,7 @@ pub use kube_core::params::{
     DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
     ValidationDirective as FieldValidation, VersionMatch, WatchParams,
 };
+pub use kube_core::subresource::{AttachParams, LogParams};
 pub use kube_core::{ObjectList, WatchEvent};
 pub use until::{LastSeen, UntilError};
 pub use verbs::Deleted;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 #[cfg(feature = "testing")]
 use futures_util::Stream;
-use http::{Method, Request, Response, header};
+use http::{HeaderMap, Method, Request, Response, header};
 #[cfg(feature = "testing")]
 use informer_actors::runtime::Runtime;
 use kube_core::discovery::ApiResource;
@@ -27,6 +27,7 @@ use super::error::{Error, TransportError};
 use super::layers::CallersSpan;
 use super::resource::ResourceSource;
 use super::scope::Scope;
+use super::transport::Connection;
 #[cfg(feature = "testing")]
 use super::transport::in_process::service;
 #[cfg(feature = "kube")]
@@ -209,6 +210,21 @@ impl Client {
         let mut request = request.map(Bytes::from);
         CallersSpan::add_to(&mut request);
         self.worker.stream(request, limit).await
+    }
+
+    /// Sends a request that asks for another protocol: see [`Worker::upgrade`].
+    pub(crate) async fn upgrade<T: Send + 'static, F: Future<Output = ()> + 'static>(
+        &self,
+        mut request: Request<Bytes>,
+        serve: impl FnOnce(&HeaderMap, Connection) -> Result<(T, F), Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        CallersSpan::add_to(&mut request);
+        self.worker.upgrade(request, serve).await
+    }
+
+    /// The thread of this client.
+    pub(crate) fn worker(&self) -> Arc<Worker> {
+        Arc::clone(&self.worker)
     }
 
     /// Waits, also where the caller's runtime has no timer.

@@ -21,6 +21,7 @@ use super::identity::exec::PluginError;
 use super::identity::oidc::OidcError;
 use super::proxy::failure::ProxyError;
 use super::refused::Refused;
+use super::stream_error::StreamError;
 use crate::representation::JsonError;
 
 /// A failure of the client.
@@ -142,6 +143,9 @@ pub enum Error {
         /// The content type of the answer, or the kind that it names.
         received: String,
     },
+    /// The server accepted the request, and its stream over a websocket could not be opened, or ended early.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// No request can be built from the arguments; nothing was sent.
     #[error("the request cannot be made: {0}")]
     Request(String),

@@ -109,7 +109,7 @@ impl Inner {
         self.settings.headers.add_to(request.headers_mut());
         let span = measure::span(&request, kind);
         let attempt = async |request| self.send_once(request, kind, ends).await;
-        let sending = retry::send(request, retries, ends.map(|(at, _)| at), attempt);
+        let sending = retry::send(request, kind, retries, ends.map(|(at, _)| at), attempt);
         measure::send(span, deadline::whole(ends, sending)).await
     }
 

@@ -40,6 +40,8 @@ mod retry_after;
 mod scope;
 pub(crate) mod selector;
 pub(crate) mod status;
+mod stream_error;
+pub mod streams;
 mod tls;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod transport;

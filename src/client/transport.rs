@@ -8,16 +8,19 @@
 //! 3. Making a connection has a deadline here. The others (the head, each read, a watch as a whole) are
 //!    `layers/deadline.rs`'s.
 //! 4. Redirects are not followed: they are returned as answers.
+//! 5. A request that asks for another protocol is sent on a connection of its own, once. With the answer 101 that
+//!    connection becomes the caller's; any other answer is an answer like others.
 //!
 //! Read next: `transport/awc.rs`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
 use http::{HeaderValue, Request, Response};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) mod awc;
 #[cfg(feature = "testing")]
@@ -44,6 +47,33 @@ pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
 #[derive(Clone)]
 pub(crate) struct SentCredentials(pub(crate) Arc<str>);
 
+/// A connection that speaks another protocol now: bytes in both directions.
+pub type Connection = Box<dyn Duplex>;
+
+/// What a [`Connection`] can do.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// The connection of an answer 101, attached to the answer, through all layers, until somebody takes it.
+#[derive(Clone)]
+pub(crate) struct Switched(Arc<Mutex<Option<Connection>>>);
+
+impl Switched {
+    /// Attaches the connection to its answer.
+    pub(crate) fn attach<T>(answer: &mut Response<T>, connection: Connection) {
+        answer.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(connection)))));
+    }
+
+    fn take<T>(answer: &mut Response<T>) -> Option<Connection> {
+        let Self(connection) = answer.extensions_mut().remove()?;
+        connection.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// An answer, and its connection if it is 101.
+pub type Upgraded = (Response<Body>, Option<Connection>);
+
 /// The kind of a request. The kinds share no connections and differ in deadlines and encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -55,6 +85,9 @@ pub enum RequestKind {
         /// The longest time from the request to the last byte.
         total: Duration,
     },
+    /// A request that asks for another protocol: it is not sent twice when its connection breaks, because the server may
+    /// have begun what it asks for. What follows the head has no deadline.
+    Upgrade,
 }
 
 /// Sends requests to one API server. Used by one thread only; the sources of a thread share it.
@@ -66,6 +99,17 @@ pub trait Transport {
         request: Request<Bytes>,
         kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>>;
+
+    /// Sends a request that asks for another protocol, and resolves with the head of the answer. The connection is there
+    /// if the answer is 101; else the answer says why not.
+    fn upgrade(&self, request: Request<Bytes>) -> LocalBoxFuture<'static, Result<Upgraded, TransportError>> {
+        let sending = self.send(request, RequestKind::Upgrade);
+        Box::pin(async move {
+            let mut answer = sending.await?;
+            let connection = Switched::take(&mut answer);
+            Ok((answer, connection))
+        })
+    }
 
     /// The head of an answer did not come in time, and its request was dropped: its connection may be dead, and so may
     /// others be.

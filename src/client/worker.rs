@@ -20,7 +20,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{Stream, StreamExt};
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 #[cfg(feature = "testing")]
 use informer_actors::runtime::Runtime;
 use tokio::runtime::Builder;
@@ -34,11 +34,12 @@ use super::body_channel::{BodyReceiver, body_channel};
 use super::error::{Error, TransportError};
 use super::refused::Refused;
 use super::status;
-use super::transport::{Body, RequestKind, Transport};
+use super::stream_error::StreamError;
+use super::transport::{Body, Connection, RequestKind, Transport};
 
 /// The largest answer to a single request, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
-/// The largest refusal of a streamed request that is read, in bytes.
+/// The largest refusal of a streamed or upgraded request that is read, in bytes.
 const REFUSAL_LIMIT: usize = 1 << 20;
 
 type Answer<T> = Result<Response<T>, Error>;
@@ -120,6 +121,31 @@ impl Worker {
         Ok(opened.await??.map(|chunks| BodyStream { chunks, _worker: Arc::clone(self) }))
     }
 
+    /// Sends a request that asks for another protocol. `serve` makes of the connection what the caller gets, and the work
+    /// that serves it on the thread.
+    pub(crate) async fn upgrade<T: Send + 'static, F: Future<Output = ()> + 'static>(
+        &self,
+        request: Request<Bytes>,
+        serve: impl FnOnce(&HeaderMap, Connection) -> Result<(T, F), Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.run(move |transport, mut done| async move {
+            let opening = switch(&*transport, request);
+            match unless_unwanted(&mut done, opening).await.map(|opened| {
+                let (headers, connection) = opened?;
+                serve(&headers, connection)
+            }) {
+                None => {}
+                Some(Err(error)) => drop(done.send(Err(error))),
+                Some(Ok((made, work))) => match done.send(Ok(made)) {
+                    Ok(()) => work.await,
+                    // Nobody wants it: dropping the work closes its connection.
+                    Err(_unwanted) => {}
+                },
+            }
+        })
+        .await?
+    }
+
     /// Waits, also where the caller's runtime has no timer.
     pub(crate) async fn sleep(&self, time: Duration) -> Result<(), Error> {
         self.run(move |_, mut done| async move {
@@ -196,6 +222,23 @@ async fn open(transport: &dyn Transport, request: Request<Bytes>, total: Duratio
         return Err(refused((method, &path), &head, &bytes));
     }
     Ok(Response::from_parts(head, body))
+}
+
+async fn switch(
+    transport: &dyn Transport,
+    request: Request<Bytes>,
+) -> Result<(HeaderMap, Connection), Error> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (answer, connection) = transport.upgrade(request).await?;
+    let (head, body) = answer.into_parts();
+    if let Some(connection) = connection {
+        return Ok((head.headers, connection));
+    }
+    if head.status.is_success() {
+        return Err(StreamError::Handshake("its answer is that of a request without a websocket").into());
+    }
+    let bytes = collect(body, length_of(&head.headers), REFUSAL_LIMIT).await?.unwrap_or_default();
+    Err(refused((method, &path), &head, &bytes))
 }
 
 fn refused((method, path): (Method, &str), head: &http::response::Parts, body: &[u8]) -> Error {

@@ -1,18 +1,23 @@
 //! What many requests leave behind: connections, and memory counted by the allocator of this test binary.
 //!
 //! Answers "does a request leave anything behind?" A task that is left behind is memory too. The count covers the whole
-//! process, server included, so this binary has this one test.
+//! process, server included, so the tests of this file run one after another; no other subject may be tested here.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use actix_http::ws::Message;
+use actix_informer::client::api::{AttachParams, LogParams};
 use actix_informer::client::{Client, Config};
+use futures_util::StreamExt;
 use futures_util::future::join_all;
 use http::Method;
-use raw_server::{Connection, RawServer, answer};
+use k8s_openapi::api::core::v1::Pod;
+use raw_server::{CHUNKED, Connection, RawServer, answer, frames, switched};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tokio::sync::Mutex;
 
 #[expect(dead_code, reason = "this binary uses a part of the server")]
 mod raw_server;
@@ -31,8 +36,12 @@ async fn ask(client: &Client) {
     client.request(Method::GET, "/api/v1/namespaces/a/pods/b", None).await.expect("an answer");
 }
 
+/// One test after the other.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 #[tokio::test]
 async fn ten_thousand_requests_in_a_row_and_a_thousand_at_once_leave_no_connection_and_no_memory() {
+    let _turn = TURN.lock().await;
     let open = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&open);
     let server = RawServer::start(move |mut connection: Connection| {
@@ -73,6 +82,57 @@ async fn ten_thousand_requests_in_a_row_and_a_thousand_at_once_leave_no_connecti
     };
     // The thread of a client frees what it has shortly after the client is dropped.
     until(|| held() < MAY_STAY, "what the clients held is freed").await;
+}
+
+#[tokio::test]
+async fn str_11_a_thousand_commands_and_logs_leave_no_connection_and_no_memory() {
+    let _turn = TURN.lock().await;
+    let open = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&open);
+    let server = RawServer::start(move |mut connection: Connection| {
+        let open = Arc::clone(&count);
+        async move {
+            open.fetch_add(1, Ordering::SeqCst);
+            let request = connection.request().await.unwrap();
+            if request.contains("/exec?") {
+                let status = [&[3][..], br#"{"status":"Success"}"#].concat();
+                let said = [&[1][..], &[b'x'; 5000]].concat();
+                let mut packet = switched(&request, "v5.channel.k8s.io").into_bytes();
+                packet.extend(frames([Message::Binary(said.into()), Message::Binary(status.into())]));
+                connection.write(packet).await;
+            } else {
+                connection.write(format!("{CHUNKED}3\r\na\nb\r\n")).await;
+            }
+            connection.gone().await;
+            open.fetch_sub(1, Ordering::SeqCst);
+        }
+    })
+    .await;
+    let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
+    let pods = client.api::<Pod>().namespaced("a");
+    // Each is dropped before its end: the log is followed, and of the command nothing is read but the status.
+    let stream = async || {
+        let mut command = pods.exec("b", ["ls"], &AttachParams::default().stdin(true)).await.unwrap();
+        let _input = command.stdin();
+        assert!(command.status().await.unwrap().is_success());
+        let mut log =
+            pods.log_stream("b", &LogParams { follow: true, ..LogParams::default() }).await.unwrap();
+        assert_eq!(&*log.next().await.unwrap().unwrap(), "a");
+    };
+    for _ in 0..WARM_UP / 10 {
+        stream().await;
+    }
+    until(|| open.load(Ordering::SeqCst) == 0, "what is dropped is closed").await;
+    let region = Region::new(ALLOCATOR);
+    for _ in 0..CONCURRENT {
+        stream().await;
+    }
+    until(|| open.load(Ordering::SeqCst) == 0, "what is dropped is closed").await;
+    let held = || {
+        let used = region.change();
+        used.bytes_allocated.saturating_sub(used.bytes_deallocated)
+    };
+    until(|| held() < MAY_STAY, "what the streams held is freed").await;
 }
 
 /// A thousand requests at once of a client that then is dropped, until its connections have ended.

@@ -41,6 +41,7 @@ mod scripted;
 mod secret_credentials;
 mod secrets;
 mod small_proxy;
+mod streams;
 mod tls;
 mod transform;
 mod truncation;

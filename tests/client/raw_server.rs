@@ -10,6 +10,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use actix_codec::Encoder;
+use actix_http::ws::{Codec, Message, hash_key};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -134,6 +136,23 @@ impl Drop for RawServer {
 /// An answer with a length.
 pub(crate) fn answer(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// The head of an answer 101 to this request.
+pub(crate) fn switched(request: &str, protocol: &str) -> String {
+    let key = request.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
+    let accept = String::from_utf8(hash_key(key.trim().as_bytes()).to_vec()).unwrap();
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-accept: {accept}\r\nsec-websocket-protocol: {protocol}\r\n\r\n"
+    )
+}
+
+/// The frames in which a server says this.
+pub(crate) fn frames(messages: impl IntoIterator<Item = Message>) -> Vec<u8> {
+    let (mut codec, mut out) = (Codec::new(), bytes::BytesMut::new());
+    messages.into_iter().for_each(|message| codec.encode(message, &mut out).unwrap());
+    out.to_vec()
 }
 
 /// The head of a chunked answer.

@@ -21,7 +21,7 @@ use proofs::{Proof, Proofs, numbers, proofs};
 use scenarios::{Clause, Scenario, scenarios};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SECTIONS: [&str; 10] = ["ref", "wl", "fifo", "rf", "idx", "inf", "lis", "lst", "rest", "dyn"];
+const SECTIONS: [&str; 11] = ["ref", "wl", "fifo", "rf", "idx", "inf", "lis", "lst", "rest", "dyn", "str"];
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum State {

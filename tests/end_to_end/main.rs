@@ -36,6 +36,7 @@ mod shedding;
 #[path = "../client/small_proxy.rs"]
 mod small_proxy;
 mod streaming;
+mod streams;
 mod subresources;
 mod subscribers;
 mod sync;
@@ -99,6 +100,12 @@ group_at_once! { every_verb:
     waiting::an_entry_creates_changes_and_refuses_to_overwrite,
     waiting::writers_of_one_object_lose_nothing_when_conflicts_are_retried,
     waiting::until_waits_for_pods_deletions_definitions_and_conditions,
+}
+
+group_at_once! { streams_of_pods:
+    streams::str_01_a_log_is_read_and_followed_through_the_node_of_the_pod,
+    streams::str_06_commands_run_through_the_node_of_the_pod,
+    streams::str_13_ports_are_forwarded_through_the_node_of_the_pod,
 }
 
 group_at_once! { refused:

@@ -47,6 +47,7 @@ impl Deadlines {
                 let ends = ends.map(|(at, after)| (at, after, "the request"));
                 Self { head, idle: Some(READ_DEADLINE), ends }
             }
+            RequestKind::Upgrade => Self { head, idle: Some(READ_DEADLINE), ends: None },
             RequestKind::Watch { total } => {
                 // A time that an `Instant` cannot hold is never reached.
                 let ends = Instant::now().checked_add(total).map(|at| (at, total, "the whole watch"));

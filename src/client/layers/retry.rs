@@ -4,7 +4,7 @@
 //! 1. An answer of 429 or 5xx with a Retry-After header: any verb, with the same body, because the server has not
 //!    handled the request. Without the header: never.
 //! 2. A connection that broke before the head of the answer: GET and HEAD only, at once and then after 100 ms, doubled
-//!    each time up to 1 s. A connection that could not be made, or a deadline: never.
+//!    each time up to 1 s; never one that asks for another protocol: its GET may run a command. A connection that could not be made, or a deadline: never.
 //! 3. All waits of a request together are at most [`retry_after::LONGEST`], and none goes beyond the request's own end:
 //!    rather than begin such a wait, the refusal is the answer.
 //! 4. The requests of informers come with no retries: the reflector decides, and two that retry would multiply.
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::super::body::{collect, length_of};
 use super::super::error::TransportError;
 use super::super::retry_after;
-use super::super::transport::Body;
+use super::super::transport::{Body, RequestKind};
 
 /// A refusal up to this size is read to its end, so that its connection can be used again.
 const READ_OUT: usize = 16 << 10;
@@ -36,6 +36,7 @@ pub(super) struct Attempts(pub(super) u32);
 /// Sends with `send`, and again at most `retries` times, not after `ends`.
 pub(super) async fn send(
     mut request: Request<Bytes>,
+    kind: RequestKind,
     retries: u32,
     ends: Option<Instant>,
     send: impl AsyncFn(Request<Bytes>) -> Answer,
@@ -43,9 +44,9 @@ pub(super) async fn send(
     let (mut previous, mut waited, mut attempt) = (None, Duration::ZERO, 0);
     loop {
         let copy = (attempt < retries).then(|| request.clone());
-        let method = request.method().clone();
+        let is_read = kind != RequestKind::Upgrade && matches!(*request.method(), Method::GET | Method::HEAD);
         let answer = send(request).await;
-        let wait = wait_before_next(&method, &answer, attempt)
+        let wait = wait_before_next(is_read, &answer, attempt)
             .filter(|wait| waited + *wait <= retry_after::LONGEST)
             .filter(|wait| ends.is_none_or(|ends| Instant::now() + *wait < ends));
         let (Some(next), Some(wait)) = (copy, wait) else { return with_attempts(answer, attempt, previous) };
@@ -63,12 +64,12 @@ pub(super) async fn send(
 }
 
 /// How long to wait before this request may be sent again; `None` if it may not.
-fn wait_before_next(method: &Method, answer: &Answer, attempt: u32) -> Option<Duration> {
+fn wait_before_next(is_read: bool, answer: &Answer, attempt: u32) -> Option<Duration> {
     match answer {
         Ok(answer) if answer.status().as_u16() == 429 || answer.status().is_server_error() => {
             retry_after::of(answer.headers())
         }
-        Err(TransportError::Broken { .. }) if matches!(*method, Method::GET | Method::HEAD) => {
+        Err(TransportError::Broken { .. }) if is_read => {
             let doubled = |times: u32| FIRST_WAIT * 2_u32.saturating_pow(times).min(1024);
             Some(attempt.checked_sub(1).map_or(Duration::ZERO, doubled).min(LONGEST_WAIT_AFTER_BREAK))
         }
@@ -154,7 +155,8 @@ mod tests {
             .body(Bytes::from(vec![b'x'; 4000]))
             .expect("a request");
         let began = Instant::now();
-        let answer = send(request, retries, ends.map(|after| began + after), async |request| {
+        let ends = ends.map(|after| began + after);
+        let answer = send(request, RequestKind::Unary, retries, ends, async |request| {
             bodies.borrow_mut().push(request.into_body());
             answer(*left.borrow_mut().next().expect("another attempt was not expected"))
         })

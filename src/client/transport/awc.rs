@@ -6,7 +6,8 @@
 //! 2. A GET is sent a second time, at once, only when it failed on a connection that had been used before.
 //! 3. After two timeouts in a row of requests that are not watches, their client is replaced and its pooled
 //!    connections are closed.
-//! 4. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
+//! 4. A request that asks for another protocol has a connection of its own (`upgrade.rs`).
+//! 5. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
 //!    one.
 //!
 //! awc needs a `LocalSet`, and no actix `System`. Read next: `awc/connector.rs`.
@@ -36,6 +37,7 @@ mod happy_eyeballs;
 mod renewal;
 mod socket;
 mod tunnel;
+mod upgrade;
 
 /// Timeouts in a row after which the client with its pooled connections is replaced.
 const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
@@ -115,6 +117,9 @@ impl Inner {
             Some(identity) => Arc::clone(identity),
             None => self.settings.identities.current().await?,
         };
+        if kind == RequestKind::Upgrade {
+            return upgrade::send(&self.settings, &identity, &request).await;
+        }
         let answer = self.send_with_retry(&request, kind, &identity).await;
         self.count_timeouts(kind, matches!(answer, Err(TransportError::Timeout { .. })));
         let mut answer = answer?;
@@ -177,7 +182,7 @@ impl Inner {
         }
         let clients = clients.get_or_insert_with(|| Clients::new(&self.settings, identity));
         match kind {
-            RequestKind::Unary => clients.unary.clone(),
+            RequestKind::Unary | RequestKind::Upgrade => clients.unary.clone(),
             RequestKind::Watch { .. } => clients.watches.clone(),
         }
     }
@@ -198,7 +203,7 @@ impl Inner {
         let mut built = client.request(method, uri);
         let encoding = HeaderValue::from_static(match kind {
             RequestKind::Unary if self.settings.accepts_compression => "gzip",
-            RequestKind::Unary => "identity",
+            RequestKind::Unary | RequestKind::Upgrade => "identity",
             RequestKind::Watch { .. } => {
                 built = built.no_decompress();
                 "identity"

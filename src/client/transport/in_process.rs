@@ -3,22 +3,29 @@
 //! Answers "how does a simulation include its server?" The function is called and polled where the request is sent, so
 //! that its waits follow the clock there. Invariants:
 //! 1. One request is one call. Dropping the answer or its body drops what the function gave.
-//! 2. Its failures are those of a connection: refused before the answer, broken in its middle.
+//! 2. A request that asks for another protocol carries one end of a pipe in its extensions, as
+//!    `Arc<Mutex<Option<DuplexStream>>>`: the server reads there what the client sends behind the head. What the server
+//!    sends behind its head is the body of its answer 101.
+//! 3. Its failures are those of a connection: refused before the answer, broken in its middle.
 //!
 //! No crate of servers is named here, nor does one know this crate: both only know the function's type. Read next:
 //! `../backend.rs`.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
 use futures_util::{FutureExt, Stream, StreamExt};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
+use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 
 use super::super::error::TransportError;
-use super::{Body, RequestKind, Transport};
+use super::{Body, RequestKind, Switched, Transport};
+
+/// So many bytes wait on their way to the server and from it.
+const PIPE: usize = 16 << 10;
 
 /// How the server is called in errors.
 pub(crate) const SERVER: &str = "the server of this process";
@@ -53,16 +60,44 @@ impl InProcessTransport {
 impl Transport for InProcessTransport {
     fn send(
         &self,
-        request: Request<Bytes>,
-        _kind: RequestKind,
+        mut request: Request<Bytes>,
+        kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
         let service = Arc::clone(&self.0);
         Box::pin(async move {
+            let sent = (kind == RequestKind::Upgrade).then(|| {
+                let (client, server) = duplex(PIPE);
+                request.extensions_mut().insert(Arc::new(Mutex::new(Some(server))));
+                client
+            });
             let answer = service(request).await.map_err(refused)?;
+            if let Some(sent) = sent.filter(|_| answer.status() == StatusCode::SWITCHING_PROTOCOLS) {
+                return Ok(switched(answer, sent));
+            }
             let broken = |source| TransportError::Broken { during: "in the body", source };
             Ok(answer.map(|body| body.map(move |read| read.map_err(broken)).boxed_local()))
         })
     }
+}
+
+/// The answer 101 with its connection: what is written goes to `sent`, what is read is the body of the answer.
+fn switched(
+    answer: Response<LocalBoxStream<'static, io::Result<Bytes>>>,
+    sent: DuplexStream,
+) -> Response<Body> {
+    let (head, mut body) = answer.into_parts();
+    let (received, mut receiving) = duplex(PIPE);
+    // It ends with the body: the server ends that when nobody writes to it any more.
+    tokio::task::spawn_local(async move {
+        while let Some(Ok(chunk)) = body.next().await {
+            if receiving.write_all(&chunk).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut answer = Response::from_parts(head, futures_util::stream::empty().boxed_local());
+    Switched::attach(&mut answer, Box::new(tokio::io::join(received, sent)));
+    answer
 }
 
 fn refused(source: io::Error) -> TransportError {

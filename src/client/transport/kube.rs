@@ -6,7 +6,9 @@
 //!    with them the program's own requests on the same connection.
 //! 2. A body crosses threads through a bounded channel: what is not read here is not read there.
 //! 3. Dropping the answer or its body here ends the request there.
-//! 4. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
+//! 4. The connection of an upgrade stays on that runtime, too; its bytes cross threads through a pipe of [`PIPE`] bytes
+//!    each way. What is not read here is not read there.
+//! 5. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
 //!
 //! Read next: `../body_channel.rs`.
 
@@ -17,19 +19,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, TryStreamExt};
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use hyper_util::rt::TokioIo;
 use kube_client::client::AuthError;
 use kube_client::client::Body as KubeBody;
+use tokio::io::{AsyncWriteExt, copy, duplex, split};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::super::body_channel::{BodyReceiver, body_channel};
 use super::super::error::{Error, TransportError};
-use super::{Body, RequestKind, SentAuthorization, Transport};
+use super::{Body, RequestKind, SentAuthorization, Switched, Transport};
 
 /// How the server is called, whose address the kube client does not show.
 pub(crate) const SERVER: &str = "the kube client's server";
+
+/// So many bytes of an upgraded connection wait on their way between the threads, in each direction.
+const PIPE: usize = 16 << 10;
 
 type Answer = Result<Response<BodyReceiver>, TransportError>;
 
@@ -81,6 +88,9 @@ async fn drive(client: kube_client::Client, request: Request<Bytes>, mut answer:
     };
     let checked = sent.map_err(before_head).and_then(decoded);
     let (head, body) = match checked {
+        Ok(switched) if switched.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            return switch(switched, answer).await;
+        }
         Ok(answer) => answer.into_parts(),
         // A caller that has stopped waiting needs no error.
         Err(error) => return drop(answer.send(Err(error))),
@@ -88,6 +98,28 @@ async fn drive(client: kube_client::Client, request: Request<Bytes>, mut answer:
     let (sender, receiver) = body_channel();
     if answer.send(Ok(Response::from_parts(head, receiver))).is_ok() {
         sender.forward(body.into_data_stream().map_err(in_body)).await;
+    }
+}
+
+/// Gives the answer 101 with one end of a pipe, and moves the bytes of its connection until one side has ended.
+async fn switch(mut switched: Response<KubeBody>, answer: oneshot::Sender<Answer>) {
+    let upgrade = hyper::upgrade::on(&mut switched);
+    let (_, body) = body_channel();
+    let mut given = Response::new(body);
+    (*given.status_mut(), *given.headers_mut()) = (switched.status(), std::mem::take(switched.headers_mut()));
+    drop(switched);
+    let (near, far) = duplex(PIPE);
+    Switched::attach(&mut given, Box::new(near));
+    if answer.send(Ok(given)).is_err() {
+        return;
+    }
+    let Ok(upgraded) = upgrade.await else { return };
+    let (mut from_caller, mut to_caller) = split(far);
+    let (mut from_server, mut to_server) = split(TokioIo::new(upgraded));
+    // An error of the connection closes the pipe, as its end does: whoever reads knows whether it may end there.
+    tokio::select! {
+        _ = copy(&mut from_caller, &mut to_server) => drop(to_server.shutdown().await),
+        _ = copy(&mut from_server, &mut to_caller) => {}
     }
 }
 

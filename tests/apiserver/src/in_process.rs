@@ -4,28 +4,38 @@
 //! here: the handlers are those of HTTP. Invariants:
 //! 1. All work is done where the answer and its body are polled, on that thread and by that runtime's timers.
 //! 2. While the server is stopped a call fails as a refused connection, and what was under way fails as a reset one.
-//! 3. A request without credentials has those of the kubeconfig.
+//! 3. A request for a websocket carries the end of a pipe in its extensions; the answer's body is the other direction.
+//! 4. A request without credentials has those of the kubeconfig.
 //!
 //! Next: `http/handle.rs` answers it.
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use actix_http::error::PayloadError;
 use actix_web::body::{BoxBody, MessageBody as _};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::test::TestRequest;
 use actix_web::{FromRequest as _, HttpResponse, web};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{LocalBoxStream, StreamExt as _, unfold};
 use http::{Request, Response, header};
+use tokio::io::{AsyncReadExt as _, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::door::Door;
 use crate::http::handle::handle;
 use crate::server::ApiServer;
 use crate::world::World;
+
+/// So much is read at once.
+const PIECE: usize = 4096;
+
+/// The extension of a request for a websocket: the end of a pipe from which its rest is read.
+type Rest = Arc<Mutex<Option<DuplexStream>>>;
 
 /// A body as it is made.
 type Body = LocalBoxStream<'static, io::Result<Bytes>>;
@@ -59,8 +69,13 @@ impl ApiServer {
 
 async fn answer(world: Arc<World>, door: Arc<Door>, request: Request<Bytes>) -> io::Result<Response<Body>> {
     let closing = door.closing().ok_or(io::ErrorKind::ConnectionRefused)?;
+    let rest = request.extensions().get::<Rest>().cloned();
     let request = read(&world, request)?;
+    let sent = rest.and_then(|rest| rest.lock().unwrap_or_else(PoisonError::into_inner).take());
     let (request, mut payload) = request.to_http_parts();
+    if let Some(sent) = sent {
+        payload = actix_http::Payload::Stream { payload: Box::pin(received(sent)) };
+    }
     let payload = web::Payload::from_request(&request, &mut payload).await;
     let payload = payload.map_err(|error| io::Error::other(error.to_string()))?;
     let answered = tokio::select! {
@@ -69,6 +84,17 @@ async fn answer(world: Arc<World>, door: Arc<Door>, request: Request<Bytes>) -> 
         answered = handle(request, payload, web::Data::from(world)) => answered,
     };
     written(answered, closing)
+}
+
+/// What a client sends behind the head of a request for a websocket.
+fn received(sent: DuplexStream) -> impl Stream<Item = Result<Bytes, PayloadError>> {
+    unfold(sent, |mut sent| async move {
+        let mut piece = BytesMut::with_capacity(PIECE);
+        match sent.read_buf(&mut piece).await {
+            Ok(length) if length > 0 => Some((Ok(piece.freeze()), sent)),
+            _ => None,
+        }
+    })
 }
 
 /// The request as the handlers take it, as if it had come over a connection without a peer.
@@ -95,6 +121,10 @@ fn read(world: &World, request: Request<Bytes>) -> io::Result<TestRequest> {
 fn written(answer: HttpResponse, closing: CancellationToken) -> io::Result<Response<Body>> {
     let (head, body) = answer.into_parts();
     let mut written = Response::builder().status(head.status().as_u16());
+    if head.status().as_u16() == 101 {
+        // Over a socket the codec writes it.
+        written = written.header(header::CONNECTION, "upgrade");
+    }
     for (name, value) in head.headers() {
         written = written.header(name.as_str(), value.as_bytes());
     }

@@ -64,6 +64,7 @@
 //!   data.
 //! - [`Chaos`]: faults drawn from a seed. A failing run is repeated by its seed.
 //! - [`Clock`]: the server's own. Move it to let leases, bookmarks and watch timeouts come due at once.
+//! - [`Agent`]: what runs in the containers of pods: logs, commands, ports. [`Kubelet`] puts it behind a real API server.
 //! - [`Builder::in_process`] and [`ApiServer::service`]: no socket and no thread; the clock is that of a tokio runtime, so
 //!   that a simulation on a paused clock includes its server.
 //!
@@ -74,6 +75,7 @@
 //! behaviours of a real server are there, and how they are compared with a real one.
 mod access;
 mod admin;
+mod agent;
 mod builder;
 mod chaos;
 mod clock;
@@ -87,6 +89,7 @@ pub mod fuzzing;
 mod http;
 mod in_process;
 mod kubeconfig;
+mod kubelet;
 mod metrics;
 mod outages;
 mod persistence;
@@ -101,6 +104,7 @@ mod yaml;
 pub use access::user::User;
 #[cfg(feature = "cli")]
 pub use admin::ADMIN_PORT;
+pub use agent::{Agent, Container, Heard, Io};
 pub use builder::{Builder, StartError};
 pub use chaos::Chaos;
 pub use clock::Clock;
@@ -108,6 +112,7 @@ pub use cluster::status::ApiError;
 pub use fault::Fault;
 pub use faults::{ErrorBody, FaultCount, FaultError, Faults};
 pub use kubeconfig::Credential;
+pub use kubelet::Kubelet;
 pub use persistence::PersistenceError;
 pub use requests::Request;
 pub use server::{ApiServer, Backup};

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::access::user::User;
 use crate::admin::Admin;
+use crate::agent::Agent;
 use crate::builder::{Builder, StartError};
 use crate::chaos::Chaos;
 use crate::clock::Clock;
@@ -134,6 +135,12 @@ impl ApiServer {
     #[must_use]
     pub fn faults(&self) -> Faults {
         Faults::new(Arc::clone(&self.world), Arc::clone(&self.door))
+    }
+
+    /// What runs in the containers of pods: logs, commands, ports.
+    #[must_use]
+    pub fn agent(&self) -> Agent {
+        self.world.agent.clone()
     }
 
     /// A seeded source of faults for these resources: see `Chaos`.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::access::{Access, Authorization};
+use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
@@ -46,6 +47,7 @@ pub(crate) struct World {
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
     journal: Option<Journal>,
+    pub(crate) agent: Agent,
     /// Whether watch-lists are sent as gzip to clients that accept it.
     pub(crate) compress_watch_lists: bool,
     /// Whether objects are deleted after their owners.
@@ -76,6 +78,7 @@ impl World {
             inner,
             revision,
             switches: watch::Sender::new(0),
+            agent: Agent::new(clock.clone()),
             clock,
             bookmark_period,
             access,

@@ -12,6 +12,7 @@ use std::io;
 
 use actix_http::ContentEncoding;
 use actix_http::encoding::Decoder;
+use actix_http::header::HeaderMap;
 use awc::error::PayloadError;
 use bytes::Bytes;
 use futures_util::stream::{self, LocalBoxStream};
@@ -32,16 +33,13 @@ impl Answer {
     where
         S: Stream<Item = Result<Bytes, PayloadError>> + Unpin + 'static,
     {
-        let malformed = |what: &dyn std::fmt::Display| TransportError::Malformed(what.to_string());
-        let mut head = Response::new(());
-        *head.status_mut() =
-            StatusCode::from_u16(answer.status().as_u16()).map_err(|error| malformed(&error))?;
-        for (name, value) in answer.headers() {
-            let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| malformed(&error))?;
-            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(&error))?;
-            head.headers_mut().append(name, value);
-        }
+        let head = head_of(answer.status().as_u16(), answer.headers())?;
         Ok(Self(head.map(|()| answer.boxed_local())))
+    }
+
+    /// The answer of its parts.
+    pub(super) fn of(status: u16, headers: &HeaderMap, payload: Payload) -> Result<Self, TransportError> {
+        Ok(Self(head_of(status, headers)?.map(|()| payload)))
     }
 
     pub(super) fn is_success(&self) -> bool {
@@ -87,6 +85,19 @@ impl Answer {
             }
         })
     }
+}
+
+/// The head of an answer in the types of the crate `http`.
+fn head_of(status: u16, headers: &HeaderMap) -> Result<Response<()>, TransportError> {
+    let malformed = |what: &dyn std::fmt::Display| TransportError::Malformed(what.to_string());
+    let mut head = Response::new(());
+    *head.status_mut() = StatusCode::from_u16(status).map_err(|error| malformed(&error))?;
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| malformed(&error))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(&error))?;
+        head.headers_mut().append(name, value);
+    }
+    Ok(head)
 }
 
 /// How an error of awc ends the body: with an error of ours, or cleanly (`None`) where the end of the connection is the

@@ -261,7 +261,8 @@ async fn resource_request(
         return Ok(respond::refusal(&error, plain, encoding));
     }
     let kind = served_kind(world, &target, verb)?;
-    let upgrade = verb == "watch" && websocket::is_asked(request.headers());
+    let upgrade = (verb == "watch" || subresource::is_stream(target.sub.as_deref()))
+        && websocket::is_asked(request.headers());
     let (body, rest) =
         if upgrade { (Bytes::new(), Some(payload)) } else { (read_body(payload).await?, None) };
     let ask = Ask {
@@ -294,7 +295,7 @@ async fn acted(
         ask.world.kept().map_err(|error| ApiError::not_kept(&error))?;
     }
     if subresource::is_own(ask.target.sub.as_deref()) {
-        return subresource::answer(&ask);
+        return subresource::answer(request.headers(), &ask, socket);
     }
     if *ask.kind.resource.plural == *"bindings" && !ask.kind.custom {
         return subresource::bind(&ask);

@@ -8,6 +8,7 @@
 pub(crate) mod accept;
 pub(crate) mod auth;
 pub(crate) mod body;
+mod channels;
 pub(crate) mod compress;
 pub(crate) mod connections;
 pub(crate) mod discovery;
@@ -19,6 +20,7 @@ pub(crate) mod list_body;
 pub(crate) mod manager;
 pub(crate) mod openapi;
 pub(crate) mod patch;
+pub(crate) mod pod_streams;
 pub(crate) mod ranges;
 mod read;
 pub(crate) mod respond;

@@ -3,15 +3,18 @@
 //! Answers with the core's result; a creation below an object (binding, eviction) is answered with a Status of
 //! success.
 //! 1. The verb has been checked against discovery; the kind has the subresource.
-//! 2. Subresources that need an agent on a node (logs, exec, proxies) are refused as by a server without nodes.
-use actix_web::HttpResponse;
+//! 2. Logs, commands and ports are those of the agent; of a pod without one they are refused as by a server without nodes.
+use actix_web::http::header::HeaderMap;
+use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 
 use super::accept::Answer;
 use super::handle::Ask;
 use super::patch::{self, patch_kind};
-use super::respond;
+use super::{pod_streams, respond};
+use crate::agent::LogOptions;
 use crate::cluster::encoding::Encoding;
+use crate::cluster::options::value;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster};
 use crate::cluster::subresource::Part;
@@ -21,11 +24,20 @@ pub(crate) fn is_own(sub: Option<&str>) -> bool {
     !matches!(sub, None | Some("status"))
 }
 
+/// Whether a client of this subresource asks for a websocket.
+pub(crate) fn is_stream(sub: Option<&str>) -> bool {
+    matches!(sub, Some("exec" | "attach" | "portforward"))
+}
+
 /// Answers a request below an object.
 ///
 /// # Errors
 /// Those of the core; 405 for what is not served here.
-pub(crate) fn answer(ask: &Ask) -> Result<HttpResponse, ApiError> {
+pub(crate) fn answer(
+    headers: &HeaderMap,
+    ask: &Ask,
+    socket: Option<web::Payload>,
+) -> Result<HttpResponse, ApiError> {
     let sub = ask.target.sub.as_deref().unwrap_or_default();
     if let Some(part) = Part::named(sub) {
         return self::part(ask, part);
@@ -38,7 +50,7 @@ pub(crate) fn answer(ask: &Ask) -> Result<HttpResponse, ApiError> {
             ask.world.with(|inner| act(&mut inner.cluster, &ask.call(), &body))?;
             Ok(success(encoding))
         }
-        "log" | "exec" | "attach" | "portforward" => Err(no_agent(ask)),
+        "log" | "exec" | "attach" | "portforward" => streamed(headers, ask, socket),
         "proxy" if *ask.kind.resource.plural == *"pods" => Err(no_agent(ask)),
         _ => Err(ApiError::method_not_allowed()),
     }
@@ -99,6 +111,36 @@ fn part(ask: &Ask, part: Part) -> Result<HttpResponse, ApiError> {
         }
     };
     ask.answer(200, representation, &object)
+}
+
+/// A log, a command, a process or ports of a pod.
+fn streamed(headers: &HeaderMap, ask: &Ask, socket: Option<web::Payload>) -> Result<HttpResponse, ApiError> {
+    let (call, agent) = (ask.call(), &ask.world.agent);
+    let pod = ask.world.with(|inner| inner.cluster.get(&ask.kind, call.namespace, call.name))?.decode();
+    let sub = ask.target.sub.as_deref().unwrap_or_default();
+    let options = if sub == "log" { Some(LogOptions::parse(&ask.query, call.name)?) } else { None };
+    let container = || pod_streams::container(&pod, call.name, value(&ask.query, "container"));
+    let is_bound = pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
+    if !is_bound || !agent.has_pod(call.namespace, call.name) {
+        return Err(no_agent(ask));
+    }
+    let upgrade = || socket.ok_or_else(|| ApiError::bad_request("Upgrade request required"));
+    let (words, is_terminal) = pod_streams::command(&ask.query);
+    match options {
+        Some(options) => {
+            let key = (call.namespace.to_owned(), call.name.to_owned(), container()?);
+            pod_streams::log(agent, &key, options)
+        }
+        None if sub == "portforward" => {
+            let ports = pod_streams::ports_of(&ask.query, "ports");
+            pod_streams::ports(agent, headers, upgrade()?, call.name, ports)
+        }
+        None => {
+            container()?;
+            let words = if sub == "exec" { words } else { vec!["cat".to_owned()] };
+            pod_streams::run(agent, headers, upgrade()?, words, is_terminal)
+        }
+    }
 }
 
 /// The answer for a pod whose node cannot be reached: no node here has an agent.

@@ -1,0 +1,134 @@
+//! Servers that do not speak the protocol, refuse, or go away.
+//!
+//! Answers "is each a typed error, and is a command never run twice?"
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_http::ws::Message;
+
+use super::*;
+use crate::raw_server::{Connection, RawServer, answer, frames, switched};
+
+fn client(server: &RawServer) -> Api<Pod> {
+    Client::new(Config::new(server.url()).unwrap()).unwrap().api::<Pod>().namespaced("a")
+}
+
+fn quiet() -> AttachParams {
+    AttachParams::default()
+}
+
+#[tokio::test]
+async fn str_05_a_server_that_does_not_switch_to_the_protocol_is_a_typed_error() {
+    for (made, expected) in [
+        (answer("200 OK", "", "{}").into_bytes(), "a request without a websocket"),
+        (
+            switched("sec-websocket-key: another", "v5.channel.k8s.io").into_bytes(),
+            "not the answer to this request",
+        ),
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: SPDY/3.1\r\n\r\n".to_vec(),
+            "websocket",
+        ),
+    ] {
+        let made = Arc::new(made);
+        let server = RawServer::start(move |mut connection: Connection| {
+            let made = Arc::clone(&made);
+            async move {
+                connection.request().await;
+                connection.write(&*made).await;
+                connection.gone().await;
+            }
+        })
+        .await;
+        let error = client(&server).exec("b", ["ls"], &quiet()).await.unwrap_err();
+        assert!(matches!(error, Error::Stream(StreamError::Handshake(_))), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn str_04_a_refusal_of_an_upgrade_carries_the_status_and_a_connection_that_breaks_is_not_tried_again() {
+    let forbidden = r#"{"kind":"Status","status":"Failure","message":"you may not exec","reason":"Forbidden","code":403}"#;
+    let server = RawServer::start(move |mut connection: Connection| async move {
+        let request = connection.request().await.unwrap();
+        assert!(
+            request.starts_with(
+                "GET /api/v1/namespaces/a/pods/b/exec?stdout=true&stderr=true&command=ls HTTP/1.1"
+            ),
+            "{request}"
+        );
+        if connection.number == 0 {
+            connection.write(answer("403 Forbidden", "content-type: application/json\r\n", forbidden)).await;
+        }
+    })
+    .await;
+    let pods = client(&server);
+    let error = pods.exec("b", ["ls"], &quiet()).await.unwrap_err();
+    assert!(error.is_forbidden() && error.to_string().contains("you may not exec"), "{error}");
+    let error = pods.exec("b", ["ls"], &quiet()).await.unwrap_err();
+    assert!(matches!(error, Error::Transport(_)), "{error:?}");
+    assert_eq!(server.accepted(), 2, "a command may have run: it is not sent again");
+}
+
+#[tokio::test]
+async fn str_22_a_stream_whose_server_goes_away_or_breaks_the_protocol_ends_with_that_error() {
+    let out = || Message::Binary(bytes::Bytes::from_static(b"\x01so far"));
+    let nothing: fn() -> Vec<Message> = Vec::new;
+    let text: fn() -> Vec<Message> = || vec![Message::Text("no".into())];
+    for (last, expected) in [(nothing, "cut off"), (text, "broke the websocket protocol")] {
+        let server = RawServer::start(move |mut connection: Connection| async move {
+            let request = connection.request().await.unwrap();
+            // In one packet with the head.
+            let mut packet = switched(&request, "v4.channel.k8s.io").into_bytes();
+            packet.extend(frames([out()].into_iter().chain(last())));
+            connection.write(packet).await;
+            connection.close().await;
+        })
+        .await;
+        let mut command = client(&server).exec("b", ["ls"], &quiet()).await.unwrap();
+        let mut output = command.stdout().unwrap();
+        let mut read = [0; 6];
+        output.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"so far");
+        let error = output.read(&mut read).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        let error = command.status().await.unwrap_err();
+        assert!(matches!(&error, Error::Stream(_)) && error.to_string().contains(expected), "{error}");
+        let error = client(&server).exec("b", ["ls"], &quiet()).await.unwrap().output(100).await.unwrap_err();
+        assert!(matches!(&error, Error::Stream(_)) && error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn str_25_an_upgrade_is_authorized_and_after_a_401_once_again_with_a_renewed_token() {
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), "old").unwrap();
+    let path = token.path().to_owned();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = RawServer::start(move |mut connection: Connection| {
+        let (path, count) = (path.clone(), Arc::clone(&count));
+        async move {
+            let request = connection.request().await.unwrap();
+            count.fetch_add(1, Ordering::SeqCst);
+            if request.contains("Bearer old") || request.contains("bearer old") {
+                std::fs::write(path, "new").unwrap();
+                connection.write(answer("401 Unauthorized", "", "{}")).await;
+                return;
+            }
+            assert!(request.to_lowercase().contains("authorization: bearer new"), "{request}");
+            assert!(request.to_lowercase().contains("user-agent: actix-informer/"), "{request}");
+            let mut packet = switched(&request, "v5.channel.k8s.io").into_bytes();
+            let status = [&[3][..], br#"{"status":"Success"}"#].concat();
+            packet.extend(frames([Message::Binary(status.into()), Message::Close(None)]));
+            connection.write(packet).await;
+            connection.gone().await;
+        }
+    })
+    .await;
+    let config = Config::new(server.url()).unwrap().token_file(token.path());
+    let pods = Client::new(config).unwrap().api::<Pod>().namespaced("a");
+    let status = pods.exec("b", ["ls"], &quiet()).await.unwrap().wait().await.unwrap();
+    assert_eq!((status.code(), asked.load(Ordering::SeqCst)), (Some(0), 2));
+}
