@@ -17,13 +17,13 @@ use serde_json::Value;
 mod decode;
 mod frames;
 mod requests;
-mod streams;
 pub mod seeds;
+mod streams;
 
 pub use decode::{decode_list, decode_watch};
 pub use frames::{frames_list, frames_watch};
-pub use streams::{log_lines, websocket_frames};
 pub use requests::{definition, patch_body, request_body, request_line};
+pub use streams::{log_lines, websocket_frames};
 
 /// Any error answer gives a typed error of bounded length, and the same one as an HTTP answer and as an ERROR event.
 pub fn status(data: &[u8]) {
