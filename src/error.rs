@@ -45,6 +45,10 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     Client(#[from] crate::client::Error),
+    /// A name that means no resource, or a server whose resources cannot be discovered.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Discovery(#[from] crate::client::DiscoveryError),
     /// A body that could not be made of an object.
     #[cfg(feature = "client")]
     #[error(transparent)]

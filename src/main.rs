@@ -85,7 +85,7 @@ fn main() -> ExitCode {
             // An error of the client here is about its configuration: it has not sent a request yet.
             let refused = matches!(
                 error.downcast_ref(),
-                Some(Error::Config(_) | Error::NoCluster(_) | Error::Client(_))
+                Some(Error::Config(_) | Error::NoCluster(_) | Error::Client(_) | Error::WatchedTwice { .. })
             );
             if refused { ExitCode::from(2) } else { ExitCode::FAILURE }
         }

@@ -24,6 +24,6 @@ pub use crate::client::api::{
     WatchParams,
 };
 #[cfg(feature = "client")]
-pub use crate::client::{Client, Config};
+pub use crate::client::{Client, Config, NamedResource};
 #[cfg(feature = "client")]
 pub use crate::object::{LabelSelector, Select};

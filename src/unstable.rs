@@ -19,6 +19,8 @@ pub use crate::client::transport::{
 };
 pub use crate::representation::meta_scan::{MetaScan, UnnamedError, meta_scan};
 
+pub use crate::client::discovery::inner as discovery;
+
 use crate::client::status;
 use crate::client::{Error, PluginError, ResourceSource};
 use crate::representation::Representation;

@@ -15,12 +15,14 @@ use actix_informer::unstable::{
 use serde_json::Value;
 
 mod decode;
+mod discovery;
 mod frames;
 mod requests;
 pub mod seeds;
 mod streams;
 
 pub use decode::{decode_list, decode_watch};
+pub use discovery::discovery_document;
 pub use frames::{frames_list, frames_watch};
 pub use requests::{definition, patch_body, request_body, request_line};
 pub use streams::{log_lines, websocket_frames};
@@ -182,6 +184,11 @@ mod tests {
     #[test]
     fn every_output_of_a_plugin_gives_credentials_or_an_error() {
         check(Target::ExecOutput, 20_000);
+    }
+
+    #[test]
+    fn every_discovery_document_gives_resources_that_have_their_names_and_survive_a_disk() {
+        check(Target::DiscoveryDocument, 20_000);
     }
 
     #[test]

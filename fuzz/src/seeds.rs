@@ -20,6 +20,7 @@ pub enum Target {
     MetaScan,
     Kubeconfig,
     ExecOutput,
+    DiscoveryDocument,
     RequestBody,
     RequestLine,
     PatchBody,
@@ -30,7 +31,7 @@ pub enum Target {
 
 impl Target {
     /// All targets, with the names of their binaries.
-    pub const ALL: [(Self, &str); 14] = [
+    pub const ALL: [(Self, &str); 15] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
@@ -39,6 +40,7 @@ impl Target {
         (Self::MetaScan, "meta_scan"),
         (Self::Kubeconfig, "kubeconfig"),
         (Self::ExecOutput, "exec_output"),
+        (Self::DiscoveryDocument, "discovery_document"),
         (Self::RequestBody, "request_body"),
         (Self::RequestLine, "request_line"),
         (Self::PatchBody, "patch_body"),
@@ -58,6 +60,7 @@ impl Target {
             Self::MetaScan => crate::meta_scan(data),
             Self::Kubeconfig => crate::kubeconfig(data),
             Self::ExecOutput => crate::exec_output(data),
+            Self::DiscoveryDocument => crate::discovery_document(data),
             Self::RequestBody => crate::request_body(data),
             Self::RequestLine => crate::request_line(data),
             Self::PatchBody => crate::patch_body(data),
@@ -83,6 +86,7 @@ impl Target {
             Self::MetaScan => vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()],
             Self::Kubeconfig => kubeconfigs(),
             Self::ExecOutput => exec_outputs(),
+            Self::DiscoveryDocument => discovery_documents(),
             Self::RequestBody => bodies(),
             Self::RequestLine => lines(),
             Self::PatchBody => patches(),
@@ -137,6 +141,16 @@ fn pod(name: &str, version: u64) -> String {
 /// A pod with its members in alphabetical order, as servers send custom resources.
 fn sorted() -> String {
     r#"{"apiVersion":"v1","data":{"metadata":1},"kind":"Pod","metadata":{"annotations":{"x":"no"},"name":"web-0","namespace":"a","resourceVersion":"7","uid":"u"},"spec":{"containers":[]}}"#.to_owned()
+}
+
+/// Documents of both forms.
+fn discovery_documents() -> Vec<Vec<u8>> {
+    let aggregated = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["get","list","watch"],"shortNames":["deploy"],"categories":["all"],"subresources":[{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get"]},{"subresource":"status","responseKind":{"kind":"Deployment"},"verbs":null}]}]},{"version":"v1beta1","freshness":"Stale","resources":null}]},{"metadata":{"name":""},"versions":[{"version":"v1","resources":[{"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list"],"shortNames":["po"]},{"resource":"nodes","responseKind":{"kind":"Node"},"scope":"Cluster","verbs":["list"]}]}]}]}"#;
+    let groups = r#"{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]}"#;
+    let resources = r#"{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["list"],"shortNames":["deploy"]},{"name":"deployments/scale","singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get"]}]}"#;
+    [aggregated, groups, resources, r#"{"kind":"APIVersions","versions":["v1"]}"#]
+        .map(|text| text.as_bytes().to_vec())
+        .into()
 }
 
 fn lists() -> Vec<Vec<u8>> {

@@ -44,7 +44,7 @@ use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 
-use kube_core::discovery::ApiResource;
+use kube_core::discovery::{self, ApiResource};
 use kube_core::params::ValidationDirective;
 use kube_core::{DynamicObject, NamespaceResourceScope, NamespaceScope, PartialObjectMeta, Resource};
 
@@ -188,6 +188,17 @@ impl<K> Api<K> {
     {
         let namespace = self.client.default_namespace().to_owned();
         self.namespaced(namespace)
+    }
+
+    /// Whether the objects of this kind are in namespaces, as discovery says it: for kinds that are known only at run
+    /// time. What a namespace is missing for, or is too much for, then fails before any request.
+    pub fn discovered(mut self, scope: &discovery::Scope) -> Self
+    where
+        K: Resource<DynamicType = ApiResource>,
+    {
+        self.scope.is_cluster_scoped = matches!(scope, discovery::Scope::Cluster);
+        self.is_namespaced = Some(!self.scope.is_cluster_scoped);
+        self
     }
 
     /// The objects of all namespaces, as at the beginning.

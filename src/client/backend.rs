@@ -79,6 +79,17 @@ impl Backend {
         Arc::new(Self { carrier, settings, name: name.to_owned() })
     }
 
+    /// The URL of the server, if it is reached by connections of this crate to a host.
+    pub(crate) fn url(&self) -> Option<String> {
+        match &self.carrier {
+            Carrier::Awc(connections) => connections.endpoint.url(),
+            #[cfg(feature = "kube")]
+            Carrier::Kube(_) => None,
+            #[cfg(feature = "testing")]
+            Carrier::InProcess(_) => None,
+        }
+    }
+
     /// How the server is called in Debug and logs.
     pub(crate) fn name(&self) -> &str {
         &self.name

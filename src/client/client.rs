@@ -23,6 +23,7 @@ use kube_core::{DynamicObject, Resource};
 
 use super::backend::Backend;
 use super::config::Config;
+use super::discovery::memory::Memory;
 use super::error::{Error, TransportError};
 use super::layers::CallersSpan;
 use super::resource::ResourceSource;
@@ -41,6 +42,8 @@ pub struct Client {
     backend: Arc<Backend>,
     namespace: Arc<str>,
     worker: Arc<Worker>,
+    /// What discovery has found.
+    pub(super) known: Arc<Memory>,
 }
 
 impl Client {
@@ -51,7 +54,7 @@ impl Client {
     pub fn new(config: Config) -> Result<Self, Error> {
         let backend = Backend::new(&config)?;
         let worker = Arc::new(Worker::new(Arc::clone(&backend)));
-        Ok(Self { backend, namespace: config.default_namespace.into(), worker })
+        Ok(Self { backend, namespace: config.default_namespace.into(), worker, known: Arc::default() })
     }
 
     /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
@@ -91,7 +94,7 @@ impl Client {
         let namespace = client.default_namespace().into();
         let backend = Backend::kube(KubeTransport::new(client, runtime));
         let worker = Arc::new(Worker::new(Arc::clone(&backend)));
-        Self { backend, namespace, worker }
+        Self { backend, namespace, worker, known: Arc::default() }
     }
 
     /// The client of a server in this process, without a socket: `serve` is the server as a function from a request to
@@ -133,7 +136,7 @@ impl Client {
     {
         let backend = Backend::in_process(service(serve));
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&backend)));
-        Self { backend, namespace: "default".into(), worker }
+        Self { backend, namespace: "default".into(), worker, known: Arc::default() }
     }
 
     /// The namespace that is meant when none is named.
@@ -225,6 +228,19 @@ impl Client {
     /// The thread of this client.
     pub(crate) fn worker(&self) -> Arc<Worker> {
         Arc::clone(&self.worker)
+    }
+
+    /// Runs what blocks where blocking is allowed, also if the caller's runtime has no such threads.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        self.worker.blocking(work).await
+    }
+
+    /// The URL of the server, if this client makes the connections to it itself.
+    pub(super) fn url(&self) -> Option<String> {
+        self.backend.url()
     }
 
     /// Waits, also where the caller's runtime has no timer.

@@ -202,6 +202,12 @@ impl Endpoint {
         })
     }
 
+    /// The URL without a slash at its end; `None` for a socket.
+    pub(crate) fn url(&self) -> Option<String> {
+        let scheme = if self.tls { "https" } else { "http" };
+        self.socket.is_none().then(|| format!("{scheme}://{}{}", self.authority, self.prefix))
+    }
+
     /// How it is called in errors and logs.
     pub(crate) fn name(&self) -> String {
         match &self.socket {

@@ -22,7 +22,7 @@ mod body_channel;
 mod client;
 mod cluster_scoped;
 mod config;
-
+pub mod discovery;
 mod endpoint;
 mod error;
 #[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
@@ -51,6 +51,7 @@ mod worker;
 pub use api::Api;
 pub use client::Client;
 pub use config::Config;
+pub use discovery::{Discovery, DiscoveryError, NamedResource};
 pub use error::{Error, TransportError};
 #[cfg(feature = "unstable")]
 pub(crate) use identity::exec::parse as plugin_answer;

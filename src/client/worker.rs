@@ -156,6 +156,19 @@ impl Worker {
         .await
     }
 
+    /// Runs what blocks where blocking is allowed.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        self.run(move |_, done| async move {
+            if let Ok(made) = tokio::task::spawn_blocking(work).await {
+                drop(done.send(made));
+            }
+        })
+        .await
+    }
+
     /// Runs what `work` makes on the thread, and waits for what it sends.
     async fn run<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,

@@ -119,7 +119,7 @@ pub struct InformerConfig {
     pub policy: Policy,
 }
 
-/// What is kept of each object.
+/// What the file says about what is kept of each object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kept {
@@ -129,6 +129,8 @@ pub enum Kept {
     Dynamic,
     /// Only the metadata.
     Metadata,
+    /// What is best for the kind: see [`InformerConfig::kept`].
+    Auto,
 }
 
 /// The workload on the in-memory server.
@@ -180,6 +182,19 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         Self::parse("defaults", "").expect("an empty text is a valid configuration")
+    }
+}
+
+impl InformerConfig {
+    /// What is kept of each object: if the file leaves it open, typed for Pod, metadata for Secret, so that its values are
+    /// never sent, and dynamic for other kinds.
+    pub fn kept(&self) -> Kept {
+        match self.representation {
+            Kept::Auto if self.kind.has_type() => Kept::Typed,
+            Kept::Auto if self.kind.holds_secrets() => Kept::Metadata,
+            Kept::Auto => Kept::Dynamic,
+            chosen => chosen,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::config::InformerConfig;
 use crate::text::shortened;
 
 mod dynamic;
@@ -28,6 +29,13 @@ const LAST_APPLIED: &str = "last-applied-configuration";
 pub(super) enum Values {
     Shown,
     Hidden,
+}
+
+impl Values {
+    /// Those of a watched kind: hidden if they are secret.
+    pub(super) fn of(config: &InformerConfig) -> Self {
+        if config.kind.holds_secrets() { Self::Hidden } else { Self::Shown }
+    }
 }
 
 /// Describes an object and its changes.

@@ -34,6 +34,14 @@ pub enum Error {
         /// Why.
         source: StartError,
     },
+    /// Two names of the configuration mean the same resource.
+    #[error(
+        "{resource} are watched twice; allowed: one informer for each kind, which may have several namespaces"
+    )]
+    WatchedTwice {
+        /// The resource.
+        resource: String,
+    },
     /// The probes cannot listen.
     #[error(
         "probes cannot listen on {address}: {source}; change it with [probes] address and port, or --probe-port"

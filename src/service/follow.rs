@@ -9,8 +9,8 @@
 //!
 //! Read next: `lines.rs`, the content of a line; `output.rs`, which writes it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -19,20 +19,17 @@ use informer_core::delta::Cause;
 
 use super::config::InformerConfig;
 use super::describe::Values;
+use super::discovered;
 use super::error::Error;
-use super::kept::{KeepAs, KeptBody};
+use super::kept::{KeptBody, described};
 use super::lines::{self, KindStatus, Style};
 use super::output::Output;
 use super::run::{CauseCounts, EventCounts, InformerReport};
 use crate::client::Client;
-use crate::informer::{Informer, ShutdownReport, WaitError};
-use crate::representation::Prune;
+use crate::informer::{Informer, InformerBuilder, ShutdownReport, WaitError};
 use crate::runtime::Runtime;
 use crate::status::InformerStatus;
 use crate::subscription::{Policy, SubscribeOptions, Subscription};
-
-/// The annotation in which `kubectl apply` keeps a copy of the object.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The output and the style of its lines.
 #[derive(Debug, Clone)]
@@ -78,17 +75,22 @@ pub(super) fn follow(
     kind: &str,
     printer: &Printer,
 ) -> Result<Arc<dyn WatchedKindHandle>, Error> {
-    let values = if config.kind.holds_secrets() { Values::Hidden } else { Values::Shown };
-    let mut source = client.dynamic(config.kind.resource()).keep_as(KeepAs::new(config));
-    source = source.labels(&*config.labels).fields(&*config.fields);
-    if values == Values::Hidden {
-        // This annotation repeats the values, so it is not kept.
-        source = source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED]));
-    }
-    if !config.namespaces.is_empty() {
-        source = source.namespaces(&config.namespaces);
-    }
-    let builder = source.informer(runtime)?;
+    let values = Arc::new(OnceLock::new());
+    let builder = match config.kind.resource() {
+        Some(resource) => {
+            values.get_or_init(|| Values::of(config));
+            let source = described(client, config, resource);
+            match config.namespaces.as_slice() {
+                [] => source.informer(runtime)?,
+                some => source.namespaces(some).informer(runtime)?,
+            }
+        }
+        None => {
+            let builder = Informer::builder(runtime, kind);
+            let sources = discovered::sources((client, runtime), config, &values);
+            sources.into_iter().fold(builder, InformerBuilder::source_with)
+        }
+    };
     let failed = |source| Error::Informer { kind: kind.to_owned(), source };
     let informer = builder.queue_order(config.queue_order).start().map_err(failed)?;
     let counts = Arc::new(Counts::default());
@@ -99,11 +101,13 @@ pub(super) fn follow(
     if let Some(period) = config.resync {
         options = options.resync_every(period);
     }
-    let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind));
+    let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind), values);
     let subscription = informer
         .for_each_with(options, move |notify| {
-            let (printer, counts, kind) = printing.clone();
+            let (printer, counts, kind, values) = printing.clone();
             async move {
+                // A kind is known before its first object.
+                let values = values.get().copied().unwrap_or(Values::Hidden);
                 printer.output.line(printer.style.event((&kind, values), &notify)).await;
                 counts.add(&notify);
             }

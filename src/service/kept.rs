@@ -9,14 +9,19 @@
 //! Read next: `follow.rs`, which uses it; `describe.rs`, which describes a body for people.
 
 use k8s_openapi::api::core::v1::Pod;
+use kube_core::discovery::{ApiResource, Scope};
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{DynamicObject, TypeMeta};
 
 use super::config::{InformerConfig, Kept};
 use super::describe::{Describe, Values};
+use crate::client::{Client, ResourceSource};
 use crate::representation::{
     DecodeError, Dynamic, MetadataOnly, Prune, Representation, RequestedContent, Typed,
 };
+
+/// The annotation in which `kubectl apply` keeps a copy of the object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The representation of the objects of one kind.
 #[derive(Debug, Clone)]
@@ -35,12 +40,31 @@ pub(super) enum KeptBody {
 }
 
 impl KeepAs {
-    pub(super) fn new(config: &InformerConfig) -> Self {
-        match config.representation {
+    fn new(config: &InformerConfig, resource: &ApiResource) -> Self {
+        match config.kept() {
             Kept::Typed => Self::Pod(Typed::new()),
-            Kept::Dynamic => Self::Dynamic(Dynamic::new(config.kind.resource())),
             Kept::Metadata => Self::Metadata(MetadataOnly::new()),
+            Kept::Dynamic | Kept::Auto => Self::Dynamic(Dynamic::new(resource)),
         }
+    }
+}
+
+/// What an informer of this resource follows, in all namespaces.
+pub(super) fn described(
+    client: &Client,
+    config: &InformerConfig,
+    resource: &ApiResource,
+) -> ResourceSource<DynamicObject, KeepAs> {
+    let mut source = client.dynamic(resource);
+    if config.kind.is_cluster_scoped() {
+        source = source.discovered(&Scope::Cluster);
+    }
+    let source =
+        source.keep_as(KeepAs::new(config, resource)).labels(&*config.labels).fields(&*config.fields);
+    match Values::of(config) {
+        Values::Shown => source,
+        // This annotation repeats the values, so it is not kept.
+        Values::Hidden => source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED])),
     }
 }
 

@@ -1,8 +1,12 @@
-//! The built-in kinds, and the description of any other kind.
+//! The kinds that the configuration names, and the built-in ones, for when the server cannot say what a name means.
 //!
-//! Answers "which resource does this kind name?" from a small table. It does not use discovery, so a kind can be watched
-//! before it exists on the server. Invariant:
-//! 1. A value in the configuration takes precedence over the table.
+//! Answers "which resource does this kind name?" The server's discovery knows; a small table serves while it cannot be
+//! asked. Invariants:
+//! 1. A version and a plural in the configuration are the resource: neither discovery nor the table changes them.
+//! 2. A name that neither the table nor the configuration explains is no error: the server is asked, and a kind that it
+//!    does not serve yet is followed when it does.
+//!
+//! Read next: `discovered.rs`, which asks the server.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::ApiResource;
@@ -44,56 +48,70 @@ const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
 /// A kind that is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedKind {
-    resource: ApiResource,
+    /// As the configuration names it, with its group and its version if it names them: a name for discovery.
+    asked: String,
+    /// What it is; `None` if only the server knows.
+    resource: Option<ApiResource>,
     /// `None` for kinds that are not built in.
     namespaced: Option<bool>,
+    /// Whether the configuration says all that is needed, so that nobody else is asked.
+    is_given: bool,
 }
 
 impl WatchedKind {
-    /// The kind of this name; an empty text means the value of the table. The error names what is missing.
-    pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Result<Self, String> {
+    /// The kind of this name; an empty text means the value of the server or of the table.
+    pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Self {
         let known = BUILT_IN.iter().find(|row| row.2 == kind && (group.is_empty() || row.0 == group));
-        let of_other_groups = || BUILT_IN.iter().filter(|row| row.2 == kind).map(|row| row.0).next();
-        let given_or =
-            |given: &str, table: &str| if given.is_empty() { table.to_owned() } else { given.to_owned() };
-        let (group, version, plural, namespaced) = match known {
-            Some(row) => {
-                (given_or(group, row.0), given_or(version, row.1), given_or(plural, row.3), Some(row.4))
-            }
-            None if version.is_empty() || plural.is_empty() => {
-                let missing = match (version.is_empty(), plural.is_empty()) {
-                    (true, true) => "version and plural are missing",
-                    (true, false) => "version is missing",
-                    _ => "plural is missing",
-                };
-                return Err(match of_other_groups() {
-                    Some(known) => format!(
-                        "{kind} is built in for group {known:?}, not for {group:?}; for group {group:?}, {missing}"
-                    ),
-                    None => format!(
-                        "{kind} is not built in, and {missing}; allowed: a built-in kind, or one with \
-                         version, plural and group"
-                    ),
-                });
-            }
-            None => (group.to_owned(), version.to_owned(), plural.to_owned(), None),
+        let given_or = |given: &str, table: &str| if given.is_empty() { table } else { given }.to_owned();
+        let parts = match known {
+            Some(row) => Some((given_or(group, row.0), given_or(version, row.1), given_or(plural, row.3))),
+            None if version.is_empty() || plural.is_empty() => None,
+            None => Some((group.to_owned(), version.to_owned(), plural.to_owned())),
         };
-        let gvk = GroupVersionKind::gvk(&group, &version, kind);
-        Ok(Self { resource: ApiResource::from_gvk_with_plural(&gvk, &plural), namespaced })
+        let resource = parts.map(|(group, version, plural)| {
+            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(&group, &version, kind), &plural)
+        });
+        let asked = match (group, version) {
+            ("", "") => kind.to_owned(),
+            (group, "") => format!("{kind}.{group}"),
+            (group, version) => format!("{kind}.{version}.{group}"),
+        };
+        let is_given = !plural.is_empty() && resource.is_some();
+        Self { asked, resource, namespaced: known.map(|row| row.4), is_given }
     }
 
-    /// The name of the kind: `Pod`.
+    /// What the server says of it.
+    pub(super) fn discovered(&self, resource: &ApiResource, is_namespaced: bool) -> Self {
+        let (asked, resource) = (self.asked.clone(), Some(resource.clone()));
+        Self { asked, resource, namespaced: Some(is_namespaced), is_given: true }
+    }
+
+    /// The name of the kind: `Pod`. As the configuration names it, if only the server knows what it is.
     pub fn name(&self) -> &str {
-        &self.resource.kind
+        self.resource.as_ref().map_or(&self.asked, |resource| &resource.kind)
     }
 
-    /// Group, version, kind and plural.
-    pub fn resource(&self) -> &ApiResource {
-        &self.resource
+    /// Group, version, kind and plural; `None` if only the server knows them.
+    pub fn resource(&self) -> Option<&ApiResource> {
+        self.resource.as_ref()
+    }
+
+    /// The name for discovery; `None` if everything is known.
+    pub(super) fn asked(&self) -> Option<&str> {
+        (!self.is_given).then_some(&*self.asked)
+    }
+
+    /// The plural, or the name for discovery.
+    pub(super) fn plural(&self) -> &str {
+        self.resource.as_ref().map_or(&self.asked, |resource| &resource.plural)
     }
 
     pub(super) fn same_resource(&self, other: &Self) -> bool {
-        self.resource.group == other.resource.group && self.resource.plural == other.resource.plural
+        match (&self.resource, &other.resource) {
+            (Some(one), Some(other)) => one.group == other.group && one.plural == other.plural,
+            (None, None) => self.asked == other.asked,
+            _ => false,
+        }
     }
 
     pub(super) fn is_cluster_scoped(&self) -> bool {
@@ -102,16 +120,20 @@ impl WatchedKind {
 
     /// Whether informerd has a Rust type for it: group, version, kind and plural must be those of the type.
     pub(super) fn has_type(&self) -> bool {
-        self.resource == ApiResource::erase::<Pod>(&())
+        self.resource == Some(ApiResource::erase::<Pod>(&()))
     }
 
     /// Whether its objects hold secret values: Secrets, in any group.
     pub(super) fn holds_secrets(&self) -> bool {
-        self.resource.kind == "Secret" || self.resource.plural == "secrets"
+        let kind = self.asked.split('.').next().unwrap_or_default();
+        match &self.resource {
+            Some(resource) => holds_secrets(resource),
+            None => ["secret", "secrets"].iter().any(|name| kind.eq_ignore_ascii_case(name)),
+        }
     }
 }
 
-/// The kinds of the table.
-pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.iter().map(|row| row.2)
+/// Whether the objects of this resource hold secret values.
+pub(super) fn holds_secrets(resource: &ApiResource) -> bool {
+    resource.kind == "Secret" || resource.plural == "secrets"
 }

@@ -18,6 +18,7 @@ pub mod config;
 #[cfg(feature = "embedded")]
 mod demo;
 mod describe;
+mod discovered;
 mod error;
 mod follow;
 mod kept;

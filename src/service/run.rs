@@ -17,6 +17,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::config::{Colour, Config, Format, InformerConfig};
+use super::discovered::discover;
 use super::error::Error;
 use super::follow::{Printer, WatchedKindHandle, follow};
 use super::lines::{Style, Text};
@@ -74,7 +75,7 @@ impl Service {
     /// When it cannot start, or writing the output fails for another reason than a closed pipe.
     pub async fn run(self, stop: impl Future<Output = Ending>) -> Result<Report, Error> {
         let started = tokio::time::Instant::now();
-        let running = self.start()?;
+        let running = self.start().await?;
         let limit = async {
             match self.config.run.limit {
                 Some(limit) => tokio::time::sleep(limit).await,
@@ -90,39 +91,30 @@ impl Service {
         running.end(ending, &self.config, started).await
     }
 
-    fn start(&self) -> Result<Running, Error> {
+    async fn start(&self) -> Result<Running, Error> {
         let listener = self.config.probes.listen.map(probes::bind).transpose()?;
         let address = listener.as_ref().map(|(_, address)| *address);
         let (own_server, client_config) = match self.target.client_config()? {
             Some(config) => (None, config),
             None => OwnServer::start(&self.config.demo)?,
         };
-        let (endpoint, warnings) = (client_config.endpoint().to_owned(), client_config.warnings().to_vec());
+        let (endpoint, mut warnings) =
+            (client_config.endpoint().to_owned(), client_config.warnings().to_vec());
         let client = Client::new(client_config)?;
         let runtime = Runtime::threads().start()?;
-        let kinds = self.kinds();
+        let (informers, mut notes) = discover(&client, &self.config.informers).await?;
+        let kinds = kinds(&informers);
         let printer = self.printer(&kinds)?;
-        let started = self.config.informers.iter().zip(&kinds);
+        let started = informers.iter().zip(&kinds);
         let kinds = started
             .map(|(config, kind)| follow((&client, &runtime), config, kind, &printer))
             .collect::<Result<Vec<_>, _>>()?;
         let state = Arc::new(ProbeState { kinds, runtime, draining: AtomicBool::new(false) });
         let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&state))).transpose()?;
-        self.announce(own_server.as_ref(), (&endpoint, &warnings), address);
+        warnings.append(&mut notes);
+        self.announce((own_server.as_ref(), &informers), (&endpoint, &warnings), address);
         let reporters = status_reporter::start(&state.kinds, &printer, &self.config.output);
         Ok(Running { own_server, state, printer, probes, reporters })
-    }
-
-    /// The names of the kinds; with the group if two kinds have the same name.
-    fn kinds(&self) -> Vec<String> {
-        let informers = &self.config.informers;
-        let name = |kind: &super::kinds::WatchedKind| {
-            let of_that_name = informers.iter().filter(|other| other.kind.name() == kind.name()).count();
-            let group = &kind.resource().group;
-            let needs_group = of_that_name > 1 && !group.is_empty();
-            if needs_group { format!("{}.{group}", kind.name()) } else { kind.name().to_owned() }
-        };
-        informers.iter().map(|informer| name(&informer.kind)).collect()
     }
 
     fn printer(&self, kinds: &[String]) -> Result<Printer, Error> {
@@ -146,7 +138,7 @@ impl Service {
     /// Prints to stderr what the service is about to do. Stdout is only for changes.
     fn announce(
         &self,
-        own: Option<&OwnServer>,
+        (own, informers): (Option<&OwnServer>, &[InformerConfig]),
         (endpoint, warnings): (&str, &[String]),
         probes: Option<std::net::SocketAddr>,
     ) {
@@ -159,7 +151,7 @@ impl Service {
             None => lines.push(format!("reading {endpoint}, never writing to it")),
         }
         lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
-        lines.extend(self.config.informers.iter().map(announcement_of));
+        lines.extend(informers.iter().map(announcement_of));
         if let Some(address) = probes {
             lines.push(format!("probes at http://{address}/healthz and http://{address}/readyz"));
         }
@@ -170,9 +162,20 @@ impl Service {
     }
 }
 
+/// The names of the kinds; with the group if two kinds have the same name.
+fn kinds(informers: &[InformerConfig]) -> Vec<String> {
+    let name = |kind: &super::kinds::WatchedKind| {
+        let of_that_name = informers.iter().filter(|other| other.kind.name() == kind.name()).count();
+        let group = kind.resource().map(|resource| resource.group.as_str()).unwrap_or_default();
+        let needs_group = of_that_name > 1 && !group.is_empty();
+        if needs_group { format!("{}.{group}", kind.name()) } else { kind.name().to_owned() }
+    };
+    informers.iter().map(|informer| name(&informer.kind)).collect()
+}
+
 /// The announcement of one kind: its plural, its namespaces and its selectors.
 fn announcement_of(informer: &InformerConfig) -> String {
-    let mut text = format!("watching {}", informer.kind.resource().plural);
+    let mut text = format!("watching {}", informer.kind.plural());
     match informer.namespaces.as_slice() {
         [] if informer.kind.is_cluster_scoped() => {}
         [] => text += " in all namespaces",

@@ -29,13 +29,16 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
     value.unwrap_or_default()
 }
 
-fn client(server: &RawServer) -> Client {
+pub(crate) fn client(server: &RawServer) -> Client {
     Client::new(Config::new(server.url()).unwrap()).unwrap()
 }
 
 /// A server that answers every request with this body, and what it was asked: the request line without the protocol,
 /// the content type, the Accept header and the body.
-async fn recording(status: &'static str, body: &'static str) -> (RawServer, Arc<Mutex<Vec<[String; 4]>>>) {
+pub(crate) async fn recording(
+    status: &'static str,
+    body: &'static str,
+) -> (RawServer, Arc<Mutex<Vec<[String; 4]>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&asked);
     let server = RawServer::start(move |mut connection: Connection| {

@@ -18,6 +18,10 @@ mod clusters;
 mod connections;
 mod content_types;
 mod descriptions;
+mod discovery;
+mod discovery_disk;
+mod discovery_server;
+mod dynamic;
 mod environment;
 mod harness;
 #[cfg(feature = "testing")]

@@ -13,6 +13,7 @@
 
 mod api;
 mod followed;
+mod kubectl;
 mod relay;
 mod selectors;
 mod server;
@@ -23,6 +24,7 @@ mod workload;
 mod access;
 mod chaos;
 mod disasters;
+mod discovery;
 mod live;
 mod network;
 mod outages;
@@ -112,6 +114,16 @@ group_at_once! { refused:
     selectors::inf_84_selectors_are_refused_before_any_request_exactly_if_the_server_cannot_parse_them,
     selectors::ref_63_a_field_that_the_server_does_not_know_is_a_state_that_quotes_the_selector,
     selectors::inf_84_of_every_kind_of_kubernetes_it_is_known_whether_it_is_in_namespaces,
+}
+
+group! { discovered:
+    discovery::each_name_of_each_resource_means_what_it_means_to_kubectl,
+    discovery::the_resources_are_those_that_kubectl_lists_with_all_their_columns,
+    discovery::dyn_10_of_an_ambiguous_short_name_kubectl_and_this_client_choose_and_warn_alike,
+    discovery::a_category_means_the_resources_that_kubectl_gets,
+    discovery::dyn_18_a_definition_is_found_by_one_refresh_and_followed_without_a_hand_written_resource,
+    discovery::kubectl_reads_the_cache_on_disk_that_this_client_has_written,
+    discovery::this_client_reads_the_cache_on_disk_that_kubectl_has_written,
 }
 
 group! { calm:

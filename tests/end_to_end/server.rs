@@ -286,7 +286,7 @@ impl Server {
         }
     }
 
-    fn kubeconfig(&self) -> String {
+    pub(crate) fn kubeconfig(&self) -> String {
         match self {
             Self::Memory(_) => self.in_memory().kubeconfig(),
             Self::Real(plane) => plane.kubeconfig(),

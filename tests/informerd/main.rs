@@ -10,6 +10,7 @@ mod cluster;
 mod end;
 mod forgery;
 mod json;
+mod kinds;
 mod marks;
 mod probes;
 mod process;

@@ -14,7 +14,7 @@ use super::reader::{Document, Rule, Section};
 use super::{
     Colour, Config, DemoConfig, Format, InformerConfig, Kept, OutputConfig, ProbesConfig, RunConfig,
 };
-use crate::service::kinds::{self, WatchedKind};
+use crate::service::kinds::WatchedKind;
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::listener::{Policy, WhenFull};
 
@@ -54,8 +54,12 @@ const DRAIN: Rule<u64> = Rule {
     default: "10",
     read: |value| whole(value, 1, 600),
 };
-const KIND: Rule<String> =
-    Rule { key: "kind", allowed: "the name of a kind", default: r#""Pod""#, read: nonempty };
+const KIND: Rule<String> = Rule {
+    key: "kind",
+    allowed: "the name of a kind, as kubectl takes it",
+    default: r#""Pod""#,
+    read: nonempty,
+};
 const GROUP: Rule<String> =
     Rule { key: "group", allowed: r#"an API group such as "apps""#, default: r#""""#, read: text };
 const VERSION: Rule<String> =
@@ -186,12 +190,7 @@ fn informers(root: &mut Section<'_>) -> Result<(Vec<InformerConfig>, Vec<String>
 fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
     let kind = section.read(&KIND)?;
     let (group, version, plural) = (section.read(&GROUP)?, section.read(&VERSION)?, section.read(&PLURAL)?);
-    let kind = WatchedKind::find(&kind, &group, &version, &plural).map_err(|message| {
-        // A name that is built in for another group is not misspelt.
-        let nearest = super::error::suggestion(&kind, kinds::built_in_names()).filter(|name| *name != kind);
-        let hint = nearest.map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
-        section.contradiction("kind", format!("{message}{hint}"))
-    })?;
+    let kind = WatchedKind::find(&kind, &group, &version, &plural);
     let namespaces = section.read(&NAMESPACES)?;
     if kind.is_cluster_scoped() && !namespaces.is_empty() {
         let message = format!("a {} is not in a namespace; allowed: [] (the default)", kind.name());
@@ -208,9 +207,7 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
             return Err(section.contradiction("representation", message));
         }
         Some(kept) => kept,
-        None if kind.has_type() => Kept::Typed,
-        None if kind.holds_secrets() => Kept::Metadata,
-        None => Kept::Dynamic,
+        None => Kept::Auto,
     };
     Ok(InformerConfig {
         kind,

@@ -48,14 +48,17 @@ fn a_text_that_is_not_toml_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_kind_that_is_not_built_in_needs_its_plural_and_version() {
-    let error = error_of("[[informer]]\nkind = \"Pood\"");
-    assert!(error.contains("line 2: informer.kind") && error.contains("did you mean Pod?"), "{error}");
+fn a_kind_that_is_not_built_in_is_left_to_the_server_unless_its_plural_and_version_are_given() {
+    let later = Config::parse("c.toml", "[[informer]]\nkind = \"Widget\"").unwrap().informers.remove(0);
+    assert_eq!(
+        (later.kind.resource(), later.kind.name(), later.kind.asked()),
+        (None, "Widget", Some("Widget"))
+    );
     let text =
         "[[informer]]\nkind = \"Widget\"\ngroup = \"example.com\"\nversion = \"v1\"\nplural = \"widgets\"";
     let config = Config::parse("c.toml", text).unwrap();
-    assert_eq!(config.informers[0].kind.name(), "Widget");
-    assert_eq!(config.informers[0].representation, Kept::Dynamic);
+    assert_eq!((config.informers[0].kind.name(), config.informers[0].kind.asked()), ("Widget", None));
+    assert_eq!(config.informers[0].kept(), Kept::Dynamic);
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn the_order_of_changes_and_the_policy_for_a_slow_output_can_be_chosen() {
 fn only_the_metadata_of_secrets_is_kept_unless_the_file_sets_another_representation() {
     let kept = |text: &str| {
         let text = format!("[[informer]]\nkind = \"Secret\"\n{text}");
-        Config::parse("c.toml", &text).unwrap().informers[0].representation
+        Config::parse("c.toml", &text).unwrap().informers[0].kept()
     };
     assert_eq!(kept(""), Kept::Metadata);
     assert_eq!(kept("representation = \"auto\""), Kept::Metadata);
@@ -105,18 +108,33 @@ fn only_the_metadata_of_secrets_is_kept_unless_the_file_sets_another_representat
 }
 
 #[test]
-fn the_error_for_a_built_in_kind_in_another_group_names_the_missing_keys() {
-    let error = error_of("[[informer]]\nkind = \"Event\"\ngroup = \"events.k8s.io\"");
-    assert!(error.contains("version and plural are missing") && !error.contains("did you mean"), "{error}");
-    let error = error_of("[[informer]]\nkind = \"Widget\"\nversion = \"v1\"");
-    assert!(error.contains("plural is missing") && !error.contains("version and"), "{error}");
+fn the_server_is_asked_for_a_kind_by_the_name_group_and_version_that_are_given() {
+    for (text, asked) in [
+        ("kind = \"Pod\"", Some("Pod")),
+        ("kind = \"Event\"\ngroup = \"events.k8s.io\"", Some("Event.events.k8s.io")),
+        ("kind = \"Widget\"\nversion = \"v1\"", Some("Widget.v1.")),
+        ("kind = \"deploy\"\ngroup = \"apps\"\nversion = \"v1\"", Some("deploy.v1.apps")),
+        ("kind = \"Pod\"\nplural = \"widgets\"", None),
+    ] {
+        let informer = Config::parse("c.toml", &format!("[[informer]]\n{text}")).unwrap().informers.remove(0);
+        assert_eq!(informer.kind.asked(), asked, "{text}");
+    }
+}
+
+#[test]
+fn the_values_of_a_secret_are_hidden_whatever_name_it_is_given() {
+    for name in ["Secret", "secrets", "secret", "SECRETS", "secrets.v1."] {
+        let text = format!("[[informer]]\nkind = \"{name}\"");
+        let informer = Config::parse("c.toml", &text).unwrap().informers.remove(0);
+        assert!(informer.kind.holds_secrets() && informer.kept() == Kept::Metadata, "{name}");
+    }
 }
 
 #[test]
 fn a_built_in_kind_with_another_plural_or_version_has_no_built_in_type() {
     for other in ["plural = \"widgets\"", "version = \"v2\""] {
         let text = format!("[[informer]]\nkind = \"Pod\"\n{other}\n");
-        assert_eq!(Config::parse("c.toml", &text).unwrap().informers[0].representation, Kept::Dynamic);
+        assert_eq!(Config::parse("c.toml", &text).unwrap().informers[0].kept(), Kept::Dynamic);
         assert!(error_of(&format!("{text}representation = \"typed\"")).contains("has no built-in type"));
     }
 }

@@ -1,0 +1,282 @@
+//! What discovery asks of a server, and what it makes of the answers.
+//!
+//! Answers "are two requests enough, what does a failing group take along, and when is the server asked again?" The time
+//! of the tests is paused: what is too old becomes so at once.
+
+use std::time::Duration;
+
+use actix_informer::client::discovery::ServerResources;
+use actix_informer::client::{Client, DiscoveryError};
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::time::{advance, timeout};
+
+use crate::discovery_server::*;
+use crate::logs;
+
+const WIDGETS: (&str, &str, &str) = ("example.org", "widgets", "Widget");
+const DEPLOYMENTS: (&str, &str, &str) = ("apps", "deployments", "Deployment");
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn names(resources: &ServerResources) -> Vec<String> {
+    resources.all().map(|resource| resource.full_name()).collect()
+}
+
+fn failed(resources: &ServerResources) -> Vec<String> {
+    resources.failed.iter().map(|failed| format!("{}/{}", failed.group, failed.version)).collect()
+}
+
+async fn resources(client: &Client) -> std::sync::Arc<ServerResources> {
+    client.discovery().resources().await.unwrap()
+}
+
+async fn full_name(client: &Client, name: &str) -> String {
+    client.resource_named(name).await.unwrap().full_name()
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_03_aggregated_discovery_takes_two_requests_in_both_of_its_versions() {
+    for version in ["v2", "v2beta1"] {
+        let server = Documents::start().await;
+        server.set("/api", &aggregated(version, &[("", "pods", "Pod"), ("", "nodes", "Node")]));
+        server.set("/apis", &aggregated(version, &[DEPLOYMENTS, WIDGETS]));
+        let client = server.client();
+        let found = resources(&client).await;
+        assert_eq!(
+            names(&found),
+            ["pods.v1", "nodes.v1", "deployments.v1.apps", "widgets.v1.example.org"],
+            "{version}"
+        );
+        assert!(found.complete().is_ok() && client.discovery().status().is_aggregated);
+        for name in ["pods", "node", "Deployment", "widgets.example.org"] {
+            full_name(&client, name).await;
+        }
+        assert_eq!(server.asked(), ["/api", "/apis"], "two requests give everything");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_03_a_server_of_the_old_form_is_asked_for_each_version_of_each_group() {
+    let server = Documents::old().await;
+    let client = server.client();
+    assert_eq!(names(&*resources(&client).await), ["pods.v1", "deployments.v1.apps"]);
+    assert_eq!(server.asked(), ["/api", "/api/v1", "/apis", "/apis/apps/v1"]);
+    assert!(!client.discovery().status().is_aggregated);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_03_a_server_that_refuses_the_header_of_the_new_form_is_asked_for_the_old_one() {
+    let server = Documents::old().await;
+    for path in ["/api", "/apis"] {
+        let body = if path == "/api" {
+            json!({"kind": "APIVersions", "versions": ["v1"]})
+        } else {
+            groups(&["apps/v1"])
+        };
+        let accept = Some("application/json");
+        server.put(path, Document { status: 200, body: body.to_string(), etag: None, accept });
+    }
+    assert_eq!(names(&*resources(&server.client()).await), ["pods.v1", "deployments.v1.apps"]);
+    assert_eq!(server.asked(), ["/api", "/api", "/api/v1", "/apis", "/apis", "/apis/apps/v1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_04_of_a_failing_group_the_others_are_found_and_its_versions_are_named() {
+    let server = Documents::old().await;
+    server.set("/apis", &groups(&["apps/v1", "metrics.k8s.io/v1beta1", "broken.example.com/v1"]));
+    server.fail("/apis/metrics.k8s.io/v1beta1", 503);
+    server.set("/apis/broken.example.com/v1", &json!({"kind": "Status"}));
+    let client = server.client();
+    let found = resources(&client).await;
+    assert_eq!(names(&found), ["pods.v1", "deployments.v1.apps"]);
+    assert_eq!(failed(&found), ["metrics.k8s.io/v1beta1", "broken.example.com/v1"]);
+    let error = found.complete().unwrap_err().to_string();
+    assert!(error.contains("metrics.k8s.io/v1beta1") && error.contains("broken.example.com/v1"), "{error}");
+    let unknown = client.resource_named("nodemetrics").await.unwrap_err().to_string();
+    assert!(unknown.contains("metrics.k8s.io/v1beta1"), "the name may be there: {unknown}");
+    assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_04_a_stale_version_of_aggregated_discovery_is_a_failed_one_and_is_asked_again_after_thirty_seconds()
+ {
+    let server = Documents::new(&[DEPLOYMENTS, WIDGETS]).await;
+    let mut document = aggregated("v2", &[DEPLOYMENTS, WIDGETS]);
+    document["items"][1]["versions"][0]["freshness"] = json!("Stale");
+    server.tagged("/apis", &document, "stale");
+    let client = server.client();
+    let found = resources(&client).await;
+    assert_eq!(
+        (names(&found), failed(&found)),
+        (vec!["pods.v1".into(), "deployments.v1.apps".into()], vec!["example.org/v1".into()])
+    );
+    advance(Duration::from_secs(29)).await;
+    resources(&client).await;
+    assert_eq!(server.asked().len(), 2, "it serves for a while");
+    server.serve(&[DEPLOYMENTS, WIDGETS]);
+    advance(Duration::from_secs(1)).await;
+    assert!(resources(&client).await.complete().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_05_without_a_core_group_the_others_are_found_and_without_the_others_it_is_an_error() {
+    for server in [Documents::new(&[DEPLOYMENTS]).await, Documents::old().await] {
+        server.fail("/api", 404);
+        assert_eq!(names(&*resources(&server.client()).await), ["deployments.v1.apps"]);
+        for status in [404, 500] {
+            server.fail("/apis", status);
+            let error = server.client().discovery().resources().await.unwrap_err();
+            assert!(
+                matches!(error, DiscoveryError::Request(_)) && error.to_string().contains("/apis"),
+                "{error}"
+            );
+        }
+    }
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    server.fail("/api", 500);
+    assert!(
+        server.client().discovery().resources().await.is_err(),
+        "only a core group that is absent is none"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_07_a_question_that_is_given_up_leaves_nothing_behind() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    server.close_gate();
+    let discovery = client.discovery();
+    let mut asking = Box::pin(discovery.resources());
+    while server.count() < 2 {
+        assert!(timeout(Duration::from_millis(1), &mut asking).await.is_err(), "nothing is answered");
+    }
+    drop(asking);
+    server.open_gate();
+    assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
+    let status = client.discovery().status();
+    assert_eq!((status.refreshes, status.failures), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_ask_at_once_share_one_answer_and_one_error() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    let found = join_all((0..20).map(|_| full_name(&client, "deployments"))).await;
+    assert!(found.iter().all(|name| name == "deployments.v1.apps"));
+    assert_eq!(server.asked().len(), 2);
+    server.fail("/apis", 500);
+    client.discovery().invalidate();
+    let errors = join_all((0..20).map(|_| client.resource_named("deployments"))).await;
+    assert!(errors.iter().all(|error| matches!(error, Err(DiscoveryError::Request(_)))));
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_08_a_name_that_is_missing_in_what_is_known_asks_once_more_and_then_is_an_error() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
+    assert_eq!(server.asked().len(), 2);
+    let error = client.resource_named("widgets").await.unwrap_err();
+    assert!(error.is_unknown_name());
+    assert_eq!(server.asked().len(), 2, "what was known is older than the question: once more, and no more");
+    // Nothing is known yet: what is found is newer than the question.
+    let client = server.client();
+    assert!(client.resource_named("widgets").await.unwrap_err().is_unknown_name());
+    assert_eq!(server.asked().len(), 2, "not asked again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_18_a_kind_that_is_defined_later_is_found_by_one_refresh_without_a_reset() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    full_name(&client, "deployments").await;
+    server.asked();
+    server.serve(&[DEPLOYMENTS, WIDGETS]);
+    for name in ["widget", "widgets.v1.example.org"] {
+        assert_eq!(full_name(&client.clone(), name).await, "widgets.v1.example.org");
+    }
+    assert_eq!(server.asked(), ["/api", "/apis"], "one refresh");
+    let status = client.discovery().status();
+    assert_eq!((status.refreshes, status.misses, status.unchanged), (2, 1, 1), "/api has not changed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_18_names_that_do_not_exist_cannot_make_a_client_ask_without_bound() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    full_name(&client, "deployments").await;
+    for _ in 0..100 {
+        client.resource_named("widgets").await.unwrap_err();
+    }
+    assert_eq!(client.discovery().status().misses, 8);
+    assert_eq!(client.discovery().status().misses_held_back, 92);
+    let Err(DiscoveryError::Unknown(unknown)) = client.resource_named("widgets").await else { panic!() };
+    assert_eq!(unknown.asks_again_in(), Some(Duration::from_secs(2)), "it is not silent about that");
+    assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps", "known names are answered");
+    server.serve(&[DEPLOYMENTS, WIDGETS]);
+    advance(Duration::from_secs(2)).await;
+    assert_eq!(full_name(&client, "widgets").await, "widgets.v1.example.org");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_too_old_is_asked_for_again_and_what_has_not_changed_is_not_sent_again() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    let first = resources(&client).await;
+    advance(9 * MINUTE).await;
+    resources(&client).await;
+    assert_eq!(server.asked().len(), 2, "ten minutes are not over");
+    advance(MINUTE).await;
+    let second = resources(&client).await;
+    assert_eq!(
+        (server.asked().len(), client.discovery().status().unchanged),
+        (2, 2),
+        "both were answered with 304"
+    );
+    assert_eq!(names(&first), names(&second));
+    client.clone().discovery().ttl(MINUTE).resources().await.unwrap();
+    advance(MINUTE).await;
+    client.discovery().ttl(MINUTE).resources().await.unwrap();
+    assert_eq!(server.asked().len(), 2, "a shorter time is kept");
+    client.discovery().invalidate();
+    resources(&client).await;
+    resources(&client).await;
+    assert_eq!(server.asked().len(), 2, "once after it was invalidated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_discovery_document_is_an_error_that_names_the_path() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    server.set("/apis", &json!({"kind": "PodList", "items": []}));
+    let error = server.client().discovery().resources().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the answer to GET /apis is no discovery document: it is of another kind than a discovery document"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_10_the_short_name_of_a_new_definition_resolves_and_an_ambiguous_one_is_logged() {
+    logs::keep();
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    full_name(&client, "deployments").await;
+    let mut document = aggregated("v2", &[DEPLOYMENTS, WIDGETS]);
+    document["items"][1]["versions"][0]["resources"][0]["shortNames"] = json!(["dyn10"]);
+    server.tagged("/apis", &document, "one");
+    let widgets = client.resource_named("dyn10").await.unwrap();
+    assert_eq!(
+        (widgets.full_name().as_str(), widgets.also_named()),
+        ("widgets.v1.example.org", [].as_slice())
+    );
+    document["items"][0]["versions"][0]["resources"][0]["shortNames"] = json!(["dyn10"]);
+    server.tagged("/apis", &document, "both");
+    client.discovery().invalidate();
+    let deployments = client.resource_named("dyn10").await.unwrap();
+    assert_eq!(deployments.full_name(), "deployments.v1.apps");
+    assert_eq!(deployments.also_named(), ["widgets.example.org"]);
+    let logged = logs::kept();
+    let line = logged.lines().find(|line| line.contains("\"dyn10\"")).expect("a warning");
+    assert!(line.contains("deployments.apps") && line.contains("widgets.example.org"), "{line}");
+}

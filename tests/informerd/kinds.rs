@@ -1,0 +1,121 @@
+//! The kinds of the configuration, by the names that the server knows.
+//!
+//! Answers "what may stand behind `kind`, and what if the server cannot say what it means, or does not have it yet?"
+
+use informer_apiserver::ApiServer;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::process::Informerd;
+
+struct Stage {
+    server: ApiServer,
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let server = ApiServer::builder().token("t").start_blocking().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        server.write_kubeconfig(folder.path().join("kubeconfig")).unwrap();
+        Self { server, folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// informerd with one informer for each of these kinds.
+    fn informerd(&self, kinds: &[&str]) -> Informerd {
+        let informers: String = kinds.iter().map(|kind| format!("[[informer]]\nkind = {kind:?}\n")).collect();
+        let config = self.path("c.toml");
+        std::fs::write(&config, informers).unwrap();
+        Informerd::start(&["--config", &config, "--kubeconfig", &self.path("kubeconfig")])
+    }
+}
+
+fn definition(kind: &str, plural: &str) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {"group": "example.com", "scope": "Namespaced", "versions": [version],
+            "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind}}})
+}
+
+fn object(kind: &str, value: &str) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "one"}, "spec": {"value": value}})
+}
+
+#[test]
+fn a_kind_may_have_any_name_that_kubectl_takes() {
+    let stage = Stage::new();
+    stage.server.create(definition("Widget", "widgets")).unwrap();
+    stage.server.create(object("Widget", "a")).unwrap();
+    let mut informerd = stage.informerd(&["deploy", "widgets.example.com", "no"]);
+    for expected in ["watching deployments in all", "watching widgets in all", "watching nodes\n"] {
+        informerd.written_on_stderr(expected.trim_end());
+    }
+    informerd.lines_with(&[
+        &["Widget", "Added", "default/one"],
+        &["Deployment", "Streaming"],
+        &["Node", "Streaming"],
+    ]);
+}
+
+#[test]
+fn dyn_18_a_kind_that_the_server_does_not_have_yet_is_watched_as_soon_as_it_has_it() {
+    let stage = Stage::new();
+    let mut informerd = stage.informerd(&["Widget", "Pod"]);
+    informerd.written_on_stderr("the server has no resource named \"Widget\"");
+    informerd.lines_with(&[&["Widget", "Gone", "the server has no resource named"], &["Pod", "Streaming"]]);
+    stage.server.create(definition("Widget", "widgets")).unwrap();
+    stage.server.create(object("Widget", "a")).unwrap();
+    informerd.lines_with(&[&["Widget", "Added", "default/one"]]);
+    let patch = json!({"spec": {"value": "b"}});
+    stage.server.merge_patch("widgets", "default", "one", &patch).unwrap();
+    let line = informerd.line(|line| line.contains("Updated"));
+    assert!(line.contains("spec.value"), "{line}");
+    informerd.signal(Signal::TERM);
+    assert_eq!(informerd.end().0.code(), Some(0));
+}
+
+#[test]
+fn values_of_a_kind_that_turns_out_to_be_one_of_secrets_are_not_printed() {
+    let stage = Stage::new();
+    let mut informerd = stage.informerd(&["vaulted"]);
+    informerd.lines_with(&[&["vaulted", "Gone"]]);
+    let mut definition = definition("Secret", "vaults");
+    definition["spec"]["names"]["shortNames"] = json!(["vaulted"]);
+    stage.server.create(definition).unwrap();
+    stage.server.create(object("Secret", "hunter2")).unwrap();
+    informerd.lines_with(&[&["vaulted", "Added", "default/one"]]);
+    let patch = json!({"spec": {"value": "hunter3"}});
+    stage.server.merge_patch("vaults", "default", "one", &patch).unwrap();
+    informerd.lines_with(&[&["Updated"]]);
+    let (_, lines, stderr) = {
+        informerd.signal(Signal::TERM);
+        informerd.end()
+    };
+    assert!(!format!("{lines:?}{stderr}").contains("hunter"), "{lines:?}");
+}
+
+#[test]
+fn while_the_server_cannot_be_asked_the_built_in_table_says_what_a_kind_is() {
+    let mut stage = Stage::new();
+    stage.server.stop();
+    let mut informerd = stage.informerd(&["Deployment", "po"]);
+    informerd.written_on_stderr("the kinds are taken from the built-in table");
+    informerd.lines_with(&[&["Deployment", "Backoff"], &["po", "Backoff"]]);
+    stage.server.start_again().unwrap();
+    informerd.lines_with(&[&["Deployment", "Streaming"], &["po", "Streaming"]]);
+}
+
+#[test]
+fn two_names_of_one_resource_are_refused() {
+    let stage = Stage::new();
+    let (status, _, stderr) = stage.informerd(&["Pod", "po"]).end();
+    assert_eq!(status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("pods are watched twice"), "{stderr}");
+}
