@@ -2,17 +2,17 @@
 //!
 //! Answers "which events of this key wait, and which key is next?"; `coalesce.rs` merges two events of a key.
 //! Invariants:
-//! 1. A key has one entry or none, and its place in the order names its arrival; a place of another arrival is void.
-//! 2. An entry keeps the place of its first event however much is coalesced into it; one that came to nothing has
-//!    lost its place.
+//! 1. A key has one entry in the line or none, and `places` says which one: by its number, counted from the entry in
+//!    front, whose number is `first`.
+//! 2. An entry keeps the place of its first event however much is coalesced into it; one that came to nothing is void,
+//!    and has lost its place.
 //! 3. At most `most_briefs` brief lives wait, also those of keys that a cursor has yet to pass; beyond that the
 //!    oldest are dropped.
 //!
-//! Logarithmic in the number of keys whose events wait. Read next: `cursor.rs`, for what waits but is not here.
+//! Logarithmic in the number of keys whose events wait: one search for an event that comes, and one for a key that
+//! leaves. Read next: `cursor.rs`, for what waits but is not here.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
 
@@ -22,9 +22,10 @@ use crate::meta::ObjectKey;
 
 /// The events that wait.
 pub(super) struct Pending<S> {
-    entries: BTreeSet<ByKey<S>>,
-    /// By arrival. The first one is not void, and at most half of them and a few are.
-    order: VecDeque<(u64, ObjectKey)>,
+    /// By arrival. The first entry is not void, and at most half of them and a few are.
+    line: VecDeque<Entry<S>>,
+    first: u64,
+    places: BTreeMap<ObjectKey, u64>,
     /// Brief lives of keys that a cursor has not passed yet: it gives them when it passes the key.
     ahead: BTreeMap<ObjectKey, Brief<S>>,
     /// All brief lives, oldest first.
@@ -33,47 +34,20 @@ pub(super) struct Pending<S> {
     events: usize,
 }
 
+/// The events of one key; none if it is void.
 struct Entry<S> {
     arrival: u64,
     since: Duration,
     events: KeyEvents<S>,
 }
 
-/// An entry in order of its key, which is that of its changes: no second key is held for it.
-struct ByKey<S>(Box<Entry<S>>);
-
-impl<S> Borrow<ObjectKey> for ByKey<S> {
-    fn borrow(&self) -> &ObjectKey {
-        self.0.events.key().expect("a waiting entry has an event")
-    }
-}
-
-impl<S> Ord for ByKey<S> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        Borrow::<ObjectKey>::borrow(self).cmp(other.borrow())
-    }
-}
-
-impl<S> PartialOrd for ByKey<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<S> PartialEq for ByKey<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<S> Eq for ByKey<S> {}
-
 impl<S> Pending<S> {
     /// Nothing waits.
     pub(super) const fn new(most_briefs: usize) -> Self {
         Self {
-            entries: BTreeSet::new(),
-            order: VecDeque::new(),
+            line: VecDeque::new(),
+            first: 0,
+            places: BTreeMap::new(),
             ahead: BTreeMap::new(),
             briefs: BTreeMap::new(),
             most_briefs,
@@ -83,47 +57,30 @@ impl<S> Pending<S> {
 
     /// Adds a change to the events of its key; false if it cannot follow them.
     pub(super) fn merge(&mut self, change: Change<S>, arrival: u64, since: Duration) -> bool {
-        let key = change.key().clone();
-        let known = self.remove(&key);
-        if known.is_none() {
-            if self.order.len() == self.order.capacity() {
-                // By a quarter: many subscribers may stand still with some keys each.
-                self.order.reserve_exact(self.order.len() / 4 + 4);
-            }
-            self.order.push_back((arrival, key.clone()));
-        }
-        let mut entry =
-            known.unwrap_or_else(|| Box::new(Entry { arrival, since, events: KeyEvents::nothing() }));
-        let is_possible = entry.events.merge(change, arrival);
-        self.insert(&key, entry);
+        let is_possible = self.add(change, arrival, (arrival, since));
+        self.tidy();
         is_possible
     }
 
     /// Takes back events that were ready to be delivered: each in the place of its entry, before all that waits.
     /// Nothing waits of any of their keys. `arrival` is that of the first of them, and counts on.
     pub(super) fn put_back(&mut self, ready: VecDeque<(u64, Duration, Change<S>)>, mut arrival: u64) {
-        let mut places = Vec::new();
+        let waiting = self.line.len();
         for (place, since, change) in ready {
-            let key = change.key().clone();
-            let mut entry = self.remove(&key).unwrap_or_else(|| {
-                places.push((place, key.clone()));
-                Box::new(Entry { arrival: place, since, events: KeyEvents::nothing() })
-            });
-            let is_possible = entry.events.merge(change, arrival);
-            debug_assert!(is_possible, "what was ready of {key} was in order");
-            self.insert(&key, entry);
+            let is_possible = self.add(change, arrival, (place, since));
+            debug_assert!(is_possible, "what was ready of a key was in order");
             arrival += 1;
         }
-        places.into_iter().rev().for_each(|place| self.order.push_front(place));
+        let back = self.line.len() - waiting;
+        self.line.rotate_right(back);
+        self.first = self.first.wrapping_sub(back as u64);
+        self.number(back);
         self.tidy();
     }
 
     /// An object whose key a cursor has yet to pass was created and deleted: the last such life is delivered.
     pub(super) fn keep_ahead(&mut self, key: &ObjectKey, brief: Brief<S>) {
-        if let Some(mut entry) = self.remove(key) {
-            entry.events.brief = None;
-            self.insert(key, entry);
-        }
+        self.drop_brief(key);
         self.events += 2;
         self.briefs.insert(brief.arrival, key.clone());
         if let Some(older) = self.ahead.insert(key.clone(), brief) {
@@ -160,9 +117,8 @@ impl<S> Pending<S> {
             if self.ahead.get(&key).is_some_and(|brief| brief.arrival == arrival) {
                 self.ahead.remove(&key);
                 self.events -= 2;
-            } else if let Some(mut entry) = self.remove(&key) {
-                entry.events.brief = None;
-                self.insert(&key, entry);
+            } else {
+                self.drop_brief(&key);
             }
         }
         dropped
@@ -170,26 +126,30 @@ impl<S> Pending<S> {
 
     /// The arrival of the entry whose turn it is, and since when it waits.
     pub(super) fn first(&self) -> Option<(u64, Duration)> {
-        let (arrival, key) = self.order.front()?;
-        self.entries.get(key).map(|entry| (*arrival, entry.0.since))
+        self.line.front().map(|entry| (entry.arrival, entry.since))
     }
 
     /// Takes out all events of the key whose turn it is.
     pub(super) fn take_first(&mut self) -> Option<(u64, Duration, KeyEvents<S>)> {
-        let (_, key) = self.order.pop_front()?;
-        let entry = self.remove(&key)?;
+        let Entry { arrival, since, events } = self.line.pop_front()?;
+        self.first = self.first.wrapping_add(1);
+        self.places.remove(events.key()?);
+        self.events -= events.len();
+        if let Some(brief) = &events.brief {
+            self.briefs.remove(&brief.arrival);
+        }
         self.tidy();
-        Some((entry.arrival, entry.since, entry.events))
+        Some((arrival, since, events))
     }
 
     /// Whether events of this key wait.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
-        self.entries.contains(key)
+        self.places.contains_key(key)
     }
 
     /// How many keys have events that wait.
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.places.len()
     }
 
     /// How many events that makes, with those of brief lives that a cursor will give.
@@ -200,7 +160,7 @@ impl<S> Pending<S> {
     /// The keys whose events wait.
     #[cfg(test)]
     pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.entries.iter().map(Borrow::borrow)
+        self.places.keys()
     }
 
     /// How many brief lives wait.
@@ -209,36 +169,66 @@ impl<S> Pending<S> {
         self.briefs.len()
     }
 
-    fn remove(&mut self, key: &ObjectKey) -> Option<Box<Entry<S>>> {
-        let ByKey(entry) = self.entries.take(key)?;
-        self.events -= entry.events.len();
-        if let Some(brief) = &entry.events.brief {
+    /// Adds a change to the events of its key, which get this place if there are none; false if it cannot follow them.
+    fn add(&mut self, change: Change<S>, arrival: u64, (place, since): (u64, Duration)) -> bool {
+        let key = change.key().clone();
+        let next = self.first.wrapping_add(self.line.len() as u64);
+        let number = *self.places.entry(key.clone()).or_insert(next);
+        if number == next {
+            if self.line.len() == self.line.capacity() {
+                // By a quarter: many subscribers may stand still with some keys each.
+                self.line.reserve_exact(self.line.len() / 4 + 4);
+            }
+            self.line.push_back(Entry { arrival: place, since, events: KeyEvents::nothing() });
+        }
+        let mut is_possible = false;
+        self.alter(&key, number, |events| is_possible = events.merge(change, arrival));
+        is_possible
+    }
+
+    /// Drops the brief life among the events of a key.
+    fn drop_brief(&mut self, key: &ObjectKey) {
+        if let Some(number) = self.places.get(key).copied() {
+            self.alter(key, number, |events| events.brief = None);
+            self.tidy();
+        }
+    }
+
+    /// Changes the events of a key; its place is given up if they have come to nothing.
+    fn alter(&mut self, key: &ObjectKey, number: u64, change: impl FnOnce(&mut KeyEvents<S>)) {
+        let at = number.wrapping_sub(self.first) as usize;
+        let Some(Entry { events, .. }) = self.line.get_mut(at) else { return };
+        self.events -= events.len();
+        if let Some(brief) = &events.brief {
             self.briefs.remove(&brief.arrival);
         }
-        Some(entry)
-    }
-
-    /// Puts an entry back in its place, or gives up the place if it has come to nothing.
-    fn insert(&mut self, key: &ObjectKey, entry: Box<Entry<S>>) {
-        if entry.events.len() == 0 {
-            return self.tidy();
-        }
-        self.events += entry.events.len();
-        if let Some(brief) = &entry.events.brief {
+        change(events);
+        self.events += events.len();
+        if let Some(brief) = &events.brief {
             self.briefs.insert(brief.arrival, key.clone());
         }
-        self.entries.insert(ByKey(entry));
+        if events.len() == 0 {
+            self.places.remove(key);
+        }
     }
 
-    /// Forgets void places: those in front, and all of them when they are too many.
+    /// Forgets void entries: those in front, and all of them when they are too many.
     fn tidy(&mut self) {
-        let entries = &self.entries;
-        let is_void = |(arrival, key): &(u64, ObjectKey)| {
-            entries.get(key).is_none_or(|entry| entry.0.arrival != *arrival)
-        };
-        while self.order.pop_front_if(|place| is_void(place)).is_some() {}
-        if self.order.len() > 2 * entries.len() + 16 {
-            self.order.retain(|place| !is_void(place));
+        while self.line.pop_front_if(|entry| entry.events.len() == 0).is_some() {
+            self.first = self.first.wrapping_add(1);
+        }
+        if self.line.len() > 2 * self.places.len() + 16 {
+            self.line.retain(|entry| entry.events.len() > 0);
+            self.number(self.line.len());
+        }
+    }
+
+    /// Notes the places of so many entries in front.
+    fn number(&mut self, count: usize) {
+        for (at, entry) in self.line.iter().take(count).enumerate() {
+            if let Some(place) = entry.events.key().and_then(|key| self.places.get_mut(key)) {
+                *place = self.first.wrapping_add(at as u64);
+            }
         }
     }
 }
