@@ -4,7 +4,7 @@
 //! decides what to request next and when to retry. Invariants:
 //! 1. One call is one request, with the source's selectors.
 //! 2. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives: on the pool,
-//!    or in place if the chunk is small.
+//!    or in place if that is short.
 //! 3. A list ends with `ListPart::End` only if its document closed; half a line at the end of a watch is discarded.
 //! 4. An error is the last item of a stream.
 //!
@@ -39,11 +39,13 @@ use super::status;
 use super::transport::{Body, RequestKind, SentCredentials, Transport};
 use crate::representation::{Representation, meta_scan};
 use decode::{Decoder, Observed};
+use place::DecodePlace;
 use refusal::{Refusal, Requested};
 
 pub(crate) mod decode;
 mod event;
 mod list;
+mod place;
 mod refusal;
 pub(crate) mod scopes;
 mod watch;
@@ -51,8 +53,6 @@ mod watch;
 /// A chunk that is decoded at once has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
-/// A chunk with fewer bytes is decoded in place: sending it to the pool and back costs more.
-const INLINE_BYTES: usize = 64 << 10;
 /// At most this many bytes of an error answer's body are read.
 const ERROR_BODY_BYTES: usize = 64 << 10;
 /// How much longer than requested a watch may last.
@@ -63,7 +63,7 @@ pub struct KubeListWatch<R: Representation> {
     transport: Rc<dyn Transport>,
     scope: Rc<Scope>,
     decoder: Arc<Decoder<R>>,
-    pool: DecodePool,
+    place: DecodePlace,
     frame_limit: usize,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Parts<R> {
 impl<R: Representation> KubeListWatch<R> {
     pub(crate) fn new(transport: Rc<dyn Transport>, parts: Parts<R>) -> Self {
         let Parts { scope, decoder, pool, frame_limit } = parts;
-        Self { transport, scope: Rc::new(scope), decoder, pool, frame_limit }
+        Self { transport, scope: Rc::new(scope), decoder, place: DecodePlace::new(pool), frame_limit }
     }
 
     fn request(&self, target: &str, asked: Asked) -> Result<Request<Bytes>, ListWatchError> {
@@ -133,7 +133,7 @@ impl<R: Representation> KubeListWatch<R> {
         let answer = self.send(target, Form::List, RequestKind::Unary);
         let reader = list::ListReader {
             decoder: Arc::clone(&self.decoder),
-            pool: self.pool.clone(),
+            place: self.place.clone(),
             frame_limit: self.frame_limit,
             known,
         };
@@ -182,7 +182,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         requested.initial_events = request.initial_events;
         let reader = watch::WatchReader {
             decoder: Arc::clone(&self.decoder),
-            pool: self.pool.clone(),
+            place: self.place.clone(),
             frame_limit: self.frame_limit,
             known,
         };
@@ -218,7 +218,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         }
         let answer = self.send(&target, Form::Object, RequestKind::Unary);
         let requested = self.requested(&target);
-        let (decoder, pool, limit) = (Arc::clone(&self.decoder), self.pool.clone(), self.frame_limit);
+        let (decoder, place, limit) = (Arc::clone(&self.decoder), self.place.clone(), self.frame_limit);
         Box::pin(async move {
             let body = match answer.await? {
                 Ok(body) => body,
@@ -230,7 +230,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             };
             let size = bytes.len();
             let job = move || decoder.observe(&bytes, &meta_scan(&bytes), &Known::nothing());
-            match on_pool(&pool, size, job).await? {
+            match place.run(size, job).await? {
                 Observed::Object(object) => Ok(Some(object)),
                 Observed::Undecodable(undecodable) => {
                     Err(ListWatchError::Protocol(format!("{key}: {}", undecodable.error).into()))
@@ -245,18 +245,6 @@ impl<R: Representation> fmt::Debug for KubeListWatch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KubeListWatch").field("scope", &self.scope).finish_non_exhaustive()
     }
-}
-
-/// Runs a job over this many bytes: on the pool, or in place if they are few.
-async fn on_pool<T: Send + 'static>(
-    pool: &DecodePool,
-    bytes: usize,
-    job: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ListWatchError> {
-    if bytes < INLINE_BYTES {
-        return Ok(job());
-    }
-    pool.run(job).await.map_err(|error| ListWatchError::source(error.to_string()))
 }
 
 /// What an answer says that is not a success. Of a body that breaks off, the part that arrived is used.

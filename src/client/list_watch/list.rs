@@ -26,13 +26,13 @@ use futures_util::future::ready;
 use futures_util::stream::{self, Fuse, Stream};
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::list_watch::Known;
-use informer_actors::runtime::DecodePool;
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
 use tokio::time::timeout;
 
 use super::decode::{Decoder, Observed};
-use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, on_pool};
+use super::place::DecodePlace;
+use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS};
 use crate::client::error::TransportError;
 use crate::client::frames::{Frame, ListHead, ListSplitter, SplitError};
 use crate::representation::Representation;
@@ -47,7 +47,7 @@ const MAX_KIND_CHARS: usize = 100;
 /// Reads one list.
 pub(super) struct ListReader<R: Representation> {
     pub(super) decoder: Arc<Decoder<R>>,
-    pub(super) pool: DecodePool,
+    pub(super) place: DecodePlace,
     pub(super) frame_limit: usize,
     pub(super) known: Known<R::Body>,
 }
@@ -68,14 +68,14 @@ enum Decoded<S> {
 
 impl<R: Representation> ListReader<R> {
     pub(super) fn parts(self, body: Body) -> impl Stream<Item = Result<ListPart<R::Body>, ListWatchError>> {
-        let width = self.pool.width();
-        let Self { decoder, pool, frame_limit, known } = self;
+        let width = self.place.width();
+        let Self { decoder, place, frame_limit, known } = self;
         let list_kind = decoder.representation.expected().map(|expected| format!("{}List", expected.kind));
         let decoded = move |chunk| {
-            let (decoder, known, pool) = (Arc::clone(&decoder), known.clone(), pool.clone());
+            let (decoder, known, place) = (Arc::clone(&decoder), known.clone(), place.clone());
             async move {
                 match chunk {
-                    Ok(Chunk::Items(items)) => decode(decoder, known, pool, items).await,
+                    Ok(Chunk::Items(items)) => decode(decoder, known, place, items).await,
                     Ok(Chunk::End(head)) => Decoded::End(head),
                     Err(error) => Decoded::failed(error),
                 }
@@ -106,7 +106,7 @@ impl<S> Decoded<S> {
 async fn decode<R: Representation>(
     decoder: Arc<Decoder<R>>,
     known: Known<R::Body>,
-    pool: DecodePool,
+    place: DecodePlace,
     items: Vec<Frame>,
 ) -> Decoded<R::Body> {
     let bytes: usize = items.iter().map(Frame::len).sum();
@@ -133,7 +133,7 @@ async fn decode<R: Representation>(
     };
     // A long list of small chunks must not block the other tasks of the arbiter.
     tokio::task::yield_now().await;
-    on_pool(&pool, bytes, job).await.unwrap_or_else(Decoded::failed)
+    place.run(bytes, job).await.unwrap_or_else(Decoded::failed)
 }
 
 /// The chunks of the list, then its end; nothing comes behind an error.

@@ -12,15 +12,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
+use futures_util::future::{Either, ready};
 use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::list_watch::Known;
-use informer_actors::runtime::DecodePool;
 use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 
 use super::decode::Decoder;
-use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS, on_pool};
+use super::place::DecodePlace;
+use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS};
 use crate::client::error::TransportError;
 use crate::client::frames::{Frame, LineSplitter};
 use crate::representation::Representation;
@@ -28,7 +29,7 @@ use crate::representation::Representation;
 /// Reads one watch.
 pub(super) struct WatchReader<R: Representation> {
     pub(super) decoder: Arc<Decoder<R>>,
-    pub(super) pool: DecodePool,
+    pub(super) place: DecodePlace,
     pub(super) frame_limit: usize,
     pub(super) known: Known<R::Body>,
 }
@@ -40,18 +41,12 @@ type Chunk = Vec<Frame>;
 
 impl<R: Representation> WatchReader<R> {
     pub(super) fn batches(self, body: Body) -> impl Stream<Item = Batch<R::Body>> {
-        let width = self.pool.width();
-        let (decoder, known, pool) = (self.decoder, self.known, self.pool);
-        chunks(body, self.frame_limit)
-            .map(move |chunk| {
-                let (decoder, known, pool) = (Arc::clone(&decoder), known.clone(), pool.clone());
-                async move {
-                    match chunk {
-                        Ok(lines) => decode(decoder, known, pool, lines).await,
-                        Err(error) => vec![Err(error)],
-                    }
-                }
-                .boxed_local()
+        let width = self.place.width();
+        let Self { decoder, place, frame_limit, known } = self;
+        chunks(body, frame_limit)
+            .map(move |chunk| match chunk {
+                Ok(lines) => Either::Left(decode(&decoder, &known, &place, lines)),
+                Err(error) => Either::Right(ready(vec![Err(error)])),
             })
             .buffered(width + 1)
             .flat_map(stream::iter)
@@ -59,12 +54,13 @@ impl<R: Representation> WatchReader<R> {
 }
 
 /// Decodes the lines of one chunk up to the first that ends the watch.
-async fn decode<R: Representation>(
-    decoder: Arc<Decoder<R>>,
-    known: Known<R::Body>,
-    pool: DecodePool,
+fn decode<R: Representation>(
+    decoder: &Arc<Decoder<R>>,
+    known: &Known<R::Body>,
+    place: &DecodePlace,
     lines: Chunk,
-) -> Vec<Batch<R::Body>> {
+) -> impl Future<Output = Vec<Batch<R::Body>>> + use<R> {
+    let (decoder, known) = (Arc::clone(decoder), known.clone());
     let bytes: usize = lines.iter().map(Frame::len).sum();
     let job = move || {
         let mut parts = Vec::with_capacity(lines.len());
@@ -76,7 +72,7 @@ async fn decode<R: Representation>(
         }
         vec![Ok(parts)]
     };
-    on_pool(&pool, bytes, job).await.unwrap_or_else(|error| vec![Err(error)])
+    place.run(bytes, job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
 }
 
 /// Gathers the lines of the body to chunks.
