@@ -183,7 +183,7 @@ impl<S: Body> Informer<S> {
     ) -> Result<InformerStatus, WaitError> {
         let board = &self.0.pipeline.shared.board;
         loop {
-            let seen = board.changes();
+            let seen = board.changed().count();
             let status = board.read();
             if enough(&status) {
                 return Ok(status);
@@ -193,7 +193,7 @@ impl<S: Body> Informer<S> {
             }
             tokio::select! {
                 biased;
-                () = board.changed_since(seen) => {}
+                () = board.changed().since(seen) => {}
                 () = self.0.ending.abandoned() => return Err(self.stopped()),
             }
         }
@@ -206,7 +206,7 @@ impl<S: Body> Informer<S> {
     /// before it has listed.
     pub async fn synced(&self) -> Result<(), WaitError> {
         let board = &self.0.pipeline.shared.board;
-        let settled = board.wait_for(|status| status.synced || status.stopped || status.lost().is_some());
+        let settled = board.settled(|status| status.synced || status.stopped || status.lost().is_some());
         let synced = tokio::select! {
             biased;
             status = settled => status.synced,
@@ -229,7 +229,7 @@ impl<S: Body> Informer<S> {
     /// Waits until it is certain that the informer will never be synced although it runs; perhaps for ever.
     pub(crate) async fn lost_source(&self) -> WaitError {
         let board = &self.0.pipeline.shared.board;
-        drop(board.wait_for(|status| status.lost().is_some() && !status.stopped).await);
+        drop(board.settled(|status| status.lost().is_some() && !status.stopped).await);
         self.lost().unwrap_or_else(|| self.stopped())
     }
 

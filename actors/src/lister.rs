@@ -176,22 +176,20 @@ impl<S: Body> Lister<S> {
     ) -> Result<(), WaitForError> {
         let is_gone = || !self.keep.pipeline.shared.sources.contains(source);
         let reached = || self.published.snapshot().version(source).cloned();
-        let mut publishes = self.published.publishes();
         let arrival = async {
             loop {
-                publishes.mark_unchanged();
+                let woken = self.published.reaching(source, version);
                 if is_gone() {
                     return Err(WaitForError::UnknownSource {
                         informer: self.informer_name(),
                         name: source.as_str().into(),
                     });
                 }
-                // Looked at outside the lock of the count: dropping an old snapshot may free objects.
                 if reached().is_some_and(|reached| reached >= *version) {
                     return Ok(());
                 }
-                // This handle holds the sender of the count, so the channel stays open.
-                drop(publishes.changed().await);
+                // This handle holds what wakes it.
+                drop(woken.await);
             }
         };
         let wanted = version.clone();

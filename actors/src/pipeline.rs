@@ -20,6 +20,7 @@ pub(crate) mod published;
 pub(crate) mod reflector;
 pub(crate) mod report;
 pub(crate) mod shared;
+pub(crate) mod signal;
 pub(crate) mod source_spec;
 pub(crate) mod sources;
 pub mod status;

@@ -47,6 +47,9 @@ impl Frame {
     }
 }
 
+/// Room for at most this many bytes is made for a frame of which the first ones have come.
+const MOST_EXPECTED: usize = 64 << 10;
+
 /// Collects the bytes of a frame that crosses chunks, up to a limit.
 #[derive(Debug)]
 struct PartialFrame {
@@ -54,16 +57,21 @@ struct PartialFrame {
     /// How many bytes of the frame have come, kept or not.
     size: usize,
     limit: usize,
+    /// How large the frame before was: the next one is expected to be as large.
+    expected: usize,
 }
 
 impl PartialFrame {
     fn new(limit: usize) -> Self {
-        Self { kept: BytesMut::new(), size: 0, limit }
+        Self { kept: BytesMut::new(), size: 0, limit, expected: 0 }
     }
 
     fn push(&mut self, piece: &[u8]) {
         self.size += piece.len();
         let room = self.limit.saturating_sub(self.kept.len()).min(piece.len());
+        if self.kept.is_empty() && room > 0 {
+            self.kept.reserve(self.expected.max(room));
+        }
         self.kept.extend_from_slice(&piece[..room]);
     }
 
@@ -75,6 +83,7 @@ impl PartialFrame {
         }
         self.push(&chunk[start..end]);
         let size = std::mem::take(&mut self.size);
+        self.expected = size.min(self.limit).min(MOST_EXPECTED);
         let head = self.kept.split().freeze();
         // The frame takes the allocation with it: a rare large one must not be kept as long as the watch lasts.
         self.kept = BytesMut::new();

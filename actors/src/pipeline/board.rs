@@ -5,8 +5,8 @@
 //! of the health. Handles read copies. Invariants:
 //! 1. A lock here is held only while values are copied; no user's code runs under it.
 //! 2. Figures and versions of the store change in one step with the published snapshot, and are read in one step.
-//! 3. A wait is woken by every change that can be waited for, and by no other. The count of changes grows after the
-//!    change, so a task that reads the count before the status misses none.
+//! 3. A wait is woken by every change that can be waited for, and by no other. A wait for the sync is woken only by what
+//!    may end it (`settled`), so that it costs nothing while a list arrives.
 //! 4. The status does not change after the informer has stopped.
 //!
 //! Read next: `status.rs`, the values; `informer.rs`, which waits.
@@ -19,9 +19,9 @@ use informer_core::delta_fifo::{Depth, QueueOrder};
 use informer_core::meta::SourceId;
 use informer_core::reflector::{SourceCounters, SourceState};
 use informer_core::snapshot::Snapshot;
-use tokio::sync::Notify;
 
 use crate::pipeline::figures::QueueStatus;
+use crate::pipeline::signal::Signal;
 use crate::pipeline::status::{DataCounters, InformerStatus, SourceStatus};
 use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
@@ -42,9 +42,10 @@ struct Cells {
     sources: Mutex<Vec<Arc<SourceCell>>>,
     queue: QueueCell,
     stopped: AtomicBool,
-    /// How often something has changed that can be waited for.
-    changes: AtomicU64,
-    changed: Notify,
+    /// Something has changed that can be waited for.
+    changed: Signal,
+    /// Something has changed that may end a wait for the sync.
+    settled: Signal,
 }
 
 /// What is published.
@@ -108,8 +109,8 @@ impl StatusBoard {
             sources: Mutex::new(sources.iter().map(cell).collect()),
             queue: QueueCell { oldest_since: AtomicU64::new(NEVER), ..QueueCell::default() },
             stopped: AtomicBool::new(false),
-            changes: AtomicU64::new(0),
-            changed: Notify::new(),
+            changed: Signal::default(),
+            settled: Signal::default(),
         }))
     }
 
@@ -142,33 +143,20 @@ impl StatusBoard {
         }
     }
 
-    /// How often something has changed. To wait for a change: read this, then the status, then
-    /// [`Self::changed_since`].
-    pub(crate) fn changes(&self) -> u64 {
-        self.0.changes.load(Ordering::Acquire)
+    /// Raised by each change. To wait for one: read its count, then the status, then wait.
+    pub(crate) fn changed(&self) -> &Signal {
+        &self.0.changed
     }
 
-    /// Waits until something has changed after the count was `seen`.
-    pub(crate) async fn changed_since(&self, seen: u64) {
+    /// Waits for a status that is enough: one in which the sync, a source that is given up, or the stop is decided.
+    pub(crate) async fn settled(&self, enough: impl Fn(&InformerStatus) -> bool) -> InformerStatus {
         loop {
-            // Every change from here on wakes it, so none is missed between the look and the wait.
-            let changed = self.0.changed.notified();
-            if self.changes() != seen {
-                return;
-            }
-            changed.await;
-        }
-    }
-
-    /// Waits for a status that is enough, and gives it.
-    pub(crate) async fn wait_for(&self, mut enough: impl FnMut(&InformerStatus) -> bool) -> InformerStatus {
-        loop {
-            let seen = self.changes();
+            let seen = self.0.settled.count();
             let status = self.read();
             if enough(&status) {
                 return status;
             }
-            self.changed_since(seen).await;
+            self.0.settled.since(seen).await;
         }
     }
 
@@ -182,7 +170,7 @@ impl StatusBoard {
     pub(crate) fn count_data(&self, count: impl FnOnce(&mut DataCounters)) {
         if !self.is_stopped() {
             count(&mut locked(&self.0.data));
-            self.wake();
+            self.0.changed.raise();
         }
     }
 
@@ -316,7 +304,7 @@ impl StatusBoard {
     /// Changes one source's status; wakes the waits only if `change` gives true.
     pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
         if !self.is_stopped() && self.change_source(source, change) {
-            self.wake();
+            self.0.changed.raise();
         }
     }
 
@@ -355,9 +343,10 @@ impl StatusBoard {
         self.0.stopped.load(Ordering::Acquire)
     }
 
+    /// Wakes all waits.
     fn wake(&self) {
-        self.0.changes.fetch_add(1, Ordering::AcqRel);
-        self.0.changed.notify_waiters();
+        self.0.changed.raise();
+        self.0.settled.raise();
     }
 }
 

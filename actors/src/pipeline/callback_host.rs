@@ -89,14 +89,13 @@ where
                 if state.has_ended() {
                     return;
                 }
-                let key = notify.key().clone();
-                calls.current.replace(Some(key.clone()));
+                calls.current.replace(Some(notify.key().clone()));
                 let callback = &mut *self;
                 // The future is also dropped inside the scope, since its drop is the subscriber's code, too.
                 let call = CALLED.scope(state.clone(), async move { callback(notify).await });
                 let called = AssertUnwindSafe(call).catch_unwind().await;
                 began = count_call(state, calls.clock, began);
-                if let Err(panic) = called {
+                if let (Err(panic), Some(key)) = (called, calls.current.take()) {
                     count_panic(state, &key, panic);
                 }
             }

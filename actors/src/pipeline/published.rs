@@ -5,29 +5,38 @@
 //! 1. Reading takes no lock and no mailbox; a reader never waits for the writer, nor the writer for a reader.
 //! 2. Only the Indexer of the current epoch publishes: a publish of an older epoch is refused, so that what a
 //!    restarted group reads here at its birth stays the newest until it publishes itself.
-//! 3. The count rises with every publish, after the snapshot is readable.
+//! 3. A wait for a version is woken after a snapshot is readable that has reached it, and by no other publish, as long
+//!    as the store holds its source.
 //!
 //! Read next: `indexer.rs`, the writer; `lister.rs`, the readers' handle.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use informer_core::index::AnyIndex;
-use informer_core::meta::{ClusterName, Object, ObjectKey};
+use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::off_arbiter::Release;
 use informer_core::snapshot::{Kept, Snapshot};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 use crate::pipeline::messages::Body;
+use crate::runtime::locked::locked;
 use crate::supervision::group::{Epoch, EpochCell};
 
-/// The newest snapshot of one informer, and a count of publishes to wait on.
+/// The newest snapshot of one informer, and the waits for newer ones.
 pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
-    count: watch::Sender<u64>,
     epoch: AtomicU64,
+    waits: Mutex<Vec<Wait>>,
+}
+
+/// A task waits until this source has reached this version.
+struct Wait {
+    source: SourceId,
+    version: ResourceVersion,
+    reached: oneshot::Sender<()>,
 }
 
 impl<S: Body> Published<S> {
@@ -35,7 +44,7 @@ impl<S: Body> Published<S> {
     pub(crate) fn new(indices: impl IntoIterator<Item = AnyIndex<S>>, release: Arc<dyn Release>) -> Self {
         let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
         let newest = ArcSwap::new(newest.into_kept());
-        Self { newest, count: watch::Sender::new(0), epoch: AtomicU64::new(0) }
+        Self { newest, epoch: AtomicU64::new(0), waits: Mutex::default() }
     }
 }
 
@@ -68,20 +77,34 @@ impl<S> Published<S> {
         true
     }
 
-    /// Wakes who waits for a publish. Not done by [`Self::publish`], since that is called under the status board's
-    /// lock, and waking may run code of others.
-    pub(crate) fn wake(&self) {
-        self.count.send_modify(|count| *count += 1);
+    /// Wakes who waits for what is in this snapshot, or for a source that is not in it. Not done by [`Self::publish`],
+    /// since that is called under the status board's lock, and waking may run code of others.
+    pub(crate) fn wake(&self, snapshot: &Snapshot<S>) {
+        let ends = |wait: &mut Wait| {
+            let reached = snapshot.version(&wait.source);
+            reached.is_none_or(|reached| *reached >= wait.version) || wait.reached.is_closed()
+        };
+        let ended: Vec<Wait> = locked(&self.waits).extract_if(.., ends).collect();
+        for wait in ended {
+            // A wait that is over has dropped its receiver.
+            let _woken = wait.reached.send(());
+        }
+    }
+
+    /// Ready after the next publish with which the source has reached the version, or without the source. To be called
+    /// before the look at the newest snapshot.
+    pub(crate) fn reaching(&self, source: &SourceId, version: &ResourceVersion) -> oneshot::Receiver<()> {
+        let (reached, woken) = oneshot::channel();
+        let wait = Wait { source: source.clone(), version: version.clone(), reached };
+        let mut waits = locked(&self.waits);
+        waits.retain(|wait| !wait.reached.is_closed());
+        waits.push(wait);
+        woken
     }
 
     /// The epoch that may publish.
     pub(crate) fn epoch(&self) -> Epoch {
         Epoch(self.epoch.load(Ordering::Acquire))
-    }
-
-    /// Sees every publish from now on (several at once count as one).
-    pub(crate) fn publishes(&self) -> watch::Receiver<u64> {
-        self.count.subscribe()
     }
 }
 
@@ -105,5 +128,59 @@ impl<S: Body> EpochCell for Published<S> {
 impl<S> fmt::Debug for Published<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Published").field("epoch", &self.epoch()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use informer_core::delta::WatchPart;
+    use informer_core::indexer::Store;
+    use informer_core::meta::{ResourceVersion, SourceId};
+    use informer_core::off_arbiter::{PendingFree, Release};
+    use informer_core::snapshot::Snapshot;
+    use tokio::sync::oneshot::error::TryRecvError;
+
+    use super::{Epoch, Published};
+
+    struct Here;
+
+    impl Release for Here {
+        fn release(&self, pending: PendingFree) {
+            drop(pending);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_a_version_is_woken_by_the_publish_that_reaches_it_and_by_none_before() {
+        let published = Published::<()>::new([], Arc::new(Here));
+        let mut store = Store::new(published.snapshot(), Vec::new());
+        let (here, other) = (SourceId::new("here"), SourceId::new("other"));
+        let version = |number| ResourceVersion::from_number(number).expect("not zero");
+        let mut reach = |source: &SourceId, number| -> Snapshot<()> {
+            let part = WatchPart::Bookmark { version: version(number), initial_events_end: false };
+            let snapshot = store.apply_parts([(source.clone(), part)]).snapshot;
+            assert!(published.publish(Epoch(0), snapshot.clone()));
+            published.wake(&snapshot);
+            snapshot
+        };
+        reach(&here, 1);
+        let (mut five, mut seven) =
+            (published.reaching(&here, &version(5)), published.reaching(&here, &version(7)));
+        reach(&here, 4);
+        reach(&other, 9);
+        assert_eq!(five.try_recv(), Err(TryRecvError::Empty));
+        reach(&here, 6);
+        assert_eq!((five.try_recv(), seven.try_recv()), (Ok(()), Err(TryRecvError::Empty)));
+        drop(seven);
+        let mut gone = published.reaching(&SourceId::new("gone"), &version(1));
+        assert_eq!(
+            published.waits.lock().expect("no panic").len(),
+            1,
+            "a wait that was dropped is forgotten"
+        );
+        reach(&here, 7);
+        assert_eq!(gone.try_recv(), Ok(()), "the wait looks again whether its source is still there");
     }
 }

@@ -70,16 +70,17 @@ impl<S: Body> PipelineShared<S> {
     /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun. A thread that has seen
     /// the snapshot also sees its figures, and the other way round.
     pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>, synced: bool) -> bool {
+        let newest = snapshot.clone();
         let figures = Figures {
-            objects: snapshot.len(),
-            undecodable: snapshot.undecodable_len(),
-            versions: &snapshot.clone(),
+            objects: newest.len(),
+            undecodable: newest.undecodable_len(),
+            versions: &newest,
             synced,
             now: self.runtime.now(),
         };
         let published = self.board.publish(&figures, || self.published.publish(epoch, snapshot));
         if published {
-            self.published.wake();
+            self.published.wake(&newest);
         }
         published
     }

@@ -1,0 +1,40 @@
+//! A count of changes on which tasks wait.
+//!
+//! Answers "has anything changed since I looked?". The count grows after the change. Invariant: a task that reads the
+//! count, then looks at what may change, and then waits for a higher count misses no change.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Notify;
+
+/// How often something has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    count: AtomicU64,
+    changed: Notify,
+}
+
+impl Signal {
+    /// To be read before the look at what may change.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Waits until something has changed after the count was `seen`.
+    pub(crate) async fn since(&self, seen: u64) {
+        loop {
+            // Every change from here on wakes it, so none is missed between the look and the wait.
+            let changed = self.changed.notified();
+            if self.count() != seen {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Something has changed.
+    pub(crate) fn raise(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+}
