@@ -6,9 +6,10 @@
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use actix_informer::client::api::AttachParams;
 use actix_informer::client::{Client, Config, Error, ProxyError, TransportError};
 use http::Method;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 
 use crate::harness::*;
 use crate::paths::kubeconfig;
@@ -132,6 +133,34 @@ async fn rest_42_the_proxy_url_of_a_kubeconfig_is_used_unless_the_program_says_o
         "{:?}",
         config().warnings()
     );
+}
+
+#[tokio::test]
+async fn rest_42_a_command_in_a_pod_passes_each_kind_of_proxy() {
+    let pod = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
+        "spec": {"nodeName": "n", "containers": [{"name": "main", "image": "example.org/web:1"}]}});
+    for kind in KINDS {
+        for secure in [false, true] {
+            let builder = informer_apiserver::ApiServer::builder();
+            let builder = if secure { builder.tls() } else { builder };
+            let server = builder.start().await.unwrap();
+            server.create(pod.clone()).unwrap();
+            server.agent().container("default", "web", "main");
+            let proxy = SmallProxy::start(kind);
+            let trusted = format!("{}{}", server.ca_pem().unwrap_or_default(), proxy.certificate());
+            let config = Config::new(server.url()).unwrap().certificate_authority(trusted);
+            let client = Client::new(config.proxy(proxy.url()).unwrap()).unwrap();
+            let pods = client.api::<Pod>().namespaced("default");
+            let attached = pods.exec("web", ["echo", "hi"], &AttachParams::default()).await.unwrap();
+            let (stdout, _, status) = attached.output(4096).await.unwrap();
+            assert_eq!((&*stdout, status.code()), (&b"hi\n"[..], Some(0)), "{kind:?}");
+            assert_eq!(proxy.asked(), [address_of(&server.url())], "{kind:?}: no way around it");
+        }
+    }
+}
+
+fn address_of(url: &str) -> String {
+    url.rsplit('/').next().unwrap().to_owned()
 }
 
 /// Set in the processes that run a test of this file again with another environment.
