@@ -18,14 +18,14 @@ mod decode;
 mod discovery;
 mod frames;
 mod requests;
-mod streams;
 pub mod seeds;
+mod streams;
 
 pub use decode::{decode_list, decode_watch};
 pub use discovery::discovery_document;
 pub use frames::{frames_list, frames_watch};
-pub use streams::{log_lines, websocket_frames};
 pub use requests::{definition, patch_body, request_body, request_line};
+pub use streams::{log_lines, websocket_frames};
 
 /// Any error answer gives a typed error of bounded length, and the same one as an HTTP answer and as an ERROR event.
 pub fn status(data: &[u8]) {
