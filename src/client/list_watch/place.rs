@@ -79,8 +79,7 @@ impl Pace {
     }
 
     fn note(&self, bytes: u64, took: Duration) {
-        if bytes > 0 {
-            let pace = nanos(took).saturating_mul(MEBIBYTE) / bytes;
+        if let Some(pace) = nanos(took).saturating_mul(MEBIBYTE).checked_div(bytes) {
             self.before.store(self.last.swap(pace, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
