@@ -10,6 +10,7 @@
 //!
 //! Read next: `layers/retry.rs`; `backend.rs`, which makes the layers of a thread.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,8 +110,10 @@ impl Inner {
         self.settings.headers.add_to(request.headers_mut());
         let span = measure::span(&request, kind);
         let attempt = async |request| self.send_once(request, kind, ends).await;
-        let sending = retry::send(request, kind, retries, ends.map(|(at, _)| at), attempt);
-        measure::send(span, deadline::whole(ends, sending)).await
+        // Each layer polls the next one where it is: a future that is passed by value is there twice, and is copied.
+        let sending = pin!(retry::send(request, kind, retries, ends.map(|(at, _)| at), attempt));
+        let sending = pin!(deadline::whole(ends, sending));
+        measure::send(span, sending).await
     }
 
     /// One attempt.
@@ -124,8 +127,8 @@ impl Inner {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let deadlines = Deadlines::new(kind, is_read, ends);
         let path = request.uri().clone();
-        let answer =
-            deadline::send(&*self.transport, kind, deadlines, self.authorized(request, kind)).await?;
+        let sending = pin!(self.authorized(request, kind));
+        let answer = deadline::send(&*self.transport, kind, deadlines, sending).await?;
         self.settings.warnings.report(path.path(), answer.headers());
         Ok(place.until_read(answer))
     }

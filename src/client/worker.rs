@@ -1,8 +1,8 @@
 //! Sends requests for callers that have no `LocalSet`.
 //!
 //! Answers "how does `Client::send` work in any async runtime?" Each client has one thread, on which its requests run
-//! concurrently; a client in process has a `Runtime` instead, so that a simulation has no thread besides its own.
-//! Informers do not use it. Invariants:
+//! concurrently; one that is carried by a `Runtime`, as each client in process is, has none: a simulation has no thread
+//! besides its own, and waits follow its clock. Informers do not use it. Invariants:
 //! 1. The first request starts the thread; the thread ends when the last clone of the client is dropped.
 //! 2. When a caller stops waiting, its request is cancelled; when it drops a streamed answer, that one is. What still
 //!    runs at the end of the thread or the `Runtime` is dropped, and its caller gets an error.
@@ -11,17 +11,17 @@
 //! The queue to the thread has no bound of its own: it holds at most one entry for each caller that waits. Read next:
 //! `client.rs`.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, select};
 use futures_util::{Stream, StreamExt};
-use http::{HeaderMap, Method, Request, Response};
-#[cfg(feature = "testing")]
+use http::response::Parts;
+use http::{HeaderMap, Method, Request, Response, Uri};
 use informer_actors::runtime::Runtime;
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
@@ -35,7 +35,7 @@ use super::error::{Error, TransportError};
 use super::refused::Refused;
 use super::status;
 use super::stream_error::StreamError;
-use super::transport::{Body, Connection, RequestKind, Transport};
+use super::transport::{Body, Connection, HEAD_DEADLINE, RequestKind, SentCredentials, Transport};
 
 /// The largest answer to a single request, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
@@ -79,7 +79,6 @@ impl Worker {
     }
 
     /// Sends on a thread of `runtime`, in simulation on the only one there is. Sends nothing after its end.
-    #[cfg(feature = "testing")]
     pub(crate) fn on(runtime: &Runtime, backend: Arc<Backend>) -> Self {
         let (jobs, queue) = mpsc::unbounded_channel();
         let served = Arc::clone(&backend);
@@ -195,9 +194,22 @@ async fn unless_unwanted<T, W>(done: &mut oneshot::Sender<T>, work: impl Future<
 fn start(backend: Arc<Backend>) -> Option<mpsc::UnboundedSender<Job>> {
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
     let (jobs, queue) = mpsc::unbounded_channel();
-    let work = move || LocalSet::new().block_on(&runtime, serve(backend, queue));
+    let work = move || {
+        LocalSet::new().block_on(&runtime, async {
+            let serving = pin!(serve(backend, queue));
+            select(serving, pin!(keep_a_timer())).await;
+        });
+    };
     std::thread::Builder::new().name("informer-client".to_owned()).spawn(work).ok()?;
     Some(jobs)
+}
+
+/// Keeps a timer that ends sooner than that of any request. Where a timer is the next to end, tokio wakes its thread for
+/// it, by a system call and a turn for nothing: without this one, the deadline of each request that is alone would be.
+async fn keep_a_timer() {
+    loop {
+        tokio::time::sleep(HEAD_DEADLINE / 2).await;
+    }
 }
 
 /// Runs the jobs, all at once, until the last clone of the client is dropped; what still runs then is dropped, too.
@@ -217,22 +229,22 @@ async fn serve(backend: Arc<Backend>, mut queue: mpsc::UnboundedReceiver<Job>) {
 }
 
 async fn send(transport: &dyn Transport, request: Request<Bytes>) -> Answer<Bytes> {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, uri) = (request.method().clone(), request.uri().clone());
     let (head, body) = transport.send(request, RequestKind::Unary).await?.into_parts();
     let length = length_of(&head.headers);
     let bytes = collect(body, length, ANSWER_LIMIT).await?.ok_or(Error::TooLarge(ANSWER_LIMIT))?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, bytes));
     }
-    Err(refused((method, &path), &head, &bytes))
+    Err(refused((method, &uri), &head, &bytes))
 }
 
 async fn open(transport: &dyn Transport, request: Request<Bytes>, total: Duration) -> Answer<Body> {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, uri) = (request.method().clone(), request.uri().clone());
     let (head, body) = transport.send(request, RequestKind::Watch { total }).await?.into_parts();
     if !head.status.is_success() {
         let bytes = collect(body, length_of(&head.headers), REFUSAL_LIMIT).await?.unwrap_or_default();
-        return Err(refused((method, &path), &head, &bytes));
+        return Err(refused((method, &uri), &head, &bytes));
     }
     Ok(Response::from_parts(head, body))
 }
@@ -241,7 +253,7 @@ async fn switch(
     transport: &dyn Transport,
     request: Request<Bytes>,
 ) -> Result<(HeaderMap, Connection), Error> {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, uri) = (request.method().clone(), request.uri().clone());
     let (answer, connection) = transport.upgrade(request).await?;
     let (head, body) = answer.into_parts();
     if let Some(connection) = connection {
@@ -251,10 +263,12 @@ async fn switch(
         return Err(StreamError::Handshake("its answer is that of a request without a websocket").into());
     }
     let bytes = collect(body, length_of(&head.headers), REFUSAL_LIMIT).await?.unwrap_or_default();
-    Err(refused((method, &path), &head, &bytes))
+    Err(refused((method, &uri), &head, &bytes))
 }
 
-fn refused((method, path): (Method, &str), head: &http::response::Parts, body: &[u8]) -> Error {
+fn refused((method, uri): (Method, &Uri), head: &Parts, body: &[u8]) -> Error {
     let audit_id = audit::id_of(&head.headers).map(str::to_owned);
-    Error::Refused(Box::new(Refused::new(method, path, status::of_parts(head, body)).audited(audit_id)))
+    let credentials = head.extensions.get::<SentCredentials>().map(|sent| Arc::clone(&sent.0));
+    let refused = Refused::new(method, uri.path(), status::of_parts(head, body));
+    Error::Refused(Box::new(refused.audited(audit_id).sent_with(credentials)))
 }

@@ -35,7 +35,7 @@ pub(super) async fn send(
         true => "the Authorization header of this request".to_owned(),
         false => identities.credentials(),
     };
-    let path = request.uri().path().to_owned();
+    let uri = request.uri().clone();
     let answer = send_as(transport, &identity, request, kind).await;
     let is_refused = match &answer {
         Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED && !has_own,
@@ -45,6 +45,7 @@ pub(super) async fn send(
     let Some(renewed) = identities.after_refusal_of(identity.version).await else {
         return naming(answer, credentials);
     };
+    let path = uri.path();
     tracing::debug!(path, "the server refused the credentials; sending the request again with renewed ones");
     naming(send_as(transport, &renewed, request, kind).await, credentials)
 }

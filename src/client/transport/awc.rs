@@ -22,7 +22,7 @@ use actix_http::error::ParseError;
 use awc::error::{ConnectError, SendRequestError};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{Method, Request, Response, header};
 
 use super::{Body, RequestKind, Transport, TransportError};
 use crate::client::endpoint::ConnectionSettings;
@@ -30,12 +30,15 @@ use crate::client::identity::Identity;
 use answer::Answer;
 use connector::{Connect, MADE_CONNECTION};
 use renewal::Renewal;
+use target::Target;
 
 mod answer;
 mod connector;
 mod happy_eyeballs;
+mod read_ahead;
 mod renewal;
 mod socket;
+mod target;
 mod tunnel;
 mod upgrade;
 
@@ -43,6 +46,9 @@ mod upgrade;
 const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
 /// Longer than the connector's own deadlines (5 s for TCP, 10 s for a proxy, 5 s for TLS), which give better messages.
 const CONNECT_BACKSTOP: Duration = Duration::from_secs(25);
+
+/// Of an answer to plain HTTP that is none: a server that wants TLS answers with an alert.
+const MAYBE_TLS: &str = "if the server speaks TLS on this port, its URL begins with https://";
 
 /// Whether a failed attempt used a connection that had been used before.
 struct Reused(bool);
@@ -53,6 +59,7 @@ pub(crate) struct AwcTransport(Rc<Inner>);
 
 struct Inner {
     settings: Arc<ConnectionSettings>,
+    target: Result<Target, String>,
     /// Made at the first request.
     clients: RefCell<Option<Clients>>,
     /// Timeouts in a row of requests that are not watches.
@@ -75,7 +82,8 @@ impl Clients {
 
 impl AwcTransport {
     pub(crate) fn new(settings: Arc<ConnectionSettings>) -> Self {
-        Self(Rc::new(Inner { settings, clients: RefCell::new(None), timeouts: Cell::new(0) }))
+        let target = Target::new(&settings.endpoint);
+        Self(Rc::new(Inner { settings, target, clients: RefCell::new(None), timeouts: Cell::new(0) }))
     }
 }
 
@@ -194,14 +202,11 @@ impl Inner {
         kind: RequestKind,
     ) -> Result<awc::ClientRequest, TransportError> {
         let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
-        let endpoint = &self.settings.endpoint;
         let method = awc::http::Method::from_bytes(request.method().as_str().as_bytes())
             .map_err(|error| invalid(&error))?;
-        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-        // The connector makes TLS, below HTTP. With "https" here, awc would try to make TLS itself.
-        let uri = format!("http://{}{}{target}", endpoint.authority, endpoint.prefix);
-        let mut built = client.request(method, uri);
-        let encoding = HeaderValue::from_static(match kind {
+        let target = self.target.as_ref().map_err(|error| TransportError::Request(error.clone()))?;
+        let mut built = client.request(method, target.uri(request.uri())?);
+        let encoding = awc::http::header::HeaderValue::from_static(match kind {
             RequestKind::Unary if self.settings.accepts_compression => "gzip",
             RequestKind::Unary | RequestKind::Upgrade => "identity",
             RequestKind::Watch { .. } => {
@@ -209,11 +214,14 @@ impl Inner {
                 "identity"
             }
         });
-        let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| invalid(&error))?;
         // A header that the caller has set replaces the default.
-        let defaults = [(&header::HOST, &host), (&header::ACCEPT_ENCODING, &encoding)];
-        let defaults = defaults.into_iter().filter(|(name, _)| !request.headers().contains_key(*name));
-        for (name, value) in defaults.chain(request.headers()) {
+        if !request.headers().contains_key(header::HOST) {
+            built = built.append_header((awc::http::header::HOST, target.host.clone()));
+        }
+        if !request.headers().contains_key(header::ACCEPT_ENCODING) {
+            built = built.append_header((awc::http::header::ACCEPT_ENCODING, encoding));
+        }
+        for (name, value) in request.headers() {
             let name = awc::http::header::HeaderName::from_bytes(name.as_str().as_bytes())
                 .map_err(|error| invalid(&error))?;
             let value = awc::http::header::HeaderValue::from_bytes(value.as_bytes())
@@ -257,7 +265,10 @@ impl Inner {
             SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),
             SendRequestError::Send(source) => broken(source),
             SendRequestError::Response(ParseError::Io(source)) => broken(source),
-            SendRequestError::Response(error) => TransportError::Malformed(error.to_string()),
+            SendRequestError::Response(error) if self.settings.endpoint.tls => {
+                TransportError::Malformed(error.to_string())
+            }
+            SendRequestError::Response(error) => TransportError::Malformed(format!("{error}; {MAYBE_TLS}")),
             SendRequestError::Url(error) => TransportError::Request(error.to_string()),
             SendRequestError::Http(error) => TransportError::Request(error.to_string()),
             error => broken(io::Error::other(error.to_string())),

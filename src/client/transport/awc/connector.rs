@@ -31,6 +31,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::happy_eyeballs;
+use super::read_ahead::ReadAhead;
 use super::socket::Socket;
 use super::tunnel;
 use crate::client::endpoint::ConnectionSettings;
@@ -67,7 +68,7 @@ impl Connect {
 }
 
 impl Service<ConnectInfo<Uri>> for Connect {
-    type Response = Connection<Uri, Socket>;
+    type Response = Connection<Uri, ReadAhead>;
     type Error = ConnectError;
     type Future = LocalBoxFuture<'static, Result<Self::Response, ConnectError>>;
 
@@ -79,7 +80,7 @@ impl Service<ConnectInfo<Uri>> for Connect {
             // Outside of a request's scope there is no flag. Today every connection is made inside one.
             let _ = MADE_CONNECTION.try_with(|made| made.set(true));
             let socket = connect(&settings, &identity).await.map_err(ConnectError::Io)?;
-            Ok(Connection::new(info.request().clone(), socket))
+            Ok(Connection::new(info.request().clone(), ReadAhead::new(socket)))
         })
     }
 }

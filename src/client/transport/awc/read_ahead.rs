@@ -1,0 +1,121 @@
+//! Reads from a connection in larger pieces than awc asks for.
+//!
+//! Answers "how often is the operating system asked for the bytes of an answer?" awc reads 8 KiB at a time: an object of
+//! 9 KiB takes two reads, and the check whether a pooled connection is still open a third. With what is read ahead,
+//! one read takes a usual answer whole and shows the runtime that nothing is left. Invariants:
+//! 1. The bytes are those of the connection, in their order; its end and its errors come behind them.
+//! 2. A connection that was answered to the end has nothing read ahead: what a server sends unasked is seen by awc's check.
+//! 3. Over TLS nothing is read ahead here: rustls does that.
+//!
+//! Bound: [`AHEAD`] bytes for each connection that has read an answer. Read next: `socket.rs`.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use actix_rt::net::{ActixStream, Ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::socket::Socket;
+
+/// So much is read at once.
+const AHEAD: usize = 32 << 10;
+/// Who asks for less looks whether the connection is still open.
+const LOOK: usize = 256;
+
+/// A connection, and what was read of it and not asked for yet.
+#[derive(Debug)]
+pub(super) struct ReadAhead {
+    socket: Socket,
+    /// Empty until the first answer, and always over TLS.
+    buffer: Box<[u8]>,
+    /// What of the buffer was not asked for yet.
+    unread: std::ops::Range<usize>,
+}
+
+impl ReadAhead {
+    pub(super) fn new(socket: Socket) -> Self {
+        Self { socket, buffer: Box::default(), unread: 0..0 }
+    }
+}
+
+impl AsyncRead for ReadAhead {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let wanted = buf.remaining();
+        if this.unread.is_empty() {
+            let is_tls = matches!(this.socket, Socket::Tls(_) | Socket::TlsInTls(_));
+            if is_tls || !(LOOK..AHEAD).contains(&wanted) {
+                return Pin::new(&mut this.socket).poll_read(cx, buf);
+            }
+            if this.buffer.is_empty() {
+                this.buffer = vec![0; AHEAD].into_boxed_slice();
+            }
+            let mut ahead = ReadBuf::new(&mut this.buffer);
+            ready!(Pin::new(&mut this.socket).poll_read(cx, &mut ahead))?;
+            this.unread = 0..ahead.filled().len();
+        }
+        let given = this.unread.start..this.unread.end.min(this.unread.start + wanted);
+        buf.put_slice(&this.buffer[given.clone()]);
+        this.unread.start = given.end;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ReadAhead {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}
+
+impl ActixStream for ReadAhead {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        self.socket.poll_read_ready(cx)
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        self.socket.poll_write_ready(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::client::transport::awc::socket::is_orderly_end;
+
+    #[tokio::test]
+    async fn the_bytes_of_a_connection_come_in_order_in_pieces_of_any_size_and_its_end_behind_them() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut theirs, _) = listener.accept().await.unwrap();
+        let sent: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        let writing = sent.clone();
+        let writer = tokio::spawn(async move {
+            theirs.write_all(&writing).await.unwrap();
+        });
+        let mut ahead = ReadAhead::new(Socket::Plain(ours));
+        let (mut found, mut sizes) = (Vec::new(), [2, 300, 8 << 10, 1, 64 << 10, 500].into_iter().cycle());
+        while found.len() < sent.len() {
+            let mut piece = vec![0; sizes.next().unwrap()];
+            let read = ahead.read(&mut piece).await.unwrap();
+            assert!(read > 0);
+            found.extend_from_slice(&piece[..read]);
+        }
+        writer.await.unwrap();
+        assert_eq!(found, sent);
+        assert!(ahead.unread.is_empty());
+        let end = ahead.read(&mut [0; 1024]).await.unwrap_err();
+        assert!(is_orderly_end(&end), "{end}");
+    }
+}
