@@ -10,7 +10,7 @@
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
     AddIndexError, AddSourceError, HandOverError, NotAllSynced, RemoveSourceError, ReviveError, StartError,
-    WaitError,
+    UntilError, WaitError,
 };
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
@@ -53,6 +53,14 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     Decode(#[from] crate::representation::DecodeError),
+    /// An object did not meet a condition, by [`Api::until`](crate::client::Api::until).
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    ApiUntil(#[from] crate::client::api::UntilError),
+    /// A changed object was not written.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Commit(#[from] crate::client::api::CommitError),
     /// The runtime did not start.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -71,6 +79,9 @@ pub enum Error {
     /// A version has not been published.
     #[error(transparent)]
     WaitFor(#[from] WaitForError),
+    /// A cached object did not meet a condition.
+    #[error(transparent)]
+    Until(#[from] UntilError),
     /// No subscription was made.
     #[error(transparent)]
     Subscribe(#[from] SubscribeError),

@@ -10,13 +10,14 @@
 
 pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, DrainReport, HandOverError, Informer, InformerBuilder,
-    Lister, NotAllSynced, NotReached, NotSynced, RemoveSourceError, ReviveError, ShutdownReport, StartError,
-    WaitError, WaitForError, WeakInformer,
+    Lister, NotAllSynced, NotMet, NotReached, NotSynced, RemoveSourceError, ReviveError, ShutdownReport,
+    StartError, UntilError, WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
 pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, UnknownIndex};
 pub use informer_core::restart::RestartPolicy;
 pub use informer_core::snapshot::Lookup;
+pub use informer_core::until::{LastSeen, Verdict};
 
 #[cfg(feature = "client")]
 pub use crate::select::{by_label, by_owner};

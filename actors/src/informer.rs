@@ -36,6 +36,7 @@ use crate::running::Running;
 pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, within};
+pub use crate::until::{NotMet, UntilError};
 pub use crate::wait_error::{NotSynced, WaitError};
 pub use crate::weak_informer::WeakInformer;
 
@@ -261,7 +262,7 @@ impl<S: Body> Informer<S> {
         WaitError::Ended { informer, subscription: Arc::clone(subscription), reason }
     }
 
-    fn stopped(&self) -> WaitError {
+    pub(crate) fn stopped(&self) -> WaitError {
         WaitError::Stopped {
             informer: Arc::clone(&self.0.pipeline.parent.name),
             reason: self.0.ending.reason(),

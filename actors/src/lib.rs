@@ -40,6 +40,7 @@ pub mod subscription;
 mod supervision;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod until;
 mod wait_error;
 mod weak_informer;
 

@@ -75,13 +75,15 @@ pub use kube_core::params::{
 };
 pub use kube_core::subresource::{AttachParams, LogParams};
 pub use kube_core::{ObjectList, WatchEvent};
-pub use until::{LastSeen, UntilError};
+pub use pages::{Items, Pages, WhenExpired};
+pub use until::{LastSeen, UntilError, Verdict};
 pub use verbs::Deleted;
 pub use watch::Watch;
 
 /// The objects of the kind `K`, in all namespaces or in one.
 ///
-/// Made by [`Client::api`] and [`Client::dynamic_api`]; cheap to clone. Signatures are those of kube-rs's `Api`, so that
+/// Made by [`Client::api`] and [`Client::dynamic_api`]; cheap to clone. Its verbs are futures that wait for the server and
+/// block no thread, in any async runtime; each fails with [`Error`](super::Error). Signatures are those of kube-rs's `Api`, so that
 /// code moves by its imports.
 ///
 /// ```no_run
@@ -172,6 +174,15 @@ impl<K> Api<K> {
     /// Does not compile for a cluster-scoped kind. Of a kind known only at run time, each verb fails with
     /// [`Error::ClusterScoped`](super::Error::ClusterScoped) before any request if the kind is one of Kubernetes' own; of
     /// another the server alone knows it: it answers 404, and [`Error::Refused`](super::Error::Refused) names the path.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # fn demo(client: Client) {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// assert_eq!(maps.namespace(), Some("shop"));
+    /// # }
+    /// ```
     pub fn namespaced(mut self, namespace: impl Into<String>) -> Self
     where
         K: Resource<Scope: NamespaceScope>,
@@ -182,6 +193,15 @@ impl<K> Api<K> {
 
     /// The objects of the namespace that the client's configuration means when none is named: that of the kubeconfig's
     /// context, or of the pod; else `default`.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # fn demo(client: Client) {
+    /// let maps = client.api::<ConfigMap>().default_namespaced();
+    /// assert_eq!(maps.namespace(), Some(client.default_namespace()));
+    /// # }
+    /// ```
     pub fn default_namespaced(self) -> Self
     where
         K: Resource<Scope: NamespaceScope>,
@@ -202,6 +222,16 @@ impl<K> Api<K> {
     }
 
     /// The objects of all namespaces, as at the beginning.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # fn demo(client: Client) {
+    /// let shop = client.api::<ConfigMap>().namespaced("shop");
+    /// let everywhere = shop.clone().all_namespaces();
+    /// assert_eq!((shop.namespace(), everywhere.namespace()), (Some("shop"), None));
+    /// # }
+    /// ```
     pub fn all_namespaces(mut self) -> Self {
         self.scope.namespace = None;
         self
@@ -247,16 +277,42 @@ impl<K> Api<K> {
     }
 
     /// The namespace, if it is one.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # fn demo(client: Client) {
+    /// assert_eq!(client.api::<ConfigMap>().namespace(), None);
+    /// # }
+    /// ```
     pub fn namespace(&self) -> Option<&str> {
         self.scope.namespace.as_deref()
     }
 
     /// How the resource is called: `pods`, `deployments.apps`.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # fn demo(client: Client) {
+    /// assert_eq!(client.api::<Deployment>().resource_name(), "deployments.apps");
+    /// # }
+    /// ```
     pub fn resource_name(&self) -> String {
         self.scope.name()
     }
 
     /// The client that sends its requests.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # fn demo(client: Client) {
+    /// let maps = client.api::<ConfigMap>();
+    /// let of_the_same_server = maps.client().api::<ConfigMap>().namespaced("shop");
+    /// # drop(of_the_same_server);
+    /// # }
+    /// ```
     pub fn client(&self) -> &Client {
         &self.client
     }

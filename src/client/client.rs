@@ -3,7 +3,8 @@
 //! Answers "how do I get a source, or send a single request?" Invariants:
 //! 1. Cloning copies pointers; a clone is equal to the original and usable on any thread.
 //! 2. A single request may be sent from any async runtime: a thread that belongs to the client sends it. The first
-//!    request starts the thread; it ends with the last clone. A client in process has a `Runtime` for it instead.
+//!    request starts the thread; it ends with the last clone. A client in process, and one that is `carried_by` a
+//!    `Runtime`, has that for it instead.
 //! 3. Whichever way its requests go, through `Client::new`, `from_kube` or `in_process`, sources and answers are alike.
 //!
 //! Read next: `resource.rs`, `worker.rs`.
@@ -16,7 +17,6 @@ use bytes::Bytes;
 #[cfg(feature = "testing")]
 use futures_util::Stream;
 use http::{HeaderMap, Method, Request, Response, header};
-#[cfg(feature = "testing")]
 use informer_actors::runtime::Runtime;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
@@ -137,6 +137,26 @@ impl Client {
         let backend = Backend::in_process(service(serve));
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&backend)));
         Self { backend, namespace: "default".into(), worker, known: Arc::default() }
+    }
+
+    /// The same client, whose single requests are carried by `runtime` instead of a thread of the client's own: there is one
+    /// thread less, and the waits of retries, [`Api::until`](super::Api::until) and watches by hand follow that runtime's clock,
+    /// which a simulation pauses. Informers are not concerned: they are where their own runtime is.
+    ///
+    /// Requests fail with [`Error::Stopped`] after the end of `runtime`, which the client does not keep alive.
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let client = Client::new(Config::new("http://127.0.0.1:8080")?)?.carried_by(&runtime);
+    /// # drop(client);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "the client that it is called on stays as it is"]
+    pub fn carried_by(&self, runtime: &Runtime) -> Self {
+        let worker = Arc::new(Worker::on(runtime, Arc::clone(&self.backend)));
+        Self { backend: Arc::clone(&self.backend), namespace: Arc::clone(&self.namespace), worker }
     }
 
     /// The namespace that is meant when none is named.

@@ -30,6 +30,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
+use super::audit;
 use super::body::collect;
 use super::error::TransportError;
 use super::negotiation::{Asked, Form};
@@ -126,6 +127,7 @@ impl<R: Representation> KubeListWatch<R> {
             path: target.split('?').next().unwrap_or(target).to_owned(),
             initial_events: false,
             has_selectors_alone: self.scope.is_selective(),
+            audit_id: None,
         }
     }
 
@@ -259,7 +261,8 @@ async fn refusal_of(answer: Response<Body>) -> Refusal {
     }
     let status = status::of_parts(&head, &text);
     let credentials = head.extensions.get::<SentCredentials>().map(|sent| Arc::clone(&sent.0));
-    Refusal { status, credentials }
+    let audit_id = audit::id_of(&head.headers).map(str::to_owned);
+    Refusal { status, credentials, audit_id }
 }
 
 /// Ends a stream behind its first error.

@@ -10,6 +10,7 @@
 //! Read next: `resource.rs` for the description of a source, `list_watch.rs` for its requests, `api.rs` for reads and
 //! writes.
 
+mod advice;
 pub mod api;
 mod audit;
 mod backend;
@@ -31,6 +32,7 @@ mod identity;
 mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod list_watch;
+mod named;
 mod negotiation;
 mod options;
 mod proxy;

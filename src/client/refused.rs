@@ -1,7 +1,8 @@
 //! What a server answered instead of a success, and to which request.
 //!
 //! Answers "who refused what, and why?" Invariants:
-//! 1. It names the method and the path of the request, never its query, its body or its headers.
+//! 1. It names the method and the path of the request, never its query, its body or its headers. What to do stands
+//!    behind the server's words (`advice.rs`).
 //! 2. The status is bounded and without the client's token (`status.rs`). Its message is the server's: of a refused
 //!    write it may quote what was written.
 //!
@@ -9,12 +10,13 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
 use kube_core::response::{Status, reason};
 
-use super::status;
+use super::{advice, status};
 
 /// The answer of a server that is no success, with the request that it answers. It reads like its [`Status`].
 ///
@@ -40,6 +42,8 @@ pub struct Refused {
     path: String,
     status: Status,
     audit_id: Option<String>,
+    /// The kind of the credentials, known of a 401.
+    credentials: Option<Arc<str>>,
 }
 
 impl Refused {
@@ -48,11 +52,20 @@ impl Refused {
         if status.reason.is_empty() {
             reason_of(status.code).clone_into(&mut status.reason);
         }
-        Self { method, path: path.to_owned(), status, audit_id: None }
+        Self { method, path: path.to_owned(), status, audit_id: None, credentials: None }
     }
 
     pub(crate) fn audited(self, audit_id: Option<String>) -> Self {
         Self { audit_id, ..self }
+    }
+
+    pub(crate) fn sent_with(self, credentials: Option<Arc<str>>) -> Self {
+        Self { credentials, ..self }
+    }
+
+    /// The token with which a list that has expired can go on at a newer version, if the server gives one.
+    pub(crate) fn continue_token(&self) -> Option<&str> {
+        self.status.metadata.as_ref()?.continue_.as_deref()
     }
 
     /// The method of the request.
@@ -79,6 +92,21 @@ impl Refused {
     /// The name of the request in the server's audit log, from the `Audit-ID` header of the answer.
     pub fn audit_id(&self) -> Option<&str> {
         self.audit_id.as_deref()
+    }
+
+    /// What a person can do about it, in one sentence, where the answer says enough for that: which rule RBAC lacks, which
+    /// credentials were refused, which kind is not served. It stands at the end of this error's text.
+    ///
+    /// ```
+    /// # use actix_informer::client::Error;
+    /// fn report(error: &Error) -> String {
+    ///     let advice = error.refused().and_then(|refused| refused.advice());
+    ///     advice.unwrap_or_else(|| "see the server's words".to_owned())
+    /// }
+    /// # assert_eq!(report(&Error::Stopped), "see the server's words");
+    /// ```
+    pub fn advice(&self) -> Option<String> {
+        advice::of_request((&self.method, &self.path), &self.status, self.credentials.as_deref())
     }
 
     /// Whether it is the object that is not there. Otherwise a 404 says that the server does not know the path: it
@@ -128,6 +156,7 @@ impl fmt::Display for Refused {
             ("", reason) => f.write_str(reason),
             (message, _) => f.write_str(message),
         }?;
+        self.advice().iter().try_for_each(|advice| write!(f, "; {advice}"))?;
         self.audit_id.iter().try_for_each(|id| write!(f, " (Audit-ID {id})"))
     }
 }

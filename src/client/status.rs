@@ -17,6 +17,7 @@ use std::time::Duration;
 use http::response::Parts;
 use http::{HeaderValue, header};
 use informer_core::list_watch_error::ListWatchError;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube_core::response::{Status, StatusCause, StatusDetails, StatusSummary, reason};
 use serde::Deserialize;
 
@@ -30,6 +31,8 @@ const MAX_MESSAGE_CHARS: usize = 512;
 const MAX_CAUSES: usize = 64;
 /// At most this many characters of a Content-Type are shown.
 const MAX_TYPE_CHARS: usize = 100;
+/// A longer continue token is not kept: a real server's has some hundred bytes.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// Replaces the client's token where a server has repeated it.
 const TOKEN_PLACEHOLDER: &str = "[the token]";
 /// Shorter tokens are not replaced: they are used in tests and occur in ordinary words.
@@ -45,6 +48,7 @@ struct Received {
     reason: Option<String>,
     message: Option<String>,
     details: Option<ReceivedDetails>,
+    metadata: Option<ListMeta>,
 }
 
 #[derive(Default, Deserialize)]
@@ -159,7 +163,11 @@ impl Received {
             _ => None,
         };
         let (reason, message) = (kept(self.reason), kept(self.message));
-        Status { status, code: self.code.unwrap_or_default(), message, metadata: None, reason, details }
+        // A token that is cut is none.
+        let token = self.metadata.and_then(|metadata| metadata.continue_);
+        let token = token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN_BYTES);
+        let metadata = token.map(|token| ListMeta { continue_: Some(token), ..ListMeta::default() });
+        Status { status, code: self.code.unwrap_or_default(), message, metadata, reason, details }
     }
 }
 

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 pub use error::Error;
 
+use informer_core::backoff::BackoffPolicy;
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::listener::Policy;
+use informer_core::reflector::ReflectorConfig;
 
 use reader::Document;
 
@@ -111,12 +113,33 @@ pub struct InformerConfig {
     pub fields: String,
     /// The interval at which every object is delivered again, if at all.
     pub resync: Option<Duration>,
+    /// How soon a missing kind or refused credentials are asked for again.
+    pub early: EarlyRetries,
     /// What is kept of each object.
     pub representation: Kept,
     /// In which order changes reach the cache.
     pub queue_order: QueueOrder,
     /// What is delivered while the output is slow.
     pub policy: Policy,
+}
+
+/// How soon a kind that is missing (404), or credentials that are refused (401), are asked for again at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EarlyRetries {
+    /// The first wait is from this to twice this; each further one is twice as long.
+    pub first: Duration,
+    /// No early wait is longer than twice this.
+    pub longest: Duration,
+    /// How long there are early waits; afterwards each is from 30 to 60 s. Zero: never.
+    pub within: Duration,
+}
+
+impl EarlyRetries {
+    pub(super) fn apply(self, settings: &mut ReflectorConfig) {
+        settings.early_backoff = BackoffPolicy { base: self.first, cap: self.longest };
+        settings.early_for = self.within;
+    }
 }
 
 /// What the file says about what is kept of each object.

@@ -96,7 +96,9 @@ pub(super) fn sources(
         let connect = move || -> Box<dyn ListWatch<KeptBody>> {
             Box::new(Late { awaited: awaited.clone(), source: Rc::default() })
         };
-        SourceSpec::new(id, Arc::new(connect), ReflectorConfig::new(config.kind.name()))
+        let mut settings = ReflectorConfig::new(config.kind.name());
+        config.early.apply(&mut settings);
+        SourceSpec::new(id, Arc::new(connect), settings)
     };
     namespaces.into_iter().map(of).collect()
 }

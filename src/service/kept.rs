@@ -61,6 +61,7 @@ pub(super) fn described(
     }
     let source =
         source.keep_as(KeepAs::new(config, resource)).labels(&*config.labels).fields(&*config.fields);
+    let source = source.settings(|settings| config.early.apply(settings));
     match Values::of(config) {
         Values::Shown => source,
         // This annotation repeats the values, so it is not kept.

@@ -318,7 +318,7 @@ async fn list_all_asks_once_more_for_all_in_one_when_a_page_has_expired() {
 }
 
 #[tokio::test]
-async fn until_ends_at_its_deadline_with_what_it_saw_last() {
+async fn dyn_15_until_ends_at_its_deadline_with_what_it_saw_last() {
     let server = ApiServer::builder().start().await.unwrap();
     let maps = in_memory(&server);
     let soon = Duration::from_millis(200);

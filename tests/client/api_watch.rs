@@ -112,7 +112,7 @@ async fn an_expired_watch_says_so_and_goes_on_where_its_reader_says() {
 }
 
 #[tokio::test]
-async fn an_expired_watch_whose_reader_does_not_say_where_to_go_on_ends() {
+async fn dyn_13_an_expired_watch_is_an_error_and_ends_unless_its_reader_says_where_to_go_on() {
     let server = ApiServer::builder().start().await.unwrap();
     let maps = maps(&server.url());
     for n in 0..3 {
@@ -144,11 +144,14 @@ async fn initial_events_come_first_and_only_after_their_end_is_a_version_kept() 
 }
 
 /// A server whose connections are scripted by number, and the versions that its watches were asked for.
-async fn scripted(script: fn(usize) -> String) -> (RawServer, Arc<Mutex<Vec<String>>>) {
+async fn scripted(
+    script: impl Fn(usize) -> String + Send + Sync + 'static,
+) -> (RawServer, Arc<Mutex<Vec<String>>>) {
+    let script = Arc::new(script);
     let versions = Arc::new(Mutex::new(Vec::new()));
     let (seen, count) = (Arc::clone(&versions), Arc::new(AtomicUsize::new(0)));
     let server = RawServer::start(move |mut connection: Connection| {
-        let (seen, count) = (Arc::clone(&seen), Arc::clone(&count));
+        let (seen, count, script) = (Arc::clone(&seen), Arc::clone(&count), Arc::clone(&script));
         async move {
             let Some(head) = connection.request().await else { return };
             let query = head.lines().next().unwrap().split(['&', ' ']);
@@ -198,6 +201,70 @@ async fn every_failure_of_a_watch_is_an_item_and_the_next_connection_goes_on_aft
     assert_eq!(next(&mut watch).await, "=");
     assert_eq!(next(&mut watch).await, "=", "it ended in good order and is opened again");
     assert_eq!(versions.lock().unwrap()[..5], ["10", "11", "11", "13", "20"]);
+}
+
+#[tokio::test]
+async fn dyn_12_each_event_comes_once_and_nothing_at_or_below_the_last_version_whatever_the_server_repeats() {
+    let added = |events: &[(&str, u32)]| -> String {
+        events.iter().map(|(name, version)| event("ADDED", &config_map(name, (*version).into()))).collect()
+    };
+    let answers = [
+        added(&[("a", 11), ("b", 150)]),
+        added(&[("b", 150), ("a", 11), ("c", 2000)]),
+        added(&[("d", 9), ("e", 30000)]),
+        added(&[("e", 30000), ("f", 400_000)]),
+    ];
+    let answers = answers.map(|lines| format!("{CHUNKED}{}{LAST_CHUNK}", chunk(&lines)));
+    let (server, versions) = scripted(move |number| answers[number.min(3)].clone()).await;
+    let mut watch = maps(&server.url()).watch(&WatchParams::default(), "10").unwrap();
+    let mut found = Vec::new();
+    while found.len() < 5 {
+        found.push(next(&mut watch).await);
+    }
+    assert_eq!(found, ["+a", "+b", "+c", "+e", "+f"]);
+    assert_eq!((watch.version(), watch.repeated()), ("400000", 4));
+    assert_eq!(versions.lock().unwrap()[..4], ["10", "150", "2000", "30000"]);
+}
+
+#[tokio::test]
+async fn dyn_13_a_410_as_an_answer_or_as_an_event_is_delivered_as_an_error_and_ends_the_watch() {
+    let gone = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
+    let as_event = format!(
+        "{CHUNKED}{}",
+        chunk(&(event("ADDED", &config_map("a", 11)) + &event("ERROR", gone) + &event("ADDED", "{}")))
+    );
+    for (script, before) in [(as_event, 1), (answer("410 Gone", "", gone), 0)] {
+        let (server, versions) = scripted(move |_| script.clone()).await;
+        let mut watch = maps(&server.url()).watch(&WatchParams::default(), "10").unwrap();
+        for _ in 0..before {
+            assert_eq!(next(&mut watch).await, "+a");
+        }
+        assert!(watch.next().await.unwrap().unwrap_err().is_expired());
+        assert_eq!(next(&mut watch).await, "end");
+        assert_eq!(versions.lock().unwrap().len(), 1, "it is not asked again");
+    }
+}
+
+#[tokio::test]
+async fn dyn_14_a_watch_from_no_version_or_from_0_is_refused_before_any_request() {
+    let (server, versions) = scripted(|_| String::new()).await;
+    let maps = maps(&server.url());
+    for version in ["", "0"] {
+        let refused = maps.watch(&WatchParams::default(), version).unwrap_err();
+        assert!(matches!(refused, Error::Request(_)), "{refused}");
+        assert!(refused.to_string().contains("begins at the version of a list"), "{refused}");
+    }
+    assert_eq!((versions.lock().unwrap().len(), server.accepted()), (0, 0));
+}
+
+#[tokio::test]
+async fn dyn_15_an_error_of_the_condition_ends_a_wait_without_an_informer() {
+    let server = ApiServer::builder().start().await.unwrap();
+    let maps = maps(&server.url());
+    server.create(map("a")).unwrap();
+    let fails = |map: Option<&ConfigMap>| if map.is_some() { Err("it is there") } else { Ok(false) };
+    let error = maps.until("a", fails, LONG).await.unwrap_err();
+    assert_eq!(error.to_string(), "the condition failed: it is there");
 }
 
 #[tokio::test]
@@ -252,7 +319,7 @@ async fn a_stream_that_is_not_read_makes_the_server_wait_and_a_cut_off_one_ends_
 }
 
 #[tokio::test]
-async fn until_sees_the_state_at_the_start_each_change_and_a_deletion_that_a_gap_has_hidden() {
+async fn dyn_15_until_sees_the_state_at_the_start_each_change_and_a_deletion_that_a_gap_has_hidden() {
     let mut server = ApiServer::builder().start().await.unwrap();
     let maps = maps(&server.url());
     let first = server.create(map("a")).unwrap();
@@ -277,7 +344,7 @@ async fn until_sees_the_state_at_the_start_each_change_and_a_deletion_that_a_gap
 }
 
 #[tokio::test]
-async fn until_waits_out_broken_connections_and_ends_at_a_refusal_that_time_does_not_mend() {
+async fn dyn_15_until_waits_out_broken_connections_and_ends_at_a_refusal_that_time_does_not_mend() {
     let server = ApiServer::builder().start().await.unwrap();
     let maps = maps(&server.url());
     server.faults().of("configmaps").fail_next(1, 503);

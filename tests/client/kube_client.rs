@@ -293,3 +293,33 @@ async fn without_the_runtime_that_polls_it_a_kube_client_sends_nothing_and_the_e
     let failed = client.request(Method::GET, MAPS, None).await.unwrap_err().to_string();
     assert!(failed.contains("the tokio runtime that was named"), "{failed}");
 }
+
+#[test]
+fn a_client_that_is_carried_by_a_simulation_waits_for_retries_and_conditions_on_its_clock() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let kube = served(move |request: Request<Body>| {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let is_list = request.uri().query().is_some_and(|query| query.contains("fieldSelector"));
+                let (code, body) = match (number, is_list) {
+                    (0, _) => (429, "later"),
+                    (_, true) => (200, r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#),
+                    _ => (200, r#"{"metadata":{"name":"a"}}"#),
+                };
+                let answer = Response::builder().status(code).header("retry-after", "60");
+                Ok(answer.body(Full::new(Bytes::from_static(body.as_bytes())))?)
+            }
+        });
+        let maps = over(kube).carried_by(&runtime).api::<ConfigMap>().namespaced("default");
+        let began = runtime.now();
+        maps.get("a").await.unwrap();
+        let minute = Duration::from_secs(60);
+        assert_eq!((asked.load(Ordering::SeqCst), runtime.now() - began), (2, minute));
+        let began = runtime.now();
+        let late = maps.until("a", actix_informer::client::api::conditions::present(), 60 * minute).await;
+        assert!(late.unwrap_err().to_string().contains("last seen: the object was not there"));
+        assert_eq!(runtime.now() - began, 60 * minute);
+    });
+}

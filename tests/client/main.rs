@@ -32,6 +32,7 @@ mod kube_client;
 mod layers;
 mod list;
 mod logs;
+mod pages;
 mod paths;
 mod proxies;
 mod proxy_rules;

@@ -17,6 +17,7 @@ use crate::raw_server::{Connection, RawServer, answer};
 use crate::scripted::{LONG, Scripted, ends, reached, threads};
 
 const JSON: &str = "content-type: application/json\r\n";
+const AUDIT: &str = "audit-id: 7f0c-1\r\n";
 
 /// The name of the informer, the answer to its list, and what each text must say.
 type Case = (&'static str, &'static str, &'static str, [&'static str; 3]);
@@ -71,7 +72,8 @@ const CASES: [Case; 9] = [
 async fn refused(name: &str, status: &str, reason: &str) -> (Scripted, Informer<ConfigMap>) {
     let code = &status[..3];
     let body = format!(r#"{{"kind":"Status","code":{code},"reason":"{reason}","message":"words"}}"#);
-    let api = Scripted::start(answer(status, JSON, &body)).await;
+    let headers = format!("{JSON}{AUDIT}");
+    let api = Scripted::start(answer(status, &headers, &body)).await;
     let source = config_maps(&api.url()).labels("team=a").name(name).settings(|all| all.watch_list = false);
     let informer = source.informer(&threads()).unwrap().start().unwrap();
     (api, informer)
@@ -90,7 +92,7 @@ async fn ref_61_the_state_the_wait_and_the_log_say_the_same_of_each_refusal_and_
             log.lines().find(|line| line.starts_with("WARN") && line.contains(name)).unwrap_or_default();
         for text in [&*state, &*wait, log] {
             let said = text.replace("\\\"", "\"");
-            for word in words.iter().chain(&["words, requested at /api/v1/configmaps"]) {
+            for word in words.iter().chain(&["words, requested at /api/v1/configmaps", "(Audit-ID 7f0c-1)"]) {
                 assert!(said.contains(word), "{word:?} is not in {said:?}");
             }
         }

@@ -179,3 +179,27 @@ async fn a_port_that_does_not_speak_tls_is_reported_as_such() {
     let error = version(authority.config(&server.url().replace("http://", "https://"))).await.unwrap_err();
     assert!(error.to_string().contains("does not speak TLS"), "{error}");
 }
+
+#[tokio::test]
+async fn plain_http_to_a_port_for_tls_says_that_the_url_begins_with_https() {
+    // What Go's server answers, and the alert of a server that has only TLS.
+    let words = "Client sent an HTTP request to an HTTPS server.\n";
+    for answered in [answer("400 Bad Request", "", words), "\u{15}\u{3}\u{3}\0\u{2}\u{2}F".to_owned()] {
+        let server = RawServer::start(move |mut connection: Connection| {
+            let answered = answered.clone();
+            async move {
+                while connection.request().await.is_some() {
+                    connection.write(&answered).await;
+                }
+            }
+        })
+        .await;
+        let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
+        let one = client.api::<ConfigMap>().namespaced("a").get("b").await.unwrap_err().to_string();
+        let source = made(config_maps(&server.url()));
+        let all = local(async move { list(&source, latest()).await.unwrap_err().to_string() }).await;
+        for text in [one, all] {
+            assert!(text.contains("speaks TLS on this port") && text.contains("https://"), "{text}");
+        }
+    }
+}

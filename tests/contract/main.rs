@@ -51,6 +51,7 @@ mod subscribers;
 mod supervision;
 mod threads;
 mod unexpected_data;
+mod until;
 mod waits;
 mod watchdog;
 mod world;

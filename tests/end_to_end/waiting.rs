@@ -12,6 +12,7 @@ use actix_informer::client::api::{
     CommitError, ConflictPolicy, DeleteParams, Entry, ListParams, Patch, PatchParams, PostParams, WatchEvent,
     WatchParams, conditions,
 };
+use actix_informer::object::Object;
 use futures_util::{StreamExt, TryStreamExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -43,6 +44,69 @@ pub(crate) async fn pages_follow_each_other_and_list_all_joins_them(stage: Stage
     let all = maps.list_all(&two).await.unwrap();
     assert_eq!(all.items.len(), 5);
     assert_eq!(maps.metadata().list_all(&two).await.unwrap().items.len(), 5);
+}
+
+pub(crate) async fn dyn_17_objects_are_read_one_by_one_with_pages_asked_for_ahead_and_an_error_stops_it(
+    stage: Stage,
+) {
+    let maps = maps(&stage);
+    for n in 0..7 {
+        maps.create(&post(), &map(&format!("n{n}"), "v")).await.unwrap();
+    }
+    let items = || maps.pages(&labelled().limit(2)).prefetch(2).items();
+    let names: Vec<_> = items().map_ok(|map| map.metadata.name.unwrap()).try_collect().await.unwrap();
+    assert_eq!(names, ["n0", "n1", "n2", "n3", "n4", "n5", "n6"]);
+    let mut read = 0;
+    let stopped = items().map_err(|error| error.to_string()).try_for_each(|_| {
+        read += 1;
+        future::ready(if read == 3 { Err("enough".to_owned()) } else { Ok(()) })
+    });
+    assert_eq!((stopped.await, read), (Err("enough".to_owned()), 3));
+}
+
+pub(crate) async fn dyn_14_a_watch_from_no_version_or_from_0_is_refused(stage: Stage) {
+    for version in ["", "0"] {
+        assert!(maps(&stage).watch(&WatchParams::default(), version).is_err());
+    }
+}
+
+pub(crate) async fn dyn_15_an_informer_waits_for_a_state_a_deletion_an_error_and_its_limit(stage: Stage) {
+    let pods = stage.server.client().api::<Pod>().namespaced(&*stage.namespace);
+    let pod = serde_json::from_value(crate::api::pod("web")).unwrap();
+    let source = stage.server.client().resource::<Pod>().namespace(&*stage.namespace);
+    let informer = stage.described("until", source).start().unwrap();
+    let key = stage.key("web");
+    let phase = |pod: Option<&Object<Pod>>| {
+        pod.and_then(|pod| pod.body().status.as_ref()?.phase.clone()).unwrap_or_default()
+    };
+    let running = |pod: Option<&Object<Pod>>| phase(pod) == "Running";
+    let act = async {
+        pods.create(&post(), &pod).await.unwrap();
+        let running = Patch::Merge(json!({"status": {"phase": "Running"}}));
+        pods.patch_status("web", &PatchParams::default(), &running).await.unwrap();
+    };
+    let (found, ()) = future::join(informer.until(&key, running, LONG), act).await;
+    let found = found.unwrap().unwrap();
+    let again = |pod: Option<&Object<Pod>>| {
+        pod.is_none_or(|pod| pod.body().metadata.uid != found.body().metadata.uid)
+    };
+    let act = async {
+        pods.delete("web", &DeleteParams::default().grace_period(0)).await.unwrap();
+        pods.create(&post(), &pod).await.unwrap();
+    };
+    future::join(informer.until(&key, again, LONG), act).await.0.unwrap();
+    let fails = |pod: Option<&Object<Pod>>| match phase(pod).as_str() {
+        "Failed" => Err("the pod has failed"),
+        _ => Ok(false),
+    };
+    let act = async {
+        let failed = Patch::Merge(json!({"status": {"phase": "Failed"}}));
+        pods.patch_status("web", &PatchParams::default(), &failed).await.unwrap();
+    };
+    let (failed, ()) = future::join(informer.until(&key, fails, LONG), act).await;
+    assert_eq!(failed.unwrap_err().to_string(), "the condition failed: the pod has failed");
+    let late = informer.until(&key, |_| false, Duration::from_millis(50)).await.unwrap_err().to_string();
+    assert!(late.contains("did not hold within 50ms; last seen: the object at version "), "{late}");
 }
 
 async fn follows<K: Resource + DeserializeOwned + Clone + std::fmt::Debug>(api: Api<K>, stage: &Stage) {

@@ -11,7 +11,8 @@
 //! Read [`meta`] and [`delta`] for the data, then follow an object: [`reflector`] (what to ask the server next),
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
-//! the watchdog's. [`resume`] and [`conflict`] decide for the client's own watches and writes.
+//! the watchdog's. [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
+//! waits on a condition.
 
 pub mod backoff;
 pub mod chunks;
@@ -24,6 +25,7 @@ pub mod list_watch_error;
 pub mod listener;
 pub mod meta;
 pub mod off_arbiter;
+pub mod pager;
 pub mod processor;
 pub mod reflector;
 pub mod repair;
@@ -35,4 +37,5 @@ pub mod snapshot;
 pub mod stall;
 mod tree;
 mod undecodable;
+pub mod until;
 pub mod words;

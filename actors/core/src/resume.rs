@@ -8,6 +8,7 @@
 //! 3. A watch that ended in good order is opened again at once if it brought something new or lasted long enough.
 //!    Otherwise it counts as a failure: a server that ends each watch at once is not asked in a tight loop.
 //! 4. What has expired stays so until the reader has listed and says from where to go on.
+//! 5. The version never goes back: an event at or below it was delivered before, and is not delivered again.
 //!
 //! Inputs: what the watch brought and how it ended. Outputs: [`Next`].
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use crate::backoff::{Backoff, BackoffPolicy};
 use crate::list_watch_error::ErrorClass;
+use crate::meta::ResourceVersion;
 
 /// A watch that ends sooner than this and brought nothing has failed.
 pub const LEAST_WATCH: Duration = Duration::from_secs(10);
@@ -69,9 +71,22 @@ impl WatchResume {
         self.wants_initial
     }
 
+    /// Whether an event of this version is new, and not one that was delivered before. The initial objects are not in
+    /// the order of their versions: each of them is new. So is an event whose version is no number: only the server
+    /// can compare such versions.
+    pub fn is_new(&self, version: &str) -> bool {
+        if self.wants_initial {
+            return true;
+        }
+        match (version.parse::<ResourceVersion>(), self.version.parse::<ResourceVersion>()) {
+            (Ok(version), Ok(last)) => version > last,
+            _ => version.is_empty() || version != self.version,
+        }
+    }
+
     /// An event or a bookmark of this version was delivered.
     pub fn handle_version(&mut self, version: &str) {
-        if !self.wants_initial && self.version != version {
+        if !self.wants_initial && !version.is_empty() && self.is_new(version) {
             version.clone_into(&mut self.version);
             self.progressed();
         }
@@ -153,6 +168,22 @@ mod tests {
         assert_eq!(watch.handle_end(SHORT, 0.0), open_after(0));
         assert_eq!(watch.handle_end(SHORT, 0.0), open_after(800), "the next one must bring something too");
         assert_eq!(watch.handle_end(LEAST_WATCH, 0.0), open_after(0));
+    }
+
+    #[test]
+    fn dyn_12_nothing_at_or_below_the_last_version_is_new_and_the_version_never_goes_back() {
+        let mut watch = WatchResume::new("10", false);
+        for (version, is_new) in [("9", false), ("10", false), ("11", true), ("100", true), ("odd", true)] {
+            assert_eq!(watch.is_new(version), is_new, "{version}");
+        }
+        watch.handle_version("100");
+        watch.handle_version("99");
+        watch.handle_version("");
+        assert_eq!(watch.version(), "100");
+        assert!(
+            WatchResume::new("10", true).is_new("9"),
+            "initial objects have the versions of their last writes"
+        );
     }
 
     #[test]

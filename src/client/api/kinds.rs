@@ -57,6 +57,15 @@ impl Api<Pod> {
 
     /// Binds a pod to a node, as a scheduler does.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// pods.bind("web", "node-1", &PostParams::default()).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`is_conflict`](Error::is_conflict) when it is bound already.
     pub async fn bind(&self, name: &str, node: &str, params: &PostParams) -> Result<Status, Error> {
@@ -99,6 +108,18 @@ impl Api<Pod> {
 
     /// Replaces the ephemeral containers of a pod with those of `pod`; existing ones must be among them.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let mut web = pods.get("web").await?;
+    /// let containers = web.spec.get_or_insert_default().ephemeral_containers.get_or_insert_default();
+    /// containers.push(Default::default()); // with name and image
+    /// pods.replace_ephemeral_containers("web", &PostParams::default(), &web).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::replace`].
     pub async fn replace_ephemeral_containers(
@@ -111,6 +132,19 @@ impl Api<Pod> {
     }
 
     /// Changes requests and limits of running containers.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use serde_json::json;
+    ///
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let main = json!({"name": "main", "resources": {"requests": {"cpu": "2"}}});
+    /// let larger = Patch::Strategic(json!({"spec": {"containers": [main]}}));
+    /// pods.patch_resize("web", &PatchParams::default(), &larger).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::patch`].
@@ -183,6 +217,16 @@ impl Api<CertificateSigningRequest> {
     }
 
     /// Replaces the approval of a request with that of this object.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let requests = client.api::<CertificateSigningRequest>();
+    /// let request = requests.get("node-1").await?; // then change status.conditions
+    /// requests.replace_approval("node-1", &PostParams::default(), &request).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::replace`].

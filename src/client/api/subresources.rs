@@ -46,6 +46,19 @@ impl<K: Resource> Api<K> {
 
     /// Posts a body to a subresource, and gives the answer as whatever type it has.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use serde_json::{Value, json};
+    ///
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}});
+    /// let answer: Value = pods.create_subresource("eviction", "web", &PostParams::default(), &eviction).await?;
+    /// # drop(answer);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::create`] and [`Self::get_subresource`].
     pub async fn create_subresource<I: Serialize, T: DeserializeOwned>(
@@ -61,6 +74,21 @@ impl<K: Resource> Api<K> {
     }
 
     /// Changes a subresource by a patch of any sort.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::client::api::Scale;
+    /// use serde_json::json;
+    ///
+    /// let deployments = client.api::<Deployment>().namespaced("shop");
+    /// let three = Patch::Merge(json!({"spec": {"replicas": 3}}));
+    /// let scale: Scale =
+    ///     deployments.patch_subresource("scale", "web", &PatchParams::default(), &three).await?;
+    /// # drop(scale);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::patch`] and [`Self::get_subresource`].
@@ -78,6 +106,21 @@ impl<K: Resource> Api<K> {
 
     /// Replaces a subresource; with a `metadata.resourceVersion` only if nobody has changed it since.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::client::api::Scale;
+    ///
+    /// let deployments = client.api::<Deployment>().namespaced("shop");
+    /// let mut scale: Scale = deployments.get_subresource("scale", "web").await?;
+    /// scale.spec.get_or_insert_default().replicas = Some(3);
+    /// let scale: Scale =
+    ///     deployments.replace_subresource("scale", "web", &PostParams::default(), &scale).await?;
+    /// # drop(scale);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::replace`] and [`Self::get_subresource`].
     pub async fn replace_subresource<I: Serialize, T: DeserializeOwned>(
@@ -93,6 +136,16 @@ impl<K: Resource> Api<K> {
     }
 
     /// Gets the object by its status subresource.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let web = pods.get_status("web").await?;
+    /// println!("{:?}", web.status);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -134,6 +187,17 @@ impl<K: Resource> Api<K> {
 
     /// Replaces the status with that of this object, and nothing else of it.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let mut web = pods.get_status("web").await?;
+    /// web.status.get_or_insert_default().reason = Some("Evicted".to_owned());
+    /// pods.replace_status("web", &PostParams::default(), &web).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::replace`].
     pub async fn replace_status(&self, name: &str, params: &PostParams, object: &K) -> Result<K, Error>
@@ -145,6 +209,16 @@ impl<K: Resource> Api<K> {
 
     /// Gets how many replicas there are and should be.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let deployments = client.api::<Deployment>().namespaced("shop");
+    /// let scale = deployments.get_scale("web").await?;
+    /// println!("{:?} replicas", scale.status.map(|status| status.replicas));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Self::get_subresource`].
     pub async fn get_scale(&self, name: &str) -> Result<Scale, Error> {
@@ -152,6 +226,18 @@ impl<K: Resource> Api<K> {
     }
 
     /// Changes how many replicas there should be.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use serde_json::json;
+    ///
+    /// let deployments = client.api::<Deployment>().namespaced("shop");
+    /// let three = Patch::Merge(json!({"spec": {"replicas": 3}}));
+    /// deployments.patch_scale("web", &PatchParams::default(), &three).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::patch_subresource`].
@@ -165,6 +251,17 @@ impl<K: Resource> Api<K> {
     }
 
     /// Replaces how many replicas there should be.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let deployments = client.api::<Deployment>().namespaced("shop");
+    /// let mut scale = deployments.get_scale("web").await?;
+    /// scale.spec.get_or_insert_default().replicas = Some(3);
+    /// deployments.replace_scale("web", &PostParams::default(), &scale).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::replace_subresource`].

@@ -2,12 +2,13 @@
 //!
 //! Answers "when does this condition hold?" for one name, whatever objects have it one after the other. Invariants:
 //! 1. The condition sees the state at the beginning, each state after it, and each absence, also one that a gap in the
-//!    watch has hidden: another uid means that the object before was deleted.
-//! 2. It ends: with the state in which the condition holds, with an error that waiting does not mend, or at the
-//!    deadline, with what was seen last and the last error.
+//!    watch has hidden (`informer_core::until`).
+//! 2. It ends: with the state in which the condition holds, with the condition's own error, with an error that waiting
+//!    does not mend, or at the deadline, with what was seen last and the last error.
 //!
 //! Read next: `conditions.rs`.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use informer_core::list_watch_error::ErrorClass;
 use informer_core::resume::{Next, WatchResume};
+use informer_core::until::{Held, Seen};
 use kube_core::params::{ListParams, WatchParams};
 use kube_core::{Resource, WatchEvent};
 use serde::de::DeserializeOwned;
@@ -24,10 +26,12 @@ use super::chance::chance;
 use super::class::{class_of, is_final};
 use crate::client::error::Error;
 
-/// Why a condition was not seen to hold.
+pub use informer_core::until::{LastSeen, Verdict};
+
+/// Why a condition was not seen to hold. `E` is the error of a condition that can fail.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum UntilError {
+pub enum UntilError<E = Infallible> {
     /// The time is over.
     #[error("{resource} {name}: the condition did not hold within {after:?}; last seen: {seen}{}", because(.last_error))]
     Deadline {
@@ -45,68 +49,43 @@ pub enum UntilError {
     /// The server refuses to list or to watch, or the request cannot be made: waiting would change nothing.
     #[error(transparent)]
     Failed(#[from] Error),
+    /// The condition itself has failed.
+    #[error("the condition failed: {0}")]
+    Condition(E),
 }
 
 fn because(error: &Option<Box<Error>>) -> String {
     error.as_ref().map(|error| format!("; last error: {error}")).unwrap_or_default()
 }
 
-/// What a wait has seen last of its object.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum LastSeen {
-    /// The server never answered.
-    #[default]
-    Nothing,
-    /// The object was not there.
-    Absent,
-    /// The object, at this version.
-    Present {
-        /// Its `metadata.resourceVersion`.
-        version: String,
-    },
-}
-
-impl fmt::Display for LastSeen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("nothing, the server never answered"),
-            Self::Absent => f.write_str("the object was not there"),
-            Self::Present { version } => write!(f, "the object at version {version}"),
-        }
-    }
-}
-
 /// What a wait knows.
 #[derive(Default)]
-struct Seen {
-    uid: Option<String>,
-    last: LastSeen,
+struct Known {
+    seen: Seen,
     error: Option<Box<Error>>,
 }
 
-impl Seen {
-    /// Whether the condition holds for a state, or for an absence before it that was not seen.
-    fn observe<K: Resource>(
+impl Known {
+    /// The object, or its absence, if the condition holds for this state or for an absence before it.
+    fn observe<K: Resource, V: Verdict>(
         &mut self,
         object: Option<K>,
-        condition: &mut impl FnMut(Option<&K>) -> bool,
-    ) -> Option<Option<K>> {
+        condition: &mut impl FnMut(Option<&K>) -> V,
+    ) -> Result<Option<Option<K>>, UntilError<V::Error>> {
         self.error = None;
-        let uid = object.as_ref().and_then(|object| object.meta().uid.clone());
-        let is_another = object.is_some() && self.uid.is_some() && self.uid != uid;
-        self.uid = uid;
-        if is_another && condition(None) {
-            return Some(None);
-        }
-        self.last = match &object {
-            None => LastSeen::Absent,
-            Some(object) => {
-                LastSeen::Present { version: object.meta().resource_version.clone().unwrap_or_default() }
-            }
-        };
-        condition(object.as_ref()).then_some(object)
+        let held = self.seen.handle_state(object.as_ref(), identity, condition);
+        Ok(match held.map_err(UntilError::Condition)? {
+            Held::ByState => Some(object),
+            Held::ByAbsence => Some(None),
+            _ => None,
+        })
     }
+}
+
+/// The uid and the version of an object.
+fn identity<K: Resource>(object: &K) -> (Option<&str>, String) {
+    let meta = object.meta();
+    (meta.uid.as_deref(), meta.resource_version.clone().unwrap_or_default())
 }
 
 impl<K> Api<K>
@@ -116,8 +95,12 @@ where
     /// Waits until the condition holds for the object of this name, and gives the object as it was then; `None` if the
     /// condition held for its absence. [`conditions`](super::conditions) has the usual ones.
     ///
-    /// It lists and watches this one name, which needs these two rights. Errors of the connection and of an overloaded
-    /// server are waited out. `Duration::MAX` means no deadline.
+    /// It lists and watches this one name, which needs these two rights; a program with an informer of the kind waits by
+    /// [`Informer::until`](crate::informer::Informer::until) instead, which asks the server for nothing. Errors of the
+    /// connection and of an overloaded server are waited out. `Duration::MAX` means no deadline.
+    ///
+    /// The condition is asked about every state that the server shows, each once. It may answer `bool`, or
+    /// `Result<bool, E>`: an error ends the wait.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -128,23 +111,27 @@ where
     ///
     /// let pods = client.api::<Pod>().namespaced("shop");
     /// let web = pods.until("web", conditions::pod_running(), Duration::from_secs(60)).await?;
-    /// let labelled = |pod: Option<&Pod>| pod.is_some_and(|pod| pod.metadata.labels.is_some());
-    /// pods.until("web", labelled, Duration::from_secs(10)).await?;
+    /// let ended = |pod: Option<&Pod>| match pod.and_then(|pod| pod.status.as_ref()?.phase.as_deref()) {
+    ///     Some("Succeeded") => Ok(true),
+    ///     Some("Failed") => Err("it has failed"),
+    ///     _ => Ok(false),
+    /// };
+    /// pods.until("web", ended, Duration::from_secs(10)).await?;
     /// # drop(web); Ok(()) }
     /// ```
     ///
     /// # Errors
     /// [`UntilError`].
-    pub async fn until(
+    pub async fn until<V: Verdict>(
         &self,
         name: &str,
-        condition: impl FnMut(Option<&K>) -> bool,
+        condition: impl FnMut(Option<&K>) -> V,
         deadline: Duration,
-    ) -> Result<Option<K>, UntilError> {
+    ) -> Result<Option<K>, UntilError<V::Error>> {
         self.object(name)?;
-        let mut seen = Seen::default();
+        let mut known = Known::default();
         let outcome = {
-            let waiting = std::pin::pin!(self.observe(name, condition, &mut seen));
+            let waiting = std::pin::pin!(self.observe(name, condition, &mut known));
             let deadline = std::pin::pin!(self.client.sleep(deadline));
             match select(waiting, deadline).await {
                 Either::Left((outcome, _)) => Some(outcome),
@@ -157,36 +144,36 @@ where
                 resource: self.resource_name(),
                 name: format!("{namespace}{name}"),
                 after: deadline,
-                seen: seen.last,
-                last_error: seen.error,
+                seen: known.seen.last().clone(),
+                last_error: known.error,
             });
         };
-        Ok(outcome?)
+        outcome
     }
 
     /// Lists and watches until the condition holds.
-    async fn observe(
+    async fn observe<V: Verdict>(
         &self,
         name: &str,
-        mut condition: impl FnMut(Option<&K>) -> bool,
-        seen: &mut Seen,
-    ) -> Result<Option<K>, Error> {
+        mut condition: impl FnMut(Option<&K>) -> V,
+        known: &mut Known,
+    ) -> Result<Option<K>, UntilError<V::Error>> {
         let selector = format!("metadata.name={name}");
         let mut lists = WatchResume::new("", false);
         loop {
             let list = match self.list(&ListParams::default().fields(&selector)).await {
                 Ok(list) => list,
-                Err(error) if is_final(&error) => return Err(error),
+                Err(error) if is_final(&error) => return Err(error.into()),
                 Err(error) => {
                     let class = class_of(&error);
-                    seen.error = Some(Box::new(error));
+                    known.error = Some(Box::new(error));
                     self.wait_before_list(&mut lists, class).await?;
                     continue;
                 }
             };
             let version = list.metadata.resource_version.clone().unwrap_or_default();
             lists.handle_version(&version);
-            if let Some(held) = seen.observe(list.items.into_iter().next(), &mut condition) {
+            if let Some(held) = known.observe(list.items.into_iter().next(), &mut condition)? {
                 return Ok(held);
             }
             let mut watch = self.watch(&WatchParams::default().fields(&selector), &version)?;
@@ -195,13 +182,13 @@ where
                     Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Some(object),
                     Ok(WatchEvent::Deleted(_)) => None,
                     Ok(_) => continue,
-                    Err(error) if is_final(&error) => return Err(error),
+                    Err(error) if is_final(&error) => return Err(error.into()),
                     Err(error) => {
-                        seen.error = Some(Box::new(error));
+                        known.error = Some(Box::new(error));
                         continue;
                     }
                 };
-                if let Some(held) = seen.observe(object, &mut condition) {
+                if let Some(held) = known.observe(object, &mut condition)? {
                     return Ok(held);
                 }
             }

@@ -16,7 +16,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Api;
-use super::exchange::{accepting, asked_by, checked, decoded, encoded, not_made, unexpected_answer};
+use super::exchange::{
+    Question, accepting, asked_by, checked, decoded, encoded, not_made, unexpected_answer,
+};
 use crate::client::error::Error;
 use crate::client::negotiation::Form;
 use crate::client::scope::{check_selectors, encoded_name};
@@ -58,6 +60,16 @@ where
 {
     /// Gets the object of this name, at the newest version.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let prices = maps.get("prices").await?;
+    /// println!("{:?}", prices.data);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Refused`] with [`is_not_found`](Error::is_not_found) when it is not there; otherwise what broke.
     pub async fn get(&self, name: &str) -> Result<K, Error> {
@@ -65,6 +77,18 @@ where
     }
 
     /// Gets the object of this name. `GetParams::any()` is cheaper for the server and may be older.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::client::api::GetParams;
+    ///
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let perhaps_older = maps.get_with("prices", &GetParams::any()).await?;
+    /// # drop(perhaps_older);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -74,6 +98,18 @@ where
     }
 
     /// Gets the object of this name, `None` if there is none.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// match maps.get_opt("prices").await? {
+    ///     Some(prices) => println!("{:?}", prices.data),
+    ///     None => println!("there are no prices"),
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::get`]; also when it is the kind that the server does not serve.
@@ -87,18 +123,41 @@ where
 
     /// Lists objects, all at once unless `limit` is set. [`Self::pages`](Api::pages) reads page by page.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// for map in maps.list(&ListParams::default().labels("app=shop")).await? {
+    ///     println!("{:?}", map.metadata.name);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::is_expired`] when the continue token is too old; [`Error::TooLarge`] above 64 MiB.
     pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error>
     where
         K: Clone,
     {
-        check_selectors(params.label_selector.as_deref(), params.field_selector.as_deref())?;
-        let request = self.collection()?.list(params);
-        self.ask(request.map(|request| accepting::<K>(request, Form::List))).await
+        let request = self.list_request(params)?;
+        let question = Question::of(&request);
+        question.decoded(&self.client.send(request).await?)
     }
 
     /// Creates an object, and gives it as it was stored. An `Api` of all namespaces takes the object's own namespace.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let mut prices = ConfigMap::default();
+    /// prices.metadata.name = Some("prices".to_owned());
+    /// let stored = maps.create(&PostParams::default(), &prices).await?;
+    /// println!("at version {:?}", stored.metadata.resource_version);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`is_already_exists`](Error::is_already_exists), [`is_invalid`](Error::is_invalid),
@@ -114,6 +173,17 @@ where
     /// Replaces an object. With `metadata.resourceVersion` in `object`, only if nobody has changed it since that version;
     /// without, whatever is there now.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let mut prices = maps.get("prices").await?;
+    /// prices.data.get_or_insert_default().insert("apple".to_owned(), "12".to_owned());
+    /// maps.replace("prices", &PostParams::default(), &prices).await?; // it carries the version that was read
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`is_conflict`](Error::is_conflict) when it has been changed: see [`Self::modify`](Api::modify) and [`Self::entry`].
     pub async fn replace(&self, name: &str, params: &PostParams, object: &K) -> Result<K, Error>
@@ -127,6 +197,18 @@ where
 
     /// Changes an object by a JSON patch, a merge patch, a strategic merge patch or an apply. Apply creates it if it is not
     /// there, and needs `PatchParams::apply("who")`.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// use serde_json::json;
+    ///
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let apple = Patch::Merge(json!({"data": {"apple": "12"}}));
+    /// maps.patch("prices", &PatchParams::default(), &apple).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`is_conflict`](Error::is_conflict) when another manager has an applied field and `force` is not set; 415 when the
@@ -144,6 +226,16 @@ where
 
     /// Deletes an object: at once, or when its finalizers and its grace period allow it.
     ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let answer = maps.delete("prices", &DeleteParams::default()).await?;
+    /// println!("it was {:?}", answer.object());
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_conflict`](Error::is_conflict) when a precondition does not hold.
     pub async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>, Error> {
@@ -153,6 +245,16 @@ where
     }
 
     /// Deletes every object that the selectors of `list` select; without selectors, all of them.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let maps = client.api::<ConfigMap>().namespaced("shop");
+    /// let old = ListParams::default().labels("season=summer");
+    /// maps.delete_collection(&DeleteParams::default(), &old).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Self::delete`]. What was deleted before an error stays deleted.

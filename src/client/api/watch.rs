@@ -1,8 +1,8 @@
 //! A watch as a stream of events that goes on by itself.
 //!
 //! Answers "how do I follow changes without an informer?" Invariants:
-//! 1. No event is lost or out of order: each connection goes on after the version of the last delivered event or
-//!    bookmark.
+//! 1. No event is lost, out of order or there twice: each connection goes on after the version of the last delivered
+//!    event or bookmark, and an event at or below that version is left out and counted.
 //! 2. Every failure is an item. The stream goes on after it, with a wait that `informer_core::resume` decides.
 //! 3. It ends only where it cannot go on: its version has expired and the reader did not say from where to go on, or
 //!    the client's thread is gone.
@@ -63,6 +63,8 @@ pub struct Watch<K> {
     lines: LineSplitter,
     /// Lines that have arrived and were not read yet.
     arrived: VecDeque<Frame>,
+    /// Events that were left out.
+    repeated: u64,
 }
 
 enum Connection {
@@ -133,6 +135,7 @@ where
             connection: Connection::Ended,
             lines: LineSplitter::new(EVENT_LIMIT),
             arrived: VecDeque::new(),
+            repeated: 0,
         };
         watch.open()?;
         Ok(watch)
@@ -141,11 +144,45 @@ where
 
 impl<K> Watch<K> {
     /// The version up to which everything was delivered.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let watch = pods.watch(&WatchParams::default(), "41")?;
+    /// assert_eq!(watch.version(), "41");
+    /// # Ok(()) }
+    /// ```
     pub fn version(&self) -> &str {
         self.resume.version()
     }
 
+    /// How many events were left out because the server has sent them at or below the version that was delivered
+    /// already. 0 with every server that keeps to the protocol.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # fn demo(watch: actix_informer::client::api::Watch<k8s_openapi::api::core::v1::Pod>) {
+    /// println!("followed up to {}, {} repeated events", watch.version(), watch.repeated());
+    /// # }
+    /// ```
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
     /// Goes on after this version, from now on; usually after [`Error::is_expired`], with the version of a new list.
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(client: Client) -> Result<(), actix_informer::Error> {
+    /// let pods = client.api::<Pod>().namespaced("shop");
+    /// let mut watch = pods.watch(&WatchParams::default(), "41")?;
+    /// let list = pods.list(&ListParams::default()).await?;
+    /// watch.resume_from(list.metadata.resource_version.unwrap_or_default());
+    /// # Ok(()) }
+    /// ```
     pub fn resume_from(&mut self, version: impl Into<String>) {
         self.resume = WatchResume::new(version, false);
         self.arrived.clear();
@@ -207,7 +244,8 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         Ok(())
     }
 
-    fn read(&mut self, frame: &Frame) -> Result<WatchEvent<K>, Error> {
+    /// The event of a line; nothing if it was delivered before.
+    fn read(&mut self, frame: &Frame) -> Result<Option<WatchEvent<K>>, Error> {
         let Frame::Whole(line) = frame else { return Err(Error::TooLarge(EVENT_LIMIT)) };
         let unreadable = |source| Error::Answer { request: format!("GET {}", self.path()), source };
         let Line { kind, object } =
@@ -229,7 +267,14 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         };
         match &event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
-                self.resume.handle_version(object.meta().resource_version.as_deref().unwrap_or_default());
+                let version = object.meta().resource_version.as_deref().unwrap_or_default();
+                if !self.resume.is_new(version) {
+                    self.repeated += 1;
+                    let (resource, last) = (self.api.scope.name(), self.version());
+                    tracing::debug!(resource, version, last, "a watch brought an event that is not new");
+                    return Ok(None);
+                }
+                self.resume.handle_version(version);
             }
             WatchEvent::Bookmark(Bookmark { metadata, .. }) => {
                 match metadata.annotations.get(INITIAL_EVENTS_END).is_some_and(|said| said == "true") {
@@ -239,7 +284,7 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
             }
             WatchEvent::Error(_) => {}
         }
-        Ok(event)
+        Ok(Some(event))
     }
 }
 
@@ -254,7 +299,10 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
                 if matches!(event, Err(Error::Refused(_))) {
                     this.arrived.clear();
                 }
-                return Poll::Ready(Some(event));
+                match event.transpose() {
+                    Some(event) => return Poll::Ready(Some(event)),
+                    None => continue,
+                }
             }
             match &mut this.connection {
                 Connection::Waiting(wait) => {

@@ -13,13 +13,14 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use tokio::time::Instant;
 use tracing::field::{Empty, display};
 use tracing::{Instrument, Level, Span};
 
 use super::super::audit;
 use super::super::error::TransportError;
+use super::super::named::Named;
 use super::super::transport::{Body, RequestKind};
 use super::retry::Attempts;
 
@@ -51,7 +52,7 @@ pub(super) fn span(request: &Request<Bytes>, kind: RequestKind) -> Span {
     tracing::debug_span!(
         "request",
         verb,
-        resource = named.resource,
+        resource = named.resource(),
         path,
         status = Empty,
         attempts = Empty,
@@ -84,86 +85,4 @@ pub(super) async fn send(span: Span, sending: impl Future<Output = Answer>) -> A
     span.record("milliseconds", u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
     span.in_scope(|| tracing::debug!("the head of the answer is there, or will not come"));
     answer
-}
-
-/// What a path names.
-#[derive(Debug, PartialEq, Eq)]
-struct Named {
-    /// `pods`, `deployments.apps`, `pods/log`; empty if the path is of no resource.
-    resource: String,
-    /// Whether it names one object.
-    is_object: bool,
-}
-
-impl Named {
-    /// Paths are `/api/v1/...` and `/apis/<group>/<version>/...`, and then `[namespaces/<name>/]<plural>[/<name>[/<sub>]]`.
-    fn of(path: &str) -> Self {
-        let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-        let (group, rest) = match segments.as_slice() {
-            ["api", _version, rest @ ..] => ("", rest),
-            ["apis", group, _version, rest @ ..] => (*group, rest),
-            _ => return Self { resource: String::new(), is_object: false },
-        };
-        let rest = match rest {
-            // What follows a namespace is of a resource in it, unless it is a subresource of the namespace itself.
-            ["namespaces", _, rest @ ..] if !rest.is_empty() && !matches!(rest, ["status" | "finalize"]) => {
-                rest
-            }
-            rest => rest,
-        };
-        let Some((plural, rest)) = rest.split_first() else {
-            return Self { resource: String::new(), is_object: false };
-        };
-        let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-        let sub = rest.get(1..).filter(|sub| !sub.is_empty()).map(|sub| format!("/{}", sub.join("/")));
-        Self { resource: format!("{plural}{group}{}", sub.unwrap_or_default()), is_object: !rest.is_empty() }
-    }
-
-    /// The verb of a request for it, as Kubernetes' authorization and audit name it.
-    fn verb(&self, method: &Method, kind: RequestKind) -> &'static str {
-        match (method.as_str(), kind, self.is_object) {
-            ("GET", RequestKind::Watch { .. }, _) => "watch",
-            ("GET", ..) if self.resource.is_empty() => "get",
-            ("GET", _, false) => "list",
-            ("GET", _, true) => "get",
-            ("POST", ..) => "create",
-            ("PUT", ..) => "update",
-            ("PATCH", ..) => "patch",
-            ("DELETE", _, true) => "delete",
-            ("DELETE", _, false) => "deletecollection",
-            _ => "other",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_request_is_named_by_its_verb_and_resource() {
-        let unary = RequestKind::Unary;
-        let watch = RequestKind::Watch { total: Duration::from_secs(1) };
-        for (method, path, kind, verb, resource) in [
-            (Method::GET, "/api/v1/pods", unary, "list", "pods"),
-            (Method::GET, "/api/v1/pods", watch, "watch", "pods"),
-            (Method::GET, "/api/v1/namespaces/a/pods/b", unary, "get", "pods"),
-            (Method::GET, "/api/v1/namespaces/a/pods/b/log", unary, "get", "pods/log"),
-            (Method::POST, "/api/v1/namespaces/a/pods/b/eviction", unary, "create", "pods/eviction"),
-            (Method::PUT, "/apis/apps/v1/namespaces/a/deployments/b", unary, "update", "deployments.apps"),
-            (Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/b", unary, "patch", "deployments.apps"),
-            (Method::DELETE, "/api/v1/namespaces/a/pods", unary, "deletecollection", "pods"),
-            (Method::DELETE, "/api/v1/nodes/a", unary, "delete", "nodes"),
-            (Method::GET, "/api/v1/namespaces", unary, "list", "namespaces"),
-            (Method::GET, "/api/v1/namespaces/a", unary, "get", "namespaces"),
-            (Method::PUT, "/api/v1/namespaces/a/finalize", unary, "update", "namespaces/finalize"),
-            (Method::GET, "/version", unary, "get", ""),
-            (Method::GET, "/apis/apps/v1", unary, "get", ""),
-        ] {
-            let named = Named::of(path);
-            assert_eq!((named.verb(&method, kind), &*named.resource), (verb, resource), "{method} {path}");
-        }
-    }
 }

@@ -15,7 +15,7 @@ use informer_core::list_watch_error::ListWatchError;
 use kube_core::response::Status;
 
 use crate::client::scope::Scope;
-use crate::client::status;
+use crate::client::{advice, status};
 use crate::representation::RequestedContent;
 use crate::text::shortened;
 
@@ -27,6 +27,8 @@ pub(super) struct Refusal {
     pub(super) status: Status,
     /// The kind of the credentials, known of a 401.
     pub(super) credentials: Option<Arc<str>>,
+    /// The name of the request in the server's audit log.
+    pub(super) audit_id: Option<String>,
 }
 
 /// The request that may be refused.
@@ -40,12 +42,19 @@ pub(super) struct Requested {
     pub(super) initial_events: bool,
     /// Whether what the server finds invalid can only be the selectors. A page with a token has more that may be.
     pub(super) has_selectors_alone: bool,
+    /// The Audit-ID of its answer, once that has come.
+    pub(super) audit_id: Option<String>,
 }
 
 impl Requested {
     /// The error for an answer that is not a success.
     pub(super) fn refused(&self, refusal: Refusal) -> ListWatchError {
-        let Refusal { status, credentials } = refusal;
+        let Refusal { status, credentials, audit_id } = refusal;
+        let this = Self { audit_id, ..self.clone() };
+        this.worded(status, credentials.as_deref())
+    }
+
+    fn worded(&self, status: Status, credentials: Option<&str>) -> ListWatchError {
         // A proxy that answers 400 without a Status has not read the selectors.
         let is_status = !status.reason.is_empty();
         let is_judged = is_status && matches!(status.code, 400 | 422);
@@ -61,7 +70,7 @@ impl Requested {
                 let advice = "the API server words it otherwise: a proxy before it may have refused";
                 ListWatchError::Denied(self.words(&message, advice))
             }
-            error => self.explained(error, credentials.as_deref()),
+            error => self.explained(error, credentials),
         }
     }
 
@@ -73,7 +82,7 @@ impl Requested {
     fn explained(&self, error: ListWatchError, credentials: Option<&str>) -> ListWatchError {
         match error {
             ListWatchError::Unauthorized(message) => {
-                ListWatchError::Unauthorized(self.words(&message, &unauthorized(credentials)))
+                ListWatchError::Unauthorized(self.words(&message, &advice::unauthorized(credentials)))
             }
             ListWatchError::Denied(message) => {
                 let advice = self.denied(&message);
@@ -83,55 +92,40 @@ impl Requested {
                 ListWatchError::NotFound(self.words(&message, &self.not_found()))
             }
             ListWatchError::Overloaded { message, retry_after } => {
-                let advice = "if this lasts, raise the server's limits for this client (FlowSchema, \
-                              PriorityLevelConfiguration)";
-                ListWatchError::Overloaded { message: self.words(&message, advice), retry_after }
+                ListWatchError::Overloaded { message: self.words(&message, advice::OVERLOADED), retry_after }
             }
             ListWatchError::Expired(message) => ListWatchError::Expired(self.words(&message, "")),
             ListWatchError::Status { code, reason, message } => {
-                let message = self.words(&message, self.of_code(code));
+                let known = advice::of_words(code, &message);
+                let message = self.words(&message, known.unwrap_or_else(|| self.of_code(code)));
                 ListWatchError::Status { code, reason, message }
             }
             other => other,
         }
     }
 
-    /// The server's words, the path, and what to do.
+    /// The server's words, the path, what to do, and where to look in the server's audit log.
     fn words(&self, server: &str, advice: &str) -> Arc<str> {
         let server = shortened(server, MAX_SERVER_CHARS);
         let joint = if advice.is_empty() { "" } else { "; " };
-        format!("{server}, requested at {}{joint}{advice}", self.path).into()
+        let audit = self.audit_id.as_ref().map(|id| format!(" (Audit-ID {id})")).unwrap_or_default();
+        format!("{server}, requested at {}{joint}{advice}{audit}", self.path).into()
     }
 
     /// The rule that RBAC lacks, as it is written in a role. Servers name one verb; an informer needs three.
     fn denied(&self, message: &str) -> String {
         if message.contains("system:anonymous") {
-            return "the server does not know who asks: configure a token, a client certificate or a credential \
-                    plugin"
-                .to_owned();
+            return advice::ANONYMOUS.to_owned();
         }
-        let (resource, role) = (&self.scope.resource, self.role());
-        format!(
-            "to allow it, bind {role} with the rule apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [\"get\", \
-             \"list\", \"watch\"]",
-            resource.group, resource.plural
-        )
-    }
-
-    fn role(&self) -> String {
-        match &self.scope.namespace {
-            Some(namespace) => format!("a Role in the namespace {namespace}"),
-            None => "a ClusterRole".to_owned(),
-        }
+        let resource = &self.scope.resource;
+        let verbs = r#""get", "list", "watch""#;
+        advice::rule((&resource.group, &resource.plural), self.scope.namespace.as_deref(), verbs)
     }
 
     fn not_found(&self) -> String {
         let resource = &self.scope.resource;
         let (name, version) = (self.scope.name(), &resource.api_version);
-        let install = match is_built_in(&resource.group) {
-            true => "correct its group, version and plural, or use a server that has it",
-            false => "install its CustomResourceDefinition, or correct its group, version and plural",
-        };
+        let install = advice::install(&resource.group);
         let namespace = match &self.scope.namespace {
             Some(_) => "; if it is cluster-scoped, leave out the namespace",
             None => "",
@@ -149,26 +143,16 @@ impl Requested {
 
     fn of_code(&self, code: u16) -> &'static str {
         match (code, self.content) {
-            (300..400, _) => "redirects are not followed: configure the endpoint of the API server itself",
+            (300..400, _) => advice::REDIRECTED,
             (405, _) => "this resource can be neither listed nor watched",
             (406, RequestedContent::Metadata) => {
                 "this API cannot send the metadata of objects alone: follow the objects themselves"
             }
-            (406 | 415, _) => "this API does not send JSON: nothing else is understood here",
-            (500.., _) => "the fault is the server's, or that of a proxy before it: their logs say more",
+            (406 | 415, _) => advice::NO_JSON,
+            (500.., _) => advice::SERVER_FAULT,
             _ => "",
         }
     }
-}
-
-fn unauthorized(credentials: Option<&str>) -> String {
-    let sent = credentials.map(|kind| format!("it was sent with {kind}; ")).unwrap_or_default();
-    format!("{sent}use credentials that this cluster accepts and that have not expired")
-}
-
-/// Whether the group is Kubernetes' own; those that people define have a domain of their own.
-fn is_built_in(group: &str) -> bool {
-    !group.contains('.') || group.ends_with(".k8s.io")
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use toml::de::DeValue;
 use super::error::Error;
 use super::reader::{Document, Rule, Section};
 use super::{
-    Colour, Config, DemoConfig, Format, InformerConfig, Kept, OutputConfig, ProbesConfig, RunConfig,
+    Colour, Config, DemoConfig, EarlyRetries, Format, InformerConfig, Kept, OutputConfig, ProbesConfig,
+    RunConfig,
 };
 use crate::service::kinds::WatchedKind;
 use informer_core::delta_fifo::QueueOrder;
@@ -88,6 +89,24 @@ const RESYNC: Rule<u64> = Rule {
     key: "resync_seconds",
     allowed: "whole seconds from 0 to 86400, 0 for never",
     default: "0",
+    read: |value| whole(value, 0, 86_400),
+};
+const EARLY_FIRST: Rule<u64> = Rule {
+    key: "early_first_seconds",
+    allowed: "whole seconds from 1 to 30",
+    default: "1",
+    read: |value| whole(value, 1, 30),
+};
+const EARLY_LONGEST: Rule<u64> = Rule {
+    key: "early_longest_seconds",
+    allowed: "whole seconds from 1 to 30",
+    default: "15",
+    read: |value| whole(value, 1, 30),
+};
+const EARLY_FOR: Rule<u64> = Rule {
+    key: "early_for_seconds",
+    allowed: "whole seconds from 0 to 86400, 0 for never",
+    default: "600",
     read: |value| whole(value, 0, 86_400),
 };
 const REPRESENTATION: Rule<Option<Kept>> = Rule {
@@ -215,10 +234,21 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
         labels: section.read(&LABELS)?,
         fields: section.read(&FIELDS)?,
         resync: seconds_unless_zero(section.read(&RESYNC)?),
+        early: early(section)?,
         representation,
         queue_order: section.read(&QUEUE_ORDER)?,
         policy: policy(section)?,
     })
+}
+
+fn early(section: &mut Section<'_>) -> Result<EarlyRetries, Error> {
+    let (first, longest) = (section.read(&EARLY_FIRST)?, section.read(&EARLY_LONGEST)?);
+    if longest < first {
+        let message = format!("{longest} is less than early_first_seconds, {first}; allowed: at least that");
+        return Err(section.contradiction("early_longest_seconds", message));
+    }
+    let [first, longest, within] = [first, longest, section.read(&EARLY_FOR)?].map(Duration::from_secs);
+    Ok(EarlyRetries { first, longest, within })
 }
 
 fn policy(section: &mut Section<'_>) -> Result<Policy, Error> {

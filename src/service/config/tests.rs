@@ -97,6 +97,29 @@ fn the_order_of_changes_and_the_policy_for_a_slow_output_can_be_chosen() {
 }
 
 #[test]
+fn the_early_retries_of_a_missing_kind_can_be_chosen_and_the_longest_wait_is_not_below_the_first() {
+    let informer = |text: &str| {
+        let text = format!("[[informer]]\nkind = \"Pod\"\n{text}");
+        Config::parse("c.toml", &text).unwrap().informers.remove(0)
+    };
+    let of = |text: &str| {
+        let early = informer(text).early;
+        [early.first, early.longest, early.within].map(|wait| wait.as_secs())
+    };
+    assert_eq!(of(""), [1, 15, 600]);
+    assert_eq!(of("early_first_seconds = 2\nearly_longest_seconds = 2\nearly_for_seconds = 0"), [2, 2, 0]);
+    let defaults = informer_core::reflector::ReflectorConfig::default();
+    let informerd = informer("").early;
+    assert_eq!(
+        (informerd.first, informerd.longest, informerd.within),
+        (defaults.early_backoff.base, defaults.early_backoff.cap, defaults.early_for)
+    );
+    let error = error_of("[[informer]]\nearly_first_seconds = 5\nearly_longest_seconds = 4");
+    assert!(error.starts_with("c.toml, line 3: informer.early_longest_seconds: 4 is less than"), "{error}");
+    assert!(error_of("[[informer]]\nearly_for_seconds = -1").contains("0 for never (default: 600)"));
+}
+
+#[test]
 fn only_the_metadata_of_secrets_is_kept_unless_the_file_sets_another_representation() {
     let kept = |text: &str| {
         let text = format!("[[informer]]\nkind = \"Secret\"\n{text}");

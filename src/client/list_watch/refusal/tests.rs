@@ -52,7 +52,8 @@ fn requested(what: What) -> Requested {
     });
     let path = path.split('?').next().expect("a path").to_owned();
     let has_selectors_alone = scope.is_selective() && !matches!(what, What::Page);
-    Requested { scope: Rc::new(scope), content, path, initial_events: false, has_selectors_alone }
+    let (scope, audit_id) = (Rc::new(scope), None);
+    Requested { scope, content, path, initial_events: false, has_selectors_alone, audit_id }
 }
 
 fn text(what: What, code: u16, reason: &str, message: &str, credentials: Option<&str>) -> String {
@@ -62,7 +63,8 @@ fn text(what: What, code: u16, reason: &str, message: &str, credentials: Option<
     };
     let answer = http::Response::builder().status(code).body(()).expect("a valid code");
     let status = status::of_parts(&answer.into_parts().0, body.as_bytes());
-    requested(what).refused(Refusal { status, credentials: credentials.map(Into::into) }).to_string()
+    let credentials = credentials.map(Into::into);
+    requested(what).refused(Refusal { status, credentials, audit_id: None }).to_string()
 }
 
 const PATH: &str = "/apis/apps/v1/deployments";

@@ -1,0 +1,205 @@
+//! Which page of a list is asked for next, and what follows when one has expired.
+//!
+//! Answers "may another page be asked for now?" for lists that are read page by page, as client-go's `tools/pager`.
+//! Invariants:
+//! 1. At most one page is asked for at a time: only its answer has the token of the next one.
+//! 2. Beyond the page that the reader waits for, at most `prefetch` pages are asked for or wait.
+//! 3. Nothing is asked for after the last page, nor after an error that was not answered here.
+//! 4. What is asked for because a page has expired is an error if it expires as well: there is no loop.
+//! 5. A first page that has expired is an error like any other: there is no older page that it must agree with.
+
+/// What follows when the server no longer has the version of the pages before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenExpired {
+    /// The error ends the pages: what was read is of one version, and not complete.
+    #[default]
+    End,
+    /// The fresh token of the server's answer is used, if it gives one: the remaining pages are of a newer version, so
+    /// an object that changed meanwhile may be there twice or not at all. Without a fresh token the error ends the pages.
+    Continue,
+    /// One whole list is asked for, without a limit, and is the last page, as client-go's pager does: complete and of one
+    /// version, and with the objects of the pages before in it once more.
+    ListAgain,
+}
+
+/// One page to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Page {
+    /// The first one, as the reader has described it.
+    First,
+    /// The one of this continue token.
+    After(String),
+    /// All objects in one answer, without a limit and a token.
+    Whole,
+}
+
+/// The pages of one list.
+///
+/// ```
+/// use informer_core::pager::{Page, Pager, WhenExpired};
+///
+/// let mut pager = Pager::new(0, WhenExpired::End);
+/// assert_eq!(pager.next_page(), Some(Page::First));
+/// assert_eq!(pager.next_page(), None); // it is being asked for
+/// pager.handle_page("token");
+/// assert_eq!(pager.next_page(), None); // the reader has it not yet
+/// pager.handle_taken();
+/// assert_eq!(pager.next_page(), Some(Page::After("token".to_owned())));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pager {
+    prefetch: usize,
+    when_expired: WhenExpired,
+    /// What is asked for next; nothing behind the last page.
+    next: Option<Page>,
+    /// What is being asked for.
+    asked: Option<Page>,
+    /// Pages that have come and were not taken.
+    waiting: usize,
+    /// Whether the page that is asked for is that of a fresh token: one that expires as well is an error.
+    is_fresh: bool,
+    has_begun_again: bool,
+}
+
+impl Pager {
+    /// Nothing is asked for yet.
+    pub fn new(prefetch: usize, when_expired: WhenExpired) -> Self {
+        let next = Some(Page::First);
+        Self {
+            prefetch,
+            when_expired,
+            next,
+            asked: None,
+            waiting: 0,
+            is_fresh: false,
+            has_begun_again: false,
+        }
+    }
+
+    /// Changes how many pages are asked for ahead.
+    pub fn set_prefetch(&mut self, pages: usize) {
+        self.prefetch = pages;
+    }
+
+    /// Changes what follows when a page has expired.
+    pub fn set_when_expired(&mut self, when_expired: WhenExpired) {
+        self.when_expired = when_expired;
+    }
+
+    /// The reader waits: the page to ask for now, if there is one.
+    pub fn next_page(&mut self) -> Option<Page> {
+        if self.asked.is_some() || self.waiting > self.prefetch {
+            return None;
+        }
+        self.asked = self.next.take();
+        self.asked.clone()
+    }
+
+    /// The page that was asked for has come, with this continue token; empty on the last page.
+    pub fn handle_page(&mut self, token: &str) {
+        (self.asked, self.is_fresh) = (None, false);
+        self.waiting += 1;
+        self.next = (!token.is_empty()).then(|| Page::After(token.to_owned()));
+    }
+
+    /// The reader has taken a page that had come.
+    pub fn handle_taken(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+    }
+
+    /// The page that was asked for has failed. `fresh_token` is that of an answer that says that the list has expired.
+    /// Gives whether the error is the reader's: otherwise another page is asked for instead.
+    pub fn handle_failure(&mut self, is_expired: bool, fresh_token: Option<&str>) -> bool {
+        let failed = self.asked.take();
+        let can_go_on = is_expired && matches!(failed, Some(Page::After(_)));
+        self.next = match (self.when_expired, fresh_token) {
+            (WhenExpired::Continue, Some(token)) if can_go_on && !self.is_fresh && !token.is_empty() => {
+                self.is_fresh = true;
+                Some(Page::After(token.to_owned()))
+            }
+            (WhenExpired::ListAgain, _) if can_go_on => {
+                self.has_begun_again = true;
+                Some(Page::Whole)
+            }
+            _ => None,
+        };
+        self.next.is_none()
+    }
+
+    /// Whether everything was asked for once more, in one piece, because a page had expired.
+    pub fn has_begun_again(&self) -> bool {
+        self.has_begun_again
+    }
+
+    /// Whether no page waits, none is being asked for, and none will be.
+    pub fn is_over(&self) -> bool {
+        self.next.is_none() && self.asked.is_none() && self.waiting == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(token: &str) -> Option<Page> {
+        Some(Page::After(token.to_owned()))
+    }
+
+    #[test]
+    fn dyn_17_at_most_the_buffer_is_asked_for_ahead_one_page_at_a_time() {
+        for prefetch in 0..4 {
+            let mut pager = Pager::new(prefetch, WhenExpired::End);
+            let mut asked = 0;
+            while pager.next_page().is_some() {
+                asked += 1;
+                assert_eq!(pager.next_page(), None, "one at a time");
+                pager.handle_page("more");
+            }
+            assert_eq!(asked, 1 + prefetch, "one for the reader, and the buffer");
+            pager.handle_taken();
+            assert!(pager.next_page().is_some(), "its place is free");
+        }
+    }
+
+    #[test]
+    fn dyn_17_nothing_is_asked_for_after_the_last_page_or_an_error() {
+        let mut pager = Pager::new(3, WhenExpired::End);
+        assert_eq!(pager.next_page(), Some(Page::First));
+        pager.handle_page("");
+        assert_eq!(pager.next_page(), None);
+        assert!(!pager.is_over(), "it is not taken yet");
+        pager.handle_taken();
+        assert!(pager.is_over());
+        let mut pager = Pager::new(3, WhenExpired::ListAgain);
+        pager.next_page();
+        assert!(pager.handle_failure(false, None));
+        assert!(pager.is_over() && pager.next_page().is_none());
+    }
+
+    #[test]
+    fn an_expired_page_is_answered_as_its_reader_wants_and_a_first_page_never_expires() {
+        for (when_expired, fresh, next) in [
+            (WhenExpired::End, Some("fresh"), None),
+            (WhenExpired::Continue, Some("fresh"), after("fresh")),
+            (WhenExpired::Continue, Some(""), None),
+            (WhenExpired::Continue, None, None),
+            (WhenExpired::ListAgain, Some("fresh"), Some(Page::Whole)),
+            (WhenExpired::ListAgain, None, Some(Page::Whole)),
+        ] {
+            let mut pager = Pager::new(0, when_expired);
+            pager.next_page();
+            let mut first = pager.clone();
+            assert!(first.handle_failure(true, fresh) && first.is_over(), "{when_expired:?}: the first page");
+            pager.handle_page("old");
+            pager.handle_taken();
+            assert_eq!(pager.next_page(), after("old"));
+            assert_eq!(pager.handle_failure(true, fresh), next.is_none(), "{when_expired:?} {fresh:?}");
+            assert_eq!(pager.has_begun_again(), next == Some(Page::Whole));
+            assert_eq!(pager.next_page(), next);
+            // What is asked for instead may expire as well: that is an error, and no loop.
+            assert!(pager.handle_failure(true, fresh) && pager.is_over());
+        }
+    }
+}

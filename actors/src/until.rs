@@ -1,0 +1,166 @@
+//! Waits until a cached object is as somebody needs it.
+//!
+//! Answers "when does this condition hold?" for one key, out of what the informer has published: nothing is asked of the
+//! server. What the condition is asked next is decided by `informer_core::until`. Invariants:
+//! 1. Nothing is said of an object before the first list: until then, that it is not in the cache means nothing.
+//! 2. A wait ends: with the object or its absence, with the condition's own error, when the informer stops or cannot
+//!    sync, or at the limit, with what was seen last, the state of the worst source and the last error.
+//! 3. No code of the caller runs under a lock.
+//!
+//! Read next: `lister.rs`, the wait for a version.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Object, ObjectKey, Uid};
+use informer_core::reflector::SourceState;
+use informer_core::until::{Held, LastSeen, Seen, Verdict};
+
+use crate::informer::Informer;
+use crate::pipeline::messages::Body;
+use crate::runtime::{Stuck, within};
+use crate::wait_error::WaitError;
+
+/// Why a condition was not seen to hold. `E` is the error of a condition that can fail.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum UntilError<E = std::convert::Infallible> {
+    /// The time is over.
+    #[error("{0}")]
+    Deadline(Box<NotMet>),
+    /// The informer has stopped, or cannot sync.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    /// The condition itself has failed.
+    #[error("the condition failed: {0}")]
+    Condition(E),
+}
+
+/// What was known of an object at the limit of a wait.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct NotMet {
+    /// The informer's name.
+    pub informer: Arc<str>,
+    /// The object's key.
+    pub key: ObjectKey,
+    /// How long it was waited.
+    pub waited: Duration,
+    /// What was seen last of the object.
+    pub seen: LastSeen,
+    /// What the informer's worst source is doing.
+    pub state: SourceState,
+    /// The last error of that source, or else of another one.
+    pub last_error: Option<ListWatchError>,
+    /// What blocks a thread of the informer, if something does.
+    pub stuck: Option<Stuck>,
+}
+
+impl fmt::Display for NotMet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { informer, key, waited, seen, state, .. } = self;
+        write!(
+            f,
+            "the condition for {key} of informer {informer:?} did not hold within {waited:?}; last seen: {seen}"
+        )?;
+        if !matches!(state, SourceState::Streaming) {
+            write!(f, "; the informer: {state}")?;
+        }
+        if let Some(error) = self.last_error.as_ref().filter(|_| state.error().is_none()) {
+            write!(f, "; its last error: {}", error.with_causes())?;
+        }
+        self.stuck.as_ref().map_or(Ok(()), |stuck| write!(f, "; {stuck}"))
+    }
+}
+
+impl<S: Body> Informer<S> {
+    /// Waits until the condition holds for the object of this key, for at most `limit`, and gives the object as it was then;
+    /// `None` if the condition held for its absence. `Duration::MAX` means no limit.
+    ///
+    /// The condition is asked after the first list, and then about the newest state after each publish; it may answer
+    /// `bool`, or `Result<bool, E>`, whose error ends the wait. As every look at a cache it can miss a state that lasted
+    /// for a moment; it does not miss that the object was deleted, also where another one has its name by now. It asks
+    /// nothing of the server and costs one look-up for each publish. It waits without blocking, on the clock of the
+    /// runtime of its caller, also a simulated one.
+    ///
+    /// ```
+    /// use informer_actors::informer::Informer;
+    /// use informer_actors::runtime::Runtime;
+    /// use informer_actors::testing::Server;
+    /// use informer_core::meta::Object;
+    /// use std::time::Duration;
+    ///
+    /// Runtime::simulated(7).run(|runtime| async move {
+    ///     let server = Server::new();
+    ///     let connected = server.clone();
+    ///     let texts = Informer::builder(&runtime, "texts").source(move || connected.clone()).start()?;
+    ///     server.apply("a/one", "ready".to_owned());
+    ///     let ready = |text: Option<&Object<String>>| text.is_some_and(|text| text.body() == "ready");
+    ///     let found = texts.until(&"a/one".parse()?, ready, Duration::from_secs(60)).await?;
+    ///     assert!(found.is_some());
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`UntilError`].
+    pub async fn until<V: Verdict>(
+        &self,
+        key: &ObjectKey,
+        condition: impl FnMut(Option<&Object<S>>) -> V,
+        limit: Duration,
+    ) -> Result<Option<Object<S>>, UntilError<V::Error>> {
+        let mut seen = Seen::default();
+        match within(limit, self.observe(key, condition, &mut seen)).await {
+            Some(outcome) => outcome,
+            None => {
+                let status = self.status();
+                let (state, last_error) = (status.state(), status.last_error().cloned());
+                Err(UntilError::Deadline(Box::new(NotMet {
+                    informer: status.name,
+                    key: key.clone(),
+                    waited: limit,
+                    seen: seen.last().clone(),
+                    state,
+                    last_error,
+                    stuck: status.stuck,
+                })))
+            }
+        }
+    }
+
+    async fn observe<V: Verdict>(
+        &self,
+        key: &ObjectKey,
+        mut condition: impl FnMut(Option<&Object<S>>) -> V,
+        seen: &mut Seen,
+    ) -> Result<Option<Object<S>>, UntilError<V::Error>> {
+        self.synced().await?;
+        let published = &self.0.pipeline.shared.published;
+        let mut publishes = published.publishes();
+        loop {
+            publishes.mark_unchanged();
+            let object = published.get(key);
+            match seen.handle_state(object.as_ref(), identity, &mut condition) {
+                Err(error) => return Err(UntilError::Condition(error)),
+                Ok(Held::ByState) => return Ok(object),
+                Ok(Held::ByAbsence) => return Ok(None),
+                Ok(_) => {}
+            }
+            tokio::select! {
+                biased;
+                // This handle holds the sender of the count, so the channel stays open.
+                changed = publishes.changed() => drop(changed),
+                () = self.0.ending.stop.cancelled() => return Err(self.stopped().into()),
+            }
+        }
+    }
+}
+
+/// The uid and the version of an object.
+fn identity<S>(object: &Object<S>) -> (Option<&str>, String) {
+    (object.object_uid().map(Uid::as_str), object.version().to_string())
+}
