@@ -79,10 +79,10 @@ impl<S: Body> Informer<S> {
     /// Waits until the condition holds for the object of this key, for at most `limit`, and gives the object as it was then;
     /// `None` if the condition held for its absence. `Duration::MAX` means no limit.
     ///
-    /// The condition is asked after the first list, and then about the newest state after each publish; it may answer
+    /// The condition is asked after the first list, and then about the newest state after each publish that changes the object; it may answer
     /// `bool`, or `Result<bool, E>`, whose error ends the wait. As every look at a cache it can miss a state that lasted
     /// for a moment; it does not miss that the object was deleted, also where another one has its name by now. It asks
-    /// nothing of the server and costs one look-up for each publish. It waits without blocking, on the clock of the
+    /// nothing of the server and costs one look-up for each publish of the informer. It waits without blocking, on the clock of the
     /// runtime of its caller, also a simulated one.
     ///
     /// ```
@@ -140,10 +140,12 @@ impl<S: Body> Informer<S> {
     ) -> Result<Option<Object<S>>, UntilError<V::Error>> {
         self.synced().await?;
         let published = &self.0.pipeline.shared.published;
-        let mut publishes = published.publishes();
+        let mut known = None;
         loop {
-            publishes.mark_unchanged();
+            // Before the look: no publish is missed.
+            let changed = published.changing(key, known);
             let object = published.get(key);
+            let version = object.as_ref().map(|object| object.version().clone());
             match seen.handle_state(object.as_ref(), identity, &mut condition) {
                 Err(error) => return Err(UntilError::Condition(error)),
                 Ok(Held::ByState) => return Ok(object),
@@ -152,10 +154,11 @@ impl<S: Body> Informer<S> {
             }
             tokio::select! {
                 biased;
-                // This handle holds the sender of the count, so the channel stays open.
-                changed = publishes.changed() => drop(changed),
+                // Woken early, it looks again: what it knew is older than what it has seen.
+                woken = changed => drop(woken),
                 () = self.0.ending.stop.cancelled() => return Err(self.stopped().into()),
             }
+            known = version;
         }
     }
 }

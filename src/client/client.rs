@@ -156,7 +156,7 @@ impl Client {
     #[must_use = "the client that it is called on stays as it is"]
     pub fn carried_by(&self, runtime: &Runtime) -> Self {
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&self.backend)));
-        Self { backend: Arc::clone(&self.backend), namespace: Arc::clone(&self.namespace), worker }
+        Self { worker, ..self.clone() }
     }
 
     /// The namespace that is meant when none is named.

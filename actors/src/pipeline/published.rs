@@ -6,7 +6,7 @@
 //! 2. Only the Indexer of the current epoch publishes: a publish of an older epoch is refused, so that what a
 //!    restarted group reads here at its birth stays the newest until it publishes itself.
 //! 3. A wait for a version is woken after a snapshot is readable that has reached it, and by no other publish, as long
-//!    as the store holds its source.
+//!    as the store holds its source. A wait for a change of one object is woken by the publish that shows it.
 //!
 //! Read next: `indexer.rs`, the writer; `lister.rs`, the readers' handle.
 
@@ -32,11 +32,29 @@ pub(crate) struct Published<S> {
     waits: Mutex<Vec<Wait>>,
 }
 
-/// A task waits until this source has reached this version.
+/// A task waits for a newer snapshot.
 struct Wait {
-    source: SourceId,
-    version: ResourceVersion,
+    awaited: Awaited,
     reached: oneshot::Sender<()>,
+}
+
+/// What a snapshot has to show.
+enum Awaited {
+    /// This source has reached this version.
+    Version(SourceId, ResourceVersion),
+    /// The object of this key is at another version than this one; absent objects have none.
+    Change(ObjectKey, Option<ResourceVersion>),
+}
+
+impl Awaited {
+    fn is_in<S>(&self, snapshot: &Snapshot<S>) -> bool {
+        match self {
+            Self::Version(source, version) => {
+                snapshot.version(source).is_none_or(|reached| *reached >= *version)
+            }
+            Self::Change(key, known) => snapshot.get(key).map(|object| object.version()) != known.as_ref(),
+        }
+    }
 }
 
 impl<S: Body> Published<S> {
@@ -80,10 +98,7 @@ impl<S> Published<S> {
     /// Wakes who waits for what is in this snapshot, or for a source that is not in it. Not done by [`Self::publish`],
     /// since that is called under the status board's lock, and waking may run code of others.
     pub(crate) fn wake(&self, snapshot: &Snapshot<S>) {
-        let ends = |wait: &mut Wait| {
-            let reached = snapshot.version(&wait.source);
-            reached.is_none_or(|reached| *reached >= wait.version) || wait.reached.is_closed()
-        };
+        let ends = |wait: &mut Wait| wait.awaited.is_in(snapshot) || wait.reached.is_closed();
         let ended: Vec<Wait> = locked(&self.waits).extract_if(.., ends).collect();
         for wait in ended {
             // A wait that is over has dropped its receiver.
@@ -94,8 +109,18 @@ impl<S> Published<S> {
     /// Ready after the next publish with which the source has reached the version, or without the source. To be called
     /// before the look at the newest snapshot.
     pub(crate) fn reaching(&self, source: &SourceId, version: &ResourceVersion) -> oneshot::Receiver<()> {
+        self.awaiting(Awaited::Version(source.clone(), version.clone()))
+    }
+
+    /// Ready after the next publish in which the object of this key is at another version than `known`, or is absent
+    /// or there where it was not. To be called before the look at the newest snapshot.
+    pub(crate) fn changing(&self, key: &ObjectKey, known: Option<ResourceVersion>) -> oneshot::Receiver<()> {
+        self.awaiting(Awaited::Change(key.clone(), known))
+    }
+
+    fn awaiting(&self, awaited: Awaited) -> oneshot::Receiver<()> {
         let (reached, woken) = oneshot::channel();
-        let wait = Wait { source: source.clone(), version: version.clone(), reached };
+        let wait = Wait { awaited, reached };
         let mut waits = locked(&self.waits);
         waits.retain(|wait| !wait.reached.is_closed());
         waits.push(wait);
