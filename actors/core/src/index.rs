@@ -8,7 +8,6 @@
 //!
 //! Read next: `index/table.rs` for the content, `snapshot/by_index.rs`, which reads it, `indexer.rs`, which updates it.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use std::sync::Arc;
 pub(crate) use table::{NamedTable, Table};
 
 use crate::meta::Object;
+use crate::words::panic_text;
 
 mod table;
 
@@ -170,11 +170,6 @@ impl<S, V: Ord + Send + Sync + 'static> File<S> for Index<S, V> {
         }
         failed.map_or(Ok(()), Err)
     }
-}
-
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 /// Why an index function gave no values for an object.

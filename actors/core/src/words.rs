@@ -5,11 +5,23 @@
 //! 1. Equal values give equal text; nothing depends on a locale.
 //! 2. A shortened text has no control character, and at most `most` characters and three dots.
 
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
 /// The most characters of a foreign text, such as a server's or a panic's message, that a log line quotes.
 pub const QUOTED: usize = 300;
+
+/// The text of a panic, or `panicked` if it has none.
+///
+/// ```
+/// let panic = std::panic::catch_unwind(|| panic!("lost the way")).expect_err("it panics");
+/// assert_eq!(informer_core::words::panic_text(&*panic), "lost the way");
+/// ```
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("panicked")
+}
 
 /// A duration for people: `0.8s`, `42s`, `3m12s`, `1h5m`.
 ///

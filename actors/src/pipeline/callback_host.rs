@@ -153,7 +153,7 @@ pub(crate) fn count_call(state: &SubscriptionState, clock: &Clock, began: Durati
 /// Counts and logs a panic of a callback.
 pub(crate) fn count_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let (informer, subscription) = (&state.label().owner, state.name());
-    let panicked = one_line(&panic_text(&*panic), QUOTED);
+    let panicked = one_line(panic_text(&*panic), QUOTED);
     tracing::error!(%informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
     state.count_panic();
     drop_payload(panic);

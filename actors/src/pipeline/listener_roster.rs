@@ -5,13 +5,14 @@
 //! mailbox.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use actix::Addr;
 use informer_core::processor::ListenerId;
 
 use crate::pipeline::listener::Listener;
 use crate::pipeline::messages::Body;
+use crate::runtime::locked::locked;
 
 /// The addresses of all live listeners; they survive a restart of the Processor.
 pub(crate) struct ListenerRoster<S: Body>(Arc<Mutex<Addresses<S>>>);
@@ -40,7 +41,7 @@ impl<S: Body> ListenerRoster<S> {
     }
 
     fn addresses(&self) -> MutexGuard<'_, Addresses<S>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -9,13 +9,14 @@
 //!
 //! Read next: `source_spec.rs`; `informer/sources.rs`, what a handle does with it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use informer_core::meta::{ClusterName, SourceId};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::source_spec::{Coverage, SourceSpec};
+use crate::runtime::locked::locked;
 
 /// The sources of one informer.
 #[derive(Debug, Default)]
@@ -129,7 +130,7 @@ impl Sources {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

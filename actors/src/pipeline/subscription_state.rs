@@ -9,7 +9,7 @@
 mod end_reason;
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 pub use self::end_reason::{EndReason, ShutdownError, Unfinished};
 use crate::pipeline::figures::{Timing, TimingCell};
+use crate::runtime::locked::locked;
 use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
 
@@ -369,7 +370,7 @@ impl StopSignal for Inner {
 
 impl Inner {
     fn figures(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.figures)
     }
 }
 

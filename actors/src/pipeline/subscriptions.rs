@@ -3,9 +3,10 @@
 //! Answers "which subscriptions are alive, which have undelivered events, and which still have a Listener or a
 //! closure?". Its lock guards a list and is held only while the list is copied.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
+use crate::runtime::locked::locked;
 
 /// The states of all subscriptions of an informer.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +43,6 @@ impl Subscriptions {
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, Vec<SubscriptionState>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }

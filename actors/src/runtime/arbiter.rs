@@ -11,7 +11,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::labels::{Label, Labelled, Labels};
 use super::{Clock, RuntimeError, Stuck, StuckKind, panic_text};
+use crate::runtime::locked::locked;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -70,7 +71,7 @@ impl ArbiterHandle {
             drop(runtime);
         });
         let thread = thread.map_err(failed)?;
-        *handle.0.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *locked(&handle.0.thread) = Some(thread);
         Ok(handle)
     }
 
@@ -151,7 +152,7 @@ impl ArbiterHandle {
     /// Waits for the thread's end, and joins it unless the caller runs on it.
     pub(super) async fn ended(&self) {
         self.0.ended.cancelled().await;
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = locked(&self.0.thread).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
             // The thread has left its block_on: joining it takes microseconds.
@@ -197,7 +198,7 @@ impl ArbiterHandle {
 
 impl Shared {
     fn jobs(&self) -> MutexGuard<'_, Option<mpsc::UnboundedSender<Job>>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.jobs)
     }
 }
 

@@ -26,6 +26,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::panic_text;
+use crate::runtime::locked::locked;
 use crate::runtime::mailbox::Closed;
 
 /// How long a thread without a job is kept.
@@ -141,7 +142,7 @@ impl CallbackPool {
 fn run_on_new_thread(pool: &str, job: Job) {
     let job = Arc::new(Mutex::new(Some(job)));
     let taken = Arc::clone(&job);
-    let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |job: &Mutex<Option<Job>>| locked(job).take();
     let thread = std::thread::Builder::new().name(format!("{pool}-callback-end"));
     if let Err(error) = thread.spawn(move || drop(take(&taken).map(guarded))) {
         tracing::error!(%error, pool, "cannot start a thread to drop a blocking closure; its caller drops it");
@@ -151,7 +152,7 @@ fn run_on_new_thread(pool: &str, job: Job) {
 
 impl Threads {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     fn run(self: &Arc<Self>, job: Job) -> Result<(), Job> {
@@ -321,11 +322,11 @@ impl<T: Send + 'static> Drop for Taken<'_, T> {
 
 impl<T: Send + 'static> Owned<T> {
     fn take(&self) -> Option<T> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.value).take()
     }
 
     fn put_back(&self, value: Option<T>) {
-        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = value;
+        *locked(&self.value) = value;
     }
 }
 

@@ -7,12 +7,13 @@
 //! 3. A poll inside a poll shows its own label, and afterwards the outer one again, also after a panic.
 //!
 //! Read next: `arbiter.rs`, which has one table; `watchdog.rs`, which reads it.
+use crate::runtime::locked::locked;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The name of an actor or closure on a thread. It shares texts that exist anyway, and is formatted only when it is
 /// read.
@@ -79,7 +80,7 @@ impl Labels {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.table)
     }
 }
 

@@ -8,8 +8,9 @@
 //! Read next: `pipeline/reflector/session.rs`, which waits for a permit and gives it back.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
+use crate::runtime::locked::locked;
 use informer_core::meta::ClusterName;
 use tokio::sync::Semaphore;
 
@@ -32,7 +33,7 @@ impl ListBudget {
         let Some(cluster) = cluster else {
             return Arc::clone(&self.own);
         };
-        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = locked(&self.clusters);
         if let Some(pool) = clusters.get(cluster).and_then(Weak::upgrade) {
             return pool;
         }

@@ -10,11 +10,12 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
 use super::ArbiterHandle;
+use crate::runtime::locked::locked;
 use crate::runtime::mailbox::Closed;
 
 /// The value and where it is used.
@@ -82,7 +83,7 @@ impl<T: Send + 'static> Drop for WayBack<T> {
 
 impl<T: Send + 'static> Owned<T> {
     fn place(&self) -> MutexGuard<'_, Place<T>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.place)
     }
 
     fn take(&self) -> Option<T> {

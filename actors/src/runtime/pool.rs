@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use super::RuntimeError;
 use super::locked::locked;
+use super::panic_text;
 
 const GONE: &str = "the pool is closed";
 
@@ -96,8 +97,9 @@ impl DecodePool {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JobPanicked> {
-        let guarded =
-            move || catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobPanicked(panic_text(&*panic)));
+        let guarded = move || {
+            catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobPanicked(panic_text(&*panic).to_owned()))
+        };
         let Some(threads) = &self.0 else { return guarded() };
         let (sender, receiver) = oneshot::channel();
         // A refused job is dropped, and its sender with it.
@@ -180,12 +182,6 @@ impl fmt::Debug for DecodePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodePool").field("width", &self.width()).finish()
     }
-}
-
-/// The text of a panic, or `panicked` if it has none.
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@
 //! 4. No method of a registrant is called under the lock.
 //!
 //! Read next: `pipeline/ending.rs`, the registrant; `runtime.rs`, which closes the registry.
+use crate::runtime::locked::locked;
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use tokio_util::sync::CancellationToken;
 
@@ -75,7 +76,7 @@ impl Registry {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

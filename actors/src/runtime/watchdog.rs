@@ -19,6 +19,7 @@ use std::time::Duration;
 use informer_core::stall::StallWatch;
 
 use super::{ArbiterHandle, Clock, RuntimeError};
+use crate::runtime::locked::locked;
 use crate::runtime::progress::Progress;
 
 /// Heartbeats come each second; after so long without one, something blocks the thread.
@@ -162,7 +163,7 @@ impl Watchdog {
     pub(super) fn close(&self) {
         self.end();
         let Some(Thread { thread, .. }) = &self.0 else { return };
-        if let Some(thread) = thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(thread) = locked(thread).take() {
             drop(thread.join());
         }
     }
@@ -174,7 +175,7 @@ impl Shared {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     fn watch(&self, mut arbiters: Vec<WatchedArbiter>) {

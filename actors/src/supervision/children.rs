@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use actix::Addr;
 use informer_core::restart::{Role, Verdict};
 use tokio_util::sync::CancellationToken;
 
+use crate::runtime::locked::locked;
 use crate::supervision::child::{Child, Mailbox};
 use crate::supervision::owner::ChildEvent;
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
@@ -159,10 +160,6 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
             over.cancel();
         });
     }
-}
-
-fn locked<K, A: Child>(entries: &Mutex<BTreeMap<K, Entry<A>>>) -> MutexGuard<'_, BTreeMap<K, Entry<A>>> {
-    entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<K, A: Child> fmt::Debug for Children<K, A> {

@@ -269,7 +269,7 @@ impl<A: Child> Life<A> {
             context.parent.faults.fail_point(Site::Dropped);
         })) {
             let (informer, actor) = (&context.parent.name, context.label.child());
-            let panic = one_line(&panic_text(&*panic), QUOTED);
+            let panic = one_line(panic_text(&*panic), QUOTED);
             tracing::error!(%informer, %actor, "{actor} has panicked while it was dropped: {panic}");
         }
     }

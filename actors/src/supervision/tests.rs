@@ -6,7 +6,7 @@
 mod ending;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
@@ -21,6 +21,7 @@ use super::owner::{ChildEvent, Ended, Owner};
 use super::parent::Parent;
 use crate::runtime::Runtime;
 use crate::runtime::faults::{Faults, Site};
+use crate::runtime::locked::locked;
 use crate::runtime::mailbox::ask;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
@@ -51,11 +52,11 @@ impl Message for Say {
 
 impl Notes {
     fn note(&self, text: impl Into<String>) {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(text.into());
+        locked(&self.lines).push(text.into());
     }
 
     fn read(&self) -> Vec<String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.lines).clone()
     }
 }
 

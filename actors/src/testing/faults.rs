@@ -5,9 +5,9 @@
 //! 1. A hook panics exactly as often as the test asked for, and not again.
 
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use crate::runtime::faults::{Faults, Site};
+use crate::runtime::locked::locked;
 
 /// Kills the actor that reaches `site` for the `nth` time (the first is 1), once.
 pub fn kill_at(site: Site, nth: u32) -> Faults {
@@ -17,7 +17,7 @@ pub fn kill_at(site: Site, nth: u32) -> Faults {
             return;
         }
         let visit = {
-            let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut visits = locked(&visits);
             *visits += 1;
             *visits
         };
@@ -33,7 +33,7 @@ pub fn kill_every(site: Site, period: u32, times: u32) -> Faults {
             return;
         }
         let kill = {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = locked(&state);
             state.0 += 1;
             let kill = state.0.is_multiple_of(period) && state.1 < times;
             state.1 += u32::from(kill);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use actix::{Actor, Context, Handler};
 use informer_core::delta::{Cause, Change};
@@ -16,6 +16,7 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::{Body, Notify};
+use crate::runtime::locked::locked;
 
 /// The actor; start it and subscribe it, and keep its [`RecorderHandle`].
 pub struct Recorder<S: Body> {
@@ -96,7 +97,7 @@ impl<S: Body> RecorderHandle<S> {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen<S>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -29,6 +29,7 @@ use latency::Latency;
 use self::changes::Changes;
 use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
+use crate::runtime::locked::locked;
 
 /// One request, as it was asked.
 pub type RequestLine = String;
@@ -256,7 +257,7 @@ impl<S: Body> Server<S> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<S>> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0.state)
     }
 
     fn wake_streams(&self) {

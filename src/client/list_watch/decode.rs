@@ -26,6 +26,7 @@ use std::sync::Arc;
 use informer_actors::list_watch::Known;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::words::panic_text;
 use serde::de::IgnoredAny;
 
 use super::scopes::Scopes;
@@ -193,9 +194,4 @@ pub(crate) fn is_json(bytes: &[u8]) -> bool {
 /// The error of bytes that cannot be used, and how many bytes they are. None of them is quoted: they hold values.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
     format!("{} in {} bytes", shortened(&error.to_string(), MAX_ERROR_CHARS), bytes.len()).into()
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
