@@ -63,14 +63,14 @@ fn object(entries: usize, currency: &str, rate: &Rate) -> Object<Rate> {
 }
 
 impl ListWatch<Rate> for Bank {
-    fn list(&self, _request: ListRequest, _known: Known<Rate>) -> ListStream<Rate> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<Rate>) -> ListStream<Rate> {
         // The last entry of each currency wins; the store sorts that out by version.
         let all = self.since(0);
         let end = ListPart::End { version: version(all.len()), token: None };
         stream::iter([Ok(ListPart::Objects(all)), Ok(end)]).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<Rate>) -> WatchStream<Rate> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<Rate>) -> WatchStream<Rate> {
         if request.initial_events {
             let refusal = ListWatchError::WatchListUnsupported("the bank only lists".into());
             return stream::iter([Err(refusal)]).boxed_local();

@@ -10,7 +10,7 @@ pub use crate::informer::{
 pub use crate::object::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, Snapshot, SourceId, Uid};
 pub use crate::runtime::{Runtime, StillRunning, Stuck};
 pub use crate::source::{
-    AskedVersion, Known, ListPart, ListRequest, ListStream, ListWatch, ListWatchError, WatchPart,
+    AskedVersion, KnownObjects, ListPart, ListRequest, ListStream, ListWatch, ListWatchError, WatchPart,
     WatchRequest, WatchStream,
 };
 pub use crate::status::{InformerStatus, SourceState};

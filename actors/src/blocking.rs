@@ -7,7 +7,7 @@ use crate::informer::Informer;
 use crate::pipeline::blocking_host::BlockingHost;
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify};
-use crate::runtime::Strand;
+use crate::runtime::PooledValue;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 impl<S: Body> Informer<S> {
@@ -36,7 +36,7 @@ impl<S: Body> Informer<S> {
         let (pool, clock) = (self.runtime().0.blocking.clone(), self.runtime().0.clock.clone());
         self.start_listener(options, "blocking", move |state| {
             let host = BlockingHost::new(closure, state.clone(), clock);
-            Delivery::Blocking(Strand::new(pool, host, state.enter()))
+            Delivery::Blocking(PooledValue::new(pool, host, state.enter()))
         })
     }
 }

@@ -39,10 +39,10 @@ pub type WatchStream<S> = LocalBoxStream<'static, Result<Vec<WatchPart<S>>, List
 pub trait ListWatch<S> {
     /// Asks for one page of a list. An object that `known` already holds in this very version need not be read
     /// again: the source may give back the known one.
-    fn list(&self, request: ListRequest, known: Known<S>) -> ListStream<S>;
+    fn list(&self, request: ListRequest, known: KnownObjects<S>) -> ListStream<S>;
 
     /// Opens one watch. Yields an empty batch as soon as the request has been accepted, then what happens.
-    fn watch(&self, request: WatchRequest, known: Known<S>) -> WatchStream<S>;
+    fn watch(&self, request: WatchRequest, known: KnownObjects<S>) -> WatchStream<S>;
 
     /// Asks for one object; `None` if it is gone or outside the selectors of this source.
     fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>>;
@@ -52,9 +52,9 @@ pub trait ListWatch<S> {
 pub type Connect<S> = Arc<dyn Fn() -> Box<dyn ListWatch<S>> + Send + Sync>;
 
 /// What is published already, for a source that wants to skip unchanged objects. Holds no reference to the informer.
-pub struct Known<S>(Option<Arc<Published<S>>>);
+pub struct KnownObjects<S>(Option<Arc<Published<S>>>);
 
-impl<S> Known<S> {
+impl<S> KnownObjects<S> {
     /// Reads what `published` holds at the moment of each question.
     pub(crate) fn new(published: Arc<Published<S>>) -> Self {
         Self(Some(published))
@@ -82,13 +82,13 @@ impl<S> Known<S> {
     }
 }
 
-impl<S> Clone for Known<S> {
+impl<S> Clone for KnownObjects<S> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<S> fmt::Debug for Known<S> {
+impl<S> fmt::Debug for KnownObjects<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Known(published)" } else { "Known(nothing)" })
     }

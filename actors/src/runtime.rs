@@ -39,8 +39,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use arbiter::ArbiterHandle;
 pub use arbiter::ArbiterHealth;
-pub(crate) use callbacks::{CallbackPool, Strand, drop_payload};
-pub(crate) use clock::{Chance, Clock, sleep, sleep_until, within};
+pub(crate) use callbacks::{CallbackPool, PooledValue, drop_payload};
+pub(crate) use clock::{Clock, RandomNumbers, sleep, sleep_until, within};
 pub use errors::{RuntimeError, StillRunning};
 pub(crate) use freeing::Freeing;
 pub(crate) use informer_core::words::panic_text;
@@ -248,8 +248,8 @@ impl Runtime {
     }
 
     /// A new stream of random numbers: the same seed and the same order of calls give the same streams.
-    pub(crate) fn chance(&self) -> Chance {
-        Chance::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
+    pub(crate) fn chance(&self) -> RandomNumbers {
+        RandomNumbers::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Registers one more informer; `None` after the shutdown.

@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::list_watch::SourceSpec;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
@@ -50,14 +50,14 @@ impl Feed {
 }
 
 impl ListWatch<Body> for Feed {
-    fn list(&self, _request: ListRequest, _known: Known<Body>) -> ListStream<Body> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<Body>) -> ListStream<Body> {
         let mut prepared = self.prepared();
         let list = prepared.list.take().expect("a feed is listed once");
         let end = ListPart::End { version: prepared.version.clone(), token: None };
         stream::iter(list).map(ListPart::Objects).chain(stream::iter([end])).map(Ok).boxed_local()
     }
 
-    fn watch(&self, _request: WatchRequest, _known: Known<Body>) -> WatchStream<Body> {
+    fn watch(&self, _request: WatchRequest, _known: KnownObjects<Body>) -> WatchStream<Body> {
         let live = self.prepared().live.take().expect("a feed is watched once");
         stream::iter([Vec::new()]).chain(live).map(Ok).boxed_local()
     }

@@ -133,69 +133,73 @@ mod tests {
         of_request((&method, path), &status, Some("the token of the file \"/run/token\""))
     }
 
+    const POD: &str = "/api/v1/namespaces/web/pods/a";
+    const WIDGETS: &str = "/apis/example.org/v1/namespaces/web/widgets";
+
+    /// Method, path, code and message, and the advice.
+    const REFUSALS: &[(&str, &str, u16, &str, &str)] = &[
+        (
+            "GET",
+            POD,
+            401,
+            "Unauthorized",
+            "it was sent with the token of the file \"/run/token\"; use credentials that this cluster accepts and that have not expired",
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/web/deployments/a/scale",
+            403,
+            "User \"u\" cannot patch resource",
+            "to allow it, bind a Role in the namespace web with the rule apiGroups: [\"apps\"], resources: [\"deployments/scale\"], verbs: [\"patch\"]",
+        ),
+        (
+            "GET",
+            "/api/v1/nodes",
+            403,
+            "User \"u\" cannot watch resource \"nodes\"",
+            "to allow it, bind a ClusterRole with the rule apiGroups: [\"\"], resources: [\"nodes\"], verbs: [\"watch\"]",
+        ),
+        (
+            "GET",
+            "/metrics",
+            403,
+            "User \"u\" cannot get path \"/metrics\"",
+            "to allow it, bind a ClusterRole with the rule nonResourceURLs: [\"/metrics\"], verbs: [\"get\"]",
+        ),
+        ("GET", POD, 403, "User \"system:anonymous\" cannot get", ANONYMOUS),
+        (
+            "POST",
+            WIDGETS,
+            404,
+            "404 page not found",
+            "the server does not serve widgets.example.org in example.org/v1: install its CustomResourceDefinition, or correct its group, version and plural; if it is cluster-scoped, leave out the namespace",
+        ),
+        (
+            "GET",
+            "/api/v1/gadgets/a",
+            404,
+            "could not find the requested resource",
+            "the server does not serve gadgets in v1: correct its group, version and plural, or use a server that has it; if it is in namespaces, name one",
+        ),
+        (
+            "PATCH",
+            POD,
+            415,
+            "unsupported",
+            "this kind does not take this sort of patch: use a merge patch or a JSON patch",
+        ),
+        ("GET", POD, 429, "busy", OVERLOADED),
+        ("GET", POD, 302, "", REDIRECTED),
+        ("GET", POD, 503, "", SERVER_FAULT),
+        ("GET", POD, 400, "Client sent an HTTP request to an HTTPS server.\n", NEEDS_TLS),
+    ];
+
     #[test]
     fn each_refusal_that_says_what_is_wrong_has_advice_that_says_what_to_do() {
-        let pod = "/api/v1/namespaces/web/pods/a";
-        let widgets = "/apis/example.org/v1/namespaces/web/widgets";
-        for (method, path, code, message, expected) in [
-            (
-                "GET",
-                pod,
-                401,
-                "Unauthorized",
-                "it was sent with the token of the file \"/run/token\"; use credentials that this cluster accepts and that have not expired",
-            ),
-            (
-                "PATCH",
-                "/apis/apps/v1/namespaces/web/deployments/a/scale",
-                403,
-                "User \"u\" cannot patch resource",
-                "to allow it, bind a Role in the namespace web with the rule apiGroups: [\"apps\"], resources: [\"deployments/scale\"], verbs: [\"patch\"]",
-            ),
-            (
-                "GET",
-                "/api/v1/nodes",
-                403,
-                "User \"u\" cannot watch resource \"nodes\"",
-                "to allow it, bind a ClusterRole with the rule apiGroups: [\"\"], resources: [\"nodes\"], verbs: [\"watch\"]",
-            ),
-            (
-                "GET",
-                "/metrics",
-                403,
-                "User \"u\" cannot get path \"/metrics\"",
-                "to allow it, bind a ClusterRole with the rule nonResourceURLs: [\"/metrics\"], verbs: [\"get\"]",
-            ),
-            ("GET", pod, 403, "User \"system:anonymous\" cannot get", ANONYMOUS),
-            (
-                "POST",
-                widgets,
-                404,
-                "404 page not found",
-                "the server does not serve widgets.example.org in example.org/v1: install its CustomResourceDefinition, or correct its group, version and plural; if it is cluster-scoped, leave out the namespace",
-            ),
-            (
-                "GET",
-                "/api/v1/gadgets/a",
-                404,
-                "could not find the requested resource",
-                "the server does not serve gadgets in v1: correct its group, version and plural, or use a server that has it; if it is in namespaces, name one",
-            ),
-            (
-                "PATCH",
-                pod,
-                415,
-                "unsupported",
-                "this kind does not take this sort of patch: use a merge patch or a JSON patch",
-            ),
-            ("GET", pod, 429, "busy", OVERLOADED),
-            ("GET", pod, 302, "", REDIRECTED),
-            ("GET", pod, 503, "", SERVER_FAULT),
-            ("GET", pod, 400, "Client sent an HTTP request to an HTTPS server.\n", NEEDS_TLS),
-        ] {
+        for (method, path, code, message, expected) in REFUSALS {
             assert_eq!(
-                advice(method, path, code, message).as_deref(),
-                Some(expected),
+                advice(method, path, *code, message).as_deref(),
+                Some(*expected),
                 "{code} {method} {path}"
             );
         }

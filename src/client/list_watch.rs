@@ -23,7 +23,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{self, LocalBoxStream};
 use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
 use http::{Method, Request, Response, header};
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::DecodePool;
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
@@ -131,7 +131,7 @@ impl<R: Representation> KubeListWatch<R> {
         }
     }
 
-    fn list_at(&self, target: &str, is_page: bool, known: Known<R::Body>) -> ListStream<R::Body> {
+    fn list_at(&self, target: &str, is_page: bool, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
         let answer = self.send(target, Form::List, RequestKind::Unary);
         let reader = list::ListReader {
             decoder: Arc::clone(&self.decoder),
@@ -172,11 +172,11 @@ impl<R: Representation> KubeListWatch<R> {
 }
 
 impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
-    fn list(&self, request: ListRequest, known: Known<R::Body>) -> ListStream<R::Body> {
+    fn list(&self, request: ListRequest, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
         self.list_at(&self.scope.list(&request), request.token.is_some(), known)
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<R::Body>) -> WatchStream<R::Body> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<R::Body>) -> WatchStream<R::Body> {
         let kind = RequestKind::Watch { total: request.timeout.saturating_add(WATCH_GRACE) };
         let target = self.scope.watch(&request);
         let answer = self.send(&target, Form::Object, kind);
@@ -215,7 +215,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             Err(error) => return async move { Err(ListWatchError::source(error.to_string())) }.boxed_local(),
         };
         if self.scope.is_selective() {
-            let parts = self.list_at(&target, false, Known::nothing());
+            let parts = self.list_at(&target, false, KnownObjects::nothing());
             return Self::get_selected(parts, key).boxed_local();
         }
         let answer = self.send(&target, Form::Object, RequestKind::Unary);
@@ -231,7 +231,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 return Err(ListWatchError::Protocol(format!("{key} is larger than {limit} bytes").into()));
             };
             let size = bytes.len();
-            let job = move || decoder.observe(&bytes, &meta_scan(&bytes), &Known::nothing());
+            let job = move || decoder.observe(&bytes, &meta_scan(&bytes), &KnownObjects::nothing());
             match place.run(size, job).await? {
                 Observed::Object(object) => Ok(Some(object)),
                 Observed::Undecodable(undecodable) => {

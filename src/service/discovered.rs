@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use informer_actors::list_watch::{Known, ListStream, ListWatch, SourceSpec, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, SourceSpec, WatchStream};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, SourceId};
 use informer_core::reflector::ReflectorConfig;
@@ -163,13 +163,13 @@ impl Late {
 }
 
 impl ListWatch<KeptBody> for Late {
-    fn list(&self, request: ListRequest, known: Known<KeptBody>) -> ListStream<KeptBody> {
+    fn list(&self, request: ListRequest, known: KnownObjects<KeptBody>) -> ListStream<KeptBody> {
         let source = self.source();
         let opened = async move { source.await.map(|source| source.list(request, known)) };
         opened.map(or_error).flatten_stream().boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<KeptBody>) -> WatchStream<KeptBody> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<KeptBody>) -> WatchStream<KeptBody> {
         let source = self.source();
         let opened = async move { source.await.map(|source| source.watch(request, known)) };
         opened.map(or_error).flatten_stream().boxed_local()

@@ -11,7 +11,7 @@ use actix_informer::client::{Client, Config};
 use actix_informer::representation::Typed;
 use futures_util::{FutureExt, StreamExt};
 use http::Method;
-use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::Notify;
 use informer_apiserver::ApiServer;
@@ -47,7 +47,7 @@ async fn parts_until<S: 'static>(
     request: WatchRequest,
     last: &str,
 ) -> Vec<String> {
-    let mut batches = source.watch(request, Known::nothing());
+    let mut batches = source.watch(request, KnownObjects::nothing());
     let mut all: Vec<String> = Vec::new();
     while !all.iter().any(|part| part.starts_with(last)) {
         all.extend(batches.next().await.unwrap().unwrap().iter().map(text));

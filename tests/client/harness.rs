@@ -10,7 +10,7 @@ use actix_informer::client::{Client, Config, ResourceSource};
 use actix_informer::representation::Representation;
 use actix_informer::unstable::{self, KubeListWatch};
 use futures_util::StreamExt;
-use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_actors::runtime::DecodePool;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -56,13 +56,13 @@ pub(crate) async fn list<S: 'static>(
     source: &impl ListWatch<S>,
     request: ListRequest,
 ) -> Result<Page, ListWatchError> {
-    list_knowing(source, request, Known::nothing()).await
+    list_knowing(source, request, KnownObjects::nothing()).await
 }
 
 pub(crate) async fn list_knowing<S: 'static>(
     source: &impl ListWatch<S>,
     request: ListRequest,
-    known: Known<S>,
+    known: KnownObjects<S>,
 ) -> Result<Page, ListWatchError> {
     let mut parts = source.list(request, known);
     let (mut items, mut end) = (Vec::new(), None);
@@ -105,7 +105,7 @@ pub(crate) async fn watch<S: 'static>(
     source: &impl ListWatch<S>,
     request: WatchRequest,
 ) -> (Vec<String>, Result<(), ListWatchError>) {
-    let mut batches = source.watch(request, Known::nothing());
+    let mut batches = source.watch(request, KnownObjects::nothing());
     let mut received_so_far = Vec::new();
     let mut accepted = false;
     while let Some(batch) = batches.next().await {

@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt;
 use http::{Method, Request};
-use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_actors::runtime::Runtime;
 use informer_core::meta::ObjectKey;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -228,7 +228,7 @@ async fn drive_a_watch(runtime: &Runtime, line: &str, token: &Path) {
     let api = Scripted::start(answer("200 OK", "", &good)).await;
     let client = Client::new(Config::new(api.url()).unwrap().token_file(token)).unwrap();
     api.bytes(line);
-    let mut batches = made(client.resource::<Secret>()).watch(from("9"), Known::nothing());
+    let mut batches = made(client.resource::<Secret>()).watch(from("9"), KnownObjects::nothing());
     local(async {
         batches.next().await.unwrap().unwrap();
         match batches.next().await.unwrap() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::StreamExt;
-use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 use informer_core::request::{AskedVersion, WatchRequest};
 use tokio::sync::Notify;
@@ -169,7 +169,7 @@ async fn ref_61_a_resource_that_is_refused_or_missing_is_named_by_its_path_witho
         let selected = config_maps(&server.url()).namespace("a").labels("secret=yes");
         let asking = async {
             let source = made(selected);
-            let listed = source.list(latest(), Known::nothing()).next().await;
+            let listed = source.list(latest(), KnownObjects::nothing()).next().await;
             (listed.map(|part| part.map(drop)), watch(&source, from("1")).await.1)
         };
         let (listed, watched) = local(asking).await;
@@ -231,7 +231,7 @@ async fn the_first_batch_comes_with_the_head_and_an_event_as_soon_as_its_line_is
     })
     .await;
     local(async {
-        let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+        let mut batches = made(config_maps(&server.url())).watch(from("1"), KnownObjects::nothing());
         assert!(batches.next().await.unwrap().unwrap().is_empty());
         go_on.notify_one();
         let batch = batches.next().await.unwrap().unwrap();
@@ -250,7 +250,7 @@ async fn an_encoded_watch_is_refused_instead_of_being_cut_at_its_first_member() 
         connection.gone().await;
     })
     .await;
-    let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+    let mut batches = made(config_maps(&server.url())).watch(from("1"), KnownObjects::nothing());
     let error = local(async { batches.next().await.unwrap().unwrap_err() }).await;
     assert!(matches!(&error, ListWatchError::Protocol(why) if why.contains("encoded")), "{error}");
 }
@@ -288,7 +288,7 @@ async fn a_refusal_of_a_watch_keeps_its_class_and_its_message_when_it_is_encoded
             }
         })
         .await;
-        let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+        let mut batches = made(config_maps(&server.url())).watch(from("1"), KnownObjects::nothing());
         let error = local(async { batches.next().await.unwrap().unwrap_err() }).await;
         assert_eq!(error.class(), class, "{error}");
         assert!(error.to_string().contains(words), "{error}");
@@ -310,7 +310,7 @@ async fn a_watch_lasts_thirty_seconds_longer_than_it_was_asked_for_and_not_more(
             initial_events: false,
         };
         let began = tokio::time::Instant::now();
-        let mut batches = made(config_maps(&server.url())).watch(request, Known::nothing());
+        let mut batches = made(config_maps(&server.url())).watch(request, KnownObjects::nothing());
         assert!(batches.next().await.unwrap().is_ok());
         tokio::time::pause();
         let error = batches.next().await.unwrap().unwrap_err();
@@ -335,7 +335,7 @@ async fn dropping_a_watch_closes_its_connection() {
     })
     .await;
     local(async {
-        let mut batches = made(config_maps(&server.url())).watch(from("1"), Known::nothing());
+        let mut batches = made(config_maps(&server.url())).watch(from("1"), KnownObjects::nothing());
         assert!(batches.next().await.unwrap().is_ok());
         drop(batches);
         closed.notified().await;

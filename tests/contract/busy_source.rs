@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_core::delta::{Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -42,11 +42,11 @@ fn flood() -> impl Stream<Item = Result<Vec<WatchPart<String>>, ListWatchError>>
 }
 
 impl ListWatch<String> for Busy {
-    fn list(&self, _request: ListRequest, _known: Known<String>) -> ListStream<String> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<String>) -> ListStream<String> {
         stream::pending().boxed_local()
     }
 
-    fn watch(&self, _request: WatchRequest, _known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, _request: WatchRequest, _known: KnownObjects<String>) -> WatchStream<String> {
         let undecodable = Undecodable {
             key: ObjectKey::cluster("broken"),
             version: version(9),

@@ -13,7 +13,7 @@ use actix::{Actor, AsyncContext, Context, Handler, WrapFuture};
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::EndReason;
 use informer_actors::subscription::Notify;
@@ -155,12 +155,12 @@ impl Drop for Faulty {
 }
 
 impl ListWatch<String> for Faulty {
-    fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
         self.strike(At::List);
         self.0.list(request, known)
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
         self.strike(At::Watch);
         let armed = Arc::clone(&self.1);
         // A transform that runs in the stream, on every batch.

@@ -14,7 +14,7 @@ use futures_util::stream::{self, LocalBoxStream};
 use futures_util::{FutureExt, Stream, StreamExt};
 use informer_actors::informer::Body;
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -103,7 +103,7 @@ fn held<T: 'static>(stream: impl Stream<Item = T> + 'static, token: Arc<()>) -> 
 }
 
 impl<S: Body> ListWatch<S> for Source<S> {
-    fn list(&self, _request: ListRequest, _known: Known<S>) -> ListStream<S> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<S>) -> ListStream<S> {
         let (shared, token) = (Arc::clone(&self.0), Arc::clone(&self.1));
         let objects = (0..shared.count).map(|n| shared.object(n, n + 1)).collect();
         let end = ListPart::End { version: version(shared.count), token: None };
@@ -111,7 +111,7 @@ impl<S: Body> ListWatch<S> for Source<S> {
         held(stream::iter(parts), token)
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<S>) -> WatchStream<S> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<S>) -> WatchStream<S> {
         if request.initial_events {
             let refusal = ListWatchError::WatchListUnsupported("it lists".into());
             return stream::iter([Err(refusal)]).boxed_local();

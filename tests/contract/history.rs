@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use informer_actors::informer::WaitError;
 use informer_actors::subscription::SubscribeOptions;
-use informer_actors::testing::Chance;
+use informer_actors::testing::RandomNumbers;
 use informer_actors::testing::Site;
 use informer_actors::testing::kill_at;
 use informer_core::list_watch_error::ListWatchError;
@@ -227,7 +227,7 @@ fn rf_33_every_snapshot_is_a_state_that_the_server_had() {
     run(nothing, |world| async move {
         world.synced().await;
         world.streaming().await;
-        let mut chance = Chance::new(33, 0);
+        let mut chance = RandomNumbers::new(33, 0);
         let mut states = BTreeMap::from([(world.server.version(), world.server.content())]);
         let mut checked = 0;
         for _ in 0..2000 {
@@ -254,7 +254,7 @@ fn rf_33_every_snapshot_is_a_state_that_the_server_had() {
 fn inf_16_after_a_hundred_random_changes_each_subscribers_events_replay_to_the_snapshot() {
     run(three, |world| async move {
         let watched = world.watched();
-        let mut chance = Chance::new(16, 0);
+        let mut chance = RandomNumbers::new(16, 0);
         for n in 0..100 {
             let key = format!("a/{}", (chance.draw() * 10.0) as u32);
             if chance.draw() < 0.3 {

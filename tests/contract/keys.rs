@@ -15,7 +15,7 @@ use crate::world::{LONG, World, nothing, pass, run, run_with, settle, three, unt
 
 /// What a reconciler knows: the version of each key that it has looked up and found, and all that it was sent.
 #[derive(Clone, Default)]
-struct Known(Arc<Mutex<Looked>>);
+struct KnownObjects(Arc<Mutex<Looked>>);
 
 #[derive(Default)]
 struct Looked {
@@ -23,7 +23,7 @@ struct Looked {
     sent: Vec<Touched>,
 }
 
-impl Known {
+impl KnownObjects {
     fn looked(&self) -> MutexGuard<'_, Looked> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl Known {
 /// Looks up each key that it is sent, and then takes its time.
 struct Reconciler {
     texts: Lister<String>,
-    known: Known,
+    known: KnownObjects,
     takes: Duration,
 }
 
@@ -71,8 +71,8 @@ impl Handler<Touched> for Reconciler {
 }
 
 /// A reconciler that takes so long for each key, one at a time.
-fn reconciler(world: &World, takes: Duration) -> (Subscription<String>, Known) {
-    let known = Known::default();
+fn reconciler(world: &World, takes: Duration) -> (Subscription<String>, KnownObjects) {
+    let known = KnownObjects::default();
     let actor = Reconciler { texts: world.informer.lister(), known: known.clone(), takes };
     let options = SubscribeOptions::new().one_at_a_time();
     let subscription = world.informer.subscribe_keys_with(options, actor.start());
@@ -145,7 +145,7 @@ fn lis_34_a_slow_subscriber_of_keys_is_behind_on_keys_and_is_sent_each_once() {
 #[test]
 fn lis_34_a_subscriber_of_keys_is_resynced_and_cannot_ask_for_every_event() {
     run(three, |world| async move {
-        let known = Known::default();
+        let known = KnownObjects::default();
         let actor =
             Reconciler { texts: world.informer.lister(), known: known.clone(), takes: Duration::ZERO };
         let recipient = actor.start().recipient();

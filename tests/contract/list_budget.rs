@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::SourceSpec;
-use informer_actors::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at};
@@ -54,12 +54,12 @@ struct Counted {
 }
 
 impl ListWatch<String> for Counted {
-    fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
         let open = request.name.is_none().then(|| self.gauge.open());
         self.server.list(request, known).map(move |part| (part, &open).0).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
         let mut open = request.initial_events.then(|| self.gauge.open());
         let ends = |parts: &[WatchPart<String>]| {
             parts.iter().any(|part| matches!(part, WatchPart::Bookmark { initial_events_end: true, .. }))
@@ -129,7 +129,7 @@ struct Paged {
 }
 
 impl ListWatch<String> for Paged {
-    fn list(&self, request: ListRequest, _known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, _known: KnownObjects<String>) -> ListStream<String> {
         let page: usize = request.token.map_or(0, |token| token.parse().expect("a token of ours"));
         self.asked
             .lock()
@@ -150,7 +150,7 @@ impl ListWatch<String> for Paged {
         after_a_second(vec![Ok(ListPart::Objects(vec![object])), Ok(ListPart::End { version, token })])
     }
 
-    fn watch(&self, _request: WatchRequest, _known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, _request: WatchRequest, _known: KnownObjects<String>) -> WatchStream<String> {
         stream::iter([Ok(Vec::new())]).chain(stream::pending()).boxed_local()
     }
 

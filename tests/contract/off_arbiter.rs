@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
 use informer_actors::testing::{Faults, Site};
@@ -143,7 +143,7 @@ fn freed_elsewhere(drops: &mpsc::Receiver<String>) {
 }
 
 impl ListWatch<Noted> for Written {
-    fn list(&self, _request: ListRequest, _known: Known<Noted>) -> ListStream<Noted> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<Noted>) -> ListStream<Noted> {
         self.0.lists.fetch_add(1, Ordering::Relaxed);
         let end = || Ok(ListPart::End { version: version(COUNT as u64), token: None });
         let Some(answer) = self.next(false) else { return stream::iter([end()]).boxed_local() };
@@ -171,7 +171,7 @@ impl ListWatch<Noted> for Written {
         }
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<Noted>) -> WatchStream<Noted> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<Noted>) -> WatchStream<Noted> {
         if !request.initial_events {
             return stream::once(async { Ok(Vec::new()) }).chain(stream::pending()).boxed_local();
         }

@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use informer_actors::informer::Informer;
 use informer_actors::informer::Lister;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
@@ -51,13 +51,13 @@ fn object(name: u64, number: u64) -> Object<String> {
 }
 
 impl ListWatch<String> for Long {
-    fn list(&self, _request: ListRequest, _known: Known<String>) -> ListStream<String> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<String>) -> ListStream<String> {
         let objects = ListPart::Objects((0..LISTED).map(|name| object(name, 1)).collect());
         let end = ListPart::End { version: version(LISTED), token: None };
         stream::iter([Ok(objects), Ok(end)]).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<String>) -> WatchStream<String> {
         if request.initial_events {
             let refusal = ListWatchError::WatchListUnsupported("it lists".into());
             return stream::iter([Err(refusal)]).boxed_local();

@@ -7,7 +7,7 @@ use informer_actors::informer::Informer;
 use informer_actors::informer::InformerBuilder;
 use informer_actors::informer::Lister;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
-use informer_actors::testing::Chance;
+use informer_actors::testing::RandomNumbers;
 use informer_actors::testing::{Faults, Site};
 use informer_core::delta_fifo::{Bounds, QueueOrder};
 
@@ -243,7 +243,7 @@ fn rf_10_both_queue_orders_end_in_one_state_and_each_key_goes_through_the_same_o
         let in_order = world.watched_with(options());
         in_order.synced().await;
         subscription.synced_within(LONG).await.expect("it syncs");
-        let mut chance = Chance::new(10, 0);
+        let mut chance = RandomNumbers::new(10, 0);
         for n in 0..600 {
             let key = format!("a/{}", (chance.draw() * 12.0) as u32);
             match (chance.draw() * 100.0) as u32 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, LocalBoxStream};
 use futures_util::{FutureExt, StreamExt};
-use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 use informer_core::list_watch_error::ListWatchError;
@@ -39,12 +39,12 @@ fn arrivals(prepare: impl FnOnce(&Server<String>), ask: impl FnOnce(&Server<Stri
 
 fn list(server: &Server<String>) -> Answer {
     let request = ListRequest { version: AskedVersion::Any, limit: None, token: None, name: None };
-    server.list(request, Known::nothing()).map(drop).boxed_local()
+    server.list(request, KnownObjects::nothing()).map(drop).boxed_local()
 }
 
 fn watch_list(server: &Server<String>) -> Answer {
     let request = WatchRequest { version: AskedVersion::Latest, initial_events: true, timeout: MINUTE };
-    server.watch(request, Known::nothing()).map(drop).boxed_local()
+    server.watch(request, KnownObjects::nothing()).map(drop).boxed_local()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
@@ -88,7 +88,7 @@ struct Counted {
 }
 
 impl ListWatch<String> for Counted {
-    fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
         let is_question = request.name.is_some();
         let list = self.server.list(request, known);
         if is_question {
@@ -106,7 +106,7 @@ impl ListWatch<String> for Counted {
         slow.boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
         let mut open = self.streams.open(request.initial_events);
         let watch = self.server.watch(request, known);
         let watch = watch.map(move |parts| {

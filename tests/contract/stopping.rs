@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
@@ -76,7 +76,7 @@ struct Source {
 }
 
 impl ListWatch<String> for Source {
-    fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
         let is_second = request.token.is_some();
         let list = self.server.list(request, known);
         match self.stage {
@@ -93,7 +93,7 @@ impl ListWatch<String> for Source {
         }
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
         let is_plain = !request.initial_events;
         let watch = self.server.watch(request, known);
         if is_plain && self.stage == BeforeTheHeadOfTheWatch {

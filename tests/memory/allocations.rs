@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use informer_actors::informer::Informer;
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Faults, Site};
 use informer_core::delta::{ListPart, WatchPart};
@@ -53,14 +53,14 @@ fn names() -> Vec<(ObjectKey, Uid)> {
 }
 
 impl ListWatch<()> for Made {
-    fn list(&self, _request: ListRequest, _known: Known<()>) -> ListStream<()> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<()>) -> ListStream<()> {
         let names = names();
         let objects = (0..OBJECTS).map(|n| object(n, n + 1, &names)).collect();
         let end = ListPart::End { version: version(OBJECTS), token: None };
         stream::iter([Ok(ListPart::Objects(objects)), Ok(end)]).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<()>) -> WatchStream<()> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<()>) -> WatchStream<()> {
         if request.initial_events {
             let refusal = ListWatchError::WatchListUnsupported("it lists".into());
             return stream::iter([Err(refusal)]).boxed_local();

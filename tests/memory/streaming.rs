@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
@@ -59,11 +59,11 @@ fn object(number: usize) -> WatchPart<String> {
 }
 
 impl ListWatch<String> for Streaming {
-    fn list(&self, _request: ListRequest, _known: Known<String>) -> ListStream<String> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<String>) -> ListStream<String> {
         stream::once(async { Err(ListWatchError::source("it only streams")) }).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<String>) -> WatchStream<String> {
         assert!(request.initial_events, "it is streamed once");
         let peak = self.0.clone();
         let parts = (0..OBJECTS / PART).map(move |part| {

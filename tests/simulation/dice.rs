@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use informer_actors::testing::Chance;
+use informer_actors::testing::RandomNumbers;
 
-pub(crate) struct Dice(Chance);
+pub(crate) struct Dice(RandomNumbers);
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(Chance::new(seed, 1))
+        Self(RandomNumbers::new(seed, 1))
     }
 
     pub(crate) fn below(&mut self, bound: usize) -> usize {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, stream};
-use informer_actors::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::testing::Server;
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
@@ -87,7 +87,7 @@ impl Paged {
 }
 
 impl ListWatch<String> for Paged {
-    fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
         let limit = request.limit.unwrap_or(u32::MAX);
         match (request.token.clone(), &request.name, request.limit) {
             (Some(token), ..) => {
@@ -101,7 +101,7 @@ impl ListWatch<String> for Paged {
         }
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
         self.server.watch(request, known)
     }
 

@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use informer_actors::informer::{HandOverError, Informer, RemoveSourceError};
 use informer_actors::list_watch::SourceSpec;
-use informer_actors::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
+use informer_actors::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::testing::Server;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -146,7 +146,7 @@ fn renamed(id: &SourceId, object: &Object<String>) -> Object<String> {
 }
 
 impl ListWatch<String> for Named {
-    fn list(&self, request: ListRequest, known: Known<String>) -> ListStream<String> {
+    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
         let id = self.id.clone();
         let rename = move |part| match part {
             ListPart::Objects(objects) => {
@@ -157,7 +157,7 @@ impl ListWatch<String> for Named {
         self.source.list(request, known).map_ok(rename).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, known: Known<String>) -> WatchStream<String> {
+    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
         let id = self.id.clone();
         let rename = move |part| match part {
             WatchPart::Applied(object) => WatchPart::Applied(renamed(&id, &object)),

@@ -19,7 +19,7 @@ use crate::delta::{Replacement, WatchPart};
 use crate::meta::{ResourceVersion, SourceId};
 use crate::processor::ListenerId;
 
-use keyed::Keyed;
+use keyed::PartsByKey;
 
 pub mod arrivals;
 mod keyed;
@@ -87,7 +87,7 @@ pub enum Batch<S> {
     /// Parts of any sources, in order of arrival.
     Parts(Vec<(SourceId, WatchPart<S>)>),
     /// Parts in the order of their keys, those of one key together: their versions are not in order.
-    Keyed {
+    PartsByKey {
         /// The parts; none if only versions have moved.
         parts: Vec<(SourceId, WatchPart<S>)>,
         /// The versions that the sources have reached with everything handed out so far; empty while more is waiting.
@@ -126,7 +126,7 @@ pub struct DeltaQueue<S> {
 
 enum Entry<S> {
     Part(SourceId, WatchPart<S>),
-    Keyed(Keyed<S>),
+    PartsByKey(PartsByKey<S>),
     Replace { source: SourceId, replacement: Replacement<S> },
     RemoveSource(SourceId),
     Resync(Arc<[ListenerId]>),
@@ -136,7 +136,7 @@ impl<S> Entry<S> {
     fn depth(&self) -> Depth {
         match self {
             Self::Part(_, part) => Depth { parts: 1, bytes: part.wire_bytes() },
-            Self::Keyed(keyed) => keyed.depth(),
+            Self::PartsByKey(keyed) => keyed.depth(),
             Self::Replace { replacement, .. } => Depth { parts: 1, bytes: replacement.bytes },
             Self::RemoveSource(_) | Self::Resync(_) => Depth { parts: 1, bytes: 0 },
         }
@@ -220,11 +220,11 @@ impl<S> DeltaQueue<S> {
                 Some(Entry::Part(source, part)) => {
                     return Some(Batch::Parts(self.run_of_parts((source, part))));
                 }
-                Some(Entry::Keyed(keyed)) => match self.whole_keys(keyed) {
+                Some(Entry::PartsByKey(keyed)) => match self.whole_keys(keyed) {
                     parts if self.entries.is_empty() => return self.run_empty(parts),
                     // Only bookmarks before a barrier: no batch.
                     parts if parts.is_empty() => {}
-                    parts => return Some(Batch::Keyed { parts, reached: Vec::new() }),
+                    parts => return Some(Batch::PartsByKey { parts, reached: Vec::new() }),
                 },
             }
         }
@@ -239,10 +239,10 @@ impl<S> DeltaQueue<S> {
         if parts.is_empty() {
             return;
         }
-        if !matches!(self.entries.back(), Some(Entry::Keyed(_))) {
-            self.entries.push_back(Entry::Keyed(Keyed::new()));
+        if !matches!(self.entries.back(), Some(Entry::PartsByKey(_))) {
+            self.entries.push_back(Entry::PartsByKey(PartsByKey::new()));
         }
-        let Some(Entry::Keyed(keyed)) = self.entries.back_mut() else { return };
+        let Some(Entry::PartsByKey(keyed)) = self.entries.back_mut() else { return };
         let before = keyed.depth();
         parts.into_iter().for_each(|part| keyed.push(source, part));
         let now = keyed.depth();
@@ -251,7 +251,7 @@ impl<S> DeltaQueue<S> {
     }
 
     /// The parts of the next keys of the popped entry; the rest of the entry goes back to the front.
-    fn whole_keys(&mut self, mut keyed: Keyed<S>) -> Vec<(SourceId, WatchPart<S>)> {
+    fn whole_keys(&mut self, mut keyed: PartsByKey<S>) -> Vec<(SourceId, WatchPart<S>)> {
         let parts = keyed.pop(self.bounds.batch);
         if keyed.is_empty() {
             for (source, version) in keyed.into_reached() {
@@ -261,7 +261,7 @@ impl<S> DeltaQueue<S> {
             let depth = keyed.depth();
             self.depth.parts += depth.parts;
             self.depth.bytes += depth.bytes;
-            self.entries.push_front(Entry::Keyed(keyed));
+            self.entries.push_front(Entry::PartsByKey(keyed));
         }
         parts
     }
@@ -270,7 +270,7 @@ impl<S> DeltaQueue<S> {
     fn run_empty(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Option<Batch<S>> {
         let reached: Vec<_> = std::mem::take(&mut self.arrived).into_iter().collect();
         let is_nothing = parts.is_empty() && reached.is_empty();
-        (!is_nothing).then_some(Batch::Keyed { parts, reached })
+        (!is_nothing).then_some(Batch::PartsByKey { parts, reached })
     }
 
     fn run_of_parts(&mut self, first: (SourceId, WatchPart<S>)) -> Vec<(SourceId, WatchPart<S>)> {

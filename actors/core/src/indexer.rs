@@ -22,12 +22,12 @@ use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::{Frame, Snapshot};
 
 pub use crate::index::IndexExists;
-pub use draft::Applied;
+pub use draft::Publish;
 pub use incident::{DataCounters, Incident, Reason, Reported};
 
 use building::Building;
 use draft::Draft;
-use keyed::Keyed;
+use keyed::PartsByKey;
 use replace::Replacing;
 
 mod building;
@@ -47,7 +47,7 @@ pub struct Store<S> {
     functions: Vec<AnyIndex<S>>,
     building: VecDeque<Building<S>>,
     /// Parts in the order of their keys that are being applied; a waiting Replace came after them.
-    keyed: Option<Keyed<S>>,
+    keyed: Option<PartsByKey<S>>,
     replacing: Option<Replacing<S>>,
     /// Lists, and sources that are to be removed (without a list).
     waiting: VecDeque<(SourceId, Option<Replacement<S>>)>,
@@ -62,7 +62,7 @@ pub enum Progress<S> {
     More,
     /// A Replace, the removal of a source, the building of an index or a slice of parts in the order of their keys: it
     /// is complete, publish this.
-    Done(Applied<S>),
+    Done(Publish<S>),
     /// There was nothing to do.
     Idle,
 }
@@ -111,7 +111,7 @@ impl<S> Store<S> {
     pub fn apply_parts(
         &mut self,
         parts: impl IntoIterator<Item = (SourceId, WatchPart<S>), IntoIter: ExactSizeIterator>,
-    ) -> Applied<S> {
+    ) -> Publish<S> {
         let parts = parts.into_iter();
         let is_alone = !self.is_replacing() && self.keyed.is_none();
         self.draft.expect_parts(parts.len(), is_alone);
@@ -135,7 +135,7 @@ impl<S> Store<S> {
         reached: Vec<(SourceId, ResourceVersion)>,
     ) {
         self.complete();
-        self.keyed = Some(Keyed::new(parts, reached));
+        self.keyed = Some(PartsByKey::new(parts, reached));
     }
 
     /// Takes a whole list of one source; [`Self::advance`] applies it, after a Replace that is under way.
@@ -234,7 +234,7 @@ impl<S> Store<S> {
         }
     }
 
-    fn publish(&mut self) -> Applied<S> {
+    fn publish(&mut self) -> Publish<S> {
         let after = self.published.with(self.working.clone());
         let before = std::mem::replace(&mut self.published, after.clone());
         let applied = std::mem::take(&mut self.draft).finish(before, after);

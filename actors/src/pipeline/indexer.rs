@@ -22,7 +22,7 @@ use informer_core::chunks::Chunks;
 use informer_core::delta::{Changes, WatchPart};
 use informer_core::delta_fifo::Batch;
 use informer_core::indexer::machine::{Effect, IndexerMachine, Step};
-use informer_core::indexer::{Applied, IndexExists, Progress, Store};
+use informer_core::indexer::{IndexExists, Progress, Publish, Store};
 use informer_core::meta::{Object, SourceId};
 use informer_core::off_arbiter::{Freeing, OffArbiter};
 use informer_core::processor::ListenerId;
@@ -172,7 +172,7 @@ impl<S: Body> Indexer<S> {
                 self.spare = parts;
                 self.publish(applied);
             }
-            Batch::Keyed { parts, reached } => self.store.begin_keyed(parts, reached),
+            Batch::PartsByKey { parts, reached } => self.store.begin_keyed(parts, reached),
             Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
             Batch::RemoveSource { source } => self.store.begin_remove_source(source),
             Batch::Resync { due } => self.fan_out(None, Some(due), None),
@@ -200,8 +200,8 @@ impl<S: Body> Indexer<S> {
         progress
     }
 
-    fn publish(&mut self, applied: Applied<S>) {
-        let Applied { snapshot, before, changes, replaced, replaced_bytes, reported, .. } = applied;
+    fn publish(&mut self, applied: Publish<S>) {
+        let Publish { snapshot, before, changes, replaced, replaced_bytes, reported, .. } = applied;
         self.spec.shared.report(&reported);
         self.is_synced = self.is_synced || self.spec.shared.sources.have_all_listed(&snapshot);
         if !self.spec.shared.publish(self.epoch, snapshot, self.is_synced) {

@@ -5,7 +5,7 @@
 //! caller. Invariants:
 //! 1. A job never waits for another one: it gets an idle thread, or a new one is started. Closures that never return do
 //!    not delay the next one. (Only if the system cannot start a thread does a job wait.)
-//! 2. A [`Strand`] runs one job at a time, so a subscription uses at most one thread, and none while it is idle.
+//! 2. A [`PooledValue`] runs one job at a time, so a subscription uses at most one thread, and none while it is idle.
 //! 3. The value of a strand is dropped on the pool, after its last job has returned, and never on an arbiter.
 //! 4. A panic in a job ends that job, not its thread.
 //! 5. After the close no job starts: the caller gets [`Closed`]. The value of a strand is then dropped on a new thread.
@@ -263,7 +263,7 @@ pub(crate) fn drop_payload(panic: Box<dyn Any + Send>) {
 
 /// A value that is used on the pool only, by one job at a time. Cloning copies a pointer. When the last clone is
 /// dropped, and the last job has returned, the value is dropped on the pool.
-pub(crate) struct Strand<T: Send + 'static>(Arc<Owned<T>>);
+pub(crate) struct PooledValue<T: Send + 'static>(Arc<Owned<T>>);
 
 struct Owned<T: Send + 'static> {
     pool: CallbackPool,
@@ -273,7 +273,7 @@ struct Owned<T: Send + 'static> {
     report: Option<Box<dyn Any + Send + Sync>>,
 }
 
-impl<T: Send + 'static> Strand<T> {
+impl<T: Send + 'static> PooledValue<T> {
     /// A strand of this value. `report` is dropped after the value has been.
     pub(crate) fn new(pool: CallbackPool, value: T, report: impl Send + Sync + 'static) -> Self {
         Self(Arc::new(Owned { pool, value: Mutex::new(Some(value)), report: Some(Box::new(report)) }))
@@ -338,15 +338,15 @@ impl<T: Send + 'static> Drop for Owned<T> {
     }
 }
 
-impl<T: Send + 'static> Clone for Strand<T> {
+impl<T: Send + 'static> Clone for PooledValue<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T: Send + 'static> fmt::Debug for Strand<T> {
+impl<T: Send + 'static> fmt::Debug for PooledValue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Strand")
+        f.write_str("PooledValue")
     }
 }
 

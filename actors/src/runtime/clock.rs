@@ -43,7 +43,7 @@ impl Clock {
     /// A clock of a simulation: the seed chooses its time of day.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn simulated(seed: u64) -> Self {
-        let into = SIMULATED_RANGE.mul_f64(Chance::new(seed, TIME_OF_DAY).draw());
+        let into = SIMULATED_RANGE.mul_f64(RandomNumbers::new(seed, TIME_OF_DAY).draw());
         Self { start: Instant::now(), started_at: Some(SystemTime::UNIX_EPOCH + FIRST_SIMULATED + into) }
     }
 
@@ -91,9 +91,9 @@ pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::O
 
 /// A seeded stream of random numbers.
 #[derive(Debug, Clone)]
-pub struct Chance(fastrand::Rng);
+pub struct RandomNumbers(fastrand::Rng);
 
-impl Chance {
+impl RandomNumbers {
     /// The `stream`th stream of `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self(fastrand::Rng::with_seed(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)))

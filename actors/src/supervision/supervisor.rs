@@ -17,7 +17,7 @@ use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Ver
 
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::Reply;
-use crate::runtime::{Chance, Runtime};
+use crate::runtime::{RandomNumbers, Runtime};
 use crate::supervision::child::Child;
 use crate::supervision::messages::{Decided, Exited};
 use crate::supervision::owner::{ChildEvent, Owner};
@@ -35,7 +35,7 @@ pub(crate) struct SupervisorSpec {
 pub(crate) struct Supervisor {
     spec: SupervisorSpec,
     group: RestartHistory,
-    chance: Chance,
+    chance: RandomNumbers,
 }
 
 impl Actor for Supervisor {

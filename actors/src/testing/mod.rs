@@ -10,7 +10,7 @@ mod faults;
 mod recorder;
 mod server;
 
-pub use crate::runtime::clock::Chance;
+pub use crate::runtime::clock::RandomNumbers;
 pub use crate::runtime::faults::{Faults, Site};
 pub use faults::{kill_at, kill_every};
 pub use recorder::{Recorder, RecorderHandle};

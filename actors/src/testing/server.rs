@@ -27,7 +27,7 @@ mod poison;
 use latency::Latency;
 
 use self::changes::Changes;
-use crate::list_watch::{Connect, Known, ListStream, ListWatch, WatchStream};
+use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
 use crate::runtime::locked::locked;
 
@@ -287,7 +287,7 @@ impl<S> State<S> {
 }
 
 impl<S: Body> ListWatch<S> for Server<S> {
-    fn list(&self, request: ListRequest, _known: Known<S>) -> ListStream<S> {
+    fn list(&self, request: ListRequest, _known: KnownObjects<S>) -> ListStream<S> {
         let limit = request.limit.map(|limit| format!(" limit={limit}")).unwrap_or_default();
         let name = request.name.as_ref().map(|_| " name").unwrap_or_default();
         let line = format!("LIST version={:?}{limit}{name}", request.version.to_string());
@@ -309,7 +309,7 @@ impl<S: Body> ListWatch<S> for Server<S> {
         latency.pace(stream::iter(parts).chain(stream::once(last)).boxed_local())
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<S>) -> WatchStream<S> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<S>) -> WatchStream<S> {
         let latency = self.state().latency;
         latency.pace(self.open_watch(&request))
     }

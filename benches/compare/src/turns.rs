@@ -141,7 +141,7 @@ impl Script {
 }
 
 impl ListWatch<Body> for Script {
-    fn list(&self, _request: ListRequest, _known: Known<Body>) -> ListStream<Body> {
+    fn list(&self, _request: ListRequest, _known: KnownObjects<Body>) -> ListStream<Body> {
         let answer = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let end = match answer {
             Some(Answer::Fails) => Err(ListWatchError::Protocol("it broke".into())),
@@ -153,7 +153,7 @@ impl ListWatch<Body> for Script {
         parts.chain(stream::once(async { end })).boxed_local()
     }
 
-    fn watch(&self, request: WatchRequest, _known: Known<Body>) -> WatchStream<Body> {
+    fn watch(&self, request: WatchRequest, _known: KnownObjects<Body>) -> WatchStream<Body> {
         if request.initial_events {
             let refusal = ListWatchError::WatchListUnsupported("it lists".into());
             return stream::iter([Err(refusal)]).boxed_local();

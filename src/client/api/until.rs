@@ -60,12 +60,12 @@ fn because(error: &Option<Box<Error>>) -> String {
 
 /// What a wait knows.
 #[derive(Default)]
-struct Known {
+struct KnownObjects {
     seen: Seen,
     error: Option<Box<Error>>,
 }
 
-impl Known {
+impl KnownObjects {
     /// The object, or its absence, if the condition holds for this state or for an absence before it.
     fn observe<K: Resource, V: Verdict>(
         &mut self,
@@ -129,7 +129,7 @@ where
         deadline: Duration,
     ) -> Result<Option<K>, UntilError<V::Error>> {
         self.object(name)?;
-        let mut known = Known::default();
+        let mut known = KnownObjects::default();
         let outcome = {
             let waiting = std::pin::pin!(self.observe(name, condition, &mut known));
             let deadline = std::pin::pin!(self.client.sleep(deadline));
@@ -156,7 +156,7 @@ where
         &self,
         name: &str,
         mut condition: impl FnMut(Option<&K>) -> V,
-        known: &mut Known,
+        known: &mut KnownObjects,
     ) -> Result<Option<K>, UntilError<V::Error>> {
         let selector = format!("metadata.name={name}");
         let mut lists = WatchResume::new("", false);

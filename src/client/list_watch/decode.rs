@@ -19,11 +19,10 @@
 //!
 //! Read next: `event.rs` for watch frames.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use informer_actors::list_watch::Known;
+use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::words::panic_text;
@@ -61,7 +60,7 @@ pub(crate) enum Observed<S> {
 
 impl<R: Representation> Decoder<R> {
     /// Reads one item of a list. Also returns whether the item named its kind.
-    pub(crate) fn item(&self, frame: &Frame, known: &Known<R::Body>) -> (Observed<R::Body>, bool) {
+    pub(crate) fn item(&self, frame: &Frame, known: &KnownObjects<R::Body>) -> (Observed<R::Body>, bool) {
         match frame {
             Frame::Whole(bytes) => {
                 let scan = meta_scan(bytes);
@@ -77,7 +76,7 @@ impl<R: Representation> Decoder<R> {
         &self,
         bytes: &[u8],
         scan: &MetaScan<'_>,
-        known: &Known<R::Body>,
+        known: &KnownObjects<R::Body>,
     ) -> Observed<R::Body> {
         let meta = match self.meta(bytes, scan, known) {
             Ok(Named::New(meta)) => meta,
@@ -102,7 +101,7 @@ impl<R: Representation> Decoder<R> {
         &self,
         bytes: &[u8],
         scan: &MetaScan<'_>,
-        known: &Known<R::Body>,
+        known: &KnownObjects<R::Body>,
     ) -> Result<Named<R::Body>, NoObject> {
         let (name, version) = (scan.name()?, scan.version()?);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);

@@ -22,7 +22,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use informer_actors::list_watch::Known;
+use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::{Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use memchr::memchr;
@@ -64,7 +64,7 @@ struct BookmarkMetadata {
 
 impl<R: Representation> Decoder<R> {
     /// Reads one event; an error ends the watch.
-    pub(crate) fn event(&self, frame: &Frame, known: &Known<R::Body>) -> Part<R::Body> {
+    pub(crate) fn event(&self, frame: &Frame, known: &KnownObjects<R::Body>) -> Part<R::Body> {
         let bytes = match frame {
             Frame::Whole(bytes) => bytes,
             Frame::Oversize { head, size } => return self.oversize_event(head, *size),
@@ -83,14 +83,14 @@ impl<R: Representation> Decoder<R> {
         }
     }
 
-    fn part(&self, event_type: &str, object: &[u8], known: &Known<R::Body>) -> Part<R::Body> {
+    fn part(&self, event_type: &str, object: &[u8], known: &KnownObjects<R::Body>) -> Part<R::Body> {
         match event_type {
             "ADDED" | "MODIFIED" => match self.scanned(object, known)? {
                 Observed::Object(object) => Ok(WatchPart::Applied(object)),
                 Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
-            "DELETED" => match self.scanned(object, &Known::nothing())? {
+            "DELETED" => match self.scanned(object, &KnownObjects::nothing())? {
                 Observed::Object(object) => Ok(WatchPart::Deleted(object)),
                 Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
@@ -109,7 +109,11 @@ impl<R: Representation> Decoder<R> {
         }
     }
 
-    fn scanned(&self, object: &[u8], known: &Known<R::Body>) -> Result<Observed<R::Body>, ListWatchError> {
+    fn scanned(
+        &self,
+        object: &[u8],
+        known: &KnownObjects<R::Body>,
+    ) -> Result<Observed<R::Body>, ListWatchError> {
         let scan = meta_scan(object);
         let is_table = scan.kind.as_deref() == Some("Table")
             && scan.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));

@@ -25,7 +25,7 @@ use std::time::Duration;
 use futures_util::future::ready;
 use futures_util::stream::{self, Fuse, Stream};
 use futures_util::{FutureExt, StreamExt};
-use informer_actors::list_watch::Known;
+use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
 use tokio::time::timeout;
@@ -49,7 +49,7 @@ pub(super) struct ListReader<R: Representation> {
     pub(super) decoder: Arc<Decoder<R>>,
     pub(super) place: DecodePlace,
     pub(super) frame_limit: usize,
-    pub(super) known: Known<R::Body>,
+    pub(super) known: KnownObjects<R::Body>,
 }
 
 type Parts<S> = Vec<Result<ListPart<S>, ListWatchError>>;
@@ -105,7 +105,7 @@ impl<S> Decoded<S> {
 /// Decodes the items of one chunk.
 async fn decode<R: Representation>(
     decoder: Arc<Decoder<R>>,
-    known: Known<R::Body>,
+    known: KnownObjects<R::Body>,
     place: DecodePlace,
     items: Vec<Frame>,
 ) -> Decoded<R::Body> {

@@ -15,7 +15,7 @@ use std::task::Poll;
 use futures_util::future::{Either, ready};
 use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
-use informer_actors::list_watch::Known;
+use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 
@@ -31,7 +31,7 @@ pub(super) struct WatchReader<R: Representation> {
     pub(super) decoder: Arc<Decoder<R>>,
     pub(super) place: DecodePlace,
     pub(super) frame_limit: usize,
-    pub(super) known: Known<R::Body>,
+    pub(super) known: KnownObjects<R::Body>,
 }
 
 type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
@@ -56,7 +56,7 @@ impl<R: Representation> WatchReader<R> {
 /// Decodes the lines of one chunk up to the first that ends the watch.
 fn decode<R: Representation>(
     decoder: &Arc<Decoder<R>>,
-    known: &Known<R::Body>,
+    known: &KnownObjects<R::Body>,
     place: &DecodePlace,
     lines: Chunk,
 ) -> impl Future<Output = Vec<Batch<R::Body>>> + use<R> {

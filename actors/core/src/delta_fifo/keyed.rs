@@ -16,14 +16,14 @@ use crate::meta::{ObjectKey, ResourceVersion, SourceId};
 /// A part and its source.
 pub(super) type SourcePart<S> = (SourceId, WatchPart<S>);
 
-pub(super) struct Keyed<S> {
+pub(super) struct PartsByKey<S> {
     order: VecDeque<ObjectKey>,
     parts: BTreeMap<ObjectKey, Vec<SourcePart<S>>>,
     reached: BTreeMap<SourceId, ResourceVersion>,
     depth: Depth,
 }
 
-impl<S> Keyed<S> {
+impl<S> PartsByKey<S> {
     pub(super) const fn new() -> Self {
         let depth = Depth { parts: 0, bytes: 0 };
         Self { order: VecDeque::new(), parts: BTreeMap::new(), reached: BTreeMap::new(), depth }

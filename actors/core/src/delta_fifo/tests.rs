@@ -41,7 +41,7 @@ fn bounds(parts: usize, bytes: usize, batch: usize) -> Bounds {
 fn text_of(batch: &Batch<()>) -> String {
     let words: Vec<String> = match batch {
         Batch::Parts(parts) => parts.iter().map(|(_, part)| part.version().to_string()).collect(),
-        Batch::Keyed { parts, reached } => {
+        Batch::PartsByKey { parts, reached } => {
             let delivered = parts.iter().map(|(_, part)| part.version().to_string());
             delivered.chain(reached.iter().map(|(_, version)| format!("(reached {version})"))).collect()
         }

@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 const REPORTED: usize = 250;
 
 /// One publish: the snapshot, and exactly what changed.
-pub struct Applied<S> {
+pub struct Publish<S> {
     /// The snapshot to publish.
     pub snapshot: Snapshot<S>,
     /// The snapshot before it. Dropping its last handle frees nodes, so drop it off the arbiter, too.
@@ -36,14 +36,14 @@ pub struct Applied<S> {
     pub reported: Vec<Reported>,
 }
 
-impl<S> fmt::Debug for Applied<S> {
+impl<S> fmt::Debug for Publish<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changes = match &self.changes {
             None => "none".to_owned(),
             Some(Changes::Parts(changes)) => changes.len().to_string(),
             Some(Changes::Listed { source, cause, .. }) => format!("list of {source}, {cause}"),
         };
-        f.debug_struct("Applied")
+        f.debug_struct("Publish")
             .field("snapshot", &self.snapshot)
             .field("before", &self.before)
             .field("changes", &changes)
@@ -115,7 +115,7 @@ impl<S> Draft<S> {
         }
     }
 
-    pub(super) fn finish(mut self, before: Snapshot<S>, snapshot: Snapshot<S>) -> Applied<S> {
+    pub(super) fn finish(mut self, before: Snapshot<S>, snapshot: Snapshot<S>) -> Publish<S> {
         let changes = match self.listed {
             Some((source, cause)) => {
                 let (before, after) = (before.clone(), snapshot.clone());
@@ -126,7 +126,7 @@ impl<S> Draft<S> {
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
         self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
         let (replaced, replaced_bytes, reported) = (self.replaced, self.replaced_bytes, self.reported);
-        Applied { snapshot, before, changes, replaced, replaced_bytes, reported }
+        Publish { snapshot, before, changes, replaced, replaced_bytes, reported }
     }
 }
 

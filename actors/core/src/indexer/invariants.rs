@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Applied;
+use super::Publish;
 use crate::delta::{Change, Changes};
 use crate::index::Index;
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::{Difference, Snapshot};
 
 /// What a publish changed, one by one: of a list, the difference of its two snapshots.
-pub fn changes_of<S>(applied: &Applied<S>) -> Vec<Change<S>> {
+pub fn changes_of<S>(applied: &Publish<S>) -> Vec<Change<S>> {
     match &applied.changes {
         None => Vec::new(),
         Some(Changes::Parts(changes)) => changes.to_vec(),
@@ -30,7 +30,7 @@ pub fn changes_of<S>(applied: &Applied<S>) -> Vec<Change<S>> {
 
 /// Whether the changes, applied in order to the snapshot before, give the snapshot after; each must fit the state
 /// that it meets.
-pub fn replays_to<S>(applied: &Applied<S>) -> bool {
+pub fn replays_to<S>(applied: &Publish<S>) -> bool {
     let (before, after) = (&applied.before, &applied.snapshot);
     if let Some(Changes::Parts(changes)) = &applied.changes
         && let [only] = &**changes

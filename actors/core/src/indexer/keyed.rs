@@ -12,12 +12,12 @@ use super::Store;
 use crate::delta::WatchPart;
 use crate::meta::{ResourceVersion, SourceId};
 
-pub(super) struct Keyed<S> {
+pub(super) struct PartsByKey<S> {
     parts: vec::IntoIter<(SourceId, WatchPart<S>)>,
     reached: Vec<(SourceId, ResourceVersion)>,
 }
 
-impl<S> Keyed<S> {
+impl<S> PartsByKey<S> {
     pub(super) fn new(
         parts: Vec<(SourceId, WatchPart<S>)>,
         reached: Vec<(SourceId, ResourceVersion)>,

@@ -5,7 +5,7 @@
 
 use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
 use crate::index::Index;
-use crate::indexer::{Applied, Progress, Reported, Store, invariants};
+use crate::indexer::{Progress, Publish, Reported, Store, invariants};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, version, written};
@@ -50,18 +50,18 @@ impl Play {
         self.now().iter().map(written).collect()
     }
 
-    fn apply(&mut self, parts: Vec<WatchPart<String>>) -> Applied<String> {
+    fn apply(&mut self, parts: Vec<WatchPart<String>>) -> Publish<String> {
         self.apply_from(&SourceId::default(), parts)
     }
 
-    fn apply_from(&mut self, source: &SourceId, parts: Vec<WatchPart<String>>) -> Applied<String> {
+    fn apply_from(&mut self, source: &SourceId, parts: Vec<WatchPart<String>>) -> Publish<String> {
         let parts = parts.into_iter().map(|part| (source.clone(), part));
         let applied = self.store.apply_parts(parts);
         assert!(invariants::versions_advance(&applied.before, &applied.snapshot), "{applied:?}");
         self.note(applied)
     }
 
-    fn replace(&mut self, number: u64, cause: Cause, objects: &[Object<String>]) -> Applied<String> {
+    fn replace(&mut self, number: u64, cause: Cause, objects: &[Object<String>]) -> Publish<String> {
         self.replace_from(&SourceId::default(), number, cause, objects)
     }
 
@@ -71,13 +71,13 @@ impl Play {
         number: u64,
         cause: Cause,
         objects: &[Object<String>],
-    ) -> Applied<String> {
+    ) -> Publish<String> {
         let undecodable = Vec::new();
         let replacement = Replacement::new(version(number), cause, objects.to_vec(), undecodable);
         self.replace_whole(source, replacement)
     }
 
-    fn replace_whole(&mut self, source: &SourceId, replacement: Replacement<String>) -> Applied<String> {
+    fn replace_whole(&mut self, source: &SourceId, replacement: Replacement<String>) -> Publish<String> {
         let cause = replacement.cause;
         self.store.begin_replace(source.clone(), replacement);
         let applied = self.finish();
@@ -86,7 +86,7 @@ impl Play {
     }
 
     /// Advances to the next publish; nothing of it is seen before.
-    fn finish(&mut self) -> Applied<String> {
+    fn finish(&mut self) -> Publish<String> {
         loop {
             assert!(self.store.is_busy());
             match self.store.advance(250) {
@@ -97,7 +97,7 @@ impl Play {
         }
     }
 
-    fn note(&mut self, applied: Applied<String>) -> Applied<String> {
+    fn note(&mut self, applied: Publish<String>) -> Publish<String> {
         assert!(self.store.snapshot().ptr_eq(&applied.snapshot));
         assert!(invariants::replays_to(&applied), "{:?}", texts(&applied));
         assert!(invariants::is_consistent(&applied.snapshot));
@@ -110,7 +110,7 @@ impl Play {
 }
 
 /// The changes as text: `+ a/x u1@1 Watch`, `a/x u1@1 -> a/x u1@2 Watch`, `- a/x u1@3 exact Watch`.
-fn texts(applied: &Applied<String>) -> Vec<String> {
+fn texts(applied: &Publish<String>) -> Vec<String> {
     invariants::changes_of(applied).iter().map(text_of).collect()
 }
 
@@ -125,7 +125,7 @@ fn text_of(change: &Change<String>) -> String {
 }
 
 /// The incidents as text: reason and key.
-fn reported(applied: &Applied<String>) -> Vec<String> {
+fn reported(applied: &Publish<String>) -> Vec<String> {
     let text = |Reported { incident, .. }: &Reported| match incident.key() {
         Some(key) => format!("{} {key}", incident.reason()),
         None => incident.reason().to_string(),

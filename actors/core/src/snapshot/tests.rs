@@ -66,7 +66,7 @@ fn snapshots_and_stores_cross_threads() {
     fn crosses<T: Send + Sync>() {}
     crosses::<Snapshot<String>>();
     crosses::<DiffCursor<String>>();
-    crosses::<crate::indexer::Applied<String>>();
+    crosses::<crate::indexer::Publish<String>>();
     fn moves<T: Send>() {}
     moves::<Store<String>>();
 }

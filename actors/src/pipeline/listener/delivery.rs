@@ -24,7 +24,7 @@ use crate::pipeline::callback_host::CallbackHost;
 use crate::pipeline::messages::{Body, Notify, Touched};
 use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::mailbox::{Closed, in_a_later_turn};
-use crate::runtime::{OnArbiter, Strand};
+use crate::runtime::{OnArbiter, PooledValue};
 
 /// How notifications leave.
 pub(crate) enum Delivery<S: Body> {
@@ -37,7 +37,7 @@ pub(crate) enum Delivery<S: Body> {
     /// Handed to a closure that awaits, a window at a time.
     Async(OnArbiter<CallbackHost<S>>),
     /// Handed to a closure that may block, a window at a time.
-    Blocking(Strand<BlockingHost<S>>),
+    Blocking(PooledValue<BlockingHost<S>>),
     /// Fetched by a stream.
     Pull(Polls),
 }

@@ -36,12 +36,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::ReflectorSpec;
 use super::foreign::{check_listed, check_watched};
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
-use crate::list_watch::{Known, ListStream, ListWatch, WatchStream};
+use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
-use crate::runtime::{Chance, sleep_until, within};
+use crate::runtime::{RandomNumbers, sleep_until, within};
 
 /// How many objects, or undecodable keys of a list, are processed at a time.
 const SLICE: usize = 250;
@@ -73,7 +73,7 @@ struct Session<S: Body> {
     epoch: Epoch,
     machine: ListWatchMachine<S>,
     source: Rc<dyn ListWatch<S>>,
-    chance: Chance,
+    chance: RandomNumbers,
     list: Option<ListStream<S>>,
     watches: Vec<(StreamId, WatchStream<S>)>,
     question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
@@ -216,7 +216,7 @@ impl<S: Body> Session<S> {
         &self,
         request: ListRequest,
     ) -> LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>> {
-        let mut answer = self.source.list(request, Known::nothing());
+        let mut answer = self.source.list(request, KnownObjects::nothing());
         async move {
             while let Some(part) = answer.next().await {
                 if let ListPart::End { version, .. } = part? {
@@ -247,8 +247,12 @@ impl<S: Body> Session<S> {
         .boxed_local()
     }
 
-    fn known(&self, everything: bool) -> Known<S> {
-        if everything { Known::nothing() } else { Known::new(Arc::clone(&self.spec.shared.published)) }
+    fn known(&self, everything: bool) -> KnownObjects<S> {
+        if everything {
+            KnownObjects::nothing()
+        } else {
+            KnownObjects::new(Arc::clone(&self.spec.shared.published))
+        }
     }
 
     /// Waits for the next thing to happen.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, mpsc};
 
-use super::{CallbackPool, Job, Strand};
+use super::{CallbackPool, Job, PooledValue};
 use crate::runtime::mailbox::Closed;
 
 /// Sends the name of the thread that drops it.
@@ -65,7 +65,7 @@ fn inf_10_after_the_close_no_thread_remains_that_had_reported_its_jobs_end_or_th
         let pool = CallbackPool::threads("gone");
         let (ends, ended) = mpsc::channel();
         let (dropped, is_dropped) = mpsc::channel::<()>();
-        let strand = Strand::new(pool.clone(), (), dropped);
+        let strand = PooledValue::new(pool.clone(), (), dropped);
         let job = strand.run(move |()| KEPT.with_borrow_mut(|kept| kept.push(AtThreadsEnd(ends))));
         if round % 2 == 0 {
             drop(strand);
@@ -81,7 +81,7 @@ fn inf_10_after_the_close_no_thread_remains_that_had_reported_its_jobs_end_or_th
 #[test]
 fn a_job_that_panics_counts_as_ended_and_what_a_strand_owns_is_dropped_on_the_pool() {
     let (told, heard) = mpsc::channel();
-    let strand = Strand::new(CallbackPool::threads("owning"), Owned(told), ());
+    let strand = PooledValue::new(CallbackPool::threads("owning"), Owned(told), ());
     let ended = strand.run(|_| panic!("on purpose"));
     drop(strand);
     assert_eq!(wait(ended), Ok(()));
@@ -93,7 +93,7 @@ fn a_job_that_panics_counts_as_ended_and_what_a_strand_owns_is_dropped_on_the_po
 fn lis_29_after_the_close_no_job_begins_and_what_a_strand_owns_is_dropped_on_a_thread_of_its_own() {
     let (told, heard) = mpsc::channel();
     let pool = CallbackPool::threads("closed");
-    let strand = Strand::new(pool.clone(), Owned(told), ());
+    let strand = PooledValue::new(pool.clone(), Owned(told), ());
     pool.close();
     let (ran, runs) = mpsc::channel();
     let ended = strand.run(move |_| ran.send(()).expect("it is heard"));
@@ -106,7 +106,7 @@ fn lis_29_after_the_close_no_job_begins_and_what_a_strand_owns_is_dropped_on_a_t
 
 #[test]
 fn no_lock_is_held_while_a_job_runs_and_the_value_is_back_after_a_panic() {
-    let strand = Strand::new(CallbackPool::threads("free"), 1, ());
+    let strand = PooledValue::new(CallbackPool::threads("free"), 1, ());
     let owned = Arc::clone(&strand.0);
     let (told, heard) = mpsc::channel();
     let free = told.clone();

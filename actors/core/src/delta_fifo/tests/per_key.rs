@@ -309,7 +309,7 @@ proptest! {
                 }
                 Step::Pop => {
                     let popped = queue.pop_batch();
-                    if let Some(Batch::Keyed { parts, reached }) = &popped {
+                    if let Some(Batch::PartsByKey { parts, reached }) = &popped {
                         prop_assert!(reached.is_empty() || queue.depth() == Depth::default());
                         prop_assert!(!parts.is_empty() || !reached.is_empty());
                     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::indices::by_word;
 use super::{Play, gone, put, text_of, texts};
 use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
-use crate::indexer::{Applied, Progress, invariants};
+use crate::indexer::{Progress, Publish, invariants};
 use crate::meta::{Object, ObjectKey, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{brought_by, key, version, written};
@@ -264,7 +264,7 @@ impl World {
         self.check(&applied);
     }
 
-    fn check(&mut self, applied: &Applied<String>) {
+    fn check(&mut self, applied: &Publish<String>) {
         for change in invariants::changes_of(applied) {
             replay(&mut self.subscriber, &change);
         }

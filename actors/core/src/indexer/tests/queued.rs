@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{Play, bookmark, gone, put, reported, texts};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::delta_fifo::{Batch, Bounds, DeltaQueue, QueueOrder};
-use crate::indexer::{Applied, invariants};
+use crate::indexer::{Publish, invariants};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, life, object, version, written};
@@ -18,7 +18,7 @@ const BOTH: [QueueOrder; 2] = [QueueOrder::InOrder, QueueOrder::PerKey];
 struct Pipeline {
     queue: DeltaQueue<String>,
     play: Play,
-    changes: Vec<Applied<String>>,
+    changes: Vec<Publish<String>>,
 }
 
 impl Pipeline {
@@ -55,7 +55,7 @@ impl Pipeline {
                 let applied = self.play.store.apply_parts(parts);
                 self.play.note(applied)
             }
-            Some(Batch::Keyed { parts, reached }) => {
+            Some(Batch::PartsByKey { parts, reached }) => {
                 self.play.store.begin_keyed(parts, reached);
                 let mut applied = self.play.finish();
                 while self.play.store.is_busy() {
