@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use http::{Request, Response};
-use informer_actors::list_watch::{Known, ListWatch};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_actors::runtime::DecodePool;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::meta::{ObjectKey, ResourceVersion};
@@ -65,7 +65,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 pub fn decode_list(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let request = ListRequest { version: AskedVersion::Latest, limit: None, token: None, name: None };
-    let parts: Vec<_> = run(source(&body).list(request, Known::nothing()).collect());
+    let parts: Vec<_> = run(source(&body).list(request, KnownObjects::nothing()).collect());
     let (mut found, mut ended) = (0, false);
     for part in parts {
         assert!(!ended, "a part behind the end");
@@ -104,7 +104,7 @@ pub fn decode_watch(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let version = AskedVersion::From(ResourceVersion::from_number(1).expect("a version"));
     let request = WatchRequest { version, initial_events: false, timeout: Duration::from_secs(300) };
-    let batches: Vec<_> = run(source(&body).watch(request, Known::nothing()).collect());
+    let batches: Vec<_> = run(source(&body).watch(request, KnownObjects::nothing()).collect());
     let failed = batches.last().is_some_and(Result::is_err);
     let parts: Vec<_> = batches.into_iter().filter_map(Result::ok).flatten().collect();
     let end = body.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();

@@ -62,5 +62,7 @@ fn is_plain(served: &ServerResources) -> bool {
 /// Whether no singular or short name of a resource is the plural of another: a name means one of them then.
 fn has_no_other_names(served: &ServerResources) -> bool {
     let plurals: BTreeSet<&str> = served.all().map(|resource| resource.api.plural.as_str()).collect();
-    served.all().all(|resource| resource.singular == resource.api.plural || !plurals.contains(&*resource.singular))
+    served
+        .all()
+        .all(|resource| resource.singular == resource.api.plural || !plurals.contains(&*resource.singular))
 }
