@@ -147,6 +147,7 @@ async fn rest_44_a_proxy_that_is_not_there_or_not_trusted_is_named() {
 #[tokio::test]
 async fn rest_44_what_is_wrong_behind_a_proxy_names_both() {
     let server = RawServer::start(|mut connection: Connection| async move {
+        connection.some().await; // an answer before any question would be the proxy's fault
         connection.write("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
         connection.gone().await;
     })
