@@ -72,6 +72,9 @@ impl Kubectl {
                 Some(object) => vec![self.objects(&resource).get(object).await?],
                 None => self.objects(&resource).list(&ListParams::default()).await?.items,
             };
+            if found.is_empty() {
+                println!("no {} found", resource.name());
+            }
             for object in found {
                 println!("{}/{}", resource.name(), object.metadata.name.unwrap_or_default());
             }
