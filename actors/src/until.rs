@@ -79,11 +79,12 @@ impl<S: Body> Informer<S> {
     /// Waits until the condition holds for the object of this key, for at most `limit`, and gives the object as it was then;
     /// `None` if the condition held for its absence. `Duration::MAX` means no limit.
     ///
-    /// The condition is asked after the first list, and then about the newest state after each publish that changes the object; it may answer
-    /// `bool`, or `Result<bool, E>`, whose error ends the wait. As every look at a cache it can miss a state that lasted
-    /// for a moment; it does not miss that the object was deleted, also where another one has its name by now. It asks
-    /// nothing of the server and costs one look-up for each publish of the informer. It waits without blocking, on the clock of the
-    /// runtime of its caller, also a simulated one.
+    /// The condition is asked after the first list, and then about the newest state after each publish that changes the
+    /// object; it may answer `bool`, or `Result<bool, E>`, whose error ends the wait. As every look at a cache it can miss
+    /// a state that lasted for a moment; it does not miss that the object was deleted, also where another one has its
+    /// name by now. It asks nothing of the server. Each publish of the informer compares one version for it; only a change
+    /// of the object asks the condition. It waits without blocking, on the clock of the runtime of its caller, also a
+    /// simulated one.
     ///
     /// ```
     /// use informer_actors::informer::Informer;
@@ -143,7 +144,7 @@ impl<S: Body> Informer<S> {
         let mut known = None;
         loop {
             // Before the look: no publish is missed.
-            let changed = published.changing(key, known);
+            let changed = published.changing(key, known.clone());
             let object = published.get(key);
             let version = object.as_ref().map(|object| object.version().clone());
             match seen.handle_state(object.as_ref(), identity, &mut condition) {
@@ -152,13 +153,16 @@ impl<S: Body> Informer<S> {
                 Ok(Held::ByAbsence) => return Ok(None),
                 Ok(_) => {}
             }
+            if version != known {
+                // What is awaited is a change of an older state.
+                known = version;
+                continue;
+            }
             tokio::select! {
                 biased;
-                // Woken early, it looks again: what it knew is older than what it has seen.
                 woken = changed => drop(woken),
                 () = self.0.ending.stop.cancelled() => return Err(self.stopped().into()),
             }
-            known = version;
         }
     }
 }

@@ -51,9 +51,32 @@ pub(crate) fn install(group: &str) -> &'static str {
     }
 }
 
+/// Kubernetes' own groups with a dot. Others below `k8s.io` are of definitions that people install, such as those of the
+/// Gateway API.
+const OWN_GROUPS: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// Whether the group is Kubernetes' own; those that people define have a domain of their own.
 fn is_built_in(group: &str) -> bool {
-    !group.contains('.') || group.ends_with(".k8s.io")
+    !group.contains('.') || OWN_GROUPS.contains(&group)
 }
 
 /// The rule that RBAC lacks, as it is written in a role; `verbs` as JSON strings.
@@ -135,6 +158,17 @@ mod tests {
 
     const POD: &str = "/api/v1/namespaces/web/pods/a";
     const WIDGETS: &str = "/apis/example.org/v1/namespaces/web/widgets";
+
+    #[test]
+    fn a_definition_is_advised_for_groups_that_people_install_and_not_for_kubernetes_own() {
+        for group in ["example.org", "gateway.networking.k8s.io", "snapshot.storage.k8s.io", "metrics.k8s.io"]
+        {
+            assert!(install(group).contains("CustomResourceDefinition"), "{group}");
+        }
+        for group in ["", "apps", "networking.k8s.io", "rbac.authorization.k8s.io"] {
+            assert!(!install(group).contains("CustomResourceDefinition"), "{group}");
+        }
+    }
 
     /// Method, path, code and message, and the advice.
     const REFUSALS: &[(&str, &str, u16, &str, &str)] = &[

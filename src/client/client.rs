@@ -28,11 +28,11 @@ use super::error::{Error, TransportError};
 use super::layers::CallersSpan;
 use super::resource::ResourceSource;
 use super::scope::Scope;
-use super::transport::Connection;
 #[cfg(feature = "testing")]
 use super::transport::in_process::service;
 #[cfg(feature = "kube")]
 use super::transport::kube::KubeTransport;
+use super::transport::{Connection, RequestKind};
 use super::worker::{BodyStream, Worker};
 use crate::representation::{Dynamic, MetadataOnly, Typed};
 
@@ -230,9 +230,27 @@ impl Client {
         request: Request<Vec<u8>>,
         limit: Duration,
     ) -> Result<Response<BodyStream>, Error> {
+        self.open(request, RequestKind::Stream { total: limit }).await
+    }
+
+    /// As [`Self::stream`], for a reader that goes on with another watch when this one ends: it also ends when the
+    /// client's certificate is renewed.
+    pub(crate) async fn watch(
+        &self,
+        request: Request<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<Response<BodyStream>, Error> {
+        self.open(request, RequestKind::Watch { total: limit }).await
+    }
+
+    async fn open(
+        &self,
+        request: Request<Vec<u8>>,
+        kind: RequestKind,
+    ) -> Result<Response<BodyStream>, Error> {
         let mut request = request.map(Bytes::from);
         CallersSpan::add_to(&mut request);
-        self.worker.stream(request, limit).await
+        self.worker.stream(request, kind).await
     }
 
     /// Sends a request that asks for another protocol: see [`Worker::upgrade`].

@@ -218,10 +218,7 @@ impl Endpoint {
 
     /// Host and port, as a proxy is asked for them.
     pub(crate) fn target(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
+        host_and_port(&self.host, self.port)
     }
 
     /// Whether requests to it do not leave this machine.
@@ -234,10 +231,22 @@ impl Endpoint {
     }
 }
 
+/// A name or an address without brackets, with its port, as URLs have it.
+pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
 /// The parts of a refused endpoint that an error may show: without everything before the last `@`, the query and the
 /// fragment. The text may not be a URL at all: what may be a secret is left out.
 pub(super) fn without_secrets(text: &str) -> String {
-    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
+    let is_scheme =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) if is_scheme(scheme) => (scheme, rest),
+        // What stands there may be a password.
+        Some((_, rest)) => ("", rest),
+        None => ("", text),
+    };
     let after_user = rest.rsplit_once('@').map_or(rest, |(_, after_user)| after_user);
     let shown = after_user.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = shown.split_at(shown.find('/').unwrap_or(shown.len()));

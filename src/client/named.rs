@@ -82,12 +82,14 @@ mod tests {
     #[test]
     fn a_request_is_named_by_its_verb_and_resource() {
         let unary = RequestKind::Unary;
-        let watch = RequestKind::Watch { total: Duration::from_secs(1) };
+        let total = Duration::from_secs(1);
+        let (watch, stream) = (RequestKind::Watch { total }, RequestKind::Stream { total });
         for (method, path, kind, verb, resource) in [
             (Method::GET, "/api/v1/pods", unary, "list", "pods"),
             (Method::GET, "/api/v1/pods", watch, "watch", "pods"),
             (Method::GET, "/api/v1/namespaces/a/pods/b", unary, "get", "pods"),
             (Method::GET, "/api/v1/namespaces/a/pods/b/log", unary, "get", "pods/log"),
+            (Method::GET, "/api/v1/namespaces/a/pods/b/log", stream, "get", "pods/log"),
             (Method::POST, "/api/v1/namespaces/a/pods/b/eviction", unary, "create", "pods/eviction"),
             (Method::PUT, "/apis/apps/v1/namespaces/a/deployments/b", unary, "update", "deployments.apps"),
             (Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/b", unary, "patch", "deployments.apps"),

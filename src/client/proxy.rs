@@ -215,6 +215,8 @@ mod tests {
             ("", "begin with"),
             ("proxy:3128", "begin with"),
             ("u:s3cret@proxy:3128", "begin with"),
+            ("u:s3cret@http://proxy:80", "begin with"),
+            ("u:s3cret://x@proxy", "begin with"),
             ("ftp://u:s3cret@proxy", "begin with"),
             ("http://", "host"),
             ("http://u:s3cret@", "host"),

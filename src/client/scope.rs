@@ -260,7 +260,7 @@ fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
 }
 
 /// Escapes a value for a field selector, where `,`, `=` and `\` have a meaning.
-fn selector_value(value: &str) -> String {
+pub(crate) fn selector_value(value: &str) -> String {
     value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
 }
 

@@ -1,6 +1,6 @@
 //! What can go wrong on a stream after the server has accepted the request.
 //!
-//! Answers "why did this stream end before its end?" A refusal of the request is [`Error::Refused`]. Invariants:
+//! Answers "why did this stream end early?" A refusal of the request is [`Error::Refused`]. Invariants:
 //! 1. No message holds a byte of what was sent, except the reason that the server gave for closing, shortened.
 //!
 //! [`Error::Refused`]: crate::client::Error::Refused
@@ -29,7 +29,7 @@ pub enum StreamError {
         /// What the server says; empty if it says nothing.
         reason: String,
     },
-    /// The connection ended, and nobody said that the stream has ended.
+    /// The connection ended, and the server did not say that the stream has ended.
     #[error("the connection was cut off")]
     CutOff,
     /// The connection broke.

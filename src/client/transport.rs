@@ -80,14 +80,28 @@ pub type Upgraded = (Response<Body>, Option<Connection>);
 pub enum RequestKind {
     /// An answer that ends by itself, such as a list: gzip is accepted, each read has [`READ_DEADLINE`].
     Unary,
-    /// A stream that may be silent for long: no gzip, and it ends after `total` at the latest.
+    /// A watch, which may be silent for long: no gzip, and it ends after `total` at the latest. It may end cleanly before,
+    /// when the client's certificate is renewed: whoever watches goes on with a new one.
     Watch {
+        /// The longest time from the request to the last byte.
+        total: Duration,
+    },
+    /// Any other answer that may be silent for long, such as a log that is followed: no gzip, and it ends after `total` at
+    /// the latest. Its end says that it is complete, so nothing ends it cleanly but the server.
+    Stream {
         /// The longest time from the request to the last byte.
         total: Duration,
     },
     /// A request that asks for another protocol: it is not sent twice when its connection breaks, because the server may
     /// have begun what it asks for. What follows the head has no deadline.
     Upgrade,
+}
+
+impl RequestKind {
+    /// Whether the body may bring nothing for long.
+    pub(crate) fn may_be_silent(self) -> bool {
+        matches!(self, Self::Watch { .. } | Self::Stream { .. })
+    }
 }
 
 /// Sends requests to one API server. Used by one thread only; the sources of a thread share it.
@@ -114,4 +128,22 @@ pub trait Transport {
     /// The head of an answer did not come in time, and its request was dropped: its connection may be dead, and so may
     /// others be.
     fn timed_out(&self, _kind: RequestKind) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watches_and_streams_may_be_silent_and_the_others_may_not() {
+        let total = Duration::from_secs(300);
+        for (kind, expected) in [
+            (RequestKind::Unary, false),
+            (RequestKind::Upgrade, false),
+            (RequestKind::Watch { total }, true),
+            (RequestKind::Stream { total }, true),
+        ] {
+            assert_eq!(kind.may_be_silent(), expected, "{kind:?}");
+        }
+    }
 }

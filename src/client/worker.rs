@@ -97,14 +97,14 @@ impl Worker {
         .await?
     }
 
-    /// Sends a request and waits for the head of the answer, which may last `total`.
+    /// Sends a request whose answer lasts, and waits for its head.
     pub(crate) async fn stream(
         self: &Arc<Self>,
         request: Request<Bytes>,
-        total: Duration,
+        kind: RequestKind,
     ) -> Answer<BodyStream> {
         let opened = self.run(move |transport, mut done| async move {
-            let opening = open(&*transport, request, total);
+            let opening = open(&*transport, request, kind);
             match unless_unwanted(&mut done, opening).await {
                 None => {}
                 Some(Err(error)) => drop(done.send(Err(error))),
@@ -239,9 +239,9 @@ async fn send(transport: &dyn Transport, request: Request<Bytes>) -> Answer<Byte
     Err(refused((method, &uri), &head, &bytes))
 }
 
-async fn open(transport: &dyn Transport, request: Request<Bytes>, total: Duration) -> Answer<Body> {
+async fn open(transport: &dyn Transport, request: Request<Bytes>, kind: RequestKind) -> Answer<Body> {
     let (method, uri) = (request.method().clone(), request.uri().clone());
-    let (head, body) = transport.send(request, RequestKind::Watch { total }).await?.into_parts();
+    let (head, body) = transport.send(request, kind).await?.into_parts();
     if !head.status.is_success() {
         let bytes = collect(body, length_of(&head.headers), REFUSAL_LIMIT).await?.unwrap_or_default();
         return Err(refused((method, &uri), &head, &bytes));

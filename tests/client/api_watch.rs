@@ -106,7 +106,8 @@ async fn an_expired_watch_says_so_and_goes_on_where_its_reader_says() {
         }
     };
     assert!(expired.to_string().contains("/api/v1/namespaces/default/configmaps"), "{expired}");
-    watch.resume_from(newest(&maps).await);
+    assert!(watch.resume_from("0").is_err() && watch.resume_from("").is_err());
+    watch.resume_from(newest(&maps).await).unwrap();
     server.create(map("c")).unwrap();
     assert_eq!(next_event(&mut watch).await, "+c");
 }

@@ -96,8 +96,12 @@ async fn str_01_a_log_is_read_as_it_is_with_every_parameter() {
     let stamped = log(LogParams { timestamps: true, tail_lines: Some(1), ..params() }).await;
     let (time, line) = stamped.split_once(' ').unwrap();
     assert!(time.ends_with('Z') && line == "three\n", "{stamped}");
+    let since_time = Some((now - Duration::from_secs(50)).try_into().unwrap());
+    assert_eq!(log(LogParams { since_time, ..params() }).await, "two\nthree\n");
+    cluster.server.clear_requests();
     let refused = pods.logs("web", &follow()).await.unwrap_err();
     assert!(matches!(refused, Error::Request(_)), "{refused}");
+    assert!(cluster.server.requests().is_empty(), "nothing was sent");
 }
 
 #[tokio::test]

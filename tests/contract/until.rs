@@ -89,6 +89,34 @@ fn dyn_15_an_absence_counts_after_the_first_list_only_and_also_where_another_obj
 }
 
 #[test]
+fn dyn_15_a_deletion_is_seen_although_nothing_else_is_published_after_it() {
+    run(three, |world| async move {
+        world.synced().await;
+        let waiting = world.informer.clone();
+        let wait = actix_rt::spawn(async move { waiting.until(&key(), absent, Duration::MAX).await });
+        settle().await;
+        world.delete("a/one").await;
+        settle().await;
+        assert!(wait.is_finished(), "its deletion is the only publish");
+        assert!(wait.await.expect("no panic").expect("it is gone").is_none());
+        // Created and deleted again, one publish each.
+        let waiting = world.informer.clone();
+        let mut was_there = false;
+        let gone_again = move |object: Option<&Object<String>>| {
+            let before = std::mem::replace(&mut was_there, object.is_some());
+            before && object.is_none()
+        };
+        let wait = actix_rt::spawn(async move { waiting.until(&key(), gone_again, Duration::MAX).await });
+        settle().await;
+        world.apply("a/one", "again").await;
+        settle().await;
+        world.delete("a/one").await;
+        settle().await;
+        assert!(wait.is_finished());
+    });
+}
+
+#[test]
 fn dyn_15_an_error_of_the_condition_ends_the_wait() {
     run(three, |world| async move {
         let fails = |object: Option<&Object<String>>| match object.map(|object| object.body().as_str()) {

@@ -21,6 +21,10 @@ use crate::meta::ResourceVersion;
 /// A watch that ends sooner than this and brought nothing has failed.
 pub const LEAST_WATCH: Duration = Duration::from_secs(10);
 
+/// A request that asks for less is measured as if it had asked for this: a server that closes every connection at once must
+/// not be asked without a pause.
+const LEAST_ASKED: Duration = Duration::from_secs(1);
+
 /// What follows an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,10 +96,14 @@ impl WatchResume {
         }
     }
 
-    /// The bookmark that ends the initial objects was delivered.
+    /// The bookmark that ends the initial objects was delivered. One without a version ends nothing: the next connection
+    /// could not go on from it.
     pub fn handle_initial_end(&mut self, version: &str) {
+        if version.is_empty() {
+            return;
+        }
         self.wants_initial = false;
-        version.clone_into(&mut self.version);
+        self.handle_version(version);
         self.progressed();
     }
 
@@ -104,10 +112,10 @@ impl WatchResume {
         self.backoff.reset();
     }
 
-    /// The connection has ended in good order, after this time.
-    pub fn handle_end(&mut self, lasted: Duration, chance: f64) -> Next {
+    /// The connection has ended in good order, after this time; `asked` is how long the request asked for.
+    pub fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> Next {
         let has_progressed = std::mem::take(&mut self.has_progressed);
-        let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH);
+        let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH).min(asked.max(LEAST_ASKED));
         if has_progressed || lasted >= least {
             self.backoff.reset();
             return Next::OpenAfter(Duration::ZERO);
@@ -134,6 +142,7 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_secs(1);
+    const LONG: Duration = Duration::from_secs(300);
 
     fn open_after(milliseconds: u64) -> Next {
         Next::OpenAfter(Duration::from_millis(milliseconds))
@@ -162,12 +171,28 @@ mod tests {
     #[test]
     fn a_watch_that_brought_something_or_lasted_is_opened_at_once_and_a_short_empty_one_waits() {
         let mut watch = WatchResume::new("10", false);
-        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(800));
-        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(1_600));
+        assert_eq!(watch.handle_end(SHORT, LONG, 0.0), open_after(800));
+        assert_eq!(watch.handle_end(SHORT, LONG, 0.0), open_after(1_600));
         watch.handle_version("11");
-        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(0));
-        assert_eq!(watch.handle_end(SHORT, 0.0), open_after(800), "the next one must bring something too");
-        assert_eq!(watch.handle_end(LEAST_WATCH, 0.0), open_after(0));
+        assert_eq!(watch.handle_end(SHORT, LONG, 0.0), open_after(0));
+        assert_eq!(
+            watch.handle_end(SHORT, LONG, 0.0),
+            open_after(800),
+            "the next one must bring something too"
+        );
+        assert_eq!(watch.handle_end(LEAST_WATCH, LONG, 0.0), open_after(0));
+    }
+
+    #[test]
+    fn a_quiet_watch_that_lasted_as_long_as_it_asked_for_has_not_failed() {
+        let mut watch = WatchResume::new("10", false);
+        let five = Duration::from_secs(5);
+        assert_eq!(watch.handle_end(five, five, 0.0), open_after(0));
+        for _ in 0..8 {
+            watch.handle_failure(ErrorClass::Retry, 0.0);
+        }
+        assert_eq!(watch.handle_end(five, five, 0.0), open_after(0), "also after failures");
+        assert_eq!(watch.handle_end(Duration::ZERO, Duration::ZERO, 0.0), open_after(800));
     }
 
     #[test]
@@ -193,6 +218,8 @@ mod tests {
         assert_eq!((watch.version(), watch.wants_initial()), ("", true));
         watch.handle_failure(ErrorClass::Retry, 0.0);
         assert!(watch.wants_initial(), "they are asked for again from the first");
+        watch.handle_initial_end("");
+        assert!(watch.wants_initial(), "an end without a version is none");
         watch.handle_initial_end("95");
         assert_eq!((watch.version(), watch.wants_initial()), ("95", false));
     }

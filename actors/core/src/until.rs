@@ -139,17 +139,17 @@ mod tests {
     use super::*;
 
     /// An object of this uid and version.
-    type KnownObjects = (&'static str, u32);
+    type State = (&'static str, u32);
 
-    fn identity((uid, version): &KnownObjects) -> (Option<&str>, String) {
+    fn identity((uid, version): &State) -> (Option<&str>, String) {
         (Some(uid), version.to_string())
     }
 
     /// What the condition is asked about by these states: versions, 0 for an absence.
-    fn asked(states: &[Option<KnownObjects>]) -> Vec<u32> {
+    fn asked(states: &[Option<State>]) -> Vec<u32> {
         let (mut seen, mut asked) = (Seen::default(), Vec::new());
         for state in states {
-            let mut condition = |object: Option<&KnownObjects>| {
+            let mut condition = |object: Option<&State>| {
                 asked.push(object.map_or(0, |(_, version)| *version));
                 false
             };
@@ -181,11 +181,11 @@ mod tests {
     #[test]
     fn it_says_whether_the_state_or_the_absence_before_it_met_the_condition() {
         let mut seen = Seen::default();
-        let mut present = |object: Option<&KnownObjects>| object.is_some();
+        let mut present = |object: Option<&State>| object.is_some();
         assert_eq!(seen.handle_state(None, identity, &mut present), Ok(Held::Not));
         let first = ("a", 1);
         assert_eq!(seen.handle_state(Some(&first), identity, &mut present), Ok(Held::ByState));
-        let mut absent = |object: Option<&KnownObjects>| object.is_none();
+        let mut absent = |object: Option<&State>| object.is_none();
         let another = ("b", 2);
         assert_eq!(seen.handle_state(Some(&another), identity, &mut absent), Ok(Held::ByAbsence));
         assert_eq!(seen.last(), &LastSeen::Absent);

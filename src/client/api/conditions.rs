@@ -12,6 +12,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::{DynamicObject, Resource};
+use serde_json::Value;
 
 /// The object is there, in whatever state.
 pub fn present<K>() -> impl FnMut(Option<&K>) -> bool + Send {
@@ -92,7 +93,9 @@ pub fn crd_established() -> impl FnMut(Option<&CustomResourceDefinition>) -> boo
     }
 }
 
-/// An object of any kind has this condition with this status in `status.conditions`, as `kubectl wait --for=condition`.
+/// An object of any kind has this condition with this status in `status.conditions`, as `kubectl wait --for=condition`: a
+/// condition that was observed for an older generation of the object counts for nothing, and upper and lower case are the
+/// same.
 ///
 /// ```
 /// use actix_informer::client::api::conditions;
@@ -109,9 +112,19 @@ pub fn crd_established() -> impl FnMut(Option<&CustomResourceDefinition>) -> boo
 pub fn has_condition(kind: &str, status: &str) -> impl FnMut(Option<&DynamicObject>) -> bool + Send + use<> {
     let (kind, status) = (kind.to_owned(), status.to_owned());
     move |object| {
-        let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
-        let mut conditions = conditions.into_iter().flatten();
-        conditions.any(|condition| condition["type"] == *kind && condition["status"] == *status)
+        let Some(object) = object else { return false };
+        let newest = object.metadata.generation.unwrap_or_default();
+        let seen_at = |place: &Value| place["observedGeneration"].as_i64();
+        let is = |found: &Value, wanted: &str| {
+            found.as_str().is_some_and(|found| found.eq_ignore_ascii_case(wanted))
+        };
+        let reported = &object.data["status"];
+        let mut conditions = reported["conditions"].as_array().into_iter().flatten();
+        conditions.any(|condition| {
+            let is_outdated =
+                seen_at(condition).or_else(|| seen_at(reported)).is_some_and(|seen| seen < newest);
+            is(&condition["type"], &kind) && is(&condition["status"], &status) && !is_outdated
+        })
     }
 }
 
@@ -122,4 +135,40 @@ fn is_true<C>(conditions: Option<&Vec<C>>, kind: &str, read: impl Fn(&C) -> (&St
         let (found, status) = read(condition);
         found == kind && status == "True"
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_condition_counts_in_any_case_of_letters_and_not_where_it_is_of_an_older_generation() {
+        for (status, expected) in [
+            (json!({"conditions": [{"type": "Ready", "status": "True"}]}), true),
+            (json!({"conditions": [{"type": "ready", "status": "true"}]}), true),
+            (json!({"conditions": [{"type": "Ready", "status": "False"}]}), false),
+            (json!({"conditions": [{"type": "Readier", "status": "True"}]}), false),
+            (json!({"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 2}]}), true),
+            (json!({"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]}), false),
+            (json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]}), false),
+            (
+                json!({"observedGeneration": 1, "conditions": [
+                    {"type": "Ready", "status": "True", "observedGeneration": 2}
+                ]}),
+                true,
+            ),
+            (json!({"conditions": "none"}), false),
+            (json!({}), false),
+        ] {
+            let object = serde_json::from_value(json!({
+                "apiVersion": "example.org/v1", "kind": "Website",
+                "metadata": {"name": "a", "generation": 2}, "status": status,
+            }));
+            let object: DynamicObject = object.expect("an object");
+            assert_eq!(has_condition("Ready", "True")(Some(&object)), expected, "{status}");
+        }
+        assert!(!has_condition("Ready", "True")(None));
+    }
 }

@@ -25,6 +25,7 @@ use super::Api;
 use super::chance::chance;
 use super::class::{class_of, is_final};
 use crate::client::error::Error;
+use crate::client::scope::selector_value;
 
 pub use informer_core::until::{LastSeen, Verdict};
 
@@ -60,12 +61,12 @@ fn because(error: &Option<Box<Error>>) -> String {
 
 /// What a wait knows.
 #[derive(Default)]
-struct KnownObjects {
+struct Progress {
     seen: Seen,
     error: Option<Box<Error>>,
 }
 
-impl KnownObjects {
+impl Progress {
     /// The object, or its absence, if the condition holds for this state or for an absence before it.
     fn observe<K: Resource, V: Verdict>(
         &mut self,
@@ -129,7 +130,7 @@ where
         deadline: Duration,
     ) -> Result<Option<K>, UntilError<V::Error>> {
         self.object(name)?;
-        let mut known = KnownObjects::default();
+        let mut known = Progress::default();
         let outcome = {
             let waiting = std::pin::pin!(self.observe(name, condition, &mut known));
             let deadline = std::pin::pin!(self.client.sleep(deadline));
@@ -156,9 +157,9 @@ where
         &self,
         name: &str,
         mut condition: impl FnMut(Option<&K>) -> V,
-        known: &mut KnownObjects,
+        known: &mut Progress,
     ) -> Result<Option<K>, UntilError<V::Error>> {
-        let selector = format!("metadata.name={name}");
+        let selector = format!("metadata.name={}", selector_value(name));
         let mut lists = WatchResume::new("", false);
         loop {
             let list = match self.list(&ListParams::default().fields(&selector)).await {
@@ -181,7 +182,11 @@ where
                 let object = match event {
                     Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Some(object),
                     Ok(WatchEvent::Deleted(_)) => None,
-                    Ok(_) => continue,
+                    // A bookmark: the server has been heard, and the object has not changed.
+                    Ok(_) => {
+                        known.error = None;
+                        continue;
+                    }
                     Err(error) if is_final(&error) => return Err(error.into()),
                     Err(error) => {
                         known.error = Some(Box::new(error));

@@ -109,7 +109,7 @@ where
     ///         Ok(_) => {}
     ///         Err(error) if error.is_expired() => {
     ///             let list = pods.list(&ListParams::default()).await?; // what was deleted meanwhile is not in it
-    ///             watch.resume_from(newest(&list).unwrap_or_default());
+    ///             watch.resume_from(newest(&list).unwrap_or_default())?;
     ///         }
     ///         Err(error) => eprintln!("{error}; the watch goes on"),
     ///     }
@@ -123,9 +123,8 @@ where
     pub fn watch(&self, params: &WatchParams, version: &str) -> Result<Watch<K>, Error> {
         check_selectors(params.label_selector.as_deref(), params.field_selector.as_deref())?;
         self.scope.check()?;
-        if matches!(version, "" | "0") && !params.send_initial_events {
-            let why = "a watch begins at the version of a list, or with WatchParams::initial_events";
-            return Err(Error::Request(why.to_owned()));
+        if !params.send_initial_events {
+            check_start(version)?;
         }
         let mut watch = Watch {
             api: self.clone(),
@@ -180,13 +179,20 @@ impl<K> Watch<K> {
     /// let pods = client.api::<Pod>().namespaced("shop");
     /// let mut watch = pods.watch(&WatchParams::default(), "41")?;
     /// let list = pods.list(&ListParams::default()).await?;
-    /// watch.resume_from(list.metadata.resource_version.unwrap_or_default());
+    /// watch.resume_from(list.metadata.resource_version.unwrap_or_default())?;
     /// # Ok(()) }
     /// ```
-    pub fn resume_from(&mut self, version: impl Into<String>) {
+    ///
+    /// # Errors
+    /// As [`Api::watch`] for a version of 0 or none: then the server would first send every object, in the order of no
+    /// version, and most of them would be taken for repeated. Nothing has changed then.
+    pub fn resume_from(&mut self, version: impl Into<String>) -> Result<(), Error> {
+        let version = version.into();
+        check_start(&version)?;
         self.resume = WatchResume::new(version, false);
         self.arrived.clear();
         self.wait(Duration::ZERO);
+        Ok(())
     }
 
     fn wait(&mut self, time: Duration) {
@@ -236,7 +242,7 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         let (named, asked) = (format!("GET {}", self.path()), asked_by(&request));
         self.asked = asked;
         let opened = async move {
-            let answer = client.stream(request, limit).await?;
+            let answer = client.watch(request, limit).await?;
             asked.wire(answer.headers()).map_err(|unexpected| unexpected_answer(named, unexpected))?;
             Ok(answer.into_body())
         };
@@ -324,7 +330,8 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
                     }
                     Some(Err(error)) => return Poll::Ready(Some(Err(this.failed(error.into())))),
                     None => {
-                        let next = this.resume.handle_end(since.elapsed(), chance());
+                        let asked = Duration::from_secs(this.params.timeout.unwrap_or(TIMEOUT).into());
+                        let next = this.resume.handle_end(since.elapsed(), asked, chance());
                         this.follow(next);
                     }
                 },
@@ -332,6 +339,15 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
             }
         }
     }
+}
+
+/// Refuses a version from which nobody could say where to go on.
+fn check_start(version: &str) -> Result<(), Error> {
+    if matches!(version, "" | "0") {
+        let why = "a watch begins at the version of a list, or with WatchParams::initial_events";
+        return Err(Error::Request(why.to_owned()));
+    }
+    Ok(())
 }
 
 impl<K> fmt::Debug for Watch<K> {

@@ -1,6 +1,6 @@
 //! Ends a request whose answer takes too long.
 //!
-//! Answers "how long may the whole request, the head of an answer, a read of its body, and a watch take?" Invariants:
+//! Answers "how long may the whole request, the head of an answer, a read of its body, and a watch or stream take?" Invariants:
 //! 1. The head has [`HEAD_DEADLINE`], with everything that is tried again because of credentials; 65 s if the request
 //!    is not a read: the API server gives up after 60 s (`--request-timeout`), an admission webhook after 30 s, and only
 //!    their answer says whether anything was written.
@@ -48,13 +48,15 @@ impl Deadlines {
                 Self { head, idle: Some(READ_DEADLINE), ends }
             }
             RequestKind::Upgrade => Self { head, idle: Some(READ_DEADLINE), ends: None },
-            RequestKind::Watch { total } => {
-                // A time that an `Instant` cannot hold is never reached.
-                let ends = Instant::now().checked_add(total).map(|at| (at, total, "the whole watch"));
-                Self { head, idle: None, ends }
-            }
+            RequestKind::Watch { total } => Self { head, idle: None, ends: end(total, "the whole watch") },
+            RequestKind::Stream { total } => Self { head, idle: None, ends: end(total, "the whole stream") },
         }
     }
+}
+
+/// The end of a body that may last so long. A time that an `Instant` cannot hold is never reached.
+fn end(total: Duration, what: &'static str) -> Option<(Instant, Duration, &'static str)> {
+    Instant::now().checked_add(total).map(|at| (at, total, what))
 }
 
 /// Ends a request with all its attempts.
@@ -194,6 +196,7 @@ mod tests {
             (RequestKind::Unary, None, ("a read of the body", 30 + 29)),
             (RequestKind::Unary, Some(Duration::from_secs(40)), ("the request", 40)),
             (WATCH, None, ("the whole watch", 300)),
+            (RequestKind::Stream { total: Duration::from_secs(90) }, None, ("the whole stream", 90)),
         ] {
             let began = Instant::now();
             // A chunk comes after 29 s, and then nothing.

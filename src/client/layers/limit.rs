@@ -2,7 +2,7 @@
 //!
 //! Answers "may this request be sent now?" Invariants:
 //! 1. At most as many requests as the settings say are between their beginning and the end of their body, on all threads
-//!    together. A watch and a stream over a websocket are not counted: they last.
+//!    together. A watch and a stream are not counted: they last.
 //! 2. Those that wait are let through in the order in which they came. One that is dropped leaves the queue.
 //! 3. A request whose turn would come after its own end is refused at once; an error of waiting names this limit, so
 //!    that nobody looks for it at the server.
@@ -72,7 +72,7 @@ impl Limits {
     ) -> Result<Place, TransportError> {
         let place = match kind {
             RequestKind::Unary => self.place(ends).await?,
-            RequestKind::Watch { .. } | RequestKind::Upgrade => Place(None),
+            RequestKind::Watch { .. } | RequestKind::Stream { .. } | RequestKind::Upgrade => Place(None),
         };
         if let Some(rate) = &self.rate {
             let now = Instant::now();

@@ -4,10 +4,11 @@
 //! to another core, which costs about ten microseconds; decoding keeps the arbiter from its other work, for a
 //! microsecond (metadata) or for forty (a pod). So a chunk goes to the pool if it is expected to take longer than
 //! [`IN_PLACE`], by what the chunks before it took. Objects that are known already take next to nothing. Invariants:
-//! 1. The result is the same in both places.
+//! 1. The result is the same in both places, also where the job panics: that is an error.
 //! 2. Of the last two measured chunks the faster one counts: a thread that the system has delayed once changes nothing.
 
 use std::future::{Future, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use futures_util::future::Either;
 use informer_actors::runtime::DecodePool;
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::words::panic_text;
 use tokio::time::Instant;
 
 /// What is expected to take less than this is decoded in place.
@@ -63,7 +65,8 @@ impl DecodePlace {
             done
         };
         if is_short {
-            return Either::Left(ready(Ok(measured())));
+            let done = catch_unwind(AssertUnwindSafe(measured));
+            return Either::Left(ready(done.map_err(|panic| ListWatchError::source(panic_text(&*panic)))));
         }
         let pool = self.pool.clone();
         Either::Right(async move {
@@ -108,11 +111,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_that_panics_on_the_pool_is_an_error() {
+    async fn a_job_that_panics_is_an_error_in_place_and_on_the_pool() {
         let place = DecodePlace::new(DecodePool::inline());
         assert_eq!(place.run(1, || 7).await.map_err(|error| error.to_string()), Ok(7));
-        let error =
-            place.run(1 << 20, || -> () { panic!("on purpose") }).await.err().map(|error| error.to_string());
-        assert!(error.is_some_and(|error| error.contains("on purpose")));
+        for bytes in [1, 1 << 20] {
+            let done = place.run(bytes, || -> () { panic!("on purpose") }).await;
+            let error = done.err().map(|error| error.to_string());
+            assert!(error.is_some_and(|error| error.contains("on purpose")), "{bytes} bytes");
+        }
     }
 }

@@ -21,6 +21,7 @@ use secrecy::{ExposeSecret as _, SecretSlice};
 
 use super::ProxyLogin;
 use super::failure::ProxyError;
+use crate::client::endpoint::host_and_port;
 
 const VERSION: u8 = 5;
 const LOGIN_VERSION: u8 = 1;
@@ -125,7 +126,10 @@ impl<'a> Socks5<'a> {
                 });
             }
             (State::Reply, [VERSION, reply, ..]) => {
-                return Err(ProxyError::SocksRefused { reply: *reply, target: self.target() });
+                return Err(ProxyError::SocksRefused {
+                    reply: *reply,
+                    target: host_and_port(self.host, self.port),
+                });
             }
             (State::Address(_), _) => self.state = State::Open,
             _ => return malformed("it is not the answer of SOCKS5 that follows here"),
@@ -153,13 +157,6 @@ impl<'a> Socks5<'a> {
         bytes.extend(self.port.to_be_bytes());
         self.to_send = Some(bytes.into());
         self.state = State::Reply;
-    }
-
-    fn target(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
     }
 }
 

@@ -131,7 +131,8 @@ impl Attached {
         }
     }
 
-    /// Ends the input, throws away the outputs that were not taken, and waits until the process has ended.
+    /// Ends the input, throws away the outputs that were not taken, and waits until the process has ended. Over v4 of the
+    /// protocol the input cannot be ended: a process that reads to its end never ends then.
     ///
     /// # Errors
     /// As [`Self::status`].
@@ -141,7 +142,7 @@ impl Attached {
     }
 
     /// Ends the input, and reads both outputs to their end: stdout, stderr, and how the process ended. Each output is
-    /// kept up to `limit` bytes.
+    /// kept up to `limit` bytes. Over v4 of the protocol the input cannot be ended, as for [`Self::wait`].
     ///
     /// # Errors
     /// [`Error::TooLarge`] when an output is longer; otherwise as [`Self::status`].

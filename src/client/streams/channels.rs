@@ -1,7 +1,7 @@
 //! The channels of a websocket to a pod: which bytes belong to which stream. No I/O.
 //!
 //! Answers "what does this frame mean, and which frame says this?" Each binary message begins with the number of its
-//! channel; of a message in fragments only the first does. Protocol v4 has no word for the end of one channel, v5 has:
+//! channel; of a message in fragments only the first does. Protocol v4 has no message for the end of one channel, v5 has:
 //! 255 and the channel's number. Frame → at most one [`Event`]. Invariants:
 //! 1. A frame that the protocol does not allow is an error, after which nothing is handled: no byte reaches a wrong
 //!    stream.
@@ -119,10 +119,8 @@ impl Channels {
             Frame::Close(None) => Ok(Some(Event::Closed)),
             Frame::Close(Some(reason)) if reason.code == CloseCode::Normal => Ok(Some(Event::Closed)),
             Frame::Close(Some(reason)) => {
-                let text = reason.description.unwrap_or_default();
-                let reason_text =
-                    text.chars().filter(|letter| !letter.is_control()).take(MAX_REASON).collect();
-                Err(StreamError::Closed { code: reason.code.into(), reason: reason_text })
+                let text = shown(&reason.description.unwrap_or_default(), MAX_REASON);
+                Err(StreamError::Closed { code: reason.code.into(), reason: text })
             }
         }
     }
@@ -191,6 +189,11 @@ impl Channels {
     pub fn end_message(&self, channel: u8) -> Option<Message> {
         self.protocol.ends_channels().then(|| Message::Binary(vec![CLOSE, channel].into()))
     }
+}
+
+/// The beginning of what a server says, without control characters, which a terminal would obey.
+pub(super) fn shown(text: &str, characters: usize) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(characters).collect()
 }
 
 fn broken(what: &str) -> StreamError {

@@ -7,8 +7,9 @@
 //! 2. Reading goes on while writing waits, and the other way round, so that a command that copies its input cannot block
 //!    itself.
 //! 3. Each stream is told its end once: clean, or with the error. Nothing is read after it.
-//! 4. When the program has dropped all parts, the connection is closed at once.
-//! 5. A turn moves at most [`ROUNDS`] pieces; then other connections of the thread have theirs.
+//! 4. When the program has dropped all parts, the connection takes what it takes at once, and is closed.
+//! 5. A connection that takes no more bytes is read to its end: what the server sent before is delivered.
+//! 6. A turn moves at most [`ROUNDS`] pieces; then other connections of the thread have theirs.
 //!
 //! Read next: `pipes.rs`.
 
@@ -74,6 +75,8 @@ pub(super) struct Buffers {
     undelivered: Option<(usize, Bytes)>,
     outgoing: BytesMut,
     needs_flush: bool,
+    /// Why nothing can be sent any more.
+    unsendable: Option<StreamError>,
     /// Only the newest ping has to be answered.
     ping: Option<Bytes>,
     /// The stream whose input is taken first in the next round.
@@ -88,6 +91,7 @@ impl Default for Buffers {
             undelivered: None,
             outgoing: BytesMut::new(),
             needs_flush: false,
+            unsendable: None,
             ping: None,
             first: 0,
             piece: vec![0; PIECE].into_boxed_slice(),
@@ -120,12 +124,11 @@ impl<S: Side> Engine<S> {
         for stream in std::mem::take(&mut self.streams) {
             stream.far.ending.end(error.clone());
         }
-        // A word of farewell, if the connection takes it at once.
+        // Sends a close frame if the connection takes it at once.
         poll_fn(|context| {
             let close = Message::Close(Some(CloseCode::Normal.into()));
-            let said = self.buffers.frames.encode(close, &mut self.buffers.outgoing);
-            if said.is_ok() {
-                let _ = self.poll_send(context);
+            if self.buffers.frames.encode(close, &mut self.buffers.outgoing).is_ok() {
+                self.poll_send(context);
             }
             Poll::Ready(())
         })
@@ -147,17 +150,41 @@ impl<S: Side> Engine<S> {
     /// One piece in each direction; whether anything moved.
     fn round(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
         if self.wanted.poll_recv(context).is_ready() {
+            self.send_rest(context)?;
             return Err(End::Unwanted);
         }
-        let sent = self.poll_send(context)?;
+        let sent = self.poll_send(context);
         let taken = self.poll_inputs(context)?;
         let delivered = self.poll_deliver(context);
         let received = self.poll_receive(context)?;
         Ok(sent || taken || delivered || received)
     }
 
-    /// Writes what waits for the connection.
-    fn poll_send(&mut self, context: &mut Context<'_>) -> Result<bool, StreamError> {
+    /// Sends what the program wrote before it dropped all parts, as far as the connection takes it at once.
+    fn send_rest(&mut self, context: &mut Context<'_>) -> Result<(), StreamError> {
+        let mut goes_on = true;
+        while goes_on {
+            let taken = self.poll_inputs(context)?;
+            self.poll_send(context);
+            goes_on = taken && self.buffers.outgoing.is_empty();
+        }
+        Ok(())
+    }
+
+    /// Writes what waits for the connection. One that takes no more may still be read.
+    fn poll_send(&mut self, context: &mut Context<'_>) -> bool {
+        match self.poll_write(context) {
+            Ok(moved) => moved,
+            Err(error) => {
+                self.buffers.outgoing.clear();
+                self.buffers.needs_flush = false;
+                self.buffers.unsendable.get_or_insert(error);
+                true
+            }
+        }
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Result<bool, StreamError> {
         let Buffers { outgoing, needs_flush, .. } = &mut self.buffers;
         let mut moved = false;
         while !outgoing.is_empty() {
@@ -181,8 +208,8 @@ impl<S: Side> Engine<S> {
 
     /// Takes one piece of what the program sends.
     fn poll_inputs(&mut self, context: &mut Context<'_>) -> Result<bool, StreamError> {
-        let Buffers { frames, outgoing, ping, first, piece, .. } = &mut self.buffers;
-        if outgoing.len() >= OUTGOING {
+        let Buffers { frames, outgoing, unsendable, ping, first, piece, .. } = &mut self.buffers;
+        if outgoing.len() >= OUTGOING || unsendable.is_some() {
             return Ok(false);
         }
         let mut moved = false;
@@ -258,8 +285,10 @@ impl<S: Side> Engine<S> {
                 self.buffers.frames.push(read.filled());
                 Ok(true)
             }
-            Poll::Ready(_) if self.side.is_over() => Err(End::Closed),
-            Poll::Ready(Ok(())) => Err(StreamError::CutOff.into()),
+            Poll::Ready(Ok(())) if self.side.is_over() && self.buffers.frames.unfinished() == 0 => {
+                Err(End::Closed)
+            }
+            Poll::Ready(Ok(())) => Err(self.buffers.unsendable.take().unwrap_or(StreamError::CutOff).into()),
             Poll::Ready(Err(error)) => Err(broken(error).into()),
         }
     }

@@ -26,7 +26,7 @@ use crate::client::worker::Worker;
 pub(super) struct Ending(Arc<OnceLock<Option<StreamError>>>);
 
 impl Ending {
-    /// Says how it ends. The first word counts.
+    /// Says how it ends. The first call counts.
     pub(super) fn end(&self, error: Option<StreamError>) {
         let _ = self.0.set(error);
     }
@@ -107,14 +107,18 @@ impl Near {
 pub struct Output(pub(super) Near);
 
 /// What a command reads. Writes wait while the command does not read. Shutting it down, or dropping it, ends the input
-/// of the command.
+/// of the command, where the server speaks v5 of the protocol; v4 has no message for that, and the command waits for
+/// more until the connection ends. What was written still travels: when all parts of a command are dropped, only what
+/// the connection takes at once is sent.
 pub struct Input {
     pub(super) near: Near,
     pub(super) can_end: bool,
 }
 
 /// The connection to one port of a pod: what is written arrives there, what it sends is read here. A port that cannot be
-/// reached ends with [`StreamError::Port`] as the cause.
+/// reached ends with [`StreamError::Port`] as the cause. What was written still travels when this is dropped while
+/// another part of the [`PortForward`](super::PortForward) is held; when the last is dropped, only what the connection
+/// takes at once is sent.
 pub struct PortStream {
     pub(super) near: Near,
     pub(super) port: u16,
@@ -184,7 +188,7 @@ impl AsyncWrite for PortStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing more can be written. The port is not told: the protocol has no word for it.
+    /// Nothing more can be written. The port is not told: the protocol has no message for it.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.near.poll_shutdown(context)
     }

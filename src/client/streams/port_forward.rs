@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::channels::{Channels, Protocol};
+use super::channels::{Channels, Protocol, shown};
 use super::engine::{Buffers, Engine, Side, Stream};
 use super::pipes::{Keep, PortStream, pipe};
 use crate::client::stream_error::StreamError;
@@ -75,8 +75,7 @@ impl Side for Refusals {
     fn handle_data(&mut self, channel: u8, bytes: &[u8]) -> Option<(u8, StreamError)> {
         let (port, is_refused) = self.0.get_mut(usize::from(channel / 2)).filter(|_| channel % 2 == 1)?;
         *is_refused = true;
-        let text = String::from_utf8_lossy(bytes);
-        let reason = text.chars().filter(|letter| !letter.is_control()).take(REASON_LIMIT).collect();
+        let reason = shown(&String::from_utf8_lossy(bytes), REASON_LIMIT);
         Some((channel - 1, StreamError::Port { port: *port, reason }))
     }
 

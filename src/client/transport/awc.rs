@@ -1,14 +1,14 @@
 //! Sends requests with awc: HTTP/1.1 over connections made by `connector.rs`, without a deadline for the answer: the layers have it.
 //!
 //! Answers "how is a request sent?" Only this module and its children know awc. Invariants:
-//! 1. One awc client is for watches, one for everything else. Neither limits the number of connections, follows
+//! 1. One awc client is for watches and streams, one for everything else. Neither limits the number of connections, follows
 //!    redirects or has a deadline of its own.
 //! 2. A GET is sent a second time, at once, only when it failed on a connection that had been used before.
-//! 3. After two timeouts in a row of requests that are not watches, their client is replaced and its pooled
+//! 3. After two timeouts in a row of requests that are neither, their client is replaced and its pooled
 //!    connections are closed.
 //! 4. A request that asks for another protocol has a connection of its own (`upgrade.rs`).
 //! 5. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
-//!    one.
+//!    one; streams go on, because their end would say that they are complete.
 //!
 //! awc needs a `LocalSet`, and no actix `System`. Read next: `awc/connector.rs`.
 
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_http::error::ParseError;
+use actix_http::header::{HeaderName, HeaderValue};
 use awc::error::{ConnectError, SendRequestError};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -131,15 +132,20 @@ impl Inner {
         let answer = self.send_with_retry(&request, kind, &identity).await;
         self.count_timeouts(kind, matches!(answer, Err(TransportError::Timeout { .. })));
         let mut answer = answer?;
-        let RequestKind::Watch { .. } = kind else { return Ok(answer.with_body(None)) };
+        if !kind.may_be_silent() {
+            return Ok(answer.with_body(None));
+        }
         if answer.is_encoded() {
             if answer.is_success() {
-                let why = "the server encoded a watch although the request accepts no encoding";
+                let why = "the server encoded a stream although the request accepts no encoding";
                 return Err(TransportError::Malformed(why.to_owned()));
             }
             answer = answer.decoded();
         }
-        Ok(answer.with_body(Renewal::new(&self.settings.identities, identity.connections)))
+        let is_watch = matches!(kind, RequestKind::Watch { .. });
+        let renewal =
+            is_watch.then(|| Renewal::new(&self.settings.identities, identity.connections)).flatten();
+        Ok(answer.with_body(renewal))
     }
 
     async fn send_with_retry(
@@ -191,7 +197,7 @@ impl Inner {
         let clients = clients.get_or_insert_with(|| Clients::new(&self.settings, identity));
         match kind {
             RequestKind::Unary | RequestKind::Upgrade => clients.unary.clone(),
-            RequestKind::Watch { .. } => clients.watches.clone(),
+            RequestKind::Watch { .. } | RequestKind::Stream { .. } => clients.watches.clone(),
         }
     }
 
@@ -206,10 +212,10 @@ impl Inner {
             .map_err(|error| invalid(&error))?;
         let target = self.target.as_ref().map_err(|error| TransportError::Request(error.clone()))?;
         let mut built = client.request(method, target.uri(request.uri())?);
-        let encoding = awc::http::header::HeaderValue::from_static(match kind {
+        let encoding = HeaderValue::from_static(match kind {
             RequestKind::Unary if self.settings.accepts_compression => "gzip",
             RequestKind::Unary | RequestKind::Upgrade => "identity",
-            RequestKind::Watch { .. } => {
+            RequestKind::Watch { .. } | RequestKind::Stream { .. } => {
                 built = built.no_decompress();
                 "identity"
             }
@@ -221,12 +227,8 @@ impl Inner {
         if !request.headers().contains_key(header::ACCEPT_ENCODING) {
             built = built.append_header((awc::http::header::ACCEPT_ENCODING, encoding));
         }
-        for (name, value) in request.headers() {
-            let name = awc::http::header::HeaderName::from_bytes(name.as_str().as_bytes())
-                .map_err(|error| invalid(&error))?;
-            let value = awc::http::header::HeaderValue::from_bytes(value.as_bytes())
-                .map_err(|error| invalid(&error))?;
-            built = built.append_header((name, value));
+        for header in request.headers() {
+            built = built.append_header(header_of(header)?);
         }
         Ok(built)
     }
@@ -274,6 +276,16 @@ impl Inner {
             error => broken(io::Error::other(error.to_string())),
         }
     }
+}
+
+/// A header in the types of awc.
+fn header_of(
+    (name, value): (&header::HeaderName, &header::HeaderValue),
+) -> Result<(HeaderName, HeaderValue), TransportError> {
+    let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
+    let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| invalid(&error))?;
+    let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| invalid(&error))?;
+    Ok((name, value))
 }
 
 fn broken(source: io::Error) -> TransportError {

@@ -19,7 +19,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
 use futures_util::{FutureExt, Stream, StreamExt};
 use http::{Request, Response, StatusCode};
-use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::super::error::TransportError;
 use super::{Body, RequestKind, Switched, Transport};
@@ -87,9 +87,17 @@ fn switched(
 ) -> Response<Body> {
     let (head, mut body) = answer.into_parts();
     let (received, mut receiving) = duplex(PIPE);
-    // It ends with the body: the server ends that when nobody writes to it any more.
+    // It ends with the body, or when the caller has dropped its end; dropping the body ends the work of the server.
     tokio::task::spawn_local(async move {
-        while let Some(Ok(chunk)) = body.next().await {
+        let mut nothing = [0];
+        loop {
+            let chunk = tokio::select! {
+                biased;
+                chunk = body.next() => chunk,
+                // Nobody writes in this direction: a read ends only when the other end is dropped.
+                _ = receiving.read(&mut nothing) => return,
+            };
+            let Some(Ok(chunk)) = chunk else { return };
             if receiving.write_all(&chunk).await.is_err() {
                 return;
             }

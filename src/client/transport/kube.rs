@@ -61,7 +61,7 @@ impl Transport for KubeTransport {
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
         let this = self.clone();
         Box::pin(async move {
-            if matches!(kind, RequestKind::Watch { .. }) {
+            if kind.may_be_silent() {
                 // The client's own layers would ask for gzip otherwise, which delays events.
                 let identity = HeaderValue::from_static("identity");
                 request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
@@ -118,8 +118,15 @@ async fn switch(mut switched: Response<KubeBody>, answer: oneshot::Sender<Answer
     let (mut from_server, mut to_server) = split(TokioIo::new(upgraded));
     // An error of the connection closes the pipe, as its end does: whoever reads knows whether it may end there.
     tokio::select! {
-        _ = copy(&mut from_caller, &mut to_server) => drop(to_server.shutdown().await),
+        () = sent(copy(&mut from_caller, &mut to_server)) => drop(to_server.shutdown().await),
         _ = copy(&mut from_server, &mut to_caller) => {}
+    }
+}
+
+/// Resolves when the caller has ended. A server that takes no more bytes may still send: then the other direction decides.
+async fn sent(copying: impl Future<Output = io::Result<u64>>) {
+    if copying.await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -109,16 +109,22 @@ async fn str_10_an_attached_process_is_spoken_with_like_a_command() {
 }
 
 #[tokio::test]
-async fn str_11_dropping_every_part_ends_the_command_and_one_part_keeps_it() {
+async fn str_11_dropping_every_part_ends_the_command() {
     let cluster = Cluster::start().await;
     let agent = cluster.server.agent();
     let mut sleep = cluster.run(&["sleep"], &stdin()).await;
     let (input, output) = (sleep.stdin(), sleep.stdout());
     until("it runs", || agent.running() == 1).await;
-    drop((sleep, output));
-    let mut input = input.unwrap();
-    input.write_all(b"still there").await.unwrap();
-    assert_eq!(agent.running(), 1);
-    drop(input);
+    drop((sleep, input, output));
     until("it has ended", || agent.running() == 0).await;
+}
+
+#[tokio::test]
+async fn str_06_the_code_arrives_although_the_command_ended_before_it_read_its_input() {
+    let cluster = Cluster::start().await;
+    let mut command = cluster.run(&["exit", "3"], &stdin()).await;
+    let mut input = command.stdin().unwrap();
+    let unread = vec![b'x'; 1 << 20];
+    let (written, status) = tokio::join!(input.write_all(&unread), command.status());
+    assert_eq!(status.unwrap().code(), Some(3), "{written:?}");
 }

@@ -28,7 +28,7 @@ async fn speaks(pods: &Api<Pod>) {
 }
 
 #[test]
-fn str_24_in_process_streams_are_carried_without_a_socket_in_simulated_time() {
+fn str_11_and_str_24_in_process_streams_are_carried_without_a_socket_in_simulated_time() {
     Runtime::simulated(24).run(|runtime| async move {
         let mut server = ApiServer::builder().seed(24).in_process(runtime.wall_time()).start().await.unwrap();
         let client = Client::in_process(&runtime, server.service());
@@ -38,6 +38,17 @@ fn str_24_in_process_streams_are_carried_without_a_socket_in_simulated_time() {
         let agent = server.agent();
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(agent.running(), 0, "what is dropped has ended");
+
+        // One part keeps the command; the last that is dropped ends it.
+        let words = AttachParams::default().stdin(true);
+        let mut kept = pods.exec("web", ["sleep"], &words).await.unwrap();
+        let (input, output) = (kept.stdin(), kept.stdout());
+        drop((kept, output));
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert_eq!(agent.running(), 1);
+        drop(input);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(agent.running(), 0);
 
         // Nobody reads: the command stands still at the same place in each run.
         let mut endless = pods.exec("web", ["yes"], &AttachParams::default()).await.unwrap();

@@ -44,7 +44,7 @@ fn str_16_of_a_message_in_fragments_only_the_first_names_the_channel() {
 }
 
 #[test]
-fn str_17_v5_ends_single_channels_and_v4_has_no_word_for_it() {
+fn str_17_v5_ends_single_channels_and_v4_has_no_message_for_it() {
     let channels = Channels::of_command(Protocol::V5);
     assert_eq!(channels.end_message(0), Some(Message::Binary(Bytes::from_static(&[255, 0]))));
     assert_eq!(events(channels, [binary(&[255, 1])]).unwrap(), [Event::Ended(1)]);

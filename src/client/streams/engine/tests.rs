@@ -45,7 +45,16 @@ struct Played {
 }
 
 fn play() -> Played {
+    play_with(Alone)
+}
+
+fn play_with(side: impl Side + Send + 'static) -> Played {
     let (server, connection) = duplex(WIRE);
+    Played { server, ..play_over(Box::new(connection), side) }
+}
+
+fn play_over(connection: Connection, side: impl Side + Send + 'static) -> Played {
+    let (server, _) = duplex(1);
     let (keep, wanted) = mpsc::channel(1);
     let stream = |channel, sends| {
         let (near, far) = duplex(PIPE);
@@ -54,10 +63,10 @@ fn play() -> Played {
     };
     let ((stdin, _, input), (stdout, ending, output)) = (stream(0, true), stream(1, false));
     let engine = Engine {
-        connection: Box::new(connection),
+        connection,
         channels: Channels::of_command(Protocol::V5),
         streams: vec![input, output],
-        side: Alone,
+        side,
         wanted,
         buffers: Buffers::default(),
     };
@@ -185,4 +194,122 @@ async fn str_22_a_stream_ends_cleanly_only_where_the_server_ends_it() {
         assert!(found.contains(expected), "{found}, not {expected}");
     }
     assert!(matches!(Ending::default().error(), Some(StreamError::CutOff)), "the engine went away first");
+}
+
+/// Says that all is over from the beginning.
+struct Over;
+
+impl Side for Over {
+    fn handle_data(&mut self, _: u8, _: &[u8]) -> Option<(u8, StreamError)> {
+        None
+    }
+    fn handle_end(&mut self, _: Option<&StreamError>) {}
+    fn is_over(&self) -> bool {
+        true
+    }
+    fn poll_message(&mut self, _: &mut Context<'_>) -> Poll<(u8, Vec<u8>)> {
+        Poll::Pending
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn str_22_the_end_of_the_connection_behind_the_status_is_clean_unless_a_frame_was_cut() {
+    for (cut, expected) in [(0, "clean"), (1, "was cut off")] {
+        let Played { mut server, mut codec, mut stdout, ending, engine, stdin: _stdin, keep: _keep, .. } =
+            play_with(Over);
+        let mut bytes = BytesMut::new();
+        codec.encode(out(b"before"), &mut bytes).unwrap();
+        let whole = bytes.len();
+        codec.encode(out(b"more"), &mut bytes).unwrap();
+        server.write_all(&bytes[..whole + cut]).await.unwrap();
+        server.shutdown().await.unwrap();
+        let mut read = String::new();
+        stdout.read_to_string(&mut read).await.unwrap();
+        assert_eq!(read, "before");
+        engine.await.unwrap();
+        let found = ending.error().map_or_else(|| "clean".to_owned(), |error| error.to_string());
+        assert!(found.contains(expected), "{found}, not {expected}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn str_22_what_a_server_sent_before_it_closed_is_delivered_although_input_waits() {
+    let (outgoing, incoming) = (ClosedForWrites, duplex(WIRE));
+    let (mut server, connection) = incoming;
+    let connection = Box::new(tokio::io::join(connection, outgoing));
+    let mut played = play_over(connection, Alone);
+    let mut bytes = BytesMut::new();
+    let mut codec = Codec::new();
+    codec.encode(out(b"the last words"), &mut bytes).unwrap();
+    played.stdin.write_all(&[b'y'; 500]).await.unwrap();
+    a_while().await;
+    assert!(!played.engine.is_finished(), "it can still be read");
+    server.write_all(&bytes).await.unwrap();
+    drop(server);
+    let mut read = String::new();
+    played.stdout.read_to_string(&mut read).await.unwrap();
+    assert_eq!(read, "the last words");
+    played.engine.await.unwrap();
+    let error = played.ending.error().expect("it was not ended in order");
+    assert!(matches!(error, StreamError::Broken(_)), "{error}: why the input was not sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn str_11_what_was_written_before_all_parts_are_dropped_is_sent() {
+    let mut played = play();
+    played.stdin.write_all(b"the last words").await.unwrap();
+    drop((played.keep.take(), played.stdin));
+    played.engine.await.unwrap();
+    let mut heard = BytesMut::new();
+    played.server.read_buf(&mut heard).await.unwrap();
+    assert!(
+        matches!(played.codec.decode(&mut heard).unwrap(), Some(Frame::Binary(bytes)) if &bytes[1..] == b"the last words")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn str_17_when_the_server_ends_one_stream_the_others_go_on() {
+    let (mut server, connection) = duplex(WIRE);
+    let (_keep, wanted) = mpsc::channel(1);
+    let stream = |channel| {
+        let (near, far) = duplex(PIPE);
+        let ending = Ending::default();
+        (near, ending.clone(), Stream { channel, far: Far { pipe: far, ending }, sends: false })
+    };
+    let ((mut stdout, ended, one), (mut stderr, open, two)) = (stream(1), stream(2));
+    let engine = Engine {
+        connection: Box::new(connection),
+        channels: Channels::of_command(Protocol::V5),
+        streams: vec![one, two],
+        side: Alone,
+        wanted,
+        buffers: Buffers::default(),
+    };
+    let engine = tokio::spawn(engine.run());
+    let (mut codec, mut bytes) = (Codec::new(), BytesMut::new());
+    for message in [&[1, b'a'][..], &[255, 1], &[2, b'b']] {
+        codec.encode(Message::Binary(Bytes::copy_from_slice(message)), &mut bytes).unwrap();
+    }
+    server.write_all(&bytes).await.unwrap();
+    let (mut first, mut second) = (String::new(), [0]);
+    stdout.read_to_string(&mut first).await.unwrap();
+    stderr.read_exact(&mut second).await.unwrap();
+    assert_eq!((first.as_str(), second), ("a", [b'b']));
+    assert!(ended.error().is_none(), "ended in order");
+    assert!(!engine.is_finished() && open.error().is_some(), "the other has not ended");
+}
+
+/// Takes no byte.
+struct ClosedForWrites;
+
+impl AsyncWrite for ClosedForWrites {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }

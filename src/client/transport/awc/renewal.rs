@@ -45,3 +45,6 @@ impl Renewal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,9 +26,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::{Body, Switched, TransportError};
 use super::answer::Answer;
-use super::broken;
 use super::connector;
 use super::socket::{Socket, is_orderly_end};
+use super::{broken, header_of};
 use crate::client::endpoint::ConnectionSettings;
 use crate::client::identity::Identity;
 
@@ -83,11 +83,8 @@ fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<Re
     let host = Some((&header::HOST, &host)).filter(|_| !request.headers().contains_key(header::HOST));
     // The codec writes the header Connection.
     let headers = request.headers().iter().filter(|(name, _)| *name != header::CONNECTION);
-    for (name, value) in host.into_iter().chain(headers) {
-        let name = actix_http::header::HeaderName::from_bytes(name.as_str().as_bytes())
-            .map_err(|error| invalid(&error))?;
-        let value =
-            actix_http::header::HeaderValue::from_bytes(value.as_bytes()).map_err(|error| invalid(&error))?;
+    for header in host.into_iter().chain(headers) {
+        let (name, value) = header_of(header)?;
         head.headers.append(name, value);
     }
     Ok(head)

@@ -60,7 +60,7 @@ pub(crate) fn log(agent: &Agent, key: &ContainerKey, options: LogOptions) -> Res
     Ok(answer.streaming(log.read(options, agent.now())))
 }
 
-/// A command, or the main process of a container, which copies its input. `has` says which streams are asked for.
+/// A command, or the main process of a container, which copies its input.
 ///
 /// # Errors
 /// 400 for a request without a websocket.
