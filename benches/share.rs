@@ -24,8 +24,7 @@ mod support {
 use std::hint::black_box;
 use std::time::Duration;
 
-use actix_informer::representation::{Prune, Representation, Typed};
-use actix_informer::unstable::meta_scan;
+use actix_informer::representation::{Encoded, Prune, Representation, Typed};
 use criterion::{Criterion, SamplingMode, Throughput};
 use informer_core::meta::{Meta, Object, SourceId};
 use k8s_openapi::api::core::v1::Pod;
@@ -99,16 +98,13 @@ fn decoding(criterion: &mut Criterion<ProcessorTime>) -> Figures {
     bench(criterion, "decode", BATCH, |times| {
         spent(&ProcessorTime, || {
             for pod in (0..times).flat_map(|_| &pods) {
-                let scan = meta_scan(pod.as_bytes());
-                let meta = Meta::new(
-                    scan.key().expect("a name"),
-                    scan.version().expect("a version"),
-                    source.clone(),
-                )
-                .uid(scan.uid())
-                .wire_bytes(pod.len() as u32);
                 let text = std::str::from_utf8(black_box(pod.as_bytes())).expect("a text");
-                drop(black_box(Object::new(meta, typed.keep(text, &prune).expect("a pod"))));
+                let encoded = Encoded::json(text);
+                let scan = encoded.meta();
+                let (key, version) = (scan.key().expect("a name"), scan.version().expect("a version"));
+                let meta = Meta::new(key, version, source.clone()).uid(scan.uid());
+                let meta = meta.wire_bytes(pod.len() as u32);
+                drop(black_box(Object::new(meta, typed.keep(&encoded, &prune).expect("a pod"))));
             }
         })
     })

@@ -57,6 +57,9 @@ mod text;
 #[cfg(feature = "unstable")]
 #[doc(hidden)]
 pub mod unstable;
+#[cfg(feature = "client")]
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+mod wire;
 
 /// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "client", feature = "testing"))]

@@ -1,7 +1,7 @@
 //! Inner parts of the client, for fuzz targets, benchmarks and this crate's own tests.
 //!
 //! Nothing here is promised: it changes without notice in any version. Programs have no use for it.
-//! Read next: `client/frames.rs`, `client/list_watch.rs`.
+//! Read next: `wire.rs`, `client/list_watch.rs`.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,19 +11,32 @@ use informer_actors::runtime::DecodePool;
 use informer_core::list_watch_error::ListWatchError;
 use kube_core::response::Status;
 
-pub use crate::client::frames::{Frame, LineSplitter, ListHead, ListSplitter, SplitError};
 pub use crate::client::list_watch::KubeListWatch;
 pub use crate::client::streams::{Channels, Event, Frames, LogLines, MAX_FRAME};
 pub use crate::client::transport::{
     Body, Connection, Duplex, HEAD_DEADLINE, READ_DEADLINE, RequestKind, Transport, Upgraded,
 };
-pub use crate::representation::meta_scan::{MetaScan, UnnamedError, meta_scan};
+pub use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
 pub use crate::client::discovery::inner as discovery;
 
 use crate::client::status;
 use crate::client::{Error, PluginError, ResourceSource};
 use crate::representation::Representation;
+use crate::wire::{MetaScan, WireKind};
+
+/// What a scan of an object's JSON finds.
+///
+/// ```
+/// use actix_informer::unstable::meta_scan;
+/// let found = meta_scan(br#"{"kind":"Pod","metadata":{"name":"web-0","namespace":"a","resourceVersion":"7"},"spec"#);
+/// assert_eq!(found.key()?.to_string(), "a/web-0");
+/// assert_eq!(found.version()?.to_string(), "7");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn meta_scan(json: &[u8]) -> MetaScan<'_> {
+    WireKind::Json.identify(json)
+}
 
 /// The status of an answer with this HTTP code, this text of its Retry-After header, and this body.
 pub fn status_of_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Status {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use actix_informer::client::{Client, Config, TransportError};
 use actix_informer::representation::Typed;
 use actix_informer::unstable::{
-    Body, Frame, KubeListWatch, ListSplitter, RequestKind, Transport, list_watches_over,
+    Body, Frame, KubeListWatch, RequestKind, Splitter, Transport, list_watches_over,
 };
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -78,7 +78,7 @@ pub fn decode_list(data: &[u8]) {
         }
     }
     assert!(ended, "a list ends with its end or an error");
-    let (mut splitter, mut items) = (ListSplitter::new(LIMIT), Vec::new());
+    let (mut splitter, mut items) = (Splitter::list(LIMIT), Vec::new());
     splitter.push(&body, &mut items).expect("the list was accepted");
     assert_eq!(found, items.len());
     for item in &items {

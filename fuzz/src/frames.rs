@@ -1,9 +1,9 @@
-//! Fuzz targets that compare the splitters with a simple reading of the same bytes.
+//! Fuzz targets that compare the splitter with a simple reading of the same bytes.
 //!
-//! Answers "does a splitter find the same frames in any chunks?" The first byte of the input chooses the size of the
+//! Answers "does the splitter find the same frames in any chunks?" The first byte of the input chooses the size of the
 //! chunks and the limit.
 
-use actix_informer::unstable::{Frame, LineSplitter, ListHead, ListSplitter, SplitError};
+use actix_informer::unstable::{Frame, ListHead, SplitError, Splitter};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -27,11 +27,12 @@ fn chunks(bytes: &Bytes, size: usize) -> impl Iterator<Item = Bytes> {
 /// The frames are the texts between newlines, in any chunks; of a line above the limit, its first bytes.
 pub fn frames_watch(data: &[u8]) {
     let Some((Arrival { chunk, limit }, bytes)) = arrival(data) else { return };
-    let (mut splitter, mut found) = (LineSplitter::new(limit), Vec::new());
-    chunks(&bytes, chunk).for_each(|chunk| splitter.push(&chunk, &mut found));
+    let (mut splitter, mut found) = (Splitter::watch(limit), Vec::new());
+    chunks(&bytes, chunk).for_each(|chunk| splitter.push(&chunk, &mut found).expect("any bytes are lines"));
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let unfinished = lines.pop().unwrap_or_default();
-    assert_eq!(splitter.unfinished(), unfinished.len());
+    let half = (!unfinished.is_empty()).then_some(SplitError::HalfEvent(unfinished.len()));
+    assert_eq!(splitter.finish().err(), half);
     lines.retain(|line| !line.is_empty());
     assert_eq!(found.len(), lines.len());
     for (frame, line) in found.iter().zip(lines) {
@@ -48,7 +49,7 @@ pub fn frames_watch(data: &[u8]) {
 type Split = Result<(ListHead, Vec<Frame>), SplitError>;
 
 fn split(bytes: &Bytes, chunk: usize, limit: usize) -> Split {
-    let (mut splitter, mut items) = (ListSplitter::new(limit), Vec::new());
+    let (mut splitter, mut items) = (Splitter::list(limit), Vec::new());
     for chunk in chunks(bytes, chunk) {
         splitter.push(&chunk, &mut items)?;
     }

@@ -8,10 +8,11 @@
 //! Read next: `frames.rs` and `decode.rs`, the oracles.
 
 use actix_informer::client::Config;
+use actix_informer::representation::{Encoded, MetaScan, Prune};
 use actix_informer::unstable::{
-    MetaScan, error_of_status, meta_scan as scan, plugin_answer, status_of_answer, status_of_frame,
-    wait_of_status,
+    error_of_status, meta_scan as scan, plugin_answer, status_of_answer, status_of_frame, wait_of_status,
 };
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 mod decode;
@@ -72,6 +73,27 @@ pub fn meta_scan(data: &[u8]) {
     let namespace = text("namespace").filter(|text| !text.is_empty());
     let expected = [text("name"), namespace, text("uid"), text("resourceVersion")];
     assert_eq!(fields(&whole), expected.map(|text| text.map(str::to_owned)));
+}
+
+/// Only one JSON document is pruned, and gives what a parser gives that skips the fields, with the same labels and owners.
+pub fn pruned(data: &[u8]) {
+    let (object, prune) = (Encoded::json(data), Prune::default().cut(["spec", "containers", "env"]));
+    let Ok(text) = object.pruned(&prune) else { return };
+    let whole = std::str::from_utf8(data).expect("bytes that are no text are not pruned");
+    let Ok(expected) = prune.decode::<Value>(whole) else {
+        // A number that no parser takes is left as it is.
+        return assert!(serde_json::from_slice::<IgnoredAny>(data).is_ok(), "not JSON, and pruned");
+    };
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("it is JSON"), expected);
+    let count = |name: &str| whole.matches(&format!("\"{name}\"")).count();
+    if is_plain(data) && count("labels") <= 1 && count("ownerReferences") <= 1 {
+        let value: Value = serde_json::from_slice(data).expect("it is JSON");
+        let texts = |value: &Value| {
+            value.as_object().map(|members| members.values().filter(|value| value.is_string()).count())
+        };
+        let labels = value.pointer("/metadata/labels").and_then(texts).unwrap_or_default();
+        assert!(object.labels().count() >= labels, "a label is missing");
+    }
 }
 
 /// Any text gives a configuration or an error of bounded length, and neither shows the token.
@@ -149,6 +171,11 @@ mod tests {
     #[test]
     fn a_scan_finds_what_a_parser_finds() {
         check(Target::MetaScan, 40_000);
+    }
+
+    #[test]
+    fn only_one_document_is_pruned_and_gives_what_a_parser_gives() {
+        check(Target::Pruned, 40_000);
     }
 
     #[test]

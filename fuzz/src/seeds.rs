@@ -18,6 +18,7 @@ pub enum Target {
     DecodeWatch,
     Status,
     MetaScan,
+    Pruned,
     Kubeconfig,
     ExecOutput,
     DiscoveryDocument,
@@ -31,13 +32,14 @@ pub enum Target {
 
 impl Target {
     /// All targets, with the names of their binaries.
-    pub const ALL: [(Self, &str); 15] = [
+    pub const ALL: [(Self, &str); 16] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
         (Self::DecodeWatch, "decode_watch"),
         (Self::Status, "status"),
         (Self::MetaScan, "meta_scan"),
+        (Self::Pruned, "pruned"),
         (Self::Kubeconfig, "kubeconfig"),
         (Self::ExecOutput, "exec_output"),
         (Self::DiscoveryDocument, "discovery_document"),
@@ -58,6 +60,7 @@ impl Target {
             Self::DecodeWatch => crate::decode_watch(data),
             Self::Status => crate::status(data),
             Self::MetaScan => crate::meta_scan(data),
+            Self::Pruned => crate::pruned(data),
             Self::Kubeconfig => crate::kubeconfig(data),
             Self::ExecOutput => crate::exec_output(data),
             Self::DiscoveryDocument => crate::discovery_document(data),
@@ -83,7 +86,9 @@ impl Target {
             Self::DecodeList => lists(),
             Self::DecodeWatch => watches(),
             Self::Status => statuses(),
-            Self::MetaScan => vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()],
+            Self::MetaScan | Self::Pruned => {
+                vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()]
+            }
             Self::Kubeconfig => kubeconfigs(),
             Self::ExecOutput => exec_outputs(),
             Self::DiscoveryDocument => discovery_documents(),

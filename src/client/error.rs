@@ -22,7 +22,7 @@ use super::identity::oidc::OidcError;
 use super::proxy::failure::ProxyError;
 use super::refused::Refused;
 use super::stream_error::StreamError;
-use crate::representation::JsonError;
+use crate::wire::JsonError;
 
 /// A failure of the client.
 #[derive(Debug, thiserror::Error)]

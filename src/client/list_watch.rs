@@ -33,16 +33,18 @@ use informer_core::request::{ListRequest, WatchRequest};
 use super::audit;
 use super::body::collect;
 use super::error::TransportError;
-use super::negotiation::{Asked, Form};
+use super::negotiation::Asked;
 use super::options::RequestOptions;
 use super::scope::Scope;
 use super::status;
 use super::transport::{Body, RequestKind, SentCredentials, Transport};
-use crate::representation::{Representation, meta_scan};
+use crate::representation::{Encoded, Representation};
+use crate::wire::{Form, WireKind};
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
 
+mod chunks;
 pub(crate) mod decode;
 mod event;
 mod list;
@@ -66,6 +68,17 @@ pub struct KubeListWatch<R: Representation> {
     decoder: Arc<Decoder<R>>,
     place: DecodePlace,
     frame_limit: usize,
+}
+
+/// The body of a success and how it is written, or what the server refused.
+type Answer = Result<(WireKind, Body), Refusal>;
+
+/// Reads one answer.
+struct Reader<R: Representation> {
+    decoder: Arc<Decoder<R>>,
+    place: DecodePlace,
+    frame_limit: usize,
+    known: KnownObjects<R::Body>,
 }
 
 /// The fields of a source, besides its transport.
@@ -93,13 +106,13 @@ impl<R: Representation> KubeListWatch<R> {
             .map_err(|error| TransportError::Request(error.to_string()).into())
     }
 
-    /// Sends a request; resolves with the body of a success, or with what the server refused.
+    /// Sends a request; resolves with the body of a success and how it is written, or with what the server refused.
     fn send(
         &self,
         target: &str,
         form: Form,
         kind: RequestKind,
-    ) -> LocalBoxFuture<'static, Result<Result<Body, Refusal>, ListWatchError>> {
+    ) -> LocalBoxFuture<'static, Result<Answer, ListWatchError>> {
         let transport = Rc::clone(&self.transport);
         let asked = Asked { content: self.decoder.representation.requested_content(), form };
         let request = self.request(target, asked);
@@ -108,12 +121,11 @@ impl<R: Representation> KubeListWatch<R> {
             let path = request.uri().path().to_owned();
             let answer = transport.send(request, kind).await?;
             if answer.status().is_success() {
-                // One kind so far: another one would choose another reader here.
-                asked.wire(answer.headers()).map_err(|unexpected| {
+                let wire = asked.wire(answer.headers()).map_err(|unexpected| {
                     let advice = "a page of a proxy or of a login may stand before the API server";
                     ListWatchError::Protocol(format!("{unexpected}, requested at {path}; {advice}").into())
                 })?;
-                Ok(Ok(answer.into_body()))
+                Ok(Ok((wire, answer.into_body())))
             } else {
                 Ok(Err(refusal_of(answer).await))
             }
@@ -131,19 +143,19 @@ impl<R: Representation> KubeListWatch<R> {
         }
     }
 
+    fn reader(&self, known: KnownObjects<R::Body>) -> Reader<R> {
+        let (decoder, place) = (Arc::clone(&self.decoder), self.place.clone());
+        Reader { decoder, place, frame_limit: self.frame_limit, known }
+    }
+
     fn list_at(&self, target: &str, is_page: bool, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
         let answer = self.send(target, Form::List, RequestKind::Unary);
-        let reader = list::ListReader {
-            decoder: Arc::clone(&self.decoder),
-            place: self.place.clone(),
-            frame_limit: self.frame_limit,
-            known,
-        };
+        let reader = self.reader(known);
         let mut requested = self.requested(target);
         requested.has_selectors_alone &= !is_page;
         let opened = async move {
-            let body = answer.await?.map_err(|refusal| requested.refused(refusal))?;
-            Ok::<_, ListWatchError>(reader.parts(body))
+            let (wire, body) = answer.await?.map_err(|refusal| requested.refused(refusal))?;
+            Ok::<_, ListWatchError>(reader.parts(wire, body))
         };
         until_error(stream::once(opened).try_flatten())
     }
@@ -182,15 +194,10 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         let answer = self.send(&target, Form::Object, kind);
         let mut requested = self.requested(&target);
         requested.initial_events = request.initial_events;
-        let reader = watch::WatchReader {
-            decoder: Arc::clone(&self.decoder),
-            place: self.place.clone(),
-            frame_limit: self.frame_limit,
-            known,
-        };
+        let reader = self.reader(known);
         let opened = async move {
-            let body = answer.await?.map_err(|refusal| requested.refused(refusal))?;
-            let batches = reader.batches(body).map_err(move |error| requested.failed(error));
+            let (wire, body) = answer.await?.map_err(|refusal| requested.refused(refusal))?;
+            let batches = reader.batches(wire, body).map_err(move |error| requested.failed(error));
             // The empty batch reports that the watch is open.
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
@@ -222,8 +229,8 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         let requested = self.requested(&target);
         let (decoder, place, limit) = (Arc::clone(&self.decoder), self.place.clone(), self.frame_limit);
         Box::pin(async move {
-            let body = match answer.await? {
-                Ok(body) => body,
+            let (wire, body) = match answer.await? {
+                Ok(answered) => answered,
                 Err(refusal) if refusal.status.code == 404 => return Ok(None),
                 Err(refusal) => return Err(requested.refused(refusal)),
             };
@@ -231,7 +238,8 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 return Err(ListWatchError::Protocol(format!("{key} is larger than {limit} bytes").into()));
             };
             let size = bytes.len();
-            let job = move || decoder.observe(&bytes, &meta_scan(&bytes), &KnownObjects::nothing());
+            let job =
+                move || decoder.decoding(wire, &KnownObjects::nothing()).observe(&Encoded::new(wire, &bytes));
             match place.run(size, job).await? {
                 Observed::Object(object) => Ok(Some(object)),
                 Observed::Undecodable(undecodable) => {

@@ -26,8 +26,6 @@ mod config;
 pub mod discovery;
 mod endpoint;
 mod error;
-#[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
-pub(crate) mod frames;
 mod identity;
 mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]

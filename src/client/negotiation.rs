@@ -1,4 +1,4 @@
-//! Which form of content is asked for, and what the Content-Type of an answer means: one table.
+//! Which form of content is asked for, and which kind of wire an answer is.
 //!
 //! Answers "what does the Accept header of this request say, and can this answer be read?" Invariants:
 //! 1. The Content-Type of an answer decides how it is read; an answer without one is what was asked for, as in client-go.
@@ -6,38 +6,20 @@
 //! 3. Metadata is answered with `PartialObjectMetadata`. A server that sends whole objects instead is refused: they would
 //!    cost what was to be spared. A Table is never an answer.
 //!
-//! There is one [`WireKind`]. The second will be protobuf, which Kubernetes' own kinds have and custom resources have not:
-//! its place is here, in [`WireKind::of`], in [`accept`] and in who matches on the kind. CBOR is none: it is alpha, and it
-//! writes texts as byte strings, which k8s-openapi's types cannot read. Read next: `scope.rs`, `list_watch.rs`,
-//! `api/exchange.rs`, who ask.
+//! There is one `WireKind` (`wire.rs`); the second will be protobuf. CBOR is none: it is alpha, and it writes texts as byte
+//! strings, which k8s-openapi's types cannot read. Read next: `scope.rs`, `list_watch.rs`, `api/exchange.rs`, who ask.
 
 use std::fmt;
 
 use http::{HeaderMap, header};
 
-use crate::representation::RequestedContent;
 use crate::text::shortened;
+use crate::wire::{Form, RequestedContent, WireKind};
 
 /// At most this many characters of a Content-Type are shown in an error.
 const MAX_TYPE_CHARS: usize = 100;
-const JSON: &str = "application/json";
 /// The group and version of `PartialObjectMetadata`.
 const META: &str = "meta.k8s.io/v1";
-
-/// How the bytes of a body are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WireKind {
-    /// JSON documents; a watch is one event a line.
-    Json,
-}
-
-/// The form of the answer that an Accept header requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    List,
-    /// A single object, or watch events of them.
-    Object,
-}
 
 /// What a request asks for. It travels with the request, so that the answer is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,34 +41,12 @@ impl fmt::Display for Unexpected {
     }
 }
 
-impl WireKind {
-    /// The kind of a Content-Type. Parameters (`charset=utf-8`, `stream=watch`) change nothing: JSON is UTF-8, and what is
-    /// a stream is known from the request.
-    fn of(content_type: &str) -> Option<Self> {
-        let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        media_type.eq_ignore_ascii_case(JSON).then_some(Self::Json)
-    }
-}
-
-/// The Accept header. A server answers with the first kind that it has.
-pub(crate) fn accept(content: RequestedContent, form: Form) -> &'static str {
-    match (content, form) {
-        (RequestedContent::Objects, _) => JSON,
-        (RequestedContent::Metadata, Form::List) => {
-            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-        }
-        (RequestedContent::Metadata, Form::Object) => {
-            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-        }
-    }
-}
-
 impl Asked {
     /// A single object of whatever kind, as it is.
     pub(crate) const OBJECT: Self = Self { content: RequestedContent::Objects, form: Form::Object };
 
     pub(crate) fn accept(self) -> &'static str {
-        accept(self.content, self.form)
+        WireKind::Json.accept(self.content, self.form)
     }
 
     /// How the body of a success with these headers is written.

@@ -9,18 +9,19 @@
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, TypeMeta};
 
-use super::{DecodeError, Prune, Representation};
+use super::{DecodeError, Encoded, Prune, Representation};
 
 /// Keeps each object as a `DynamicObject`.
 ///
 /// ```
-/// use actix_informer::representation::{Dynamic, Prune, Representation};
+/// use actix_informer::representation::{Dynamic, Encoded, Prune, Representation};
 /// use kube_core::discovery::ApiResource;
 /// use kube_core::gvk::GroupVersionKind;
 ///
 /// let kind = GroupVersionKind::gvk("example.com", "v1", "Widget");
 /// let widgets = Dynamic::new(&ApiResource::from_gvk_with_plural(&kind, "widgets"));
-/// let kept = widgets.keep(r#"{"metadata":{"name":"a"},"spec":{"size":3}}"#, &Prune::default())?;
+/// let sent = Encoded::json(r#"{"metadata":{"name":"a"},"spec":{"size":3}}"#);
+/// let kept = widgets.keep(&sent, &Prune::default())?;
 /// assert_eq!(kept.data["spec"]["size"], 3);
 /// assert_eq!(kept.types.as_ref().map(|types| types.kind.as_str()), Some("Widget"));
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
@@ -42,8 +43,8 @@ impl Dynamic {
 impl Representation for Dynamic {
     type Body = DynamicObject;
 
-    fn keep(&self, json: &str, prune: &Prune) -> Result<DynamicObject, DecodeError> {
-        let mut object: DynamicObject = prune.decode(json)?;
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<DynamicObject, DecodeError> {
+        let mut object: DynamicObject = prune.decode(object.text()?)?;
         object.types.get_or_insert_with(|| self.expected.clone());
         Ok(object)
     }

@@ -13,18 +13,16 @@ use std::marker::PhantomData;
 use kube_core::TypeMeta;
 use kube_core::metadata::PartialObjectMeta;
 
-use super::{DecodeError, Prune, Representation, RequestedContent};
+use super::{DecodeError, Encoded, Prune, Representation, RequestedContent};
 
 /// Keeps the metadata of each object; `K` is only the kind of the objects.
 ///
 /// ```
-/// use actix_informer::representation::{MetadataOnly, Prune, Representation};
+/// use actix_informer::representation::{Encoded, MetadataOnly, Prune, Representation};
 /// use k8s_openapi::api::core::v1::Pod;
 ///
-/// let kept = MetadataOnly::<Pod>::new().keep(
-///     r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}"#,
-///     &Prune::default(),
-/// )?;
+/// let sent = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}"#;
+/// let kept = MetadataOnly::<Pod>::new().keep(&Encoded::json(sent), &Prune::default())?;
 /// assert_eq!(kept.metadata.name.as_deref(), Some("a"));
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
@@ -52,8 +50,8 @@ impl<K> Default for MetadataOnly<K> {
 impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
     type Body = PartialObjectMeta<K>;
 
-    fn keep(&self, json: &str, prune: &Prune) -> Result<Self::Body, DecodeError> {
-        prune.decode(json)
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<Self::Body, DecodeError> {
+        prune.decode(object.text()?)
     }
 
     fn requested_content(&self) -> RequestedContent {

@@ -9,13 +9,21 @@
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
 //! 4. `keep` is pure and may run on any thread; a panic in it affects only that object.
 //!
-//! Read next: `prune.rs` for how fields are cut, `meta_scan.rs` for what is read before decoding.
+//! Two more representations have their names and their places here, and do not exist yet: `Lazy` (`lazy.rs`), which keeps
+//! the text that [`Encoded::pruned`] gives and decodes it on the first access, and `Packed` (`packed.rs`), the same
+//! compressed. When one of these lines compiles, the test fails:
+//!
+//! ```compile_fail,E0432
+//! use actix_informer::representation::Lazy;
+//! ```
+//! ```compile_fail,E0432
+//! use actix_informer::representation::Packed;
+//! ```
+//!
+//! Read next: `encoded.rs` for what a representation is given, `prune.rs` for how fields are cut.
 
-mod cursor;
 mod dynamic;
-mod json_error;
-#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
-pub(crate) mod meta_scan;
+mod encoded;
 mod metadata;
 mod prune;
 mod typed;
@@ -24,32 +32,32 @@ use std::error::Error as StdError;
 
 use kube_core::TypeMeta;
 
-pub(crate) use cursor::ends_scalar;
 pub use dynamic::Dynamic;
-pub use json_error::JsonError;
-pub(crate) use meta_scan::{MetaScan, UnnamedError, meta_scan};
+pub use encoded::Encoded;
 pub use metadata::MetadataOnly;
 pub use prune::Prune;
 pub use typed::Typed;
 
+pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
+
 /// An error of the user's code.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// Turns an object's JSON into the body that a cache keeps.
+/// Turns an object's bytes into the body that a cache keeps.
 ///
 /// ```
-/// use actix_informer::representation::{DecodeError, Prune, Representation};
+/// use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
 ///
-/// /// Keeps the length of the text.
+/// /// Keeps how many bytes an object has.
 /// struct Length;
 ///
 /// impl Representation for Length {
 ///     type Body = usize;
-///     fn keep(&self, json: &str, _prune: &Prune) -> Result<usize, DecodeError> {
-///         Ok(json.len())
+///     fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<usize, DecodeError> {
+///         Ok(object.bytes().len())
 ///     }
 /// }
-/// assert_eq!(Length.keep("{}", &Prune::default())?, 2);
+/// assert_eq!(Length.keep(&Encoded::json("{}"), &Prune::default())?, 2);
 /// # Ok::<(), DecodeError>(())
 /// ```
 #[diagnostic::on_unimplemented(
@@ -63,20 +71,13 @@ pub trait Representation: Send + Sync + 'static {
 
     /// Makes the body of one object. Called once for each state that the cache will hold, on any thread.
     ///
-    /// # Errors
-    /// When the text does not decode or a transform fails. The object counts as undecodable; other objects are not
-    /// affected.
-    fn keep(&self, json: &str, prune: &Prune) -> Result<Self::Body, DecodeError>;
-
-    /// As [`Self::keep`], for bytes that were not yet checked to be UTF-8. The default implementation checks all of
-    /// them. Override it in a representation that reads only a part of the object, or nothing: the check costs more
-    /// than finding an object in a list.
+    /// Most implementations decode what [`Encoded::text`] gives with [`Prune::decode`]. One that reads only a part of the
+    /// bytes, or only what the scan has found, saves the check that they are UTF-8.
     ///
     /// # Errors
-    /// As for [`Self::keep`], and when the bytes are not UTF-8.
-    fn keep_bytes(&self, json: &[u8], prune: &Prune) -> Result<Self::Body, DecodeError> {
-        self.keep(std::str::from_utf8(json)?, prune)
-    }
+    /// When the bytes do not decode or a transform fails. The object counts as undecodable; other objects are not
+    /// affected.
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<Self::Body, DecodeError>;
 
     /// What the server is requested to send of each object.
     fn requested_content(&self) -> RequestedContent {
@@ -87,16 +88,6 @@ pub trait Representation: Send + Sync + 'static {
     fn expected(&self) -> Option<&TypeMeta> {
         None
     }
-}
-
-/// What is requested from the server for each object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestedContent {
-    /// Whole objects as JSON.
-    Objects,
-    /// Only their metadata, as `PartialObjectMetadata`.
-    Metadata,
 }
 
 /// Why no body can be made of an object.

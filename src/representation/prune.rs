@@ -6,13 +6,14 @@
 //! 2. Outside the paths, and if there are none, the plain deserializer runs at no extra cost.
 //! 3. A path needs no step for a list: it continues in each of the list's elements.
 //!
-//! Read next: `prune/cut.rs`.
+//! Read next: `prune/cut.rs`; `wire/fields.rs`, the tree of paths.
 
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
 use super::{DecodeError, JsonError};
+use crate::wire::FieldTree;
 
 mod cut;
 
@@ -30,47 +31,13 @@ mod cut;
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Prune(Arc<PathNode>);
-
-/// The paths to cut, as a tree: what to do with the fields of one object. Fields that are not in it are kept.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PathNode {
-    fields: Vec<(Box<str>, Step)>,
-}
-
-/// What to do with one field.
-#[derive(Debug, Clone)]
-pub(crate) enum Step {
-    /// Skip it.
-    Cut,
-    /// Keep it, and cut fields in it.
-    Descend(PathNode),
-}
-
-impl PathNode {
-    pub(crate) fn step(&self, key: &str) -> Option<&Step> {
-        self.fields.iter().find(|(name, _)| **name == *key).map(|(_, step)| step)
-    }
-
-    fn add<I: Iterator<Item = Box<str>>>(&mut self, name: Box<str>, mut rest: std::iter::Peekable<I>) {
-        let at = self.fields.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            self.fields.push((name, Step::Descend(Self::default())));
-            self.fields.len() - 1
-        });
-        let step = &mut self.fields[at].1;
-        match (rest.next(), step) {
-            (None, step) => *step = Step::Cut,
-            (Some(_), Step::Cut) => {}
-            (Some(next), Step::Descend(node)) => node.add(next, rest),
-        }
-    }
-}
+pub struct Prune(Arc<FieldTree>);
 
 impl Prune {
     /// Cuts nothing.
     #[must_use]
     pub fn nothing() -> Self {
-        Self(Arc::new(PathNode::default()))
+        Self(Arc::new(FieldTree::default()))
     }
 
     /// Also cuts the field at this path. An empty path changes nothing, and so does a path below a field that is cut.
@@ -80,16 +47,17 @@ impl Prune {
         I: IntoIterator,
         I::Item: Into<Box<str>>,
     {
-        let mut path = path.into_iter().map(Into::into);
-        if let Some(first) = path.next() {
-            Arc::make_mut(&mut self.0).add(first, path.peekable());
-        }
+        Arc::make_mut(&mut self.0).cut(path.into_iter().map(Into::into));
         self
     }
 
     /// Whether nothing is cut.
     pub fn is_empty(&self) -> bool {
-        self.0.fields.is_empty()
+        self.0.is_empty()
+    }
+
+    pub(super) fn fields(&self) -> &FieldTree {
+        &self.0
     }
 
     /// Decodes one whole JSON document without the cut fields.

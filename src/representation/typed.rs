@@ -14,21 +14,22 @@ use std::sync::Arc;
 use kube_core::{Resource, TypeMeta};
 use serde::de::DeserializeOwned;
 
-use super::{BoxError, DecodeError, Prune, Representation};
+use super::{BoxError, DecodeError, Encoded, Prune, Representation};
 
 type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
 /// Keeps each object as a `K`.
 ///
 /// ```
-/// use actix_informer::representation::{Prune, Representation, Typed};
+/// use actix_informer::representation::{Encoded, Prune, Representation, Typed};
 /// use k8s_openapi::api::core::v1::ConfigMap;
 ///
 /// let without_data = Typed::<ConfigMap>::new().transform(|mut map| {
 ///     map.data = None;
 ///     Ok(map)
 /// });
-/// let kept = without_data.keep(r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#, &Prune::default())?;
+/// let sent = Encoded::json(r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#);
+/// let kept = without_data.keep(&sent, &Prune::default())?;
 /// assert_eq!((kept.metadata.name.as_deref(), kept.data), (Some("a"), None));
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
@@ -86,8 +87,8 @@ where
 {
     type Body = K;
 
-    fn keep(&self, json: &str, prune: &Prune) -> Result<K, DecodeError> {
-        let object = prune.decode(json)?;
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<K, DecodeError> {
+        let object = prune.decode(object.text()?)?;
         match &self.transform {
             None => Ok(object),
             Some(transform) => transform(object).map_err(DecodeError::Transform),
@@ -125,20 +126,25 @@ mod tests {
     #[test]
     fn managed_fields_are_cut_by_default_and_kept_on_request() {
         let typed = Typed::<Pod>::new();
-        assert_eq!(typed.keep(POD, &Prune::default()).unwrap().metadata.managed_fields, None);
-        assert!(typed.keep(POD, &Prune::nothing()).unwrap().metadata.managed_fields.is_some());
+        assert_eq!(typed.keep(&Encoded::json(POD), &Prune::default()).unwrap().metadata.managed_fields, None);
+        assert!(
+            typed.keep(&Encoded::json(POD), &Prune::nothing()).unwrap().metadata.managed_fields.is_some()
+        );
     }
 
     #[test]
     fn the_error_of_a_failing_transform_has_the_text_of_the_users_error() {
         let typed = Typed::<Pod>::new().transform(|_| Err("too old".into()));
-        let error = typed.keep(POD, &Prune::default()).unwrap_err();
+        let error = typed.keep(&Encoded::json(POD), &Prune::default()).unwrap_err();
         assert_eq!(error.to_string(), "transform failed: too old");
     }
 
     #[test]
     fn text_behind_the_object_is_refused_before_the_transform_runs() {
         let typed = Typed::<Pod>::new().transform(|_| unreachable!("must not run"));
-        assert!(matches!(typed.keep(&format!("{POD},1"), &Prune::default()), Err(DecodeError::Json(_))));
+        assert!(matches!(
+            typed.keep(&Encoded::json(&format!("{POD},1")), &Prune::default()),
+            Err(DecodeError::Json(_))
+        ));
     }
 }

@@ -17,7 +17,7 @@ use super::config::{InformerConfig, Kept};
 use super::describe::{Describe, Values};
 use crate::client::{Client, ResourceSource};
 use crate::representation::{
-    DecodeError, Dynamic, MetadataOnly, Prune, Representation, RequestedContent, Typed,
+    DecodeError, Dynamic, Encoded, MetadataOnly, Prune, Representation, RequestedContent, Typed,
 };
 
 /// The annotation in which `kubectl apply` keeps a copy of the object.
@@ -72,11 +72,11 @@ pub(super) fn described(
 impl Representation for KeepAs {
     type Body = KeptBody;
 
-    fn keep(&self, json: &str, prune: &Prune) -> Result<KeptBody, DecodeError> {
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<KeptBody, DecodeError> {
         match self {
-            Self::Pod(typed) => typed.keep(json, prune).map(Box::new).map(KeptBody::Pod),
-            Self::Dynamic(dynamic) => dynamic.keep(json, prune).map(Box::new).map(KeptBody::Dynamic),
-            Self::Metadata(metadata) => metadata.keep(json, prune).map(Box::new).map(KeptBody::Metadata),
+            Self::Pod(typed) => typed.keep(object, prune).map(Box::new).map(KeptBody::Pod),
+            Self::Dynamic(dynamic) => dynamic.keep(object, prune).map(Box::new).map(KeptBody::Dynamic),
+            Self::Metadata(metadata) => metadata.keep(object, prune).map(Box::new).map(KeptBody::Metadata),
         }
     }
 

@@ -5,8 +5,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use actix_informer::representation::{Prune, Representation, Typed};
-use actix_informer::unstable::{Frame, LineSplitter};
+use actix_informer::representation::{Encoded, Prune, Representation, Typed};
+use actix_informer::unstable::{Frame, Splitter};
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::Pod;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
@@ -33,7 +33,7 @@ fn a_pod_with_ten_megabytes_of_managed_fields_costs_less_than_a_hundred_kilobyte
     assert!(pod.len() > 10_000_000);
     let typed = Typed::<Pod>::new();
     let region = Region::new(ALLOCATOR);
-    let kept = typed.keep(&pod, &Prune::default());
+    let kept = typed.keep(&Encoded::json(&pod), &Prune::default());
     let used = region.change();
     let kept = kept.unwrap();
     assert_eq!((kept.metadata.uid.as_deref(), kept.spec.unwrap().containers.len()), (Some("u"), 1));
@@ -46,13 +46,13 @@ fn ref_45_an_endless_line_holds_no_more_than_the_limit_and_leaves_nothing_alloca
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let piece = Bytes::from(vec![b'x'; 32 << 10]);
     let region = Region::new(ALLOCATOR);
-    let (mut lines, mut found) = (LineSplitter::new(LIMIT), Vec::new());
+    let (mut lines, mut found) = (Splitter::watch(LIMIT), Vec::new());
     for _ in 0..1024 {
-        lines.push(&piece, &mut found);
+        lines.push(&piece, &mut found).unwrap();
         let held = held(&region.change());
         assert!(held < 2 * LIMIT + (64 << 10), "{held} bytes");
     }
-    lines.push(&Bytes::from_static(b"\n"), &mut found);
+    lines.push(&Bytes::from_static(b"\n"), &mut found).unwrap();
     assert!(matches!(&found[..], [Frame::Oversize { size, .. }] if *size == 32 << 20));
     found.clear();
     let held = held(&region.change());

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use actix_informer::client::Config;
 use actix_informer::prelude::*;
-use actix_informer::representation::{DecodeError, Prune, Representation};
+use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
 use actix_informer::unstable::meta_scan;
 use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -79,11 +79,7 @@ struct Nothing;
 impl Representation for Nothing {
     type Body = ();
 
-    fn keep(&self, _json: &str, _prune: &Prune) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn keep_bytes(&self, _json: &[u8], _prune: &Prune) -> Result<(), DecodeError> {
+    fn keep(&self, _object: &Encoded<'_>, _prune: &Prune) -> Result<(), DecodeError> {
         Ok(())
     }
 }

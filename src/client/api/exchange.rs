@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Api;
 use crate::client::error::Error;
-use crate::client::negotiation::{Asked, Form, Unexpected};
+use crate::client::negotiation::{Asked, Unexpected};
 use crate::client::scope::{check_selectors, encoded_name, segment};
-use crate::representation::{JsonError, RequestedContent, meta_scan};
+use crate::wire::{Form, JsonError, RequestedContent, WireKind};
 
 /// A request as kube-core makes it.
 pub(super) type Built = http::Request<Vec<u8>>;
@@ -84,13 +84,12 @@ impl<K> Api<K> {
         question.decoded(&self.client.send(request).await?)
     }
 
-    /// Sends a request whose answer is an object or a `Status`: JSON in any case.
-    pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<Response<Bytes>, Error> {
+    /// Sends a request whose answer is an object or a `Status`, and says how the answer is written.
+    pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<(WireKind, Bytes), Error> {
         let request = self.finished(request)?;
         let question = Question::of(&request);
         let answer = self.client.send(request).await?;
-        question.check_wire(&answer)?;
-        Ok(answer)
+        Ok((question.wire(&answer)?, answer.into_body()))
     }
 
     /// The request as it is sent: what kube-core leaves out or leaves empty.
@@ -146,27 +145,27 @@ impl Question {
         format!("{} {}", self.method, self.uri.path())
     }
 
-    fn check_wire(&self, answer: &Response<Bytes>) -> Result<(), Error> {
+    fn wire(&self, answer: &Response<Bytes>) -> Result<WireKind, Error> {
         let wire = self.asked.wire(answer.headers());
-        wire.map(drop).map_err(|unexpected| unexpected_answer(self.name(), unexpected))
+        wire.map_err(|unexpected| unexpected_answer(self.name(), unexpected))
     }
 
     /// What the answer holds, if it is of the kind that was asked for.
     pub(super) fn decoded<T: DeserializeOwned>(&self, answer: &Response<Bytes>) -> Result<T, Error> {
-        self.check_wire(answer)?;
+        let wire = self.wire(answer)?;
         let unexpected = |unexpected| unexpected_answer(self.name(), unexpected);
-        checked(self.asked, answer.body()).map_err(unexpected)?;
+        checked(self.asked, wire, answer.body()).map_err(unexpected)?;
         decoded(answer.body()).map_err(|source| Error::Answer { request: self.name(), source })
     }
 }
 
 /// Refuses whole objects where metadata was asked for, and tables.
-pub(super) fn checked(asked: Asked, body: &[u8]) -> Result<(), Unexpected> {
+pub(super) fn checked(asked: Asked, wire: WireKind, body: &[u8]) -> Result<(), Unexpected> {
     // A Table names its group: without that text, whole objects need no scan.
     if asked.content == RequestedContent::Objects && memmem::find(body, b"meta.k8s.io/").is_none() {
         return Ok(());
     }
-    let scan = meta_scan(body);
+    let scan = wire.identify(body);
     if scan.kind.is_some() && scan.api_version.is_some() {
         return asked.check_kind(scan.api_version.as_deref(), scan.kind.as_deref());
     }

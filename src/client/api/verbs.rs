@@ -20,8 +20,8 @@ use super::exchange::{
     Question, accepting, asked_by, checked, decoded, encoded, not_made, unexpected_answer,
 };
 use crate::client::error::Error;
-use crate::client::negotiation::Form;
 use crate::client::scope::{check_selectors, encoded_name};
+use crate::wire::Form;
 
 /// What a server answers to a deletion.
 ///
@@ -278,13 +278,14 @@ where
     ) -> Result<Deleted<T>, Error> {
         let named = format!("{} {}", request.method(), request.uri().path());
         let asked = asked_by(&request);
-        let answer = self.ask_for_bytes(request).await?;
-        let body = answer.body();
+        let (wire, body) = self.ask_for_bytes(request).await?;
+        let body = &*body;
         let is_status = decoded::<Kind>(body).is_ok_and(|found| found.kind == "Status");
         let deleted = match is_status {
             true => decoded(body).map(|status| Deleted::Status(Box::new(status))),
             false => {
-                checked(asked, body).map_err(|unexpected| unexpected_answer(named.clone(), unexpected))?;
+                checked(asked, wire, body)
+                    .map_err(|unexpected| unexpected_answer(named.clone(), unexpected))?;
                 decoded(body).map(Deleted::Object)
             }
         };

@@ -23,9 +23,7 @@ use informer_core::resume::{Next, WatchResume};
 use kube_core::params::WatchParams;
 use kube_core::watch::Bookmark;
 use kube_core::{Resource, WatchEvent};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Api;
@@ -33,12 +31,12 @@ use super::chance::chance;
 use super::class::class_of;
 use super::exchange::{accepting, asked_by, checked, decoded, not_made, unexpected_answer};
 use crate::client::error::Error;
-use crate::client::frames::{Frame, LineSplitter};
-use crate::client::negotiation::{Asked, Form};
+use crate::client::negotiation::Asked;
 use crate::client::refused::Refused;
 use crate::client::scope::check_selectors;
 use crate::client::status;
 use crate::client::worker::BodyStream;
+use crate::wire::{Event, EventType, Form, Frame, INITIAL_EVENTS_END, Splitter, WireKind};
 
 /// The longest event that is read.
 const EVENT_LIMIT: usize = 16 << 20;
@@ -46,8 +44,6 @@ const EVENT_LIMIT: usize = 16 << 20;
 const TIMEOUT: u32 = 290;
 /// How much longer than the server was asked to end it a connection may last.
 const GRACE: Duration = Duration::from_secs(30);
-/// The annotation of the bookmark that ends the initial objects.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// The events of a watch; made by [`Api::watch`].
 ///
@@ -60,8 +56,10 @@ pub struct Watch<K> {
     asked: Asked,
     resume: WatchResume,
     connection: Connection,
-    lines: LineSplitter,
-    /// Lines that have arrived and were not read yet.
+    /// How the events that have arrived are written.
+    wire: WireKind,
+    splitter: Splitter,
+    /// Events that have arrived and were not read yet.
     arrived: VecDeque<Frame>,
     /// Events that were left out.
     repeated: u64,
@@ -69,17 +67,9 @@ pub struct Watch<K> {
 
 enum Connection {
     Waiting(BoxFuture<'static, Result<(), Error>>),
-    Opening(BoxFuture<'static, Result<BodyStream, Error>>),
+    Opening(BoxFuture<'static, Result<(BodyStream, WireKind), Error>>),
     Open { body: BodyStream, since: Instant },
     Ended,
-}
-
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(borrow)]
-    object: &'a RawValue,
 }
 
 impl<K> Api<K>
@@ -132,7 +122,8 @@ where
             asked: Asked::OBJECT,
             resume: WatchResume::new(version, params.send_initial_events),
             connection: Connection::Ended,
-            lines: LineSplitter::new(EVENT_LIMIT),
+            wire: WireKind::Json,
+            splitter: WireKind::Json.watch(EVENT_LIMIT),
             arrived: VecDeque::new(),
             repeated: 0,
         };
@@ -229,7 +220,6 @@ impl<K> Watch<K> {
 
 impl<K: Resource + DeserializeOwned> Watch<K> {
     fn open(&mut self) -> Result<(), Error> {
-        self.lines = LineSplitter::new(EVENT_LIMIT);
         let seconds = self.params.timeout.unwrap_or(TIMEOUT);
         let params = WatchParams {
             timeout: Some(seconds),
@@ -243,31 +233,31 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         self.asked = asked;
         let opened = async move {
             let answer = client.watch(request, limit).await?;
-            asked.wire(answer.headers()).map_err(|unexpected| unexpected_answer(named, unexpected))?;
-            Ok(answer.into_body())
+            let wire = asked.wire(answer.headers());
+            let wire = wire.map_err(|unexpected| unexpected_answer(named, unexpected))?;
+            Ok((answer.into_body(), wire))
         };
         self.connection = Connection::Opening(opened.boxed());
         Ok(())
     }
 
-    /// The event of a line; nothing if it was delivered before.
+    /// The event of a frame; nothing if it was delivered before.
     fn read(&mut self, frame: &Frame) -> Result<Option<WatchEvent<K>>, Error> {
-        let Frame::Whole(line) = frame else { return Err(Error::TooLarge(EVENT_LIMIT)) };
+        let Frame::Whole(bytes) = frame else { return Err(Error::TooLarge(EVENT_LIMIT)) };
         let unreadable = |source| Error::Answer { request: format!("GET {}", self.path()), source };
-        let Line { kind, object } =
-            serde_json::from_slice(line).map_err(|error| unreadable((&error).into()))?;
-        let object = object.get();
-        if matches!(kind, "ADDED" | "MODIFIED" | "DELETED") {
+        let Event { event_type, object, .. } = self.wire.parsed_event(bytes).map_err(unreadable)?;
+        if matches!(event_type, EventType::Added | EventType::Modified | EventType::Deleted) {
             let named = || format!("GET {}", self.path());
-            checked(self.asked, object.as_bytes()).map_err(|found| unexpected_answer(named(), found))?;
+            checked(self.asked, self.wire, object).map_err(|found| unexpected_answer(named(), found))?;
         }
-        let event = match kind {
-            "ADDED" => WatchEvent::Added(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
-            "MODIFIED" => WatchEvent::Modified(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
-            "DELETED" => WatchEvent::Deleted(decoded::<K>(object.as_bytes()).map_err(unreadable)?),
-            "BOOKMARK" => WatchEvent::Bookmark(decoded(object.as_bytes()).map_err(unreadable)?),
-            _ => {
-                let refused = Refused::new(Method::GET, &self.path(), status::of_frame(object));
+        let event = match event_type {
+            EventType::Added => WatchEvent::Added(decoded::<K>(object).map_err(unreadable)?),
+            EventType::Modified => WatchEvent::Modified(decoded::<K>(object).map_err(unreadable)?),
+            EventType::Deleted => WatchEvent::Deleted(decoded::<K>(object).map_err(unreadable)?),
+            EventType::Bookmark => WatchEvent::Bookmark(decoded(object).map_err(unreadable)?),
+            EventType::Error | EventType::Other(_) => {
+                let status = status::of_frame(&String::from_utf8_lossy(object));
+                let refused = Refused::new(Method::GET, &self.path(), status);
                 return Err(self.failed(Error::Refused(Box::new(refused))));
             }
         };
@@ -319,14 +309,18 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
                     }
                 }
                 Connection::Opening(opening) => match ready!(opening.poll_unpin(context)) {
-                    Ok(body) => this.connection = Connection::Open { body, since: Instant::now() },
+                    Ok((body, wire)) => {
+                        (this.wire, this.splitter) = (wire, wire.watch(EVENT_LIMIT));
+                        this.connection = Connection::Open { body, since: Instant::now() };
+                    }
                     Err(error) => return Poll::Ready(Some(Err(this.failed(error)))),
                 },
                 Connection::Open { body, since } => match ready!(body.poll_next_unpin(context)) {
                     Some(Ok(chunk)) => {
-                        let mut lines = Vec::new();
-                        this.lines.push(&chunk, &mut lines);
-                        this.arrived.extend(lines);
+                        let mut frames = Vec::new();
+                        // A watch is never invalid as a whole: each of its events is.
+                        let _ = this.splitter.push(&chunk, &mut frames);
+                        this.arrived.extend(frames);
                     }
                     Some(Err(error)) => return Poll::Ready(Some(Err(this.failed(error.into())))),
                     None => {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer};
 use super::model::{
     DiscoveredGroup, DiscoveredResource, DiscoveredVersion, FailedGroupVersion, group_version,
 };
-use crate::representation::JsonError;
+use crate::wire::JsonError;
 
 pub(super) mod legacy;
 

@@ -3,7 +3,7 @@
 //! Answers "which object is this, and what is its body?", one frame at a time, on any thread. It does not know streams.
 //!
 //! An object that is already known with the same uid, version and source is returned as it is, without decoding
-//! (`Decoder::meta`). Its bytes must still be one JSON document, because they may also hold a second object: an item
+//! (`Decoding::meta`). Its bytes must still be one document, because they may also hold a second object: an item
 //! or a line that has lost its separator, or members behind the object of an event that was split by position. The
 //! check is skipped if the frame has the same length as the known object had. Objects of the same uid and version have
 //! the same text, so a frame of that length holds this text and nothing more; a frame with a second object is longer.
@@ -26,12 +26,11 @@ use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::words::panic_text;
-use serde::de::IgnoredAny;
 
 use super::scopes::Scopes;
-use crate::client::frames::Frame;
-use crate::representation::{DecodeError, MetaScan, Prune, Representation, UnnamedError, meta_scan};
+use crate::representation::{DecodeError, Encoded, Prune, Representation};
 use crate::text::shortened;
+use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
 /// At most this many characters of the error of a frame are kept.
 const MAX_ERROR_CHARS: usize = 256;
@@ -59,34 +58,57 @@ pub(crate) enum Observed<S> {
 }
 
 impl<R: Representation> Decoder<R> {
+    /// Decodes what is written in this way; what is in `known` is not decoded again.
+    pub(crate) fn decoding<'a>(
+        &'a self,
+        wire: WireKind,
+        known: &'a KnownObjects<R::Body>,
+    ) -> Decoding<'a, R> {
+        Decoding { decoder: self, wire, known }
+    }
+}
+
+/// Decodes the frames of one chunk.
+pub(crate) struct Decoding<'a, R: Representation> {
+    decoder: &'a Decoder<R>,
+    pub(super) wire: WireKind,
+    known: &'a KnownObjects<R::Body>,
+}
+
+impl<'a, R: Representation> Decoding<'a, R> {
+    /// The same with other known objects.
+    pub(super) fn anew<'k>(&self, known: &'k KnownObjects<R::Body>) -> Decoding<'k, R>
+    where
+        'a: 'k,
+    {
+        self.decoder.decoding(self.wire, known)
+    }
+
     /// Reads one item of a list. Also returns whether the item named its kind.
-    pub(crate) fn item(&self, frame: &Frame, known: &KnownObjects<R::Body>) -> (Observed<R::Body>, bool) {
+    pub(crate) fn item(&self, frame: &Frame) -> (Observed<R::Body>, bool) {
         match frame {
             Frame::Whole(bytes) => {
-                let scan = meta_scan(bytes);
-                let has_kind = scan.kind.is_some();
-                (self.observe(bytes, &scan, known), has_kind)
+                let object = Encoded::new(self.wire, bytes);
+                (self.observe(&object), object.meta().kind.is_some())
             }
             Frame::Oversize { head, size } => (self.oversize(head, *size), true),
         }
     }
 
-    /// Reads one object whose metadata has been scanned.
-    pub(crate) fn observe(
-        &self,
-        bytes: &[u8],
-        scan: &MetaScan<'_>,
-        known: &KnownObjects<R::Body>,
-    ) -> Observed<R::Body> {
-        let meta = match self.meta(bytes, scan, known) {
+    /// Reads one object.
+    pub(crate) fn observe(&self, object: &Encoded<'_>) -> Observed<R::Body> {
+        let bytes = object.bytes();
+        let meta = match self.meta(object) {
             Ok(Named::New(meta)) => meta,
             Ok(Named::Known(object)) => return Observed::Object(object),
-            Err(error) if is_json(bytes) => return Observed::Unreadable(unreadable(&error, bytes)),
+            Err(error) if self.wire.is_document(bytes) => {
+                return Observed::Unreadable(unreadable(&error, bytes));
+            }
             Err(error) => return Observed::NotJson(unreadable(&error, bytes)),
         };
-        match self.check_kind(scan).and_then(|()| self.body(bytes)) {
+        match self.check_kind(object.meta()).and_then(|()| self.body(object)) {
             Ok(body) => Observed::Object(Object::new(meta, body)),
-            Err(error) if !is_json(bytes) => Observed::NotJson(unreadable(&error, bytes)),
+            Err(error) if !self.wire.is_document(bytes) => Observed::NotJson(unreadable(&error, bytes)),
             Err(error) => {
                 let error = shortened(&error, MAX_ERROR_CHARS).into();
                 Observed::Undecodable(Undecodable { key: meta.key, version: meta.version, error })
@@ -97,32 +119,29 @@ impl<R: Representation> Decoder<R> {
     /// What is known about an object before its body is read. The published object is found by the texts of the scan.
     /// The new object takes its key and uid from the published one: each text is held once, however many states of the
     /// object exist, and comparing two keys usually compares two pointers.
-    fn meta(
-        &self,
-        bytes: &[u8],
-        scan: &MetaScan<'_>,
-        known: &KnownObjects<R::Body>,
-    ) -> Result<Named<R::Body>, NoObject> {
+    fn meta(&self, object: &Encoded<'_>) -> Result<Named<R::Body>, NoObject> {
+        let (scan, bytes) = (object.meta(), object.bytes());
         let (name, version) = (scan.name()?, scan.version()?);
+        let (cluster, source) = (self.decoder.cluster.as_ref(), &self.decoder.source);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let Some(published) = known.named(self.cluster.as_ref(), scan.namespace.as_deref(), name) else {
-            let (key, uid, source) = (self.key(scan)?, scan.uid(), self.source.clone());
-            return Ok(Named::New(Meta::new(key, version, source).uid(uid).wire_bytes(wire_bytes)));
+        let Some(published) = self.known.named(cluster, scan.namespace.as_deref(), name) else {
+            let meta = Meta::new(self.key(scan)?, version, source.clone()).uid(scan.uid());
+            return Ok(Named::New(meta.wire_bytes(wire_bytes)));
         };
         let has_same_uid = published.object_uid().map(Uid::as_str) == scan.uid_text();
-        if has_same_uid && *published.version() == version && *published.source() == self.source {
+        if has_same_uid && *published.version() == version && published.source() == source {
             // The same length means the same text: see the header.
-            let is_one_document = published.wire_bytes() == wire_bytes || is_json(bytes);
+            let is_one_document = published.wire_bytes() == wire_bytes || self.wire.is_document(bytes);
             return if is_one_document { Ok(Named::Known(published)) } else { Err(NoObject::NotJson) };
         }
         let uid = if has_same_uid { published.object_uid().cloned() } else { scan.uid() };
-        let (key, source) = (published.key().clone(), self.source.clone());
-        Ok(Named::New(Meta::new(key, version, source).uid(uid).wire_bytes(wire_bytes)))
+        let meta = Meta::new(published.key().clone(), version, source.clone()).uid(uid);
+        Ok(Named::New(meta.wire_bytes(wire_bytes)))
     }
 
     /// Names an object that is longer than the limit, by its first bytes.
     pub(crate) fn oversize(&self, head: &[u8], size: usize) -> Observed<R::Body> {
-        match self.named(&meta_scan(head)) {
+        match self.named(&self.wire.identify(head)) {
             Ok((key, version)) => {
                 let error = format!("the object has {size} bytes, more than the limit").into();
                 Observed::Undecodable(Undecodable { key, version, error })
@@ -142,11 +161,13 @@ impl<R: Representation> Decoder<R> {
     }
 
     fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
-        Ok(self.scopes.key(self.cluster.as_ref(), scan.namespace.as_deref(), scan.name()?))
+        let (scopes, cluster) = (&self.decoder.scopes, self.decoder.cluster.as_ref());
+        Ok(scopes.key(cluster, scan.namespace.as_deref(), scan.name()?))
     }
 
     fn check_kind(&self, scan: &MetaScan<'_>) -> Result<(), Arc<str>> {
-        let (Some(expected), Some(kind)) = (self.representation.expected(), scan.kind.as_deref()) else {
+        let (Some(expected), Some(kind)) = (self.decoder.representation.expected(), scan.kind.as_deref())
+        else {
             return Ok(());
         };
         let version = scan.api_version.as_deref().unwrap_or(&expected.api_version);
@@ -160,8 +181,9 @@ impl<R: Representation> Decoder<R> {
         Err(error.to_string().into())
     }
 
-    fn body(&self, bytes: &[u8]) -> Result<R::Body, Arc<str>> {
-        match catch_unwind(AssertUnwindSafe(|| self.representation.keep_bytes(bytes, &self.prune))) {
+    fn body(&self, object: &Encoded<'_>) -> Result<R::Body, Arc<str>> {
+        let Decoder { representation, prune, .. } = self.decoder;
+        match catch_unwind(AssertUnwindSafe(|| representation.keep(object, prune))) {
             Ok(body) => Ok(body.map_err(|error| error.to_string())?),
             Err(panic) => Err(format!("decoding panicked: {}", panic_text(&*panic)).into()),
         }
@@ -182,12 +204,6 @@ enum NoObject {
     Scan(#[from] UnnamedError),
     #[error("not JSON")]
     NotJson,
-}
-
-/// Whether these bytes are one JSON document by their syntax. Strings that are not UTF-8, numbers of any size and any
-/// depth are accepted here; a decoder may still refuse them.
-pub(crate) fn is_json(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
 /// The error of bytes that cannot be used, and how many bytes they are. None of them is quoted: they hold values.

@@ -3,7 +3,7 @@
 //! Answers "which objects has the page brought so far, and is it complete?" The steps, each a stream:
 //!
 //! ```text
-//!  body --> chunks(): splits it into items and gathers them to chunks; checks the end of the document and of the body
+//!  body --> chunks(): the items in chunks, then what the list says about itself, when document and body have ended
 //!       --> decode(): turns each chunk into parts, several chunks at a time on the pool, in order
 //!       --> check_head(): behind the last item, checks what the list says about itself
 //! ```
@@ -16,41 +16,25 @@
 //! 3. Items without a kind of their own are taken to be of the list's kind. A list of another kind with such items is
 //!    refused as a whole.
 //!
-//! Read next: `frames/list.rs`, which finds the items.
+//! Read next: `chunks.rs`, which gathers the items.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::ready;
-use futures_util::stream::{self, Fuse, Stream};
+use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
-use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
-use tokio::time::timeout;
 
-use super::decode::{Decoder, Observed};
-use super::place::DecodePlace;
-use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS};
-use crate::client::error::TransportError;
-use crate::client::frames::{Frame, ListHead, ListSplitter, SplitError};
+use super::chunks::ChunkReader;
+use super::decode::Observed;
+use super::{Body, Reader};
 use crate::representation::Representation;
 use crate::text::shortened;
+use crate::wire::{Frame, ListHead, Splitter, WireKind};
 
-/// How long the end of the body may take after its document has closed, whatever bytes arrive meanwhile. Usually the
-/// end arrives with the document; it is later only if packets were lost. It carries the checksum of the whole body.
-const BODY_END_DEADLINE: Duration = Duration::from_secs(10);
 /// At most this many characters of a kind that a server names are shown in an error.
 const MAX_KIND_CHARS: usize = 100;
-
-/// Reads one list.
-pub(super) struct ListReader<R: Representation> {
-    pub(super) decoder: Arc<Decoder<R>>,
-    pub(super) place: DecodePlace,
-    pub(super) frame_limit: usize,
-    pub(super) known: KnownObjects<R::Body>,
-}
 
 type Parts<S> = Vec<Result<ListPart<S>, ListWatchError>>;
 
@@ -66,16 +50,22 @@ enum Decoded<S> {
     End(ListHead),
 }
 
-impl<R: Representation> ListReader<R> {
-    pub(super) fn parts(self, body: Body) -> impl Stream<Item = Result<ListPart<R::Body>, ListWatchError>> {
-        let width = self.place.width();
-        let Self { decoder, place, frame_limit, known } = self;
-        let list_kind = decoder.representation.expected().map(|expected| format!("{}List", expected.kind));
+impl<R: Representation> Reader<R> {
+    /// The parts of a list, then its end.
+    pub(super) fn parts(
+        self,
+        wire: WireKind,
+        body: Body,
+    ) -> impl Stream<Item = Result<ListPart<R::Body>, ListWatchError>> {
+        let (width, chunks) = (self.place.width(), chunks(body, wire.list(self.frame_limit)));
+        let expected = self.decoder.representation.expected();
+        let list_kind = expected.map(|expected| format!("{}List", expected.kind));
+        let reader = Arc::new(self);
         let decoded = move |chunk| {
-            let (decoder, known, place) = (Arc::clone(&decoder), known.clone(), place.clone());
+            let reader = Arc::clone(&reader);
             async move {
                 match chunk {
-                    Ok(Chunk::Items(items)) => decode(decoder, known, place, items).await,
+                    Ok(Chunk::Items(items)) => decode(&reader, wire, items).await,
                     Ok(Chunk::End(head)) => Decoded::End(head),
                     Err(error) => Decoded::failed(error),
                 }
@@ -92,7 +82,7 @@ impl<R: Representation> ListReader<R> {
                 Decoded::End(head) => vec![check_head(head, list_kind.as_deref(), *has_items_without_kind)],
             }))
         };
-        chunks(body, frame_limit).map(decoded).buffered(width + 1).scan(false, checked).flat_map(stream::iter)
+        chunks.map(decoded).buffered(width + 1).scan(false, checked).flat_map(stream::iter)
     }
 }
 
@@ -104,17 +94,18 @@ impl<S> Decoded<S> {
 
 /// Decodes the items of one chunk.
 async fn decode<R: Representation>(
-    decoder: Arc<Decoder<R>>,
-    known: KnownObjects<R::Body>,
-    place: DecodePlace,
+    reader: &Reader<R>,
+    wire: WireKind,
     items: Vec<Frame>,
 ) -> Decoded<R::Body> {
+    let (decoder, known) = (Arc::clone(&reader.decoder), reader.known.clone());
     let bytes: usize = items.iter().map(Frame::len).sum();
     let job = move || {
+        let decoding = decoder.decoding(wire, &known);
         let (mut objects, mut parts) = (Vec::with_capacity(items.len()), Vec::new());
         let mut has_items_without_kind = false;
         for item in &items {
-            let (observed, has_kind) = decoder.item(item, &known);
+            let (observed, has_kind) = decoding.item(item);
             has_items_without_kind |= !has_kind;
             match observed {
                 Observed::Object(object) => objects.push(object),
@@ -133,94 +124,19 @@ async fn decode<R: Representation>(
     };
     // A long list of small chunks must not block the other tasks of the arbiter.
     tokio::task::yield_now().await;
-    place.run(bytes, job).await.unwrap_or_else(Decoded::failed)
+    reader.place.run(bytes, job).await.unwrap_or_else(Decoded::failed)
 }
 
 /// The chunks of the list, then its end; nothing comes behind an error.
-fn chunks(body: Body, frame_limit: usize) -> impl Stream<Item = Result<Chunk, ListWatchError>> {
-    let splitter = ListSplitter::new(frame_limit);
-    let reader = ChunkReader {
-        body: body.fuse(),
-        splitter,
-        split: Vec::new(),
-        items: VecDeque::new(),
-        items_bytes: 0,
-    };
-    stream::unfold(Some(reader), |reader| async move {
+fn chunks(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Chunk, ListWatchError>> {
+    stream::unfold(Some(ChunkReader::new(body, splitter)), |reader| async move {
         let mut reader = reader?;
-        Some(match reader.items().await {
+        Some(match reader.full().await {
             Ok(Some(items)) => (Ok(Chunk::Items(items)), Some(reader)),
             Ok(None) => (reader.end().await.map(Chunk::End), None),
             Err(error) => (Err(error), None),
         })
     })
-}
-
-/// Gathers the items of the body to chunks.
-struct ChunkReader {
-    body: Fuse<Body>,
-    splitter: ListSplitter,
-    /// The items that one body chunk completed, on their way to `items`. Kept to reuse its allocation.
-    split: Vec<Frame>,
-    /// Items that are not yet in a chunk.
-    items: VecDeque<Frame>,
-    items_bytes: usize,
-}
-
-impl ChunkReader {
-    /// The next full chunk; then, when the document or the body has ended, the rest; then `None`.
-    async fn items(&mut self) -> Result<Option<Vec<Frame>>, ListWatchError> {
-        loop {
-            if self.items.len() >= CHUNK_OBJECTS || self.items_bytes >= CHUNK_BYTES {
-                return Ok(Some(self.take_chunk()));
-            }
-            if self.splitter.is_closed() || self.body.is_done() {
-                return Ok((!self.items.is_empty()).then(|| self.take_chunk()));
-            }
-            if let Some(chunk) = self.body.next().await {
-                self.splitter.push(&chunk?, &mut self.split).map_err(|error| invalid_list(&error))?;
-                self.items_bytes += self.split.iter().map(Frame::len).sum::<usize>();
-                self.items.extend(self.split.drain(..));
-            }
-        }
-    }
-
-    /// Takes one chunk off the front of the items: one body chunk may hold many. The cost is that of the items taken.
-    fn take_chunk(&mut self) -> Vec<Frame> {
-        let mut bytes = 0;
-        let mut fits = |item: &Frame| {
-            let fits = bytes < CHUNK_BYTES;
-            bytes += item.len();
-            fits
-        };
-        let count = self.items.iter().take(CHUNK_OBJECTS).take_while(|item| fits(item)).count();
-        let chunk: Vec<_> = self.items.drain(..count).collect();
-        self.items_bytes -= chunk.iter().map(Frame::len).sum::<usize>();
-        chunk
-    }
-
-    /// What the list said about itself, when both its document and the body are complete.
-    async fn end(mut self) -> Result<ListHead, ListWatchError> {
-        if self.splitter.is_closed() {
-            let what = "the end of a list behind its document";
-            let late = TransportError::Timeout { what, after: BODY_END_DEADLINE };
-            let ended = timeout(BODY_END_DEADLINE, self.read_to_end()).await;
-            ended.unwrap_or_else(|_| Err(late.into()))?;
-        }
-        self.splitter.finish().map_err(|error| invalid_list(&error))
-    }
-
-    /// Reads to the end of the body, where the transport checks its checksum and its length.
-    async fn read_to_end(&mut self) -> Result<(), ListWatchError> {
-        while let Some(chunk) = self.body.next().await {
-            self.splitter.push(&chunk?, &mut self.split).map_err(|error| invalid_list(&error))?;
-        }
-        Ok(())
-    }
-}
-
-fn invalid_list(error: &SplitError) -> ListWatchError {
-    ListWatchError::Protocol(error.to_string().into())
 }
 
 /// Checks what the list said about itself. `list_kind` is the kind that it should have.
@@ -247,44 +163,5 @@ fn check_head<S>(
     match version.parse() {
         Ok(version) => Ok(ListPart::End { version, token: head.token }),
         Err(error) => refused(shortened(&error.to_string(), MAX_KIND_CHARS)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use bytes::Bytes;
-    use rustix::time::{ClockId, clock_gettime};
-
-    use super::*;
-
-    /// The processor time of this thread so far, in microseconds: other programs on the machine do not count.
-    fn thread_cpu_micros() -> i64 {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
-    }
-
-    async fn cost_of_chunking(count: usize) -> i64 {
-        let list = format!(r#"{{"items":[{}0]}}"#, "0,".repeat(count - 1));
-        let body = stream::iter([Ok(Bytes::from(list))]).boxed_local();
-        let before = thread_cpu_micros();
-        let (mut chunks, mut found) = (pin!(chunks(body, 1 << 20)), 0);
-        while let Some(chunk) = chunks.next().await {
-            match chunk.unwrap() {
-                Chunk::Items(items) => found += items.len(),
-                Chunk::End(_) => break,
-            }
-        }
-        assert_eq!(found, count);
-        thread_cpu_micros() - before
-    }
-
-    #[tokio::test]
-    async fn the_cost_of_chunking_one_body_chunk_grows_with_the_number_of_its_items_and_not_with_its_square()
-    {
-        let (few, many) = (cost_of_chunking(25_000).await, cost_of_chunking(400_000).await);
-        // 16 times as many items. The cost would be 256 times as high if each chunk moved the remaining items.
-        assert!(many < 64 * few.max(1), "{few} us, {many} us");
     }
 }

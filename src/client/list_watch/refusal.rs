@@ -16,8 +16,8 @@ use kube_core::response::Status;
 
 use crate::client::scope::Scope;
 use crate::client::{advice, status};
-use crate::representation::RequestedContent;
 use crate::text::shortened;
+use crate::wire::RequestedContent;
 
 /// At most this many characters of the server's words are kept beside ours.
 const MAX_SERVER_CHARS: usize = 300;

@@ -30,38 +30,38 @@ use std::fmt;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{PathNode, Step};
+use crate::wire::{FieldTree, Step};
 
 /// Deserializes a value without the fields that `node` cuts from it.
 pub(super) struct CutDeserializer<'n, D> {
     pub(super) inner: D,
-    pub(super) node: &'n PathNode,
+    pub(super) node: &'n FieldTree,
 }
 
 /// Receives a value from the parser and passes it on without the fields that `node` cuts from it.
 struct CutVisitor<'n, V> {
     inner: V,
-    node: &'n PathNode,
+    node: &'n FieldTree,
 }
 
 /// Deserializes a field's value or a list's element without the fields that `node` cuts from it.
 struct CutSeed<'n, S> {
     inner: S,
-    node: &'n PathNode,
+    node: &'n FieldTree,
 }
 
 /// A map without the fields that `node` cuts.
 struct CutMap<'n, M> {
     inner: M,
-    node: &'n PathNode,
+    node: &'n FieldTree,
     /// The node of the field whose key was read last, if fields are cut from its value.
-    value_node: Option<&'n PathNode>,
+    value_node: Option<&'n FieldTree>,
 }
 
 /// A list from whose elements fields are cut.
 struct CutSeq<'n, A> {
     inner: A,
-    node: &'n PathNode,
+    node: &'n FieldTree,
 }
 
 macro_rules! forward {
@@ -172,7 +172,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for CutMap<'_, A> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         loop {
             let Some(key) = self.inner.next_key::<Key<'de>>()? else { return Ok(None) };
-            self.value_node = match self.node.step(key.as_str()) {
+            self.value_node = match self.node.step(key.as_bytes()) {
                 Some(Step::Cut) => {
                     self.inner.next_value::<IgnoredAny>()?;
                     continue;
@@ -203,10 +203,10 @@ enum Key<'de> {
 }
 
 impl Key<'_> {
-    fn as_str(&self) -> &str {
+    fn as_bytes(&self) -> &[u8] {
         match self {
-            Self::Borrowed(text) => text,
-            Self::Owned(text) => text,
+            Self::Borrowed(text) => text.as_bytes(),
+            Self::Owned(text) => text.as_bytes(),
         }
     }
 }

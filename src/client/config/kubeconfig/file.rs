@@ -21,8 +21,8 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, Unexpected};
 use serde_json::Value;
 
 use crate::client::identity::exec::PluginConfig;
-use crate::representation::JsonError;
 use crate::text::quoted;
+use crate::wire::JsonError;
 
 /// Go's `base64.StdEncoding`, which does not look at the last bits.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

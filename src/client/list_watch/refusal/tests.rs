@@ -9,7 +9,7 @@ use kube_core::gvk::GroupVersionKind;
 use super::{Refusal, Requested};
 use crate::client::scope::Scope;
 use crate::client::status;
-use crate::representation::RequestedContent;
+use crate::wire::RequestedContent;
 
 /// Which resource is requested, and how.
 #[derive(Clone, Copy)]

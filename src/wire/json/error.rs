@@ -6,7 +6,7 @@
 //!    `map`). The message of a type's own decoder is not shown at all, since it may quote what it was given.
 //! 2. The error has at most about 250 characters, whatever the size of the document and its keys.
 //!
-//! Read next: `prune.rs`, which finds the path.
+//! Read next: `representation/prune.rs`, which finds the path.
 
 use std::fmt;
 

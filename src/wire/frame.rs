@@ -1,22 +1,14 @@
-//! Splits the body of an answer into frames: the bytes of one watch event or one list item.
+//! The frames of a body: the bytes of one watch event or one list item.
 //!
-//! Answers "which bytes are one frame?" for watches ([`LineSplitter`]: each line is a frame) and lists
-//! ([`ListSplitter`]: each item is a frame), while the body arrives. It neither decodes nor checks the content of a
-//! frame. Invariants:
+//! Answers "what does a splitter give?" and collects frames that cross body chunks. It neither decodes nor checks the
+//! content of a frame. Invariants:
 //! 1. A frame that lies within one body chunk is a slice of it; only a frame that crosses chunks is copied, once.
 //! 2. Memory is bounded: of a frame above the limit only the first `limit` bytes are kept, so that the object's name
 //!    can be read.
-//! 3. Every way of cutting the same bytes into chunks gives the same frames.
 //!
-//! Read next: `frames/list.rs`, the harder of the two.
+//! Read next: `json/split.rs`, which finds the frames of JSON.
 
 use bytes::{Bytes, BytesMut};
-
-mod lines;
-mod list;
-
-pub use lines::LineSplitter;
-pub use list::{ListHead, ListSplitter, SplitError};
 
 /// The bytes of one watch event or one list item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,26 +39,62 @@ impl Frame {
     }
 }
 
+/// What a list says about itself. A watch says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListHead {
+    /// Its `kind`.
+    pub kind: Option<String>,
+    /// Its `apiVersion`.
+    pub api_version: Option<String>,
+    /// `metadata.resourceVersion`.
+    pub version: Option<String>,
+    /// `metadata.continue`, unless empty.
+    pub token: Option<String>,
+    /// Whether there was a field `items`, even if it was `null`.
+    pub has_items: bool,
+}
+
+/// Why a body is not a list, or not a whole number of events.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// The body ended before the document closed.
+    #[error("the list ends after {0} bytes, before its document closes")]
+    Truncated(u64),
+    /// The body ended within an event, so many bytes behind its beginning.
+    #[error("the watch ends {0} bytes behind the beginning of an event")]
+    HalfEvent(usize),
+    /// The document is not a JSON object with the fields of a list.
+    #[error("the list is invalid at byte {at}: {what}")]
+    InvalidDocument {
+        /// The position of the byte in the body.
+        at: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+}
+
 /// Room for at most this many bytes is made for a frame of which the first ones have come.
 const MOST_EXPECTED: usize = 64 << 10;
 
 /// Collects the bytes of a frame that crosses chunks, up to a limit.
 #[derive(Debug)]
-struct PartialFrame {
+pub(super) struct PartialFrame {
     kept: BytesMut,
     /// How many bytes of the frame have come, kept or not.
-    size: usize,
+    pub(super) size: usize,
     limit: usize,
     /// How large the frame before was: the next one is expected to be as large.
     expected: usize,
 }
 
 impl PartialFrame {
-    fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         Self { kept: BytesMut::new(), size: 0, limit, expected: 0 }
     }
 
-    fn push(&mut self, piece: &[u8]) {
+    pub(super) fn push(&mut self, piece: &[u8]) {
         self.size += piece.len();
         let room = self.limit.saturating_sub(self.kept.len()).min(piece.len());
         if self.kept.is_empty() && room > 0 {
@@ -77,7 +105,7 @@ impl PartialFrame {
 
     /// Ends the frame with the part of `chunk` between `start` and `end`. A frame that lies within the chunk is a slice
     /// of it.
-    fn finish(&mut self, chunk: &Bytes, start: usize, end: usize) -> Frame {
+    pub(super) fn finish(&mut self, chunk: &Bytes, start: usize, end: usize) -> Frame {
         if self.size == 0 && end - start <= self.limit {
             return Frame::Whole(chunk.slice(start..end));
         }

@@ -1,6 +1,6 @@
-//! Finds the end of one JSON value whose bytes arrive in chunks.
+//! Finds the end of one JSON value, or of one line, whose bytes arrive in chunks.
 //!
-//! Answers "does the value end in these bytes, and where?" Between chunks it remembers only how many brackets are open
+//! Answers "does it end in these bytes, and where?" Between chunks it remembers only how many brackets are open
 //! and whether it is inside a string. It checks nothing else: in bytes that are not JSON it may find any end.
 //! Invariants:
 //! 1. The first byte that it is given is the first byte of the value.
@@ -10,12 +10,11 @@
 //! Objects and arrays are read in blocks of 64 bytes (`block.rs`). In most blocks it only counts brackets and looks at
 //! no single byte.
 //!
-//! Read next: `block.rs`; `list.rs`, which uses it.
+//! Read next: `block.rs`; `split.rs` and `cursor.rs`, which use it.
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use super::block::{BLOCK_BYTES, Block, StringState};
-use crate::representation::ends_scalar;
 
 /// How much of a value has been read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,9 +39,16 @@ enum Position {
     },
     /// The value is an object or an array.
     Container(StringState),
+    /// It is a line, whatever it holds.
+    Line,
 }
 
 impl ValueScanner {
+    /// Of a line: it ends before its newline.
+    pub(super) fn line() -> Self {
+        Self { depth: 0, position: Position::Line }
+    }
+
     /// Reads `bytes`; returns how many of them belong to the value if it ends in them, and `None` if it does not.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.position {
@@ -59,6 +65,7 @@ impl ValueScanner {
             Position::Scalar => bytes.iter().position(|byte| ends_scalar(*byte)),
             Position::String { next_is_escaped } => self.string(bytes, next_is_escaped),
             Position::Container(strings) => self.container(bytes, strings),
+            Position::Line => memchr(b'\n', bytes),
         }
     }
 
@@ -111,4 +118,9 @@ impl ValueScanner {
         }
         None
     }
+}
+
+/// Whether this byte ends a number, `true`, `false` or `null`.
+fn ends_scalar(byte: u8) -> bool {
+    matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\t' | b'\r' | b'\n')
 }

@@ -1,16 +1,16 @@
 //! A position in JSON bytes that moves over strings and values.
 //!
 //! Answers "where does the next string or value end?" for scanners that need a few fields of a large document and must
-//! not parse the rest. It does not check the values that it skips: it only looks for their end by counting brackets.
+//! not parse the rest. It does not check the values that it skips: `ValueScanner` finds their end by their brackets.
 //! The caller that keeps a value parses it. Invariants:
 //! 1. It never reads past the slice and never panics: a document that is cut off or invalid ends with `None`.
 //! 2. Every step moves forward, so the cost of a scan is linear in the bytes up to its end.
 //!
-//! Read next: `meta_scan.rs`, which finds an object's name with it.
+//! Read next: `identify.rs`, which finds an object's name with it.
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use super::value_scanner::ValueScanner;
 
 /// A position in a JSON document.
 #[derive(Debug)]
@@ -23,6 +23,16 @@ impl<'a> Cursor<'a> {
     /// Starts at the first byte.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
+    }
+
+    /// The bytes before which it stands.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Moves on by so many bytes, at most to the end.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.at = self.bytes.len().min(self.at + bytes);
     }
 
     /// The next byte that is not white space, without moving past it.
@@ -43,98 +53,70 @@ impl<'a> Cursor<'a> {
 
     /// Reads a string and returns the bytes between its quotes, with escapes as they are.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
-        self.eat(b'"')?;
-        let start = self.at;
-        let end = start + string_end(&self.bytes[start..])?;
-        self.at = end + 1;
-        Some(&self.bytes[start..end])
+        (self.peek()? == b'"').then_some(())?;
+        let quoted = self.value()?;
+        Some(&quoted[1..quoted.len() - 1])
     }
 
     /// Reads a string and resolves its escapes; `None` if the value is not a string, or not UTF-8.
     pub(crate) fn text(&mut self) -> Option<Cow<'a, str>> {
-        self.string().and_then(unescape)
+        self.string().and_then(Self::unescape)
     }
 
-    /// Moves past one value of any kind.
-    pub(crate) fn skip(&mut self) -> Option<()> {
-        match self.peek()? {
-            b'"' => self.string().map(|_| ()),
-            b'{' | b'[' => self.skip_container(),
-            b',' | b':' | b'}' | b']' => None,
-            _ => {
-                let rest = &self.bytes[self.at..];
-                self.at += rest.iter().position(|byte| ends_scalar(*byte)).unwrap_or(rest.len());
-                Some(())
-            }
+    /// Moves past one value of any kind and returns its bytes.
+    pub(crate) fn value(&mut self) -> Option<&'a [u8]> {
+        if matches!(self.peek()?, b',' | b':' | b'}' | b']') {
+            return None;
         }
-    }
-
-    fn skip_container(&mut self) -> Option<()> {
-        let mut depth = 0_usize;
-        while let Some(byte) = self.bytes.get(self.at) {
-            self.at += 1;
-            match byte {
-                b'"' => self.at += string_end(&self.bytes[self.at..])? + 1,
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some(());
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
+        let rest = &self.bytes[self.at..];
+        let length = ValueScanner::default().advance(rest)?;
+        self.at += length;
+        Some(&rest[..length])
     }
 
     /// Visits the members of an object. `visit` gets each key with the cursor at its value and must move past the value;
     /// it returns `false` to stop early. `None` if the object is invalid or cut off.
     pub(crate) fn members(&mut self, mut visit: impl FnMut(&[u8], &mut Self) -> Option<bool>) -> Option<()> {
-        self.eat(b'{')?;
-        if self.eat(b'}').is_some() {
-            return Some(());
-        }
-        loop {
-            let key = self.string()?;
-            self.eat(b':')?;
-            if !visit(key, self)? {
+        let mut key = self.first_key();
+        while let Some(name) = key {
+            if !visit(name, self)? {
                 return Some(());
             }
-            if self.eat(b',').is_none() {
-                return self.eat(b'}');
-            }
+            key = self.next_key();
         }
+        self.eat(b'}')
     }
-}
 
-/// Whether this byte ends a number, `true`, `false` or `null`.
-pub(crate) fn ends_scalar(byte: u8) -> bool {
-    matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\t' | b'\r' | b'\n')
-}
+    /// Moves into an object and past its first key, to the value of that key; `None` if it has none.
+    pub(crate) fn first_key(&mut self) -> Option<&'a [u8]> {
+        self.eat(b'{')?;
+        self.key()
+    }
 
-/// The position of the closing quote in `bytes`, which begin inside a string.
-fn string_end(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            return Some(at);
+    /// Moves from behind a member's value past the key of the next member, to its value; `None` if it was the last.
+    pub(crate) fn next_key(&mut self) -> Option<&'a [u8]> {
+        self.eat(b',')?;
+        self.key()
+    }
+
+    /// Moves past a key, to the value of its member.
+    pub(crate) fn key(&mut self) -> Option<&'a [u8]> {
+        let key = self.string()?;
+        self.eat(b':')?;
+        Some(key)
+    }
+
+    /// Resolves the escapes of a string; borrowed if it has none.
+    pub(crate) fn unescape(raw: &'a [u8]) -> Option<Cow<'a, str>> {
+        if memchr::memchr(b'\\', raw).is_none() {
+            return std::str::from_utf8(raw).ok().map(Cow::Borrowed);
         }
-        at += 2;
+        let mut quoted = Vec::with_capacity(raw.len() + 2);
+        quoted.push(b'"');
+        quoted.extend_from_slice(raw);
+        quoted.push(b'"');
+        serde_json::from_slice(&quoted).ok().map(Cow::Owned)
     }
-}
-
-/// Resolves the escapes of a string; borrowed if it has none.
-fn unescape(raw: &[u8]) -> Option<Cow<'_, str>> {
-    if memchr::memchr(b'\\', raw).is_none() {
-        return std::str::from_utf8(raw).ok().map(Cow::Borrowed);
-    }
-    let mut quoted = Vec::with_capacity(raw.len() + 2);
-    quoted.push(b'"');
-    quoted.extend_from_slice(raw);
-    quoted.push(b'"');
-    serde_json::from_slice(&quoted).ok().map(Cow::Owned)
 }
 
 #[cfg(test)]
@@ -143,11 +125,11 @@ mod tests {
 
     fn skipped(json: &str) -> Option<usize> {
         let mut cursor = Cursor::new(json.as_bytes());
-        cursor.skip().map(|()| cursor.at)
+        cursor.value().map(|_| cursor.at)
     }
 
     #[test]
-    fn skipping_ends_exactly_behind_the_value() {
+    fn a_value_ends_exactly_where_it_is_cut_from_what_follows() {
         for value in
             [r#""a\"b\\""#, "12.5e3", "null", "[]", "{}", r#"{"a":[1,{"b":"]}"}],"c":"\\"}"#, "  [1 , 2]"]
         {
@@ -161,8 +143,9 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(skipped(&whole[..end]), None, "{}", &whole[..end]);
         }
-        assert_eq!(skipped("]"), None);
-        assert_eq!(skipped(r#""abc\"#), None);
+        for broken in ["]", r#""abc\"#, "12"] {
+            assert_eq!(skipped(broken), None, "{broken}");
+        }
     }
 
     #[test]

@@ -1,84 +1,65 @@
-//! Splits the body of a list into its items while the body arrives.
+//! Splits the body of a list or of a watch into frames while the body arrives.
 //!
-//! Answers "which items are complete, and what does the list say about itself?" without a copy of the page. A state
-//! machine follows the top level of the document; `ValueScanner` finds where each key, value and item ends.
+//! Answers "which items or events are complete, and what does the list say about itself?" without a copy of the body. A
+//! state machine follows the top level of the body; `ValueScanner` finds where each key, value, item and line ends.
 //!
 //! ```text
-//!  BeforeDocument    {   --> BeforeKey
-//!  BeforeKey         "   --> Reading(Key)    --> BeforeColon
-//!                    }   --> Closed                  (an empty object; not behind a comma)
-//!  BeforeColon       :   --> BeforeValue
-//!  BeforeValue       [   --> BeforeItem              (the value of `items`)
-//!                    any --> Reading(Value)  --> AfterValue
-//!  BeforeItem        ]   --> AfterValue              (an empty array; not behind a comma)
-//!                    any --> Reading(Item)   --> AfterItem
-//!  AfterItem         ,   --> BeforeItem
-//!                    ]   --> AfterValue
-//!  AfterValue        ,   --> BeforeKey
-//!                    }   --> Closed
+//!  list:  BeforeDocument    {   --> BeforeKey
+//!         BeforeKey         "   --> Reading(Key)    --> BeforeColon
+//!                           }   --> Closed                  (an empty object; not behind a comma)
+//!         BeforeColon       :   --> BeforeValue
+//!         BeforeValue       [   --> BeforeItem              (the value of `items`)
+//!                           any --> Reading(Value)  --> AfterValue
+//!         BeforeItem        ]   --> AfterValue              (an empty array; not behind a comma)
+//!                           any --> Reading(Item)   --> AfterItem
+//!         AfterItem         ,   --> BeforeItem
+//!                           ]   --> AfterValue
+//!         AfterValue        ,   --> BeforeKey
+//!                           }   --> Closed
+//!  watch: BeforeLine        \n  --> BeforeLine
+//!                           any --> Reading(Line)   --> BeforeLine
 //! ```
 //!
-//! Only the bytes between keys, values and items are read one by one, by `structural_byte`. In the state `Reading`,
-//! `part` takes all bytes of the chunk that belong to the key, value or item; one that crosses body chunks is collected
-//! in a `PartialFrame`. Invariants:
-//! 1. Top-level fields may come in any order: custom resources send `items` before `metadata`.
-//! 2. A list is complete only when its document has closed; anything else is a [`SplitError`].
+//! Only the bytes between keys, values, items and lines are read one by one, by `structural_byte`. In the state
+//! `Reading`, `part` takes all bytes of the chunk that belong to the part; one that crosses body chunks is collected in a
+//! `PartialFrame`. Invariants:
+//! 1. Top-level fields of a list may come in any order: custom resources send `items` before `metadata`.
+//! 2. A list is complete only when its document has closed, a line only with its newline.
 //! 3. Inside an item only quotes and brackets are looked at. The decoder finds what else is wrong with an item.
+//! 4. Every way of cutting the same bytes into chunks gives the same frames.
 //!
-//! Read next: `list_watch/list.rs`, which feeds it.
+//! Read next: `client/list_watch/chunks.rs`, which feeds it.
 
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Frame, PartialFrame};
-use crate::client::frames::list::value_scanner::ValueScanner;
-
-mod block;
-mod value_scanner;
+use super::value_scanner::ValueScanner;
+use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
 
 /// At most this many bytes of a key, of `kind`, `apiVersion` or `metadata` of a list are read: a real one is shorter
 /// than 1 KiB.
 const HEAD_LIMIT: usize = 1 << 20;
 
-/// What a list says about itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListHead {
-    /// Its `kind`.
-    pub kind: Option<String>,
-    /// Its `apiVersion`.
-    pub api_version: Option<String>,
-    /// `metadata.resourceVersion`.
-    pub version: Option<String>,
-    /// `metadata.continue`, unless empty.
-    pub token: Option<String>,
-    /// Whether there was a field `items`, even if it was `null`.
-    pub has_items: bool,
-}
-
-/// Why a body is not a list.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SplitError {
-    /// The body ended before the document closed.
-    #[error("the list ends after {0} bytes, before its document closes")]
-    Truncated(u64),
-    /// The document is not a JSON object with the fields of a list.
-    #[error("the list is invalid at byte {at}: {what}")]
-    InvalidDocument {
-        /// The position of the byte in the body.
-        at: u64,
-        /// What is wrong there.
-        what: &'static str,
-    },
-}
-
-/// Turns body chunks into items.
+/// Turns body chunks into the items of a list or the events of a watch.
+///
+/// ```
+/// # #[cfg(feature = "unstable")] {
+/// use actix_informer::unstable::{Frame, Splitter};
+/// use bytes::Bytes;
+///
+/// let (mut watch, mut lines) = (Splitter::watch(1024), Vec::new());
+/// watch.push(&Bytes::from_static(b"one\ntw"), &mut lines)?;
+/// watch.push(&Bytes::from_static(b"o\nhalf"), &mut lines)?;
+/// assert_eq!(lines, [Frame::Whole(Bytes::from_static(b"one")), Frame::Whole(Bytes::from_static(b"two"))]);
+/// assert!(watch.finish().is_err(), "the last event is not complete");
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub struct ListSplitter {
+pub struct Splitter {
     state: State,
-    /// The bytes of an unfinished item.
-    item: PartialFrame,
+    /// The bytes of an unfinished item or line.
+    frame: PartialFrame,
     /// The bytes of an unfinished key or value.
     key_or_value: PartialFrame,
     head: ListHead,
@@ -101,17 +82,19 @@ enum State {
         may_close: bool,
     },
     AfterItem,
-    /// Inside a key, a value or an item; the scanner finds its end.
+    BeforeLine,
+    /// Inside a part; the scanner finds its end.
     Reading(Part, ValueScanner),
     Closed,
 }
 
-/// The parts of a list that span several bytes.
+/// What spans several bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Key,
     Value(Field),
     Item,
+    Line,
 }
 
 /// A top-level field of a list.
@@ -132,27 +115,37 @@ struct Metadata {
     token: Option<String>,
 }
 
-impl ListSplitter {
-    /// Keeps at most `limit` bytes of one item.
-    pub fn new(limit: usize) -> Self {
+impl Splitter {
+    /// Of a list. Keeps at most `limit` bytes of one item.
+    pub fn list(limit: usize) -> Self {
+        Self::new(State::BeforeDocument, limit)
+    }
+
+    /// Of a watch. Keeps at most `limit` bytes of one event.
+    pub fn watch(limit: usize) -> Self {
+        Self::new(State::BeforeLine, limit)
+    }
+
+    fn new(state: State, limit: usize) -> Self {
         Self {
-            state: State::BeforeDocument,
-            item: PartialFrame::new(limit),
+            state,
+            frame: PartialFrame::new(limit),
             key_or_value: PartialFrame::new(HEAD_LIMIT),
             head: ListHead::default(),
             bytes_before: 0,
         }
     }
 
-    /// Appends the items that this chunk completes.
+    /// Appends the frames that this chunk completes.
     ///
     /// # Errors
-    /// When the document is not a list; the splitter cannot be used afterwards.
-    pub fn push(&mut self, chunk: &Bytes, items: &mut Vec<Frame>) -> Result<(), SplitError> {
+    /// When the document is not a list; the splitter cannot be used afterwards. A watch has no such error.
+    pub fn push(&mut self, chunk: &Bytes, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
         let mut at = 0;
         while at < chunk.len() {
             at = match self.state {
-                State::Reading(part, scanner) => self.part(part, scanner, (chunk, at), items)?,
+                State::Reading(part, scanner) => self.part(part, scanner, (chunk, at), frames)?,
+                State::BeforeLine => self.before_line(chunk[at], at),
                 _ => self.structural_byte(chunk[at], at)?,
             };
         }
@@ -160,24 +153,37 @@ impl ListSplitter {
         Ok(())
     }
 
-    /// Whether the document has closed: only white space may follow.
+    /// Whether the document of a list has closed: only white space may follow. A watch never closes.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
 
-    /// What the list said about itself.
+    /// What the list said about itself. Of a watch, nothing.
     ///
     /// # Errors
-    /// When its document never closed.
+    /// When the document of the list never closed, or the watch has ended within an event.
     pub fn finish(self) -> Result<ListHead, SplitError> {
-        if self.is_closed() { Ok(self.head) } else { Err(SplitError::Truncated(self.bytes_before)) }
+        match self.state {
+            State::Closed | State::BeforeLine => Ok(self.head),
+            State::Reading(Part::Line, _) => Err(SplitError::HalfEvent(self.frame.size)),
+            _ => Err(SplitError::Truncated(self.bytes_before)),
+        }
+    }
+
+    /// Leaves out empty lines.
+    fn before_line(&mut self, byte: u8, at: usize) -> usize {
+        if byte == b'\n' {
+            return at + 1;
+        }
+        self.state = State::Reading(Part::Line, ValueScanner::line());
+        at
     }
 
     fn invalid(&self, at: usize, what: &'static str) -> SplitError {
         SplitError::InvalidDocument { at: self.bytes_before + at as u64, what }
     }
 
-    /// Reads one byte outside of keys, values and items; returns the position at which to continue. The first byte of
+    /// Reads one byte of a list outside of keys, values and items; returns the position at which to continue. The first byte of
     /// a part is not consumed here: the scanner needs it.
     fn structural_byte(&mut self, byte: u8, at: usize) -> Result<usize, SplitError> {
         if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
@@ -209,13 +215,13 @@ impl ListSplitter {
         Ok(next)
     }
 
-    /// Reads the bytes of a key, value or item that lie in this chunk; returns the position at which to continue.
+    /// Reads the bytes of a part that lie in this chunk; returns the position at which to continue.
     fn part(
         &mut self,
         part: Part,
         mut scanner: ValueScanner,
         (chunk, start): (&Bytes, usize),
-        items: &mut Vec<Frame>,
+        frames: &mut Vec<Frame>,
     ) -> Result<usize, SplitError> {
         let Some(length) = scanner.advance(&chunk[start..]) else {
             if let Some(partial) = self.partial_frame(part) {
@@ -233,8 +239,12 @@ impl ListSplitter {
                 State::AfterValue
             }
             Part::Item => {
-                items.extend(frame);
+                frames.extend(frame);
                 State::AfterItem
+            }
+            Part::Line => {
+                frames.extend(frame);
+                State::BeforeLine
             }
         };
         Ok(end)
@@ -243,7 +253,7 @@ impl ListSplitter {
     /// Where the bytes of this part are collected; `None` for values that are skipped.
     fn partial_frame(&mut self, part: Part) -> Option<&mut PartialFrame> {
         match part {
-            Part::Item => Some(&mut self.item),
+            Part::Item | Part::Line => Some(&mut self.frame),
             Part::Value(Field::Other) => None,
             Part::Key | Part::Value(_) => Some(&mut self.key_or_value),
         }

@@ -1,7 +1,7 @@
-//! Compares the list splitter with serde_json on the same documents, cut at every position.
+//! Compares the splitter with serde_json on the same lists and with a simple reading of lines, cut at every position.
 //!
-//! Answers "does any chunking, any field order or any content change what is found?" Only `check` calls the splitter.
-//! Documents are written by hand where a map would sort their members.
+//! Answers "does any chunking, any field order or any content change what is found?" Only `split` and `lines` call the
+//! splitter. Documents are written by hand where a map would sort their members.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -11,14 +11,40 @@ use super::*;
 const NO_LIMIT: usize = usize::MAX;
 
 fn split(text: &[u8], cuts: &[usize], limit: usize) -> Result<(ListHead, Vec<Frame>), SplitError> {
+    let (mut splitter, mut items) = (Splitter::list(limit), Vec::new());
+    for chunk in chunks(text, cuts) {
+        splitter.push(&chunk, &mut items)?;
+    }
+    Ok((splitter.finish()?, items))
+}
+
+fn chunks(text: &[u8], cuts: &[usize]) -> Vec<Bytes> {
     let mut bounds: Vec<_> = cuts.iter().map(|cut| (*cut).min(text.len())).collect();
     bounds.extend([0, text.len()]);
     bounds.sort_unstable();
-    let (mut splitter, mut items) = (ListSplitter::new(limit), Vec::new());
-    for pair in bounds.windows(2) {
-        splitter.push(&Bytes::copy_from_slice(&text[pair[0]..pair[1]]), &mut items)?;
-    }
-    Ok((splitter.finish()?, items))
+    bounds.windows(2).map(|pair| Bytes::copy_from_slice(&text[pair[0]..pair[1]])).collect()
+}
+
+fn lines(chunks: &[Bytes], limit: usize) -> (Vec<Frame>, Result<ListHead, SplitError>) {
+    let (mut splitter, mut lines) = (Splitter::watch(limit), Vec::new());
+    chunks.iter().for_each(|chunk| splitter.push(chunk, &mut lines).expect("any bytes are lines"));
+    (lines, splitter.finish())
+}
+
+#[test]
+fn a_line_within_one_chunk_is_a_slice_of_it() {
+    let chunk = Bytes::from_static(b"first\nsecond\n");
+    let (lines, _) = lines(std::slice::from_ref(&chunk), 64);
+    let Frame::Whole(second) = &lines[1] else { panic!("whole") };
+    assert_eq!(second.as_ptr(), chunk[6..].as_ptr());
+}
+
+#[test]
+fn of_a_line_above_the_limit_only_the_head_is_kept_and_the_next_is_whole() {
+    let (lines, end) = lines(&[Bytes::from_static(b"0123"), Bytes::from_static(b"456789\nnext\n")], 6);
+    let head = Bytes::from_static(b"012345");
+    assert_eq!(lines, [Frame::Oversize { head, size: 10 }, Frame::Whole(Bytes::from_static(b"next"))]);
+    assert_eq!(end, Ok(ListHead::default()));
 }
 
 fn check(document: &Value, text: &str, cuts: &[usize]) {
@@ -161,6 +187,19 @@ fn document() -> impl Strategy<Value = (Value, String)> {
 
 proptest! {
     #[test]
+    fn any_chunking_gives_the_same_lines(text in "[ab \n]{0,40}", cuts in prop::collection::vec(0usize..41, 0..6)) {
+        let (found, end) = lines(&chunks(text.as_bytes(), &cuts), 64);
+        let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", &text));
+        let expected: Vec<_> = whole.split('\n').filter(|line| !line.is_empty()).collect();
+        let found: Vec<_> = found.into_iter().map(|frame| match frame {
+            Frame::Whole(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Frame::Oversize { .. } => panic!("no line is above the limit"),
+        }).collect();
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!(end.err(), (!rest.is_empty()).then_some(SplitError::HalfEvent(rest.len())));
+    }
+
+    #[test]
     fn any_document_in_any_order_and_any_chunking_gives_what_serde_json_gives(
         (document, text) in document(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
@@ -175,5 +214,6 @@ proptest! {
     #[test]
     fn no_input_makes_the_splitter_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), cut in 0usize..64) {
         let _ = split(&bytes, &[cut], 8);
+        let _ = lines(&chunks(&bytes, &[cut]), 8);
     }
 }
