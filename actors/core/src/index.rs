@@ -1,7 +1,8 @@
 //! Secondary indices: which objects have a given value, by a user's function.
 //!
-//! Answers "which objects have this value?"; the index holds keys, and a snapshot looks the objects up. User code runs
-//! under `catch_unwind`, and its failure is returned. Invariants:
+//! Answers "which objects have this value?"; the index holds keys, and a snapshot looks the objects up. The user's function
+//! and the comparisons of the values of one object run under `catch_unwind`; a failure is returned. Comparisons between
+//! values of different objects do not: the order of the values must be total and must not panic. Invariants:
 //! 1. An object is in the index under exactly the values of its newest state, each once; under none if the
 //!    function failed for that state.
 //! 2. Members are keys, so an update with equal values does not change the index.
@@ -26,7 +27,8 @@ pub type IndexFn<S, V> = Arc<dyn Fn(&Object<S>) -> Result<Vec<V>, IndexError> + 
 /// An index of objects by values of type `V`, and the handle to read it. Cloning copies two pointers.
 ///
 /// An informer is given a handle before or after its start; the handle then reads any of that informer's snapshots.
-/// Values may be of any ordered type; a `String` is looked up by `&str`.
+/// Values may be of any ordered type; a `String` is looked up by `&str`. The order must be total, also where a value
+/// came from outside, and must not panic: a panic in it restarts the informer's store, each time anew.
 ///
 /// ```
 /// use informer_core::index::Index;
@@ -73,9 +75,23 @@ impl<S, V> Index<S, V> {
         &self.name
     }
 
-    /// The values of an object; a panic of the function is an error like any other.
-    pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<V>, IndexError> {
-        catch_unwind(AssertUnwindSafe(|| (self.values)(object)))
+    /// The values of an object, in order and each once; a panic of the function, or where two of these values are
+    /// compared, is an error like any other.
+    pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<V>, IndexError>
+    where
+        V: Ord,
+    {
+        let ordered = || {
+            let mut values = (self.values)(object)?;
+            for value in &values {
+                // One that is in no order, such as a number that is none, has none with itself either.
+                let _ = value.cmp(value);
+            }
+            values.sort_unstable();
+            values.dedup();
+            Ok(values)
+        };
+        catch_unwind(AssertUnwindSafe(ordered))
             .unwrap_or_else(|panic| Err(IndexError::new(format!("panicked: {}", panic_text(&*panic)))))
     }
 }
@@ -93,7 +109,7 @@ impl<S, V> fmt::Debug for Index<S, V> {
 }
 
 /// An index whose type of values is erased, so that one list holds several. Made from an [`Index`].
-pub struct AnyIndex<S>(Arc<dyn File<S>>);
+pub struct AnyIndex<S>(Arc<dyn ErasedIndex<S>>);
 
 impl<S> AnyIndex<S> {
     /// The name of the index.
@@ -107,8 +123,8 @@ impl<S> AnyIndex<S> {
     }
 
     /// Brings its table up to an object's state; if the function fails, the object is in no entry of it.
-    pub(crate) fn file(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
-        self.0.file(table, object)
+    pub(crate) fn update(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
+        self.0.update(table, object)
     }
 }
 
@@ -143,15 +159,15 @@ impl<S> fmt::Debug for AnyIndex<S> {
 }
 
 /// What the store does with an index of any type of values.
-trait File<S>: Send + Sync {
+trait ErasedIndex<S>: Send + Sync {
     fn name(&self) -> &Arc<str>;
 
     fn empty(&self) -> NamedTable;
 
-    fn file(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError>;
+    fn update(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError>;
 }
 
-impl<S, V: Ord + Send + Sync + 'static> File<S> for Index<S, V> {
+impl<S, V: Ord + Send + Sync + 'static> ErasedIndex<S> for Index<S, V> {
     fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -160,7 +176,7 @@ impl<S, V: Ord + Send + Sync + 'static> File<S> for Index<S, V> {
         NamedTable::new::<V>(Arc::clone(&self.name))
     }
 
-    fn file(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
+    fn update(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
         let (values, failed) = match self.values_of(object) {
             Ok(values) => (values, None),
             Err(error) => (Vec::new(), Some(error)),

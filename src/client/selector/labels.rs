@@ -305,22 +305,37 @@ impl Parser {
         if self.next() != Token::Open {
             return Err(format!("\"(\" is missing behind \"{key} {operator}\""));
         }
-        // As in apimachinery, "()" holds one value, the empty one.
-        let (mut values, mut value) = (BTreeSet::new(), None);
+        let mut values = BTreeSet::new();
+        // As in apimachinery: "()" holds one value, the empty one, and so does the place before, between or behind commas.
+        // A comma right behind a comma takes it along, and then a value or a comma has to come.
         loop {
             match self.next() {
-                Token::Word(word) if value.is_none() => value = Some(label_value(word)?),
+                Token::Word(word) if matches!(self.peek(), Token::Comma | Token::Close) => {
+                    values.insert(label_value(word)?);
+                }
+                Token::Word(_) => return Err(among(key, self.peek())),
                 Token::Comma => {
-                    values.insert(value.take().unwrap_or_default());
+                    if values.is_empty() || matches!(self.peek(), Token::Comma | Token::Close) {
+                        values.insert(String::new());
+                    }
+                    if self.peek() == &Token::Comma {
+                        self.next();
+                        continue;
+                    }
                 }
-                Token::Close => {
-                    values.insert(value.unwrap_or_default());
-                    return Ok(values);
-                }
-                other => return Err(format!("{} stands among the values of {key:?}", other.quoted())),
+                Token::Close if values.is_empty() => return Ok([String::new()].into()),
+                other => return Err(among(key, &other)),
+            }
+            if self.peek() == &Token::Close {
+                self.next();
+                return Ok(values);
             }
         }
     }
+}
+
+fn among(key: &str, token: &Token) -> String {
+    format!("{} stands among the values of {key:?}", token.quoted())
 }
 
 #[cfg(test)]

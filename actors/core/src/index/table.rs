@@ -91,10 +91,9 @@ impl<V: Ord + 'static> Table<V> {
         })
     }
 
-    /// Sets the values of a key; changes only the entries that the key joins or leaves.
-    pub(super) fn set(&mut self, key: &ObjectKey, mut values: Vec<V>) {
-        values.sort_unstable();
-        values.dedup();
+    /// Sets the values of a key, which are in order and each there once; changes only the entries that the key joins or
+    /// leaves.
+    pub(super) fn set(&mut self, key: &ObjectKey, values: Vec<V>) {
         let before = self.values.get(key).cloned().unwrap_or_default();
         if before.iter().map(|value| &*value.0).eq(values.iter()) {
             return;

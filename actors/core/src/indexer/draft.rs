@@ -109,7 +109,7 @@ impl<S> Draft<S> {
 
     /// Brings an index up to an object's state.
     pub(super) fn index(&mut self, table: &mut NamedTable, index: &AnyIndex<S>, object: &Object<S>) {
-        if let Err(error) = index.file(table, object) {
+        if let Err(error) = index.update(table, object) {
             let (index, key) = (Arc::clone(index.name()), object.key().clone());
             self.report(object.source(), Incident::IndexFailed { index, key, error });
         }

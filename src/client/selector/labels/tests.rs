@@ -44,6 +44,8 @@ fn a_label_selector_that_is_malformed_is_refused_with_what_is_wrong() {
         ("=shop", "\"=\" stands where a label's key should be"),
         ("app in shop", "\"(\" is missing behind \"app in\""),
         ("app in (a b)", "\"b\" stands among the values of \"app\""),
+        ("app in (a,,)", "\")\" stands among the values of \"app\""),
+        ("app in (,,)", "\")\" stands among the values of \"app\""),
         ("app in (a", "the end stands among the values of \"app\""),
         ("!app=1", "\"=\" stands where a comma or the end should be"),
         ("n>five", "\"five\" stands where the integer of \"n\" should be"),

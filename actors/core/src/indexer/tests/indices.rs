@@ -1,10 +1,12 @@
 //! Secondary indices: true for each publish, touched only when values change, whole or not there.
 
+use std::cmp::Ordering;
+
 use super::{Play, gone, put, reported, texts};
 use crate::delta::Cause;
 use crate::index::{Index, IndexError, IndexExists, Table, UnknownIndex};
 use crate::indexer::{Progress, Store};
-use crate::meta::Object;
+use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{object, version, worded, written};
 
@@ -130,6 +132,42 @@ fn idx_18_a_failing_or_panicking_index_function_costs_that_entry_alone() {
         assert_eq!(found(play.now(), "red"), ["a/y u1@2", "a/z u1@7"]);
         play.apply(vec![put(worded("a/x", 8, "red"))]);
         assert_eq!(found(play.now(), "red"), ["a/x u1@8", "a/y u1@2", "a/z u1@7"]);
+    }
+}
+
+/// A number that may be none, and then cannot be compared.
+#[derive(PartialEq)]
+struct Weight(f64);
+
+impl Eq for Weight {}
+
+impl PartialOrd for Weight {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Weight {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.partial_cmp(&other.0).expect("a number")
+    }
+}
+
+#[test]
+fn idx_18_an_object_whose_values_cannot_be_compared_costs_that_entry_alone() {
+    let by_weight = Index::<String, Weight>::new("weight", |object| {
+        object.split_whitespace().map(|word| Weight(word.parse().unwrap_or(f64::NAN))).collect::<Vec<_>>()
+    });
+    let snapshot = Snapshot::<String>::empty_with_indices([(&by_weight).into()]);
+    let mut store = Store::new(snapshot, vec![(&by_weight).into()]);
+    store.apply_parts([(SourceId::default(), put(worded("a/x", 1, "7")))]);
+    for (version, text, failures, found) in
+        [(2, "none", 1, vec![7.0]), (3, "3 none", 1, vec![7.0]), (4, "2 1 2", 0, vec![1.0, 2.0, 7.0])]
+    {
+        let applied = store.apply_parts([(SourceId::default(), put(worded("a/y", version, text)))]);
+        assert_eq!(applied.reported.len(), failures, "{text}");
+        let values = by_weight.values(&applied.snapshot).expect("a known index");
+        assert_eq!(values.map(|value| value.0).collect::<Vec<_>>(), found, "{text}");
     }
 }
 
