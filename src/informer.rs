@@ -20,7 +20,7 @@ pub use informer_core::snapshot::Lookup;
 pub use informer_core::until::{LastSeen, Verdict};
 
 #[cfg(feature = "client")]
-pub use crate::select::{by_label, by_owner};
+pub use crate::select::{LabelValue, by_label, by_owner};
 
 #[cfg(feature = "client")]
 mod kubernetes {

@@ -2,12 +2,15 @@
 //!
 //! Answers "which objects of this snapshot does a label selector select?", for typed and dynamic objects and for bodies of
 //! metadata alone. Invariants:
-//! 1. An index changes the cost of a selection, never its result.
+//! 1. An index changes the cost of a selection, never its result. Only an index that [`by_label`] has made is used: its
+//!    values have a type of their own, so that no other index of the same name is taken for it.
 //! 2. Objects come in key order, each once.
 //!
 //! Read next: `client/selector/labels.rs`; `informer_core::index`.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use informer_core::index::Index;
 use informer_core::meta::{Object, ObjectKey};
@@ -15,6 +18,29 @@ use informer_core::snapshot::Snapshot;
 use kube_core::Resource;
 
 use crate::client::selector::LabelSelector;
+
+/// The value of a label in an index by [`by_label`]. It is looked up by a `&str`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LabelValue(String);
+
+impl LabelValue {
+    /// Its text; may be empty.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for LabelValue {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LabelValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// An index by the value of one label, named `label:` and its key. [`Select::labelled`] uses it where it fits.
 ///
@@ -24,17 +50,19 @@ use crate::client::selector::LabelSelector;
 /// use k8s_openapi::api::core::v1::Pod;
 ///
 /// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
-/// let pods = client.resource::<Pod>().informer(&runtime)?.index_with(by_label("app")).start()?;
+/// let by_app = by_label("app");
+/// let pods = client.resource::<Pod>().informer(&runtime)?.index_with(&by_app).start()?;
 /// let carts: LabelSelector = "app=cart,tier!=test".parse()?;
 /// for pod in pods.snapshot().labelled(&carts) {
 ///     println!("{}", pod.key());
 /// }
+/// println!("{} pods of the cart", by_app.count(&pods.snapshot(), "cart")?);
 /// # Ok(()) }
 /// ```
-pub fn by_label<S: Resource>(key: &str) -> Index<S> {
+pub fn by_label<S: Resource>(key: &str) -> Index<S, LabelValue> {
     let label = key.to_owned();
-    Index::new(index_name(key), move |object: &Object<S>| {
-        object.meta().labels.as_ref().and_then(|labels| labels.get(&label)).cloned()
+    Index::new(format!("label:{key}"), move |object: &Object<S>| {
+        object.meta().labels.as_ref().and_then(|labels| labels.get(&label)).cloned().map(LabelValue)
     })
 }
 
@@ -44,10 +72,6 @@ pub fn by_owner<S: Resource>() -> Index<S> {
         let owners = object.meta().owner_references.iter().flatten();
         owners.map(|owner| owner.uid.clone()).collect::<Vec<_>>()
     })
-}
-
-fn index_name(label: &str) -> String {
-    format!("label:{label}")
 }
 
 /// Selects objects of a snapshot by their labels.
@@ -79,20 +103,20 @@ impl<S: Resource> Select<S> for Snapshot<S> {
     }
 }
 
-/// The objects that the index which gives the fewest of them has under the values that the selector names.
-fn indexed<'a, S>(
+/// The objects that the index which gives the fewest of them has under the values that the selector names. O(log n) for
+/// each index and value, and for each of these objects.
+fn indexed<'a, S: Resource>(
     snapshot: &'a Snapshot<S>,
     selector: &LabelSelector,
 ) -> Option<BTreeMap<&'a ObjectKey, &'a Object<S>>> {
-    let members = |name: &str, value: &str| snapshot.by_index(name, value).ok();
     let known = selector.possible().filter_map(|(label, values)| {
-        let name = index_name(label);
-        let counts = values.iter().map(|value| Some(members(&name, value)?.count()));
+        let index = by_label::<S>(label);
+        let counts = values.iter().map(|value| index.count(snapshot, *value).ok());
         let count: usize = counts.sum::<Option<usize>>()?;
-        Some((count, name, values))
+        Some((count, index, values))
     });
-    let (_, name, values) = known.min_by_key(|(count, ..)| *count)?;
-    let found = values.iter().filter_map(|value| members(&name, value)).flatten();
+    let (_, index, values) = known.min_by_key(|(count, ..)| *count)?;
+    let found = values.iter().filter_map(|value| index.get(snapshot, *value).ok()).flatten();
     Some(found.map(|object| (object.key(), object)).collect())
 }
 

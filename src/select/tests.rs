@@ -1,7 +1,7 @@
 //! Tests of selections by label and owner: with and without an index they select what a server selects.
 
 use informer_core::delta::WatchPart;
-use informer_core::index::AnyIndex;
+use informer_core::index::{AnyIndex, Index};
 use informer_core::indexer::Store;
 use informer_core::meta::{Meta, Object, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use proptest::prelude::*;
 
-use super::{Select, by_label, by_owner};
+use super::{Select, by_label, by_owner, indexed};
 use crate::client::selector::LabelSelector;
 
 fn snapshot(pods: Vec<Pod>, indices: Vec<AnyIndex<Pod>>) -> Snapshot<Pod> {
@@ -55,6 +55,28 @@ fn children_are_found_by_the_uid_of_each_of_their_owners() {
         assert_eq!(names(by_owner().get(&snapshot, uid).expect("the index is there")), ["pod-001"]);
     }
     assert_eq!(by_owner::<Pod>().count(&snapshot, "three"), Ok(0));
+}
+
+#[test]
+fn of_several_indices_the_one_that_gives_the_fewest_objects_is_visited() {
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let mut pods = vec![labelled(&[label("a", "x")]); 10];
+    pods.extend(vec![labelled(&[label("a", "x"), label("b", "y")]); 2]);
+    let snapshot = snapshot(pods, vec![by_label("a").into(), by_label("b").into()]);
+    let visited =
+        |selector: &str| indexed(&snapshot, &selector.parse().expect("a selector")).map(|of| of.len());
+    assert_eq!(visited("a=x"), Some(12));
+    assert_eq!(visited("a=x,b=y"), Some(2));
+    assert_eq!(visited("a in (x,z),b!=y"), Some(12));
+    assert_eq!((visited("a!=x"), visited("c=x")), (None, None), "every object is visited");
+    assert_eq!(by_label("b").count(&snapshot, "y"), Ok(2));
+}
+
+#[test]
+fn an_index_of_another_maker_is_not_used_whatever_its_name_is() {
+    let pods = vec![labelled(&[("a".into(), "x".into())])];
+    let snapshot = snapshot(pods, vec![Index::new("label:a", |_: &Object<Pod>| ["y".to_owned()]).into()]);
+    assert_eq!(names(snapshot.labelled(&"a=x".parse().expect("a selector"))), ["pod-000"]);
 }
 
 proptest! {
