@@ -5,7 +5,7 @@
 //!    too old, with the ETags of the answers before.
 //! 2. A name that is not found asks the server once more: a kind that is defined while the program runs is found without
 //!    any call of the program. Names that do not exist cannot make a client ask without bound.
-//! 3. Callers that need the same answer share one; one that stops waiting fails no other.
+//! 3. Callers that need the same answer share one; one that stops waiting, or is not polled, delays and fails no other.
 //! 4. A group that cannot be discovered is named beside what was found.
 //!
 //! Read next: `discovery/policy.rs` and `discovery/mapper.rs`, the decisions; `discovery/fetch.rs`, the requests.
@@ -66,8 +66,9 @@ pub use named::NamedResource;
 pub mod inner;
 
 use disk::Disk;
-use mapper::Found;
-use memory::{Begun, Known, Next, Question};
+pub(crate) use mapper::Found;
+use memory::{Begun, Known, Next};
+use policy::Question;
 
 /// What the server serves. Made by [`Client::discovery`]; cheap to clone.
 #[derive(Debug, Clone)]
@@ -231,31 +232,27 @@ impl Discovery {
     }
 
     async fn obtain(&self, question: Question) -> Result<Obtained, DiscoveryError> {
-        let memory = &self.client.known;
-        if let Some(known) = memory.known(question) {
-            return Ok(Obtained::Known(known));
-        }
-        let _turn = memory.turn().await;
-        match memory.next(question) {
-            Next::Use(known) => Ok(Obtained::Known(known)),
-            Next::Fail(error) => Err(error),
-            Next::HoldBack(wait, known) => Ok(Obtained::HeldBack(wait, known)),
-            Next::Ask(begun) => self.ask(begun, question).await.map(Obtained::Known),
+        let ask = |begun| self.clone().ask(begun, question.ttl);
+        loop {
+            match self.client.known.next(question, ask) {
+                Next::Use(known) => return Ok(Obtained::Known(known)),
+                Next::HoldBack(wait, known) => return Ok(Obtained::HeldBack(wait, known)),
+                Next::Ask(asking) => return asking.await.map(Obtained::Known),
+                // Its answer is kept, and then looked at like any other that is known.
+                Next::Wait(asking) => drop(asking.await?),
+            }
         }
     }
 
-    async fn ask(&self, mut begun: Begun, question: Question) -> Result<Known, DiscoveryError> {
+    async fn ask(self, mut begun: Begun, ttl: Duration) -> Result<Known, DiscoveryError> {
         let memory = &self.client.known;
         if let Some(disk) = &self.disk
-            && let Some(known) = self.look_on_disk(disk, &mut begun, question.ttl).await?
+            && let Some(known) = self.look_on_disk(disk, &mut begun, ttl).await?
         {
             return Ok(known);
         }
         memory.count(|status| status.refreshes += 1);
-        let mut fetched = match fetch::fetch(&self.client, memory, &begun).await {
-            Ok(fetched) => fetched,
-            Err(error) => return Err(memory.fail(error)),
-        };
+        let mut fetched = fetch::fetch(&self.client, memory, &begun).await?;
         if let Err(incomplete) = fetched.resources.complete() {
             tracing::warn!(%incomplete, "discovery found only a part; it is asked again in 30 s");
         }
@@ -292,7 +289,7 @@ impl Discovery {
         }
         let Some(stored) = stored else { return Ok(None) };
         let resources = ServerResources { groups: stored.groups, failed: Vec::new() };
-        Ok(Some(self.client.known.accept_from_disk(resources, begun.at, stored.age)))
+        Ok(Some(self.client.known.accept_from_disk(resources, stored.age)))
     }
 }
 

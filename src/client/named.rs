@@ -1,9 +1,10 @@
 //! What the path of a request names, and the verb of the request, as Kubernetes' authorization and audit name them.
 //!
 //! Answers "which resource is this request about, and what does it do to it?" for spans and for advice. Invariants:
-//! 1. A path that is of no resource names an empty one; no path is an error.
+//! 1. Every path is accepted; one that is of no resource has an empty plural.
 //!
 //! Paths are `/api/v1/...` and `/apis/<group>/<version>/...`, and then `[namespaces/<name>/]<plural>[/<name>[/<sub>]]`.
+//! Read next: `layers/measure.rs`, which names spans by it; `advice.rs`.
 
 use http::Method;
 

@@ -158,6 +158,59 @@ async fn dyn_07_a_question_that_is_given_up_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn dyn_07_a_question_that_is_kept_and_not_polled_stops_no_other() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    server.close_gate();
+    let discovery = client.discovery();
+    let mut kept = Box::pin(discovery.resources());
+    while server.count() < 2 {
+        assert!(timeout(Duration::from_millis(1), &mut kept).await.is_err(), "nothing is answered");
+    }
+    server.open_gate();
+    assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
+    assert_eq!(kept.await.unwrap().all().count(), 2);
+    assert_eq!(client.discovery().status().refreshes, 1, "they share the answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_serves_from_when_it_arrives_however_long_it_took() {
+    let server = Documents::new(&[DEPLOYMENTS, WIDGETS]).await;
+    let mut document = aggregated("v2", &[DEPLOYMENTS, WIDGETS]);
+    document["items"][1]["versions"][0]["freshness"] = json!("Stale");
+    server.tagged("/apis", &document, "stale");
+    let client = server.client();
+    server.close_gate();
+    let asking = tokio::spawn({
+        let client = client.clone();
+        async move { client.resource_named("widgets").await }
+    });
+    while server.count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    advance(Duration::from_secs(32)).await;
+    server.open_gate();
+    assert!(asking.await.unwrap().unwrap_err().is_unknown_name());
+    assert_eq!(failed(&*resources(&client).await), ["example.org/v1"]);
+    assert_eq!(server.asked().len(), 2, "once for both questions, though it is incomplete");
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_want_nothing_old_share_an_answer_that_is_newer_than_they_are() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let strict = server.client().discovery().ttl(Duration::ZERO);
+    assert!(strict.resource_named("widgets").await.unwrap_err().is_unknown_name());
+    assert_eq!(server.asked().len(), 2, "once for one question");
+    let found = join_all((0..20).map(|_| strict.resources())).await;
+    assert!(found.iter().all(Result::is_ok));
+    assert_eq!(
+        server.asked().len(),
+        4,
+        "once for the first, and once for those that came while it was asked"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn callers_that_ask_at_once_share_one_answer_and_one_error() {
     let server = Documents::new(&[DEPLOYMENTS]).await;
     let client = server.client();

@@ -7,6 +7,8 @@
 use std::time::Duration;
 
 use actix_informer::client::{Client, Config, Discovery, Error};
+use serde_json::json;
+use tokio::time::advance;
 
 use crate::discovery_server::*;
 
@@ -75,6 +77,22 @@ async fn dyn_08_a_name_that_is_missing_in_a_cache_on_disk_is_asked_for_once() {
     assert_eq!((next.status().disk_hits, next.status().misses, next.status().unchanged), (1, 1, 1));
     assert_eq!(full_name(&stage.process(), "widgets").await, "widgets.v1.example.org");
     assert_eq!(stage.server.count(), 0, "what was found is on disk now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dyn_11_a_cache_on_disk_never_replaces_what_the_server_has_said_since() {
+    let stage = discovered().await;
+    let mut document = aggregated("v2", &[("stale.example.org", "parts", "Part"), WIDGETS]);
+    document["items"][0]["versions"][0]["freshness"] = json!("Stale");
+    stage.server.tagged("/apis", &document, "newer");
+    let next = stage.process();
+    assert_eq!(full_name(&next, "widgets").await, "widgets.v1.example.org");
+    advance(Duration::from_secs(30)).await;
+    let found = next.resources().await.unwrap();
+    let names: Vec<_> = found.all().map(|resource| resource.full_name()).collect();
+    assert_eq!(names, ["pods.v1", "widgets.v1.example.org"], "deployments are gone");
+    assert!(found.complete().is_err());
+    assert_eq!((next.status().disk_hits, next.status().refreshes), (1, 2));
 }
 
 #[tokio::test]

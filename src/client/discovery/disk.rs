@@ -4,9 +4,10 @@
 //! `discovery/<host>_<port>/servergroups.json` and `discovery/<host>_<port>/<group>/<version>/serverresources.json` are
 //! the documents in the old form; `http/` has the aggregated answers with their ETags (`disk/answers.rs`). Invariants:
 //! 1. A file that is missing, older than the time to live, larger than the limit or not a document makes the whole cache
-//!    a miss: the server is asked.
+//!    a miss: the server is asked. kubectl writes no file for a version without resources, so a cache that it has written
+//!    for a server with such a version is a miss.
 //! 2. A file appears under its name only when it is complete. Files and directories that are made here can be read by
-//!    their owner alone.
+//!    their owner alone. A file that another process is writing is left alone.
 //! 3. Names of groups and versions that could lead to another place are not written, and not followed.
 //! 4. An incomplete discovery is not written: what is missing would be missing for every reader.
 //!
@@ -15,7 +16,6 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -106,7 +106,7 @@ impl Disk {
             return Ok(());
         }
         for group in &resources.groups {
-            for version in group.versions.iter().filter(|version| !version.resources.is_empty()) {
+            for version in &group.versions {
                 if let Some(path) = self.resources_of(&group.name, &version.name) {
                     write(&path, &legacy::written_resources(&group.name, version))?;
                 }
@@ -152,21 +152,22 @@ fn read(path: &Path, ttl: Duration) -> Option<(Vec<u8>, Duration)> {
     Some((body, age))
 }
 
-/// Makes names of files that are being written unique within this process.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
-
 /// Replaces a file as a whole.
 fn write(path: &Path, body: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make(directory)?;
-    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = directory.join(format!("{name}.{}-{number}", std::process::id()));
-    let written =
-        create(&beside).and_then(|mut file| file.write_all(body)).and_then(|()| fs::rename(&beside, path));
+    // A number of the process would not do: two containers that share the directory may both be process 1.
+    replace(path, &directory.join(format!("{name}.{:016x}", fastrand::u64(..))), body)
+}
+
+/// Replaces a file by one that is written beside it, under a name that no file has.
+fn replace(path: &Path, beside: &Path, body: &[u8]) -> io::Result<()> {
+    let mut file = create(beside)?;
+    let written = file.write_all(body).and_then(|()| fs::rename(beside, path));
     if written.is_err() {
         // The first error counts: that it cannot be removed either says nothing more.
-        drop(fs::remove_file(&beside));
+        drop(fs::remove_file(beside));
     }
     written
 }

@@ -28,6 +28,9 @@ pub enum DiscoveryError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A panic while the server was asked: a bug of this crate. It is logged, and the next question asks again.
+    #[error("the discovery of the server's resources panicked: {0}")]
+    Panicked(String),
     /// The server has no resource of this name.
     #[error("the server has no resource named {}{}{}", quoted(.0.name()), hint(.0), missing(.0))]
     Unknown(Box<UnknownName>),

@@ -179,8 +179,7 @@ async fn each_version(
         .iter()
         .flat_map(|group| group.versions.iter().map(|version| (group.name.clone(), version.name.clone())))
         .collect();
-    let asked =
-        names.iter().take(MOST_VERSIONS).map(|(group, version)| resources(client, memory, group, version));
+    let asked = names.into_iter().take(MOST_VERSIONS).map(|name| resources(client, memory, name));
     let mut answers = stream::iter(asked).buffered(AT_ONCE);
     let mut failed = Vec::new();
     let mut found = Vec::with_capacity(groups.len());
@@ -212,9 +211,9 @@ type Resources = Vec<Arc<super::model::DiscoveredResource>>;
 async fn resources(
     client: &Client,
     memory: &Memory,
-    group: &str,
-    version: &str,
+    (group, version): (String, String),
 ) -> Result<Resources, String> {
+    let (group, version) = (group.as_str(), version.as_str());
     // Names from a document become a path only if they lead nowhere else.
     let names = [("group", group), ("version", version)];
     for (what, text) in names.into_iter().filter(|(_, text)| !text.is_empty()) {

@@ -3,7 +3,6 @@
 //! Answers "what is made of these bytes?" without a server. Nothing here is promised.
 
 use super::documents::{self, Root, legacy};
-use super::mapper;
 use super::model::ServerResources;
 
 /// What a server serves whose root was answered with these bytes, in either form.
@@ -42,9 +41,5 @@ pub fn written_and_read(served: &ServerResources) -> Option<ServerResources> {
 /// # Errors
 /// The text that a caller of discovery gets.
 pub fn resolved(served: &ServerResources, name: &str) -> Result<String, String> {
-    match mapper::resolve_one(served, name) {
-        Some(Ok(found)) => Ok(found.resource.full_name()),
-        Some(Err(error)) => Err(error.to_string()),
-        None => Err(mapper::unknown(served, name, None).to_string()),
-    }
+    served.find(name).map(|found| found.resource.full_name()).map_err(|error| error.to_string())
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::{DiscoveryError, UnknownName};
-use super::model::{DiscoveredGroup, DiscoveredResource, ServerResources, qualified};
+use super::model::{DiscoveredGroup, DiscoveredResource, ServerResources};
 use crate::text::shortened;
 
 /// What a name means.
@@ -28,6 +28,16 @@ pub(crate) struct Found {
     pub(crate) resource: Arc<DiscoveredResource>,
     /// The resources of lower priority that have the same short name, such as `foos.example.com`.
     pub(crate) also: Vec<String>,
+}
+
+impl ServerResources {
+    /// The one resource of this name, among what was discovered.
+    ///
+    /// # Errors
+    /// [`DiscoveryError::Unknown`] and [`DiscoveryError::Category`].
+    pub(crate) fn find(&self, name: &str) -> Result<Found, DiscoveryError> {
+        resolve_one(self, name).unwrap_or_else(|| Err(unknown(self, name, None)))
+    }
 }
 
 /// A name and what it says of the version and the group; empty: nothing.
@@ -154,8 +164,7 @@ fn by_priority(server: &ServerResources) -> impl Iterator<Item = &Arc<Discovered
 pub(crate) fn category(server: &ServerResources, name: &str) -> Vec<Arc<DiscoveredResource>> {
     let mut found: Vec<Arc<DiscoveredResource>> = Vec::new();
     for resource in server.all().filter(|resource| resource.categories.iter().any(|of| of == name)) {
-        let full = qualified(&resource.api.plural, &resource.api.group);
-        let Some(resolved) = resolve(server, &full) else { continue };
+        let Some(resolved) = resolve(server, &resource.name()) else { continue };
         let is_same = |known: &Arc<DiscoveredResource>| known.api == resolved.resource.api;
         if !found.iter().any(is_same) {
             found.push(resolved.resource);

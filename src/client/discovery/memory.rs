@@ -1,21 +1,25 @@
 //! What a client knows of its server's resources, shared by all its clones.
 //!
-//! Answers "is the server to be asked now, and by whom?" Invariants:
-//! 1. One caller asks at a time. Those that wait for it take its answer, if it is new enough for their question, or its
-//!    error.
-//! 2. A caller that stops waiting leaves nothing behind: the next one asks.
-//! 3. What is known is replaced as a whole, and never by an error.
+//! Answers "is the server to be asked now, or is it asked already?" Invariants:
+//! 1. The server is asked once at a time. All callers that wait for an answer drive the one future that asks: one that is
+//!    kept and not polled stops no other. They take its answer, if it is new enough for their question, or its error.
+//! 2. That future is dropped with the last caller that waits for it, and leaves nothing behind: the next caller asks.
+//! 3. What is known is replaced as a whole, never by an error, and never by what was found before it.
 //!
 //! Read next: `policy.rs`, the decisions; `fetch.rs`, which asks.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use informer_core::words::panic_text;
 use tokio::time::Instant;
 
 use super::error::DiscoveryError;
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources};
-use super::policy::{MissBudget, Origin};
+use super::policy::{MissBudget, Origin, Question};
 
 /// What is known, and since when.
 #[derive(Debug, Clone)]
@@ -61,10 +65,14 @@ pub struct DiscoveryStatus {
     pub failed: usize,
 }
 
+/// What asking gives.
+type Answer = Result<Known, DiscoveryError>;
+/// The one future that asks, shared by the callers that wait for it.
+type Asking = Shared<BoxFuture<'static, Answer>>;
+
 /// The shared state.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    turn: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -72,29 +80,18 @@ pub(crate) struct Memory {
 struct State {
     order: u64,
     known: Option<Known>,
-    /// The last failure, with its place in the order: those that asked before it have waited for it.
-    failed: Option<(u64, DiscoveryError)>,
+    /// Weak: only callers keep it alive.
+    asking: Option<WeakShared<BoxFuture<'static, Answer>>>,
     invalidated: Option<u64>,
     budget: MissBudget,
     roots: Roots,
     status: DiscoveryStatus,
 }
 
-/// What a question needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Question {
-    /// Its place in the order.
-    pub(crate) order: u64,
-    /// Whether only an answer will do that was begun after it.
-    pub(crate) newer: bool,
-    pub(crate) ttl: Duration,
-}
-
-/// Who asks the server now, and what it may compare with.
+/// An asking that begins, and what it may compare with.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) order: u64,
-    pub(crate) at: Instant,
     pub(crate) roots: Roots,
     /// Whether a cache on disk may answer.
     pub(crate) may_read_disk: bool,
@@ -104,8 +101,10 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) enum Next {
     Use(Known),
-    Fail(DiscoveryError),
-    Ask(Begun),
+    /// The server is asked for this question: what comes of it is its answer.
+    Ask(Asking),
+    /// The server is asked for another question: what comes of it may be an answer to this one.
+    Wait(Asking),
     /// Too many names were not found: the server is asked again after this time.
     HoldBack(Duration, Known),
 }
@@ -116,27 +115,18 @@ impl Memory {
         self.state().next()
     }
 
-    /// What is known, if it answers the question.
-    pub(crate) fn known(&self, question: Question) -> Option<Known> {
-        self.state().known_for(question, Instant::now())
-    }
-
-    /// Waits until nobody else asks.
-    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.turn.lock().await
-    }
-
-    /// What follows when it is this question's turn.
-    pub(crate) fn next(&self, question: Question) -> Next {
+    /// What follows for a question. `ask` makes the future that asks; a panic in it is an error of all that wait for it.
+    pub(crate) fn next<F>(self: &Arc<Self>, question: Question, ask: impl FnOnce(Begun) -> F) -> Next
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
         let now = Instant::now();
         let mut state = self.state();
         if let Some(known) = state.known_for(question, now) {
             return Next::Use(known);
         }
-        if let Some((order, error)) = &state.failed
-            && *order > question.order
-        {
-            return Next::Fail(error.clone());
+        if let Some(asking) = state.asking() {
+            return Next::Wait(asking);
         }
         if question.newer
             && let Some(known) = state.known.clone()
@@ -147,31 +137,26 @@ impl Memory {
             }
             state.status.misses += 1;
         }
-        let may_read_disk = !question.newer && state.invalidated.is_none();
-        Next::Ask(Begun { order: state.next(), at: now, roots: state.roots.clone(), may_read_disk })
+        // A cache on disk may be older than what is known or was invalidated.
+        let may_read_disk = !question.newer && state.known.is_none() && state.invalidated.is_none();
+        let begun = Begun { order: state.next(), roots: state.roots.clone(), may_read_disk };
+        let asking = counted(Arc::clone(self), ask(begun)).boxed().shared();
+        state.asking = asking.downgrade();
+        Next::Ask(asking)
     }
 
     /// Keeps an answer of the server.
     pub(crate) fn accept(&self, resources: ServerResources, roots: Roots, begun: &Begun) -> Known {
         let mut state = self.state();
         state.roots = roots;
-        state.failed = None;
-        state.accept(resources, (begun.order, Duration::ZERO), begun.at)
+        state.accept(resources, (begun.order, Duration::ZERO))
     }
 
     /// Keeps what a cache on disk had, which is of this age.
-    pub(crate) fn accept_from_disk(&self, resources: ServerResources, now: Instant, age: Duration) -> Known {
+    pub(crate) fn accept_from_disk(&self, resources: ServerResources, age: Duration) -> Known {
         let mut state = self.state();
         state.status.disk_hits += 1;
-        state.accept(resources, (0, age), now)
-    }
-
-    /// Keeps an error for those that wait for the same answer.
-    pub(crate) fn fail(&self, error: DiscoveryError) -> DiscoveryError {
-        let mut state = self.state();
-        state.status.failures += 1;
-        state.failed = Some((state.next(), error.clone()));
-        error
+        state.accept(resources, (0, age))
     }
 
     /// What is known now does not answer any later question.
@@ -202,16 +187,61 @@ impl State {
 
     fn known_for(&self, question: Question, now: Instant) -> Option<Known> {
         let known = self.known.as_ref()?;
-        let serves = known.origin.serves(self.invalidated, question.ttl, now);
-        let is_new = !question.newer || known.origin.is_newer_than(question.order);
-        (serves && is_new).then(|| known.clone())
+        known.origin.answers(question, self.invalidated, now).then(|| known.clone())
     }
 
-    fn accept(&mut self, resources: ServerResources, (order, age): (u64, Duration), at: Instant) -> Known {
+    /// The future that asks, unless it has ended or nobody waits for it.
+    fn asking(&self) -> Option<Asking> {
+        self.asking.as_ref()?.upgrade().filter(|asking| asking.peek().is_none())
+    }
+
+    fn accept(&mut self, resources: ServerResources, (order, age): (u64, Duration)) -> Known {
         self.status.failed = resources.failed.len();
-        let origin = Origin { order, at, age, is_incomplete: !resources.failed.is_empty() };
+        let is_incomplete = !resources.failed.is_empty();
+        let origin = Origin { order, at: Instant::now(), age, is_incomplete };
         let known = Known { resources: Arc::new(resources), origin };
         self.known = Some(known.clone());
         known
+    }
+}
+
+/// Counts a failure; a panic is one.
+async fn counted(memory: Arc<Memory>, asking: impl Future<Output = Answer>) -> Answer {
+    let ended = AssertUnwindSafe(asking).catch_unwind().await;
+    let answer = ended.unwrap_or_else(|panic| {
+        tracing::error!(panic = panic_text(&*panic), "discovery panicked");
+        Err(DiscoveryError::Panicked(panic_text(&*panic).to_owned()))
+    });
+    if answer.is_err() {
+        memory.count(|status| status.failures += 1);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_while_the_server_is_asked_is_an_error_of_all_that_wait_and_stops_no_later_question() {
+        let memory = Arc::new(Memory::default());
+        let ask = || {
+            let question = Question { order: memory.question(), newer: false, ttl: Duration::MAX };
+            let panics = |_| async {
+                tokio::task::yield_now().await;
+                panic!("a bug")
+            };
+            match memory.next(question, panics) {
+                Next::Ask(asking) | Next::Wait(asking) => asking,
+                other => panic!("nothing is known: {other:?}"),
+            }
+        };
+        let (first, second) = join(ask(), ask()).await;
+        for answer in [first, second, ask().await] {
+            assert!(matches!(answer, Err(DiscoveryError::Panicked(text)) if text == "a bug"));
+        }
+        assert_eq!(memory.status().failures, 2);
     }
 }

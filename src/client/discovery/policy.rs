@@ -2,11 +2,12 @@
 //!
 //! Answers "is what is known still good for this question?" It reads no clock: each function is given the time.
 //! Invariants:
-//! 1. What is known serves until it is older than its time to live. An incomplete answer lives shorter, since a group
-//!    that did not answer may answer soon.
-//! 2. A name that is not found asks once more, unless what is known was begun to be asked for after the question; so a
-//!    kind that exists when a question begins is found. A question never asks twice for that.
-//! 3. Questions for names that do not exist ask at most [`BURST`] times at once, and once each [`BETWEEN`] for long.
+//! 1. What is known serves until it is older than its time to live, counted from when it arrived. An incomplete answer
+//!    lives shorter, since a group that did not answer may answer soon.
+//! 2. An answer that was begun to be asked for after a question answers it, however long it took: no question asks twice.
+//! 3. A name that is not found asks once more, unless what is known is such an answer; so a kind that exists when a
+//!    question begins is found.
+//! 4. Questions for names that do not exist ask at most [`BURST`] times at once, and once each [`BETWEEN`] for long.
 //!
 //! Read next: `memory.rs`, which holds what is known.
 
@@ -24,13 +25,24 @@ pub(crate) const BURST: u32 = 8;
 /// How often they may ask for long.
 pub(crate) const BETWEEN: Duration = Duration::from_secs(2);
 
-/// When and how what is known was found. Questions, answers and invalidations have one order, which is counted: a clock
-/// may stand still between them.
+/// What a question needs. Questions, answers and invalidations have one order, which is counted: a clock may stand still
+/// between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// Its place in that order.
+    pub(crate) order: u64,
+    /// Whether only an answer will do that was begun to be asked for after it.
+    pub(crate) newer: bool,
+    /// How old another answer may be.
+    pub(crate) ttl: Duration,
+}
+
+/// When and how what is known was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Its place in that order: when it was begun to be asked for. Of a cache on disk 0, before every question.
+    /// Its place in the order: when it was begun to be asked for. Of a cache on disk 0, before every question.
     pub(crate) order: u64,
-    /// When it was obtained: of an answer, when it was begun to be asked for.
+    /// When it arrived.
     pub(crate) at: Instant,
     /// How old it was then: nothing, but for a cache on disk.
     pub(crate) age: Duration,
@@ -39,16 +51,16 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Whether it still answers a question; `invalidated` is the place of the last invalidation.
-    pub(crate) fn serves(self, invalidated: Option<u64>, ttl: Duration, now: Instant) -> bool {
-        let ttl = if self.is_incomplete { ttl.min(INCOMPLETE_TTL) } else { ttl };
-        let age = self.age.saturating_add(now.saturating_duration_since(self.at));
-        invalidated.is_none_or(|at| at < self.order) && age < ttl
+    /// Whether it answers a question; `invalidated` is the place of the last invalidation.
+    pub(crate) fn answers(self, question: Question, invalidated: Option<u64>, now: Instant) -> bool {
+        let is_valid = invalidated.is_none_or(|at| at < self.order);
+        let is_newer = self.order > question.order;
+        is_valid && (is_newer || (!question.newer && self.is_younger_than(question.ttl, now)))
     }
 
-    /// Whether a name that is not in it certainly did not exist when the question was asked.
-    pub(crate) fn is_newer_than(self, question: u64) -> bool {
-        self.order > question
+    fn is_younger_than(self, ttl: Duration, now: Instant) -> bool {
+        let ttl = if self.is_incomplete { ttl.min(INCOMPLETE_TTL) } else { ttl };
+        self.age.saturating_add(now.saturating_duration_since(self.at)) < ttl
     }
 }
 
@@ -81,33 +93,49 @@ mod tests {
         Origin { order, at: Instant::now(), age: Duration::ZERO, is_incomplete }
     }
 
+    fn asked(order: u64, newer: bool, ttl: Duration) -> Question {
+        Question { order, newer, ttl }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_is_known_serves_until_its_time_to_live_and_shorter_if_it_is_incomplete() {
         let begun = Instant::now();
-        let second = Duration::from_secs(1);
+        let (second, question) = (Duration::from_secs(1), asked(2, false, TTL));
         for (is_incomplete, lives) in [(false, TTL), (true, INCOMPLETE_TTL)] {
             let known = found(1, is_incomplete);
-            assert!(known.serves(None, TTL, begun + lives - second));
-            assert!(!known.serves(None, TTL, begun + lives));
+            assert!(known.answers(question, None, begun + lives - second));
+            assert!(!known.answers(question, None, begun + lives));
         }
-        assert!(!found(1, true).serves(None, second, begun + second), "a shorter one is kept");
+        let strict = asked(2, false, second);
+        assert!(!found(1, true).answers(strict, None, begun + second), "a shorter one is kept");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_asked_for_before_it_was_invalidated_does_not_serve() {
-        let now = Instant::now();
-        assert!(!found(3, false).serves(Some(4), TTL, now));
-        assert!(found(5, false).serves(Some(4), TTL, now));
-        assert!(found(0, false).serves(None, TTL, now), "a cache on disk");
-        assert!(!found(0, false).serves(Some(1), TTL, now));
+        let (now, question) = (Instant::now(), asked(6, false, TTL));
+        assert!(!found(3, false).answers(question, Some(4), now));
+        assert!(found(5, false).answers(question, Some(4), now));
+        assert!(found(0, false).answers(question, None, now), "a cache on disk");
+        assert!(!found(0, false).answers(question, Some(1), now));
+        assert!(!found(7, false).answers(question, Some(8), now), "also if it is newer than the question");
     }
 
-    #[test]
-    fn only_an_answer_that_was_begun_after_the_question_proves_that_a_name_is_missing() {
-        let at = Instant::now();
-        let of = |order| Origin { order, at, age: Duration::ZERO, is_incomplete: false };
-        assert!(of(8).is_newer_than(7));
-        assert!(!of(6).is_newer_than(7) && !of(0).is_newer_than(7));
+    #[tokio::test(start_paused = true)]
+    async fn only_an_answer_that_was_begun_after_the_question_proves_that_a_name_is_missing() {
+        let (now, question) = (Instant::now(), asked(7, true, TTL));
+        assert!(found(8, false).answers(question, None, now));
+        assert!(
+            !found(6, false).answers(question, None, now) && !found(0, false).answers(question, None, now)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_was_begun_after_the_question_answers_it_however_old_it_is() {
+        let later = Instant::now() + TTL;
+        for newer in [false, true] {
+            assert!(found(8, true).answers(asked(7, newer, Duration::ZERO), None, later));
+        }
+        assert!(!found(6, true).answers(asked(7, false, Duration::ZERO), None, later));
     }
 
     #[tokio::test(start_paused = true)]

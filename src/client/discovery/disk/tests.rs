@@ -61,6 +61,27 @@ fn what_is_written_is_read_again_in_the_layout_of_kubectl() {
     assert!(disk.load_answer(0).is_none(), "only what was answered is there");
 }
 
+#[test]
+fn a_version_without_resources_is_written_and_read_like_any_other() {
+    let (_directory, disk) = cache();
+    let mut served = served();
+    served.groups[1].versions[0].resources.clear();
+    disk.store(&served, &[None, None]).unwrap();
+    assert_eq!(format!("{:?}", disk.load(TTL).unwrap().groups), format!("{:?}", served.groups));
+}
+
+#[test]
+fn a_file_that_another_process_is_writing_is_left_alone() {
+    let (directory, path) = (tempfile::tempdir().unwrap(), "groups.json");
+    let (path, beside) = (directory.path().join(path), directory.path().join("groups.json.1"));
+    fs::write(&beside, "half of").unwrap();
+    let refused = replace(&path, &beside, b"all").unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&beside).unwrap(), b"half of");
+    write(&path, b"all").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"all");
+}
+
 #[cfg(unix)]
 #[test]
 fn files_and_directories_can_be_read_by_their_owner_alone() {
@@ -168,9 +189,14 @@ fn an_incomplete_discovery_is_not_written() {
 fn names_that_lead_elsewhere_are_neither_written_nor_followed() {
     let (directory, disk) = cache();
     let mut served = served();
-    served.groups[1].name = "../../../elsewhere".to_owned();
+    served.groups[1].name = "../../elsewhere".to_owned();
     disk.store(&served, &[None, None]).unwrap();
-    assert!(!directory.path().join("elsewhere").exists());
+    let elsewhere = directory.path().join("elsewhere");
+    assert!(!elsewhere.exists());
+    let version = &served.groups[1].versions[0];
+    fs::create_dir_all(elsewhere.join(&version.name)).unwrap();
+    let resources = legacy::written_resources("elsewhere", version);
+    fs::write(elsewhere.join(&version.name).join(RESOURCES), resources).unwrap();
     assert!(disk.load(TTL).is_none());
     for (url, expected) in [
         ("https://10.0.0.1:6443", "10.0.0.1_6443"),
