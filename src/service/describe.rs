@@ -9,6 +9,7 @@
 //! Read next: `describe/pod.rs` for pods; `describe/dynamic.rs` for any kind.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -35,6 +36,26 @@ impl Values {
     /// Those of a watched kind: hidden if they are secret.
     pub(super) fn of(config: &InformerConfig) -> Self {
         if config.kind.holds_secrets() { Self::Hidden } else { Self::Shown }
+    }
+}
+
+/// Whether values of a kind are shown that only the server knows. They are hidden until the kind is known, and from then
+/// on if it has ever turned out to hold secrets: a name may mean another kind after a while.
+#[derive(Debug, Default)]
+pub(super) struct LateValues(AtomicU8);
+
+impl LateValues {
+    const SHOWN: u8 = 1;
+    const HIDDEN: u8 = 2;
+
+    /// Must be called before the first object of a kind that was found.
+    pub(super) fn found(&self, values: Values) {
+        let found = if values == Values::Shown { Self::SHOWN } else { Self::HIDDEN };
+        self.0.fetch_max(found, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> Values {
+        if self.0.load(Ordering::Relaxed) == Self::SHOWN { Values::Shown } else { Values::Hidden }
     }
 }
 
@@ -89,4 +110,23 @@ fn short(text: &str) -> String {
 pub(super) fn arrow(what: &str, old: Option<&str>, new: Option<&str>) -> Option<String> {
     let text = |value: Option<&str>| value.map_or_else(|| "none".to_owned(), short);
     (old != new).then(|| format!("{what} {} -> {}", text(old), text(new)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_kind_that_is_found_late_are_shown_only_until_it_turns_out_to_hold_secrets() {
+        let values = LateValues::default();
+        assert_eq!(values.get(), Values::Hidden, "it is not known yet");
+        for (found, is) in [
+            (Values::Shown, Values::Shown),
+            (Values::Hidden, Values::Hidden),
+            (Values::Shown, Values::Hidden),
+        ] {
+            values.found(found);
+            assert_eq!(values.get(), is);
+        }
+    }
 }

@@ -2,21 +2,23 @@
 //!
 //! Answers "which resource does this name mean on this server?" at the start, and for a kind that the server does not
 //! serve yet, whenever its informer tries again. Invariants:
-//! 1. The start waits for the server at most [`LIMIT`]. If it does not answer, the built-in table serves, and stderr says
-//!    so.
+//! 1. The start asks the server once for all kinds, and waits at most [`LIMIT`]. If it does not answer, the built-in table
+//!    serves, and stderr says so.
 //! 2. A kind that nobody knows is followed as soon as the server serves it: until then its informer is `Gone`, with the
-//!    reason.
+//!    reason. If it is gone later, its name is looked up again: it may be served in another version.
 //! 3. A kind that turns out to hold secrets is followed like any other that does.
+//! 4. No resource is followed twice: of two names of one resource the second is refused at the start, or, where the server
+//!    could not be asked, its informer is `Gone`.
 //!
 //! Read next: `follow.rs`, which starts the informers.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, SourceSpec, WatchStream};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, SourceId};
@@ -24,9 +26,11 @@ use informer_core::reflector::ReflectorConfig;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use super::config::InformerConfig;
-use super::describe::Values;
+use super::describe::{LateValues, Values};
 use super::error::Error;
 use super::kept::{KeptBody, described};
+use super::kinds::WatchedKind;
+use crate::client::discovery::{Found, ServerResources};
 use crate::client::{Client, DiscoveryError};
 use crate::runtime::Runtime;
 
@@ -42,19 +46,21 @@ pub(super) async fn discover(
     if informers.iter().all(|informer| informer.kind.asked().is_none()) {
         return Ok((informers, Vec::new()));
     }
-    // Once for all: the names are then looked up in what is known.
-    let mut notes: Vec<String> = match tokio::time::timeout(LIMIT, client.discovery().resources()).await {
-        Ok(Ok(found)) => {
-            found.complete().err().map(|incomplete| incomplete.to_string()).into_iter().collect()
-        }
+    let server = match tokio::time::timeout(LIMIT, client.discovery().resources()).await {
+        Ok(Ok(server)) => server,
         Ok(Err(error)) => return Ok((informers, vec![without_discovery(&error.to_string())])),
         Err(_) => return Ok((informers, vec![without_discovery(&format!("no answer within {LIMIT:?}"))])),
     };
+    let mut notes: Vec<String> = server.complete().err().map(|error| error.to_string()).into_iter().collect();
     for informer in &mut informers {
         let Some(asked) = informer.kind.asked() else { continue };
-        match client.resource_named(asked).await {
-            Ok(found) => {
-                informer.kind = informer.kind.discovered(found.api_resource(), found.is_namespaced());
+        match server.find(asked) {
+            Ok(Found { resource, also }) => {
+                let chosen = resource.name();
+                notes.extend(
+                    also.iter().map(|also| format!("{asked} is {chosen}; it could also mean {also}")),
+                );
+                informer.kind = informer.kind.discovered(&resource.api, resource.is_namespaced());
             }
             Err(error) => {
                 notes.push(format!("{error}; {} is watched when there is one", informer.kind.name()))
@@ -65,9 +71,13 @@ pub(super) async fn discover(
         informers[..at].iter().any(|other| other.kind.same_resource(&informer.kind))
     };
     match informers.iter().enumerate().find(|(at, informer)| is_earlier(*at, informer)) {
-        Some((_, informer)) => Err(Error::WatchedTwice { resource: informer.kind.plural().to_owned() }),
+        Some((_, informer)) => Err(watched_twice(&informer.kind)),
         None => Ok((informers, notes)),
     }
+}
+
+fn watched_twice(kind: &WatchedKind) -> Error {
+    Error::WatchedTwice { resource: kind.plural().to_owned() }
 }
 
 fn without_discovery(why: &str) -> String {
@@ -77,9 +87,16 @@ fn without_discovery(why: &str) -> String {
 /// The sources of a kind that only the server knows: one for each namespace.
 pub(super) fn sources(
     (client, runtime): (&Client, &Runtime),
-    config: &InformerConfig,
-    values: &Arc<OnceLock<Values>>,
+    (informers, at): (&[InformerConfig], usize),
+    values: &Arc<LateValues>,
 ) -> Vec<SourceSpec<KeptBody>> {
+    let config = &informers[at];
+    // Of two that only the server knows, the first follows what both mean.
+    let comes_before = |(other, informer): &(usize, &InformerConfig)| {
+        *other < at || (*other > at && informer.kind.resource().is_some())
+    };
+    let before = informers.iter().enumerate().filter(comes_before);
+    let before: Arc<[WatchedKind]> = before.map(|(_, informer)| informer.kind.clone()).collect();
     let namespaces: Vec<Option<String>> = match config.namespaces.as_slice() {
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
@@ -90,6 +107,7 @@ pub(super) fn sources(
             client: client.clone(),
             runtime: runtime.clone(),
             config: config.clone(),
+            before: Arc::clone(&before),
             namespace,
             values: Arc::clone(values),
         };
@@ -109,9 +127,10 @@ struct Awaited {
     client: Client,
     runtime: Runtime,
     config: InformerConfig,
+    /// The kinds that come before it, should it turn out to be one of them.
+    before: Arc<[WatchedKind]>,
     namespace: Option<String>,
-    /// Set when the kind is known, before the first object of it.
-    values: Arc<OnceLock<Values>>,
+    values: Arc<LateValues>,
 }
 
 type Source = Rc<dyn ListWatch<KeptBody>>;
@@ -121,8 +140,12 @@ impl Awaited {
         let asked = self.config.kind.asked().unwrap_or_default();
         let found = self.client.resource_named(asked).await.map_err(missing)?;
         let kind = self.config.kind.discovered(found.api_resource(), found.is_namespaced());
+        let server = self.client.discovery().resources().await.map_err(missing)?;
+        if self.before.iter().any(|before| is_meant(before, &kind, &server)) {
+            return Err(ListWatchError::NotFound(watched_twice(&kind).to_string().into()));
+        }
         let config = InformerConfig { kind, ..self.config };
-        self.values.get_or_init(|| Values::of(&config));
+        self.values.found(Values::of(&config));
         let mut source = described(&self.client, &config, found.api_resource());
         if let Some(namespace) = self.namespace {
             source = source.namespace(namespace);
@@ -133,45 +156,73 @@ impl Awaited {
     }
 }
 
+/// Whether a watched kind is that resource.
+fn is_meant(kind: &WatchedKind, resource: &WatchedKind, server: &ServerResources) -> bool {
+    let asked = kind.asked().filter(|_| kind.resource().is_none());
+    match asked.map(|asked| server.find(asked)) {
+        None => kind.same_resource(resource),
+        Some(found) => found.is_ok_and(|Found { resource: found, .. }| {
+            kind.discovered(&found.api, found.is_namespaced()).same_resource(resource)
+        }),
+    }
+}
+
 /// A name that the server does not know is a kind that is gone; anything else is tried again like any failed request.
 fn missing(error: DiscoveryError) -> ListWatchError {
     let message: Arc<str> = error.to_string().into();
     match error {
         DiscoveryError::Request(cause) if cause.is_forbidden() => ListWatchError::Denied(message),
         DiscoveryError::Request(cause) => ListWatchError::Source { message, source: Some(cause) },
+        DiscoveryError::Document { .. } | DiscoveryError::Panicked(_) => ListWatchError::source(message),
         _ => ListWatchError::NotFound(message),
     }
 }
 
-/// Finds its resource when it is asked for something, and then passes everything to the source of that.
+/// Finds its resource when it is asked for something, and then passes everything to the source of that, until that is
+/// gone.
 struct Late {
     awaited: Awaited,
-    source: Rc<OnceCell<Source>>,
+    source: Rc<RefCell<Option<Source>>>,
 }
 
 impl Late {
     fn source(&self) -> impl Future<Output = Result<Source, ListWatchError>> + use<> {
-        let (awaited, known) = (self.awaited.clone(), Rc::clone(&self.source));
+        let (awaited, found) = (self.awaited.clone(), Rc::clone(&self.source));
         async move {
-            if let Some(source) = known.get() {
-                return Ok(Rc::clone(source));
+            let known = found.borrow().clone();
+            if let Some(source) = known {
+                return Ok(source);
             }
             let source = awaited.source().await?;
-            Ok(Rc::clone(known.get_or_init(|| source)))
+            found.replace(Some(Rc::clone(&source)));
+            Ok(source)
+        }
+    }
+
+    /// What to do with each answer: after a 404 its name is looked up again, in what the server serves then.
+    fn unless_gone<T>(&self) -> impl Fn(&Result<T, ListWatchError>) + use<T> {
+        let (client, found) = (self.awaited.client.clone(), Rc::clone(&self.source));
+        move |answer| {
+            if matches!(answer, Err(ListWatchError::NotFound(_))) {
+                found.replace(None);
+                client.discovery().invalidate();
+            }
         }
     }
 }
 
 impl ListWatch<KeptBody> for Late {
     fn list(&self, request: ListRequest, known: KnownObjects<KeptBody>) -> ListStream<KeptBody> {
-        let source = self.source();
-        let opened = async move { source.await.map(|source| source.list(request, known)) };
+        let (source, unless_gone) = (self.source(), self.unless_gone());
+        let opened =
+            async move { source.await.map(|source| source.list(request, known).inspect(unless_gone)) };
         opened.map(or_error).flatten_stream().boxed_local()
     }
 
     fn watch(&self, request: WatchRequest, known: KnownObjects<KeptBody>) -> WatchStream<KeptBody> {
-        let source = self.source();
-        let opened = async move { source.await.map(|source| source.watch(request, known)) };
+        let (source, unless_gone) = (self.source(), self.unless_gone());
+        let opened =
+            async move { source.await.map(|source| source.watch(request, known).inspect(unless_gone)) };
         opened.map(or_error).flatten_stream().boxed_local()
     }
 
@@ -179,14 +230,20 @@ impl ListWatch<KeptBody> for Late {
         &self,
         key: ObjectKey,
     ) -> LocalBoxFuture<'static, Result<Option<Object<KeptBody>>, ListWatchError>> {
-        let source = self.source();
-        async move { source.await?.get(key).await }.boxed_local()
+        let (source, unless_gone) = (self.source(), self.unless_gone());
+        async move { source.await?.get(key).inspect(unless_gone).await }.boxed_local()
     }
 }
 
 /// The stream, or one that ends with the error.
 fn or_error<T: 'static>(
-    opened: Result<stream::LocalBoxStream<'static, Result<T, ListWatchError>>, ListWatchError>,
+    opened: Result<impl Stream<Item = Result<T, ListWatchError>> + 'static, ListWatchError>,
 ) -> stream::LocalBoxStream<'static, Result<T, ListWatchError>> {
-    opened.unwrap_or_else(|error| stream::once(std::future::ready(Err(error))).boxed_local())
+    match opened {
+        Ok(stream) => stream.boxed_local(),
+        Err(error) => stream::once(std::future::ready(Err(error))).boxed_local(),
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,8 @@
 //!
 //! Read next: `lines.rs`, the content of a line; `output.rs`, which writes it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ use informer_actors::subscription::{EndReason, Notify};
 use informer_core::delta::Cause;
 
 use super::config::InformerConfig;
-use super::describe::Values;
+use super::describe::{LateValues, Values};
 use super::discovered;
 use super::error::Error;
 use super::kept::{KeptBody, described};
@@ -68,17 +68,18 @@ pub(super) trait WatchedKindHandle: Send + Sync {
     fn report(&self) -> InformerReport;
 }
 
-/// Starts the informer of one kind and prints its changes.
+/// Starts the informer of one of these kinds and prints its changes.
 pub(super) fn follow(
     (client, runtime): (&Client, &Runtime),
-    config: &InformerConfig,
+    (informers, at): (&[InformerConfig], usize),
     kind: &str,
     printer: &Printer,
 ) -> Result<Arc<dyn WatchedKindHandle>, Error> {
-    let values = Arc::new(OnceLock::new());
+    let config = &informers[at];
+    let values = Arc::new(LateValues::default());
     let builder = match config.kind.resource() {
         Some(resource) => {
-            values.get_or_init(|| Values::of(config));
+            values.found(Values::of(config));
             let source = described(client, config, resource);
             match config.namespaces.as_slice() {
                 [] => source.informer(runtime)?,
@@ -87,7 +88,7 @@ pub(super) fn follow(
         }
         None => {
             let builder = Informer::builder(runtime, kind);
-            let sources = discovered::sources((client, runtime), config, &values);
+            let sources = discovered::sources((client, runtime), (informers, at), &values);
             sources.into_iter().fold(builder, InformerBuilder::source_with)
         }
     };
@@ -106,9 +107,7 @@ pub(super) fn follow(
         .for_each_with(options, move |notify| {
             let (printer, counts, kind, values) = printing.clone();
             async move {
-                // A kind is known before its first object.
-                let values = values.get().copied().unwrap_or(Values::Hidden);
-                printer.output.line(printer.style.event((&kind, values), &notify)).await;
+                printer.output.line(printer.style.event((&kind, values.get()), &notify)).await;
                 counts.add(&notify);
             }
         })

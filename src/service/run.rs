@@ -105,9 +105,9 @@ impl Service {
         let (informers, mut notes) = discover(&client, &self.config.informers).await?;
         let kinds = kinds(&informers);
         let printer = self.printer(&kinds)?;
-        let started = informers.iter().zip(&kinds);
+        let started = kinds.iter().enumerate();
         let kinds = started
-            .map(|(config, kind)| follow((&client, &runtime), config, kind, &printer))
+            .map(|(at, kind)| follow((&client, &runtime), (&informers, at), kind, &printer))
             .collect::<Result<Vec<_>, _>>()?;
         let state = Arc::new(ProbeState { kinds, runtime, draining: AtomicBool::new(false) });
         let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&state))).transpose()?;

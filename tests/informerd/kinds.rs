@@ -82,6 +82,40 @@ fn dyn_18_a_kind_that_the_server_does_not_have_yet_is_watched_as_soon_as_it_has_
 }
 
 #[test]
+fn a_kind_that_is_defined_anew_in_another_version_is_watched_in_that_one() {
+    let stage = Stage::new();
+    let mut informerd = stage.informerd(&["Widget"]);
+    informerd.lines_with(&[&["Widget", "Gone", "the server has no resource named"]]);
+    for version in ["v1alpha1", "v1"] {
+        let mut definition = definition("Widget", "widgets");
+        definition["spec"]["versions"][0]["name"] = json!(version);
+        stage.server.create(definition).unwrap();
+        let mut widget = object("Widget", version);
+        widget["apiVersion"] = json!(format!("example.com/{version}"));
+        stage.server.create(widget).unwrap();
+        informerd.lines_with(&[&["Widget", "Added", "default/one"]]);
+        stage.server.delete("customresourcedefinitions", "", "widgets.example.com").unwrap();
+        informerd.lines_with(&[&["Widget", "Deleted", "default/one"], &["Widget", "Gone"]]);
+    }
+}
+
+#[test]
+fn of_two_names_of_a_kind_that_the_server_has_later_only_the_first_is_watched() {
+    let stage = Stage::new();
+    let mut informerd = stage.informerd(&["widgets", "wdg", "Pod"]);
+    informerd.lines_with(&[&["widgets", "Gone"], &["wdg", "Gone"], &["Pod", "Streaming"]]);
+    let mut definition = definition("Widget", "widgets");
+    definition["spec"]["names"]["shortNames"] = json!(["wdg"]);
+    stage.server.create(definition).unwrap();
+    stage.server.create(object("Widget", "a")).unwrap();
+    informerd
+        .lines_with(&[&["widgets", "Added", "default/one"], &["wdg", "Gone", "widgets are watched twice"]]);
+    informerd.signal(Signal::TERM);
+    let (_, lines, _) = informerd.end();
+    assert_eq!(lines.iter().filter(|line| line.contains("Added")).count(), 1, "{lines:?}");
+}
+
+#[test]
 fn values_of_a_kind_that_turns_out_to_be_one_of_secrets_are_not_printed() {
     let stage = Stage::new();
     let mut informerd = stage.informerd(&["vaulted"]);
