@@ -40,6 +40,8 @@
 #[cfg(feature = "client")]
 pub mod client;
 mod error;
+#[cfg(feature = "client")]
+mod filters;
 pub mod informer;
 pub mod object;
 pub mod prelude;

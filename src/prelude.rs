@@ -15,7 +15,8 @@ pub use crate::source::{
 };
 pub use crate::status::{InformerStatus, SourceState};
 pub use crate::subscription::{
-    Cause, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscription, Touched, WhenFull,
+    Cause, ChangeFilter, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscription, Touched,
+    WhenFull,
 };
 
 #[cfg(feature = "client")]

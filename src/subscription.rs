@@ -4,7 +4,10 @@
 //! `informer_core`; adds nothing. Read next: `informer.rs`, which has the methods that subscribe.
 
 pub use informer_actors::subscription::{
-    CALL_GRACE, EndReason, Events, Notify, Policy, ShutdownError, SubscribeError, SubscribeOptions,
-    Subscription, SubscriptionStatus, Touched, Unfinished, WhenFull,
+    CALL_GRACE, ChangeFilter, EndReason, Events, Notify, Policy, ShutdownError, SubscribeError,
+    SubscribeOptions, Subscription, SubscriptionStatus, Touched, Unfinished, WhenFull,
 };
 pub use informer_core::delta::Cause;
+
+#[cfg(feature = "client")]
+pub use crate::filters::{annotations_changed, generation_changed, labelled, labels_changed};

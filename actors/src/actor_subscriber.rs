@@ -79,7 +79,7 @@ impl<S: Body> Informer<S> {
     /// When the informer has stopped.
     pub fn subscribe_with(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         recipient: impl Into<Recipient<Notify<S>>>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);
@@ -150,7 +150,7 @@ impl<S: Body> Informer<S> {
     /// When the informer has stopped.
     pub fn subscribe_weak_with(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         recipient: impl Into<WeakRecipient<Notify<S>>>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);

@@ -30,7 +30,7 @@ impl<S: Body> Informer<S> {
     /// When the informer has stopped.
     pub fn for_each_blocking_with(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         closure: impl FnMut(Notify<S>) + Send + 'static,
     ) -> Result<Subscription<S>, SubscribeError> {
         let (pool, clock) = (self.runtime().0.blocking.clone(), self.runtime().0.clock.clone());

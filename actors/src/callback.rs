@@ -41,7 +41,7 @@ impl<S: Body> Informer<S> {
     /// When the informer has stopped.
     pub fn for_each_with<F, Fut>(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         closure: F,
     ) -> Result<Subscription<S>, SubscribeError>
     where

@@ -55,7 +55,7 @@ impl<S: Body> Informer<S> {
     ///
     /// # Errors
     /// When the informer has stopped.
-    pub fn events_with(&self, options: SubscribeOptions) -> Result<Events<S>, SubscribeError> {
+    pub fn events_with(&self, options: SubscribeOptions<S>) -> Result<Events<S>, SubscribeError> {
         let polls = Polls::default();
         let counted = polls.clone();
         let subscription = self.start_listener(options, "stream", |_| Delivery::Pull(counted))?;

@@ -76,7 +76,7 @@ impl<S: Body> Informer<S> {
     /// When the informer has stopped, or the options ask for every event: keys coalesce.
     pub fn subscribe_keys_with(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         recipient: impl Into<Recipient<Touched>>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);

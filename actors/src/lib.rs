@@ -36,6 +36,7 @@ mod lister;
 mod pipeline;
 mod running;
 pub mod runtime;
+mod subscribe_options;
 pub mod subscription;
 mod supervision;
 #[cfg(any(test, feature = "testing"))]

@@ -7,8 +7,10 @@
 //!    last object of a key that was created and deleted meanwhile; or, if it asked for every event, all up to a bound.
 //! 2. `synced` is Ok when the subscriber has handled its last initial event, panics included. Latched.
 //! 3. After the handle is dropped no further callback starts.
+//! 4. With a filter of objects "everything" is the objects that pass; with one of changes, without the updates that it
+//!    drops.
 //!
-//! Read next: `actor_subscriber.rs`, `key_subscriber.rs`, `callback.rs`, `blocking.rs` and `event_stream.rs`, the four kinds of subscribers;
+//! Read next: `subscribe_options.rs`, what a subscriber chooses; `actor_subscriber.rs`, `key_subscriber.rs`, `callback.rs`, `blocking.rs` and `event_stream.rs`, the four kinds of subscribers;
 //! `listener.rs`, the actor behind each.
 
 use std::fmt;
@@ -18,13 +20,13 @@ use std::time::Duration;
 
 use actix::dev::channel::AddressReceiver;
 use actix::{Addr, Recipient};
-pub use informer_core::listener::{Policy, WhenFull};
+pub use informer_core::listener::{ChangeFilter, Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::Verdict;
 
 pub use crate::event_stream::Events;
 use crate::informer::{Informer, WaitError};
-use crate::pipeline::callback_host::is_inside;
+use crate::pipeline::callback_host::{count_filter_panic, is_inside};
 use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
 pub use crate::pipeline::messages::{Notify, Touched};
@@ -36,60 +38,9 @@ pub use crate::pipeline::subscription_state::{
 use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
+pub use crate::subscribe_options::SubscribeOptions;
 use crate::supervision::child::Mailbox;
 use crate::supervision::parent::{ChildContext, StopOn};
-
-/// How a subscription is made.
-#[derive(Debug, Clone, Default)]
-#[must_use = "options do nothing until they are given to `subscribe`"]
-pub struct SubscribeOptions {
-    name: Option<Arc<str>>,
-    resync: Option<Duration>,
-    policy: Policy,
-    one_at_a_time: bool,
-}
-
-impl SubscribeOptions {
-    /// A generated name, no resync, and a subscriber that lags receives the newest state of each object.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Its name in logs and statistics.
-    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Delivers every object again, as `Updated{Resync}`, once in each such period. Less than a second is taken as a
-    /// second; `Duration::MAX` is never.
-    pub fn resync_every(mut self, period: Duration) -> Self {
-        self.resync = Some(period);
-        self
-    }
-
-    /// Delivers every event, one by one, in order, none coalesced. At most `bytes` of them wait (each is its object's
-    /// bytes as they came from the wire, and 64); beyond that the subscription ends, or receives the difference to the
-    /// current state. What happens while the pipeline restarts is delivered as a difference, too.
-    pub fn every(mut self, bytes: usize, when_full: WhenFull) -> Self {
-        self.policy = Policy::Every { bytes, when_full };
-        self
-    }
-
-    /// Sends an event only when the one before has been handled; what waits meanwhile coalesces, or waits, by the
-    /// policy. For subscribed actors whose handler answers with a future (`ResponseFuture`, `ResponseActFuture`): actix
-    /// lets those run beside each other. With this option at most one event is unhandled, events are handled in order,
-    /// and `synced` and `shutdown` hold for the futures, too.
-    ///
-    /// It costs a round trip of messages for each event (3 to 5 µs) where a window of 64 has one. Closures and streams
-    /// get one event after the other in any case; with this option none of them waits outside the backlog, where it
-    /// could still coalesce. A handler can order itself, too: an `AtomicResponse` lets nothing else of its actor run
-    /// until its future has ended, so what holds for plain handlers holds for it without this option.
-    pub fn one_at_a_time(mut self) -> Self {
-        self.one_at_a_time = true;
-        self
-    }
-}
 
 /// Why there is no subscription.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -123,7 +74,7 @@ impl<S: Body> Informer<S> {
     /// Starts a Listener that delivers keys and no objects.
     pub(crate) fn start_key_listener(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         kind: &str,
         recipient: Recipient<Touched>,
     ) -> Result<Subscription<S>, SubscribeError> {
@@ -136,7 +87,7 @@ impl<S: Body> Informer<S> {
 
     pub(crate) fn start_listener(
         &self,
-        options: SubscribeOptions,
+        options: SubscribeOptions<S>,
         kind: &str,
         deliver: impl FnOnce(&SubscriptionState) -> Delivery<S>,
     ) -> Result<Subscription<S>, SubscribeError> {
@@ -149,12 +100,17 @@ impl<S: Body> Informer<S> {
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
         let state = SubscriptionState::new(label, options.policy, options.resync, self.runtime().now());
+        let filter = (!options.filter.is_empty()).then(|| {
+            let state = state.clone();
+            Arc::new(options.filter.on_panic(move |key, panic| count_filter_panic(&state, key, panic)))
+        });
         let Mailbox(listener, inbox) = Mailbox::<Listener<S>>::with_room(WINDOW);
         let listener = Arc::new(listener);
         let spec = ListenerSpec {
             shared: running.pipeline.shared.clone(),
             id,
             delivery: deliver(&state),
+            filter,
             window: if options.one_at_a_time { 1 } else { WINDOW },
             state: state.clone(),
             processor: Arc::clone(&running.pipeline.attach),

@@ -174,7 +174,7 @@ impl Handler<Notify<String>> for Later<true> {
 }
 
 /// Subscribes such an actor, of one kind of future or the other.
-fn later(world: &World, own: bool, options: SubscribeOptions) -> (Subscription<String>, Arc<Work>) {
+fn later(world: &World, own: bool, options: SubscribeOptions<String>) -> (Subscription<String>, Arc<Work>) {
     let work = Work::new();
     let subscription = match own {
         true => world.informer.subscribe_with(options, Later::<true>(Arc::clone(&work)).start()),

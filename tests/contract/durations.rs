@@ -28,7 +28,7 @@ const EXTREMES: [Duration; 4] =
 struct Settings {
     config: ReflectorConfig,
     restarts: RestartPolicy,
-    subscribe: SubscribeOptions,
+    subscribe: SubscribeOptions<String>,
 }
 
 /// A setting, and the function that sets it to a duration.

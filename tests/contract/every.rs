@@ -14,7 +14,7 @@ use crate::world::{run, run_with, settle, three, until};
 /// The weight of an event of the scripted server: its object, and the event itself.
 const EVENT: usize = 100 + 64;
 
-fn every(events: usize, when_full: WhenFull) -> SubscribeOptions {
+fn every(events: usize, when_full: WhenFull) -> SubscribeOptions<String> {
     SubscribeOptions::new().every(events * EVENT, when_full)
 }
 

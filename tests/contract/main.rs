@@ -19,6 +19,7 @@ mod endurance;
 mod every;
 mod fed;
 mod figures;
+mod filters;
 mod freeing;
 mod handles;
 mod history;

@@ -159,7 +159,7 @@ impl World {
     }
 
     /// The same with options.
-    pub(crate) fn watched_with(&self, options: SubscribeOptions) -> Watched {
+    pub(crate) fn watched_with(&self, options: SubscribeOptions<String>) -> Watched {
         let (recorder, received) = Recorder::new();
         let subscription =
             self.informer.subscribe_with(options, recorder.start()).expect("the informer runs");

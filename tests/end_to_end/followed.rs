@@ -39,7 +39,7 @@ impl<S: Send + Sync + 'static> Followed<S> {
     }
 
     /// The same with options.
-    pub(crate) async fn watched_with(&self, options: SubscribeOptions) -> Watched<S> {
+    pub(crate) async fn watched_with(&self, options: SubscribeOptions<S>) -> Watched<S> {
         let watched = Watched::of(&self.informer, options);
         watched.subscription.synced_within(LONG).await.expect("the subscription syncs");
         watched
@@ -92,7 +92,7 @@ impl<S: Send + Sync + 'static> Followed<S> {
 }
 
 impl<S: Send + Sync + 'static> Watched<S> {
-    pub(crate) fn of(informer: &Informer<S>, options: SubscribeOptions) -> Self {
+    pub(crate) fn of(informer: &Informer<S>, options: SubscribeOptions<S>) -> Self {
         let (recorder, received) = Recorder::new();
         let subscription = informer.subscribe_with(options, recorder.start()).expect("the informer runs");
         Self { subscription, received }

@@ -242,7 +242,7 @@ fn label(stage: &Stage) -> String {
 }
 
 /// A closure that takes some time for each event.
-fn slow(informer: &Informer<Pod>, options: SubscribeOptions) -> Watched<Pod> {
+fn slow(informer: &Informer<Pod>, options: SubscribeOptions<Pod>) -> Watched<Pod> {
     let received = Recorder::new().1;
     let record = received.clone();
     let subscription = informer.for_each_with(options, move |notify: Notify<Pod>| {

@@ -95,7 +95,7 @@ impl Handler<Notify<String>> for Ordered {
     }
 }
 
-fn options(dice: &mut Dice) -> SubscribeOptions {
+fn options(dice: &mut Dice) -> SubscribeOptions<String> {
     let options = SubscribeOptions::new();
     // A resync of every object in each second is most of a run's work, so few subscribers ask for it.
     let options = match dice.below(120) {
@@ -173,7 +173,7 @@ impl Subscriber {
 /// Polls a stream in a task that takes some time for each event.
 fn poll(
     informer: &Informer<String>,
-    options: SubscribeOptions,
+    options: SubscribeOptions<String>,
     received: RecorderHandle<String>,
     pause: Duration,
 ) -> Result<Polled, SubscribeError> {

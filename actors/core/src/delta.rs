@@ -32,6 +32,9 @@ pub enum Cause {
     Rewind,
     /// Nothing changed; the subscription asked for resyncs.
     Resync,
+    /// Of a deletion alone: the object has left the subscription's filter. It was there still, in a state that does not
+    /// pass.
+    LeftFilter,
 }
 
 impl Cause {
@@ -43,6 +46,7 @@ impl Cause {
             Self::Relist => "Relist",
             Self::Rewind => "Rewind",
             Self::Resync => "Resync",
+            Self::LeftFilter => "LeftFilter",
         }
     }
 }

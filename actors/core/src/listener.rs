@@ -10,7 +10,8 @@
 //!    nothing and is delivered with the cursor's cause. Of another key, events that wait merge, also those that were
 //!    ready to be delivered: a key waits in one place. Under `Every` nothing merges. Under `Keys` only keys wait, see
 //!    `keys.rs`.
-//! 4. The initial events are delivered when all that waited at the first list of the last source has been handled.
+//! 4. What is told of a change is decided before it waits (`filter.rs`); what a filter drops costs nothing here.
+//! 5. The initial events are delivered when all that waited at the first list of the last source has been handled.
 //!
 //! ```text
 //!  publish ──▶ pending.rs (merged by key) or line.rs (Every) ─┐
@@ -20,6 +21,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::delta::{Cause, Change, Changes};
@@ -30,6 +32,7 @@ use crate::snapshot::Snapshot;
 mod coalesce;
 mod cursor;
 mod entries;
+mod filter;
 pub mod invariants;
 mod keys;
 mod line;
@@ -38,6 +41,7 @@ mod pending;
 mod policy;
 mod walking;
 
+pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 
@@ -68,6 +72,8 @@ pub struct Backlog<S> {
     /// In order of arrival.
     cursors: VecDeque<Cursor<S>>,
     waiting: Waiting<S>,
+    /// What its subscriber asked for, if that is not everything.
+    filter: Option<Arc<Filter<S>>>,
     /// The versions of the last list: a life that is older was in it.
     listed: Box<[(SourceId, ResourceVersion)]>,
     /// `None` once the initial events are delivered.
@@ -106,6 +112,7 @@ struct Counters {
     coalesced: u64,
     delivered: u64,
     dropped: u64,
+    filtered: u64,
     impossible: u64,
 }
 
@@ -128,6 +135,7 @@ impl<S> Backlog<S> {
             ready: VecDeque::new(),
             cursors: VecDeque::new(),
             waiting,
+            filter: None,
             listed: Box::default(),
             initial: Some(Box::new(Initial { missing, until: 1 })),
             resync_until: 0,
@@ -146,6 +154,13 @@ impl<S> Backlog<S> {
         if let Waiting::Every(line) = &mut self.waiting {
             line.free_by(freeing);
         }
+        self
+    }
+
+    /// Tells only what passes this filter. To be set before anything is taken or published.
+    #[must_use]
+    pub fn filtered_by(mut self, filter: Option<Arc<Filter<S>>>) -> Self {
+        self.filter = filter;
         self
     }
 
@@ -277,6 +292,7 @@ impl<S> Backlog<S> {
             cursors: self.cursors.len(),
             coalesced: self.counters.coalesced,
             dropped: self.counters.dropped,
+            filtered: self.counters.filtered,
             bytes,
             delivered: self.counters.delivered,
             impossible: self.counters.impossible,

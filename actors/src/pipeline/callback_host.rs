@@ -159,6 +159,18 @@ pub(crate) fn count_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box
     drop_payload(panic);
 }
 
+/// Counts a panic of a filter, which counts as "yes", and logs the first one, the second, the fourth and so on: a filter
+/// that panics may do so on every object.
+pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box<dyn Any + Send>) {
+    let count = state.count_filter_panic();
+    if count.is_power_of_two() {
+        let (informer, subscription) = (&state.label().owner, state.name());
+        let panicked = one_line(panic_text(&*panic), QUOTED);
+        tracing::error!(%informer, %subscription, %key, count, "a filter of {subscription} has panicked on {key}, which counts as yes ({count} times so far): {panicked}");
+    }
+    drop_payload(panic);
+}
+
 impl<S: Body> fmt::Debug for CallbackHost<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallbackHost").field("state", &self.state).finish_non_exhaustive()

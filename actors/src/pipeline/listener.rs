@@ -1,8 +1,8 @@
 //! A Listener: it records the changes for one subscriber, and delivers them.
 //!
 //! Answers "which events does this subscriber get next, and has it handled them?". Its core twin,
-//! `informer_core::listener::machine`, decides; its states are named there. The Listener never runs a subscriber's
-//! code.
+//! `informer_core::listener::machine`, decides; its states are named there. Of a subscriber's code it
+//! runs its filters alone, as the Indexer runs index functions: guarded, and named by the watchdog if they block.
 //! Invariants:
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nothing else.
 //! 2. Every event is passed to the machine first; then all of its effects are carried out, in order, in the same turn.
@@ -21,6 +21,7 @@ use actix::{
     WrapFuture,
 };
 use informer_core::delta::Change;
+use informer_core::listener::Filter;
 pub(crate) use informer_core::listener::machine::WINDOW;
 use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
 use informer_core::processor::ListenerId;
@@ -43,6 +44,8 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) id: ListenerId,
     pub(crate) state: SubscriptionState,
     pub(crate) delivery: Delivery<S>,
+    /// What its subscriber asked for, if that is not everything.
+    pub(crate) filter: Option<Arc<Filter<S>>>,
     /// The most notifications in one window: [`WINDOW`], or one.
     pub(crate) window: usize,
     pub(crate) processor: Arc<Recipient<Attach<Listener<S>>>>,
@@ -80,6 +83,7 @@ impl<S: Body> Child for Listener<S> {
         let machine = ListenerMachine::new(ListenerConfig {
             policy: spec.state.policy(),
             sources: spec.shared.sources.ids().into(),
+            filter: spec.filter.clone(),
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
         });
@@ -166,6 +170,7 @@ impl<S: Body> Listener<S> {
             status.in_flight = figures.in_flight;
             status.coalesced = figures.coalesced;
             status.dropped = figures.dropped;
+            status.filtered = figures.filtered;
             status.delivered = figures.delivered;
         });
     }

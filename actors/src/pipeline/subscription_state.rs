@@ -52,8 +52,12 @@ pub struct SubscriptionStatus {
     /// Events that were dropped because its backlog was full; under `Coalesce` those of objects that were created and
     /// deleted meanwhile, beyond the bound of 4,096.
     pub dropped: u64,
+    /// Changes, and objects of lists, that its filters dropped.
+    pub filtered: u64,
     /// Events on which the callback panicked; each was skipped.
     pub panics: u64,
+    /// How often a filter panicked, which counts as "yes": no event was lost.
+    pub filter_panics: u64,
     /// How long it took from the subscription to `synced`.
     pub sync_took: Option<Duration>,
     /// The delivery latency: from when the reflector read an event until the subscriber had handled it. It is measured
@@ -91,7 +95,9 @@ pub(crate) struct Figures {
     pub(crate) oldest_since: Option<Duration>,
     pub(crate) coalesced: u64,
     pub(crate) dropped: u64,
+    pub(crate) filtered: u64,
     panics: u32,
+    filter_panics: u32,
     // Boxed once there is something to record, to keep idle subscriptions small.
     latency: Option<Box<TimingCell>>,
     calls: Option<Box<TimingCell>>,
@@ -182,7 +188,9 @@ impl SubscriptionState {
             in_flight: figures.in_flight > 0,
             coalesced: figures.coalesced,
             dropped: figures.dropped,
+            filtered: figures.filtered,
             panics: figures.panics.into(),
+            filter_panics: figures.filter_panics.into(),
             sync_took: figures.synced.then(|| Duration::from_nanos(figures.sync)),
             latency: TimingCell::read(figures.latency.as_deref()),
             calls: TimingCell::read(figures.calls.as_deref()),
@@ -220,6 +228,13 @@ impl SubscriptionState {
     /// Counts a panic of its closure.
     pub(crate) fn count_panic(&self) {
         self.figures().panics += 1;
+    }
+
+    /// Counts a panic of one of its filters; gives how many there were.
+    pub(crate) fn count_filter_panic(&self) -> u32 {
+        let mut figures = self.figures();
+        figures.filter_panics = figures.filter_panics.saturating_add(1);
+        figures.filter_panics
     }
 
     /// Ends the subscription; the first reason is kept and logged.

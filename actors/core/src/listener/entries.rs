@@ -5,13 +5,16 @@
 //! 1. A recipient for which nothing waits or is under way gets the events of a publish as they came.
 //! 2. What waits for a key leads to the state from which a cursor that has yet to pass the key leads on.
 //! 3. A life is brief for a key that a cursor has yet to pass if the cursor's older state and the last list lack it.
+//! 4. A filter is asked before anything waits, and once a cursor passes a key. Cursors lead between states of the store,
+//!    so what they have left to give is counted by what happened there.
 //!
-//! Read next: `listener.rs`.
+//! Read next: `filter.rs`, what a subscriber is told of a change; `listener.rs`.
 
 use std::time::Duration;
 
 use super::coalesce::Brief;
 use super::cursor::{Cursor, Purpose, change_of};
+use super::filter::Told;
 use super::{Backlog, CHUNK, CURSORS, Waiting, WhenFull};
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
@@ -74,32 +77,58 @@ impl<S> Backlog<S> {
         if !is_prompt {
             self.put_back();
         }
-        for (at, change) in changes.iter().enumerate() {
-            self.arrivals += 1;
-            let (arrival, since) = (self.arrivals, self.now);
-            match &mut self.waiting {
-                Waiting::Every(line) => {
-                    if line.is_closed || !line.push(change, arrival, since) {
-                        return (changes.len() - at) as u64;
-                    }
-                }
-                Waiting::Coalesced { .. } if is_prompt => {
-                    self.ready.push_back((arrival, since, change.clone()));
-                }
-                Waiting::Coalesced { .. } => self.coalesce(change),
-                Waiting::Keys(_) => self.touch(change),
+        let filter = self.filter.clone();
+        let mut lost = 0;
+        for change in changes {
+            let told = Told::of(change, filter.as_deref());
+            if !matches!(told, Told::As(_)) {
+                self.counters.filtered += 1;
             }
+            self.arrivals += 1;
+            lost += u64::from(!self.add_event(change, told, (is_prompt, lost > 0)));
         }
-        0
+        lost
+    }
+
+    /// Adds one change and what is told of it; false if that was too much, as all is once something was lost.
+    fn add_event(
+        &mut self,
+        change: &Change<S>,
+        told: Told<'_, S>,
+        (is_prompt, is_lost): (bool, bool),
+    ) -> bool {
+        let (arrival, since) = (self.arrivals, self.now);
+        match (&mut self.waiting, told) {
+            (Waiting::Every(line), Told::As(told)) => {
+                return !is_lost && !line.is_closed && line.push(&told, arrival, since);
+            }
+            (Waiting::Every(_), _) => {}
+            (Waiting::Coalesced { .. }, Told::As(told)) if is_prompt => {
+                self.ready.push_back((arrival, since, told.into_owned()));
+            }
+            (Waiting::Coalesced { .. }, told) => self.coalesce(change, told),
+            (Waiting::Keys(_), told) => self.touch(change, told),
+        }
+        true
     }
 
     /// Adds one change to what waits of its key.
-    fn coalesce(&mut self, change: &Change<S>) {
+    fn coalesce(&mut self, change: &Change<S>, told: Told<'_, S>) {
         let covering = self.cursors.iter().position(|cursor| cursor.covers(change.key()));
         let Some(covering) = covering else {
             self.cursors.iter_mut().for_each(|cursor| cursor.count(change));
-            return self.merge(change.clone());
+            match told {
+                Told::As(told) => self.merge(told.into_owned()),
+                Told::Unasked if self.waiting.contains(change.key()) => {
+                    self.counters.filtered = self.counters.filtered.saturating_sub(1);
+                    self.merge(change.clone());
+                }
+                Told::Unasked | Told::Nothing => {}
+            }
+            return;
         };
+        let Told::As(told) = told else { return };
+        let change = &*told;
         self.counters.coalesced += 1;
         let Change::Deleted { old, cause, .. } = change else { return };
         let known = self.cursors[covering].older().get(change.key());
@@ -127,7 +156,8 @@ impl<S> Backlog<S> {
         self.merging(1, |pending| is_possible = pending.merge(change, arrival, since));
         if !is_possible {
             self.counters.impossible += 1;
-            debug_assert!(false, "a change of {key} cannot follow what is pending");
+            // A predicate that changes its mind makes such changes; a store has a fault then.
+            debug_assert!(self.filter.is_some(), "a change of {key} cannot follow what is pending");
         }
     }
 
@@ -261,7 +291,17 @@ impl<S> Backlog<S> {
                 others.for_each(|other| other.count(change));
             }
         }
-        changes
+        let Some(filter) = self.filter.clone() else { return changes };
+        let count = changes.len();
+        let asked: Vec<Change<S>> = changes
+            .iter()
+            .filter_map(|change| match filter.judge(change) {
+                Told::As(told) => Some(told.into_owned()),
+                Told::Unasked | Told::Nothing => None,
+            })
+            .collect();
+        self.counters.filtered += (count - asked.len()) as u64;
+        asked
     }
 
     /// The events of the keys that a list's cursor has passed, with the brief lives in their places.

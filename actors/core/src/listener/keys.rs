@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::coalesce::standing;
 use super::cursor::Cursor;
+use super::filter::Told;
 use super::{Backlog, Waiting};
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
@@ -139,11 +140,13 @@ impl<S> Backlog<S> {
     }
 
     /// Adds the key of a live change.
-    pub(super) fn touch(&mut self, change: &Change<S>) {
+    pub(super) fn touch(&mut self, change: &Change<S>, told: Told<'_, S>) {
         for cursor in self.cursors.iter_mut().filter(|cursor| !cursor.covers(change.key())) {
             cursor.count(change);
         }
-        self.await_turn(change);
+        if let Told::As(told) = told {
+            self.await_turn(&told);
+        }
     }
 
     /// Lets the key of a change wait, unless a cursor is sure to give it.

@@ -27,24 +27,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::line::Events;
-use super::{Backlog, Notifications, Policy};
+use super::{Backlog, Filter, Notifications, Policy};
 use crate::delta::Changes;
 use crate::meta::SourceId;
 use crate::off_arbiter::{Freeing, Release};
 use crate::snapshot::Snapshot;
 
-/// The most notifications in a window: as many keys are visited for a window of one as for a whole one.
+/// The most notifications in a window unless a subscription says otherwise: as many keys are visited for a window of one
+/// as for a whole one.
 pub const WINDOW: usize = 64;
 
 /// What one listener is.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "the actor sets all of it")]
-pub struct ListenerConfig {
+pub struct ListenerConfig<S> {
     /// How events wait that its subscriber has not taken.
     pub policy: Policy,
     /// The sources that the informer has when it is built, each of which lists first.
     pub sources: Arc<[SourceId]>,
-    /// The most notifications in one window: [`WINDOW`], or one.
+    /// What its subscriber asked for, if that is not everything.
+    pub filter: Option<Arc<Filter<S>>>,
+    /// The most notifications in one window, at least one.
     pub window: usize,
     /// Whether its subscriber asks for each window, as a stream does.
     pub is_pulled: bool,
@@ -89,6 +92,8 @@ pub struct Figures {
     pub coalesced: u64,
     /// Events that were dropped because too many waited.
     pub dropped: u64,
+    /// Changes that its filter dropped.
+    pub filtered: u64,
     /// Events that the subscriber has handled.
     pub delivered: u64,
 }
@@ -113,10 +118,13 @@ enum Drains {
     GivenUp,
 }
 
+/// What a listener is until its backlog is made.
+type Beginning<S> = (ListenerConfig<S>, Freeing<Events<S>>);
+
 /// The steps of one listener.
 pub struct ListenerMachine<S> {
     /// What the backlog is made of at the first start.
-    config: Option<Box<(ListenerConfig, Freeing<Events<S>>)>>,
+    config: Option<Box<Beginning<S>>>,
     backlog: Option<Backlog<S>>,
     is_attaching: bool,
     /// An [`Effect::Attach`] is still to be given.
@@ -134,10 +142,10 @@ pub struct ListenerMachine<S> {
 
 impl<S> ListenerMachine<S> {
     /// A listener that asks for its place first.
-    pub fn new(config: ListenerConfig) -> Self {
+    pub fn new(config: ListenerConfig<S>) -> Self {
         let window = if config.is_pulled { Window::NotWanted } else { Window::Wanted };
         Self {
-            most: config.window.clamp(1, WINDOW),
+            most: config.window.max(1),
             config: Some(Box::new((config, Freeing::in_place()))),
             backlog: None,
             is_attaching: true,
@@ -183,7 +191,7 @@ impl<S> ListenerMachine<S> {
                 let (config, freeing) = *config;
                 let sources = config.sources.iter().cloned();
                 let backlog = Backlog::starting_from(config.policy, sources, snapshot);
-                self.backlog = Some(backlog.free_by(&freeing));
+                self.backlog = Some(backlog.filtered_by(config.filter).free_by(&freeing));
             }
         }
     }
@@ -280,7 +288,7 @@ impl<S> ListenerMachine<S> {
             return None;
         }
         let backlog = self.backlog.as_mut()?;
-        for _ in 0..WINDOW / self.most {
+        for _ in 0..(WINDOW / self.most).max(1) {
             let window = backlog.next_window(self.most);
             if !window.is_empty() {
                 (self.window, self.is_shown) = (Window::UnderWay(window.len()), false);
@@ -344,6 +352,7 @@ impl<S> ListenerMachine<S> {
             in_flight,
             coalesced: stats.coalesced,
             dropped: stats.dropped,
+            filtered: stats.filtered,
             delivered: self.handled,
         }
     }

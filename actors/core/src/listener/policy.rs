@@ -49,7 +49,8 @@ pub struct BacklogStats {
     /// Keys with something that waits, each counted once (under `Every`, events): those whose events are written out,
     /// and those that a first list has yet to deliver. Of a resync, and while other lists wait, the larger of both
     /// numbers: they may have keys in common. What other lists and restarts still have is not known before their cursor
-    /// gets there, and not counted.
+    /// gets there, and not counted. A filter is asked when a cursor gets to a key, so keys that it will drop are counted
+    /// until then.
     pub depth: usize,
     /// Events written out, or keys under `Keys`: under `Coalesce` at most four a key, besides those of one publish, at
     /// most 250, that are delivered as they came if nothing follows them.
@@ -61,6 +62,9 @@ pub struct BacklogStats {
     pub coalesced: u64,
     /// Events that were dropped because the backlog was full: under `Coalesce` those of brief lives beyond the bound.
     pub dropped: u64,
+    /// Changes that a filter dropped: they cost nothing but the question. An object of a list that does not pass counts,
+    /// too.
+    pub filtered: u64,
     /// What the events written out weigh, as [`Policy::Every`] counts it; zero under `Coalesce`.
     pub bytes: usize,
     /// Events handed out.

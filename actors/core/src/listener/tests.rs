@@ -4,6 +4,7 @@ mod brief;
 mod depth;
 mod early;
 mod every;
+mod filter;
 mod initial;
 mod invariants;
 mod keys;

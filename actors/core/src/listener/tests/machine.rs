@@ -66,7 +66,8 @@ struct Surroundings {
 
 impl Surroundings {
     fn new(is_pulled: bool, policy: Policy, window: usize) -> Self {
-        let config = ListenerConfig { policy, sources: Arc::from(sources()), window, is_pulled };
+        let config =
+            ListenerConfig { policy, sources: Arc::from(sources()), filter: None, window, is_pulled };
         Self {
             world: World::default(),
             machine: ListenerMachine::new(config),
@@ -283,8 +284,13 @@ fn who_is_being_shut_down_begins_no_resync() {
 #[test]
 #[should_panic(expected = "only what was given is handled")]
 fn what_was_not_given_cannot_be_handled() {
-    let config =
-        ListenerConfig { policy: Policy::Coalesce, sources: Arc::from([]), window: 1, is_pulled: false };
+    let config = ListenerConfig {
+        policy: Policy::Coalesce,
+        sources: Arc::from([]),
+        filter: None,
+        window: 1,
+        is_pulled: false,
+    };
     let mut machine = ListenerMachine::<String>::new(config);
     assert!(matches!(machine.poll_effect(None), Some(Effect::Attach)));
     machine.handle_start(Snapshot::empty(), Duration::ZERO);

@@ -1,0 +1,217 @@
+//! Which events a subscriber asked for: filters of objects and of changes.
+//!
+//! Answers "what is this subscriber to be told of this change?", before anything waits. Invariants:
+//! 1. An object that begins to pass is `Added`, one that passes no more is `Deleted` (cause [`Cause::LeftFilter`]), one
+//!    that passes before and after is `Updated`; nothing is told of others.
+//! 2. Each change is judged by its two states alone, so the answer is the same however it reaches the backlog: live, from
+//!    a cursor, or over a gap. Therefore a predicate has to give the same answer for the same object each time.
+//! 3. A filter of changes drops `Updated` alone. What differs between two states differs between some states on the way,
+//!    so of a chain of changes that are judged one by one none is hidden ([`ChangeFilter::of`]).
+//! 4. A predicate that panics counts as "yes": no object is ever missing for that reason.
+//!
+//! Read next: `entries.rs`, which asks.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::delta::{Cause, Change};
+use crate::meta::{Object, ObjectKey};
+
+/// Whether an object is of interest. Runs on the informer's thread, several times for a state, so it must be quick, must
+/// not block, and must give the same answer for the same state.
+type ObjectPredicate<S> = Arc<dyn Fn(&Object<S>) -> bool + Send + Sync>;
+
+/// Whether what differs between two states is of interest.
+type ChangePredicate<S> = Arc<dyn Fn(&Object<S>, &Object<S>) -> bool + Send + Sync>;
+
+/// Hears of a predicate that panicked on the object of this key.
+type OnPanic = Arc<dyn Fn(&ObjectKey, Box<dyn Any + Send>) + Send + Sync>;
+
+/// Which updates are delivered: those that change something of interest. Cloning copies a pointer.
+///
+/// It drops `Updated` alone: every object is `Added` and `Deleted` as without it. A resync is asked about like every
+/// update, with the same state as old and new, as in controller-runtime: filters of values drop it.
+///
+/// ```
+/// use informer_core::listener::ChangeFilter;
+/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # let text = |version, body: &str| {
+/// #     let version = ResourceVersion::from_number(version).expect("not zero");
+/// #     Object::new(Meta::new(ObjectKey::cluster("text"), version, SourceId::default()), body.to_owned())
+/// # };
+/// let length_or_start = ChangeFilter::<String>::of(|text| text.len())
+///     .or(ChangeFilter::between(|old, new| old.chars().next() != new.chars().next()));
+/// assert!(!length_or_start.passes(&text(1, "one"), &text(2, "old")));
+/// assert!(length_or_start.passes(&text(2, "old"), &text(3, "older")));
+/// ```
+pub struct ChangeFilter<S>(ChangePredicate<S>);
+
+impl<S: 'static> ChangeFilter<S> {
+    /// The updates that change this value: the one of the new state differs from that of the state before it.
+    ///
+    /// All updates that were dropped since the last delivered one left the value as it was. So the value of the state
+    /// that was delivered last is always that of the newest state, once nothing waits: nothing is hidden, however much
+    /// is coalesced. (A value that changes and changes back before it is delivered may be delivered or not.)
+    pub fn of<V: PartialEq>(value: impl Fn(&Object<S>) -> V + Send + Sync + 'static) -> Self {
+        Self::between(move |old, new| value(old) != value(new))
+    }
+
+    /// The updates for which this holds, given the old and the new state: those of one change of the store, or, over a
+    /// gap (a list, a restart, what happened before a cursor got there), those at its two ends.
+    ///
+    /// The old state is the store's, which was not delivered if its update was dropped. So a condition such as "ten
+    /// more than before" does not see what grows one by one: compare values with [`Self::of`] where possible, and
+    /// borrow here where a value would have to be cloned (`|old, new| old.spec != new.spec`).
+    pub fn between(is_change: impl Fn(&Object<S>, &Object<S>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_change))
+    }
+
+    /// Whether an update from `old` to `new` passes. It panics if the user's function does.
+    pub fn passes(&self, old: &Object<S>, new: &Object<S>) -> bool {
+        (self.0)(old, new)
+    }
+
+    /// What passes either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self::between(move |old, new| self.passes(old, new) || other.passes(old, new))
+    }
+}
+
+impl<S> Clone for ChangeFilter<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> fmt::Debug for ChangeFilter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChangeFilter")
+    }
+}
+
+/// Everything that one subscriber asked for. Several filters all have to pass.
+///
+/// ```
+/// use informer_core::listener::Filter;
+/// let long = Filter::<String>::default().objects(|text| text.len() > 100);
+/// assert!(!long.is_empty() && Filter::<String>::default().is_empty());
+/// ```
+pub struct Filter<S> {
+    objects: Vec<ObjectPredicate<S>>,
+    changes: Vec<ChangeFilter<S>>,
+    on_panic: Option<OnPanic>,
+}
+
+impl<S> Filter<S> {
+    /// And only objects for which this holds.
+    #[must_use]
+    pub fn objects(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
+        self.objects.push(Arc::new(passes));
+        self
+    }
+
+    /// And only updates that pass this.
+    #[must_use]
+    pub fn changes(mut self, changes: ChangeFilter<S>) -> Self {
+        self.changes.push(changes);
+        self
+    }
+
+    /// Tells whoever asks of each panic of a predicate. Without it the payload is dropped.
+    #[must_use]
+    pub fn on_panic(
+        mut self,
+        hear: impl Fn(&ObjectKey, Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_panic = Some(Arc::new(hear));
+        self
+    }
+
+    /// Whether everything passes.
+    pub const fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.changes.is_empty()
+    }
+
+    /// What the subscriber is to be told of this change.
+    pub(super) fn judge<'c>(&self, change: &'c Change<S>) -> Told<'c, S> {
+        match change {
+            Change::Added { object: subject, .. } | Change::Deleted { old: subject, .. } => {
+                if self.passes(subject) { Told::As(Cow::Borrowed(change)) } else { Told::Nothing }
+            }
+            Change::Updated { old, object, cause } => match (self.passes(old), self.passes(object)) {
+                (false, false) => Told::Nothing,
+                (false, true) => {
+                    Told::As(Cow::Owned(Change::Added { object: object.clone(), cause: *cause }))
+                }
+                (true, false) => Told::As(Cow::Owned(Change::Deleted {
+                    old: old.clone(),
+                    last: old.clone(),
+                    exact: false,
+                    cause: Cause::LeftFilter,
+                })),
+                (true, true) if self.is_asked_for(old, object) => Told::As(Cow::Borrowed(change)),
+                (true, true) => Told::Unasked,
+            },
+        }
+    }
+
+    fn passes(&self, object: &Object<S>) -> bool {
+        self.objects.iter().all(|passes| self.guarded(object, || passes(object)))
+    }
+
+    fn is_asked_for(&self, old: &Object<S>, object: &Object<S>) -> bool {
+        self.changes.iter().all(|changes| self.guarded(object, || (changes.0)(old, object)))
+    }
+
+    fn guarded(&self, object: &Object<S>, ask: impl FnOnce() -> bool) -> bool {
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|panic| {
+            if let Some(hear) = &self.on_panic {
+                hear(object.key(), panic);
+            }
+            true
+        })
+    }
+}
+
+impl<S> Default for Filter<S> {
+    fn default() -> Self {
+        Self { objects: Vec::new(), changes: Vec::new(), on_panic: None }
+    }
+}
+
+impl<S> Clone for Filter<S> {
+    fn clone(&self) -> Self {
+        let (objects, changes) = (self.objects.clone(), self.changes.clone());
+        Self { objects, changes, on_panic: self.on_panic.clone() }
+    }
+}
+
+impl<S> fmt::Debug for Filter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter")
+            .field("objects", &self.objects.len())
+            .field("changes", &self.changes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a change is to one subscriber.
+pub(super) enum Told<'c, S> {
+    /// This event.
+    As(Cow<'c, Change<S>>),
+    /// No event, but its object passes before and after: an event that waits may carry the newer state.
+    Unasked,
+    /// Nothing.
+    Nothing,
+}
+
+impl<S> Told<'_, S> {
+    /// Without a filter, or by it.
+    pub(super) fn of<'c>(change: &'c Change<S>, filter: Option<&Filter<S>>) -> Told<'c, S> {
+        filter.map_or(Told::As(Cow::Borrowed(change)), |filter| filter.judge(change))
+    }
+}
