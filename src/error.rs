@@ -49,6 +49,10 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     Discovery(#[from] crate::client::DiscoveryError),
+    /// A factory gives no informer.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Factory(#[from] crate::factory::FactoryError),
     /// A body that could not be made of an object.
     #[cfg(feature = "client")]
     #[error(transparent)]

@@ -10,8 +10,8 @@
 
 pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, DrainReport, HandOverError, Informer, InformerBuilder,
-    Lister, NotAllSynced, NotMet, NotReached, NotSynced, RemoveSourceError, ReviveError, ShutdownReport,
-    StartError, UntilError, WaitError, WaitForError, WeakInformer,
+    InformerSync, Lister, NotAllSynced, NotMet, NotReached, NotSynced, RemoveSourceError, ReviveError,
+    ShutdownReport, StartError, UntilError, WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
 pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, UnknownIndex};

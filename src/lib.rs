@@ -29,6 +29,7 @@
 //! | follow, read and stop | [`informer`], [`object`] |
 //! | receive changes | [`subscription`] |
 //! | reach a cluster | [`client`], [`representation`] |
+//! | share informers in a program | [`factory`] |
 //! | read and write objects | [`client::api`] |
 //! | follow something that is not Kubernetes | [`source`] |
 //! | choose threads, stop everything | [`runtime`] |
@@ -40,6 +41,8 @@
 #[cfg(feature = "client")]
 pub mod client;
 mod error;
+#[cfg(feature = "client")]
+pub mod factory;
 #[cfg(feature = "client")]
 mod filters;
 pub mod informer;

@@ -27,4 +27,6 @@ pub use crate::client::api::{
 #[cfg(feature = "client")]
 pub use crate::client::{Client, Config, NamedResource};
 #[cfg(feature = "client")]
+pub use crate::factory::InformerFactory;
+#[cfg(feature = "client")]
 pub use crate::object::{LabelSelector, Select};

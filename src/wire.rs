@@ -24,7 +24,7 @@ pub use json::{JsonError, Splitter};
 pub use meta_scan::{MetaScan, Owner, UnnamedError};
 
 /// How the bytes of a body are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WireKind {
     /// JSON documents; a watch is one event a line.
@@ -32,7 +32,7 @@ pub enum WireKind {
 }
 
 /// What is requested from the server for each object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequestedContent {
     /// Whole objects.

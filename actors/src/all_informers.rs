@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::reflector::SourceState;
 
 use crate::any_informer::AnyInformer;
 use crate::informer::{Informer, ShutdownReport, WaitError};
@@ -22,25 +24,43 @@ use crate::runtime::Runtime;
 /// Gives a handle of an informer while there is one.
 type Upgrade = Box<dyn Fn() -> Option<AnyInformer> + Send + Sync>;
 
-/// Which informers of a runtime were not synced in time, and why.
+/// How one informer is doing when a wait for several has ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct InformerSync {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What its worst source is doing.
+    pub state: SourceState,
+    /// The newest failure of its worst source, or of any.
+    pub last_error: Option<ListWatchError>,
+    /// Why it is not synced, with its name; `None` if it is.
+    pub error: Option<WaitError>,
+}
+
+/// Not all of the informers that were waited for were synced in time.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub struct NotAllSynced {
-    /// How many informers were waited for.
-    pub informers: usize,
+    /// All that were waited for, those that are synced, too; in the order in which they were made.
+    pub informers: Vec<InformerSync>,
+}
+
+impl NotAllSynced {
     /// Why each of those that are not synced is not; each names its informer.
-    pub errors: Vec<WaitError>,
+    pub fn errors(&self) -> impl Iterator<Item = &WaitError> {
+        self.informers.iter().filter_map(|informer| informer.error.as_ref())
+    }
 }
 
 impl fmt::Display for NotAllSynced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (missing, all) = (self.errors.len(), self.informers);
+        let (missing, all) = (self.errors().count(), self.informers.len());
         if all == 1 {
-            return self.errors.iter().try_for_each(|error| write!(f, "{error}"));
+            return self.errors().try_for_each(|error| write!(f, "{error}"));
         }
         write!(f, "{missing} of {all} informers are not synced")?;
-        self.errors
-            .iter()
+        self.errors()
             .enumerate()
             .try_for_each(|(n, error)| write!(f, "{} {error}", if n == 0 { ":" } else { ";" }))
     }
@@ -100,17 +120,38 @@ impl Runtime {
     /// # Errors
     /// At the limit, or earlier when nothing that is not synced can sync any more: with the reason for each.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), NotAllSynced> {
-        let informers = self.informers();
-        let waits = join_all(informers.iter().map(|informer| informer.synced_within(limit))).await;
-        let errors: Vec<_> = waits.into_iter().filter_map(Result::err).collect();
-        if errors.is_empty() { Ok(()) } else { Err(NotAllSynced { informers: informers.len(), errors }) }
+        AnyInformer::all_synced_within(&self.informers(), limit).await
     }
 
     /// Shuts all of [`Self::informers`] down at once, as [`Informer::shutdown`](crate::informer::Informer::shutdown)
     /// does: each reads no more, applies what is queued, and delivers what waits until `limit`. The threads stay:
     /// [`Self::shutdown`] ends them.
     pub async fn drain(&self, limit: Duration) -> DrainReport {
-        let informers = self.informers();
+        AnyInformer::drain_all(&self.informers(), limit).await
+    }
+}
+
+impl AnyInformer {
+    /// Waits until each of these is synced, for at most `limit` in all.
+    ///
+    /// # Errors
+    /// At the limit, or earlier when nothing that is not synced can sync any more: with the name, the state, the last
+    /// error and the reason of each.
+    pub async fn all_synced_within(informers: &[Self], limit: Duration) -> Result<(), NotAllSynced> {
+        let waits = join_all(informers.iter().map(|informer| informer.synced_within(limit))).await;
+        if waits.iter().all(Result::is_ok) {
+            return Ok(());
+        }
+        let shown = |(informer, wait): (&Self, Result<(), WaitError>)| {
+            let status = informer.status();
+            let (state, last_error) = (status.state(), status.last_error().cloned());
+            InformerSync { name: status.name, state, last_error, error: wait.err() }
+        };
+        Err(NotAllSynced { informers: informers.iter().zip(waits).map(shown).collect() })
+    }
+
+    /// Shuts all of these down at once, each within `limit`.
+    pub async fn drain_all(informers: &[Self], limit: Duration) -> DrainReport {
         let reports = join_all(informers.iter().map(|informer| informer.shutdown(limit))).await;
         let names = informers.iter().map(|informer| Arc::from(informer.name()));
         DrainReport { informers: names.zip(reports).collect() }
@@ -185,7 +226,17 @@ mod tests {
             let informers = [("fine", &fine), ("slow", &slow), ("idle", &slow)]
                 .map(|(name, server)| start(&runtime, name, server));
             let error = runtime.synced_within(LIMIT).await.unwrap_err();
-            assert_eq!((error.informers, error.errors.len()), (3, 2));
+            let shown =
+                |sync: &InformerSync| (sync.name.to_string(), sync.state.to_string(), sync.error.is_some());
+            let listing = "listing, 0 objects received".to_owned();
+            assert_eq!(
+                error.informers.iter().map(shown).collect::<Vec<_>>(),
+                [
+                    ("fine".to_owned(), "streaming".to_owned(), false),
+                    ("slow".to_owned(), listing.clone(), true),
+                    ("idle".to_owned(), listing, true)
+                ]
+            );
             let text = error.to_string();
             assert!(
                 text.starts_with(

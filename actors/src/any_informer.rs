@@ -60,6 +60,8 @@ trait Erased: Send + Sync {
     fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
     fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>>;
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
+    fn begin(&self);
+    fn has_stopped(&self) -> bool;
     fn revive(&self, source: &SourceId) -> Result<(), ReviveError>;
     fn subscriptions(&self) -> Vec<SubscriptionStatus>;
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
@@ -88,6 +90,14 @@ impl<S: Body> Erased for Informer<S> {
 
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>> {
         Self::wait_until(self, enough).boxed()
+    }
+
+    fn begin(&self) {
+        Self::begin(self);
+    }
+
+    fn has_stopped(&self) -> bool {
+        Self::has_stopped(self)
     }
 
     fn revive(&self, source: &SourceId) -> Result<(), ReviveError> {
@@ -127,6 +137,16 @@ impl AnyInformer {
     /// How its subscriptions are doing, as [`Informer::subscriptions`].
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         self.0.subscriptions()
+    }
+
+    /// Starts it if it was declared, as [`Informer::begin`].
+    pub fn begin(&self) {
+        self.0.begin();
+    }
+
+    /// Whether it was stopped, or is being stopped, as [`Informer::has_stopped`].
+    pub fn has_stopped(&self) -> bool {
+        self.0.has_stopped()
     }
 
     /// Follows a source again that was given up, as [`Informer::revive`]. Returns at once.

@@ -1,13 +1,14 @@
 //! The builder of an informer.
 //!
 //! Answers "what can be set of an informer before it starts?". Every default stands at its setter. Nothing
-//! is started before [`InformerBuilder::start`]. Invariants:
+//! is started before [`InformerBuilder::start`] or [`InformerBuilder::declare`]. Invariants:
 //! 1. Builders go by value and are `must_use`.
 //!
 //! Read next: `wiring.rs`, which builds what is described here.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use informer_core::delta_fifo::{Bounds, QueueOrder};
 use informer_core::index::{AnyIndex, Index};
@@ -44,9 +45,31 @@ impl<S: Body> Informer<S> {
             indices: Vec::new(),
             bounds: Bounds::default(),
             queue_order: QueueOrder::default(),
+            resync: None,
             restarts: RestartPolicy::default(),
         };
         InformerBuilder { runtime: runtime.clone(), spec }
+    }
+}
+
+impl<S: Body> Informer<S> {
+    /// Starts an informer that was declared ([`InformerBuilder::declare`]): its sources are followed from now on. Returns
+    /// at once; nothing is listed yet. Further calls do nothing, and so does a call after the stop.
+    pub fn begin(&self) {
+        if self.0.pipeline.begin() {
+            let informer = self.name();
+            tracing::debug!(informer, "the informer has started");
+        }
+    }
+
+    /// Whether it was started. It stays so after the stop.
+    pub fn has_begun(&self) -> bool {
+        self.0.pipeline.shared.begun.is_cancelled()
+    }
+
+    /// Whether it was stopped, or is being stopped, for whatever reason. Its handles give what it had published last.
+    pub fn has_stopped(&self) -> bool {
+        self.0.ending.stop.is_cancelled()
     }
 }
 
@@ -115,6 +138,14 @@ impl<S: Body> InformerBuilder<S> {
         self
     }
 
+    /// Subscriptions receive every object again once in each such period, unless they have a period of their own
+    /// ([`SubscribeOptions::resync_every`](crate::subscription::SubscribeOptions::resync_every), where `Duration::MAX`
+    /// is never). Default: never.
+    pub fn resync_every(mut self, period: Duration) -> Self {
+        self.spec.resync = Some(period);
+        self
+    }
+
     /// How often actors may be restarted. Default: each 5 times in 10 minutes, with waits from 0.8 s, doubled up to 30
     /// s.
     pub fn restarts(mut self, policy: RestartPolicy) -> Self {
@@ -127,7 +158,38 @@ impl<S: Body> InformerBuilder<S> {
     /// # Errors
     /// When the description contradicts itself, or the runtime was shut down.
     pub fn start(self) -> Result<Informer<S>, StartError> {
-        let informer = Informer::start(&self.runtime, self.spec)?;
+        let informer = self.declare()?;
+        informer.begin();
+        Ok(informer)
+    }
+
+    /// The informer before its start: its sources are asked for nothing until [`Informer::begin`]. Everything else works
+    /// on its handles as on those of a running one: subscriptions, listers, waits, indices, sources that are added,
+    /// removed or handed over, and the shutdown. What is subscribed to is so before the first event, and each part of a
+    /// program can do its own. Its state is [`SourceState::Declared`](informer_core::reflector::SourceState::Declared).
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")] {
+    /// use informer_actors::informer::Informer;
+    /// use informer_actors::runtime::Runtime;
+    /// # use informer_actors::testing::Server;
+    /// # use std::time::Duration;
+    /// # Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = Server::<String>::new();
+    /// # server.apply("default/web", "a text".to_owned());
+    /// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).declare()?;
+    /// let audit = texts.for_each(|notify| async move { println!("{}", notify.key()) })?;
+    /// let error = texts.synced_within(Duration::from_secs(3)).await.unwrap_err();
+    /// assert!(error.to_string().ends_with("declared, not started"), "{error}");
+    /// texts.begin();
+    /// audit.synced_within(Duration::from_secs(30)).await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn declare(self) -> Result<Informer<S>, StartError> {
+        let informer = Informer::declared(&self.runtime, self.spec)?;
         all_informers::list(&informer);
         Ok(informer)
     }

@@ -21,7 +21,7 @@ use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
 pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
-pub use crate::all_informers::{DrainReport, NotAllSynced};
+pub use crate::all_informers::{DrainReport, InformerSync, NotAllSynced};
 pub use crate::any_informer::AnyInformer;
 pub use crate::builder::InformerBuilder;
 pub use crate::lister::{Lister, NotReached, WaitForError};
@@ -124,11 +124,11 @@ pub enum AddIndexError {
 }
 
 impl<S: Body> Informer<S> {
-    /// Builds and starts an informer. Returns at once; nothing is listed yet. Fails when the spec contradicts itself,
-    /// or the runtime was shut down.
-    pub(crate) fn start(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
+    /// Builds an informer and starts its actors; nothing is asked for before it begins. Fails when the spec contradicts
+    /// itself, or the runtime was shut down.
+    pub(crate) fn declared(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
         check(&spec)?;
-        let sources = declared(&spec)?;
+        let sources = sources_of(&spec)?;
         let refused = StartError::RuntimeStopped { informer: Arc::clone(&spec.name) };
         let Some(registration) = runtime.register(&spec.name) else { return Err(refused) };
         spec.name = Arc::clone(registration.name());
@@ -141,9 +141,6 @@ impl<S: Body> Informer<S> {
         if running.ending.stop.is_cancelled() {
             return Err(refused);
         }
-        let shared = &running.pipeline.shared;
-        let (informer, sources) = (&shared.name, shared.sources.ids().len());
-        tracing::debug!(%informer, sources, "the informer has started");
         Ok(Self(running))
     }
 
@@ -339,7 +336,7 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
 }
 
 /// The sources, if one informer can have all of them.
-fn declared<S>(spec: &InformerSpec<S>) -> Result<Sources, StartError> {
+fn sources_of<S>(spec: &InformerSpec<S>) -> Result<Sources, StartError> {
     let sources = Sources::default();
     let informer = Arc::clone(&spec.name);
     let joined = sources.join(&spec.sources, false).map_err(|refused| {

@@ -50,7 +50,7 @@ impl<S> SubscribeOptions<S> {
     }
 
     /// Delivers every object again, as `Updated{Resync}`, once in each such period. Less than a second is taken as a
-    /// second; `Duration::MAX` is never.
+    /// second; `Duration::MAX` is never. Unless set, that of the informer's builder.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self

@@ -99,7 +99,8 @@ impl<S: Body> Informer<S> {
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
-        let state = SubscriptionState::new(label, options.policy, options.resync, self.runtime().now());
+        let resync = options.resync.or(running.pipeline.shared.resync);
+        let state = SubscriptionState::new(label, options.policy, resync, self.runtime().now());
         let filter = (!options.filter.is_empty()).then(|| {
             let state = state.clone();
             Arc::new(options.filter.on_panic(move |key, panic| count_filter_panic(&state, key, panic)))

@@ -10,12 +10,16 @@
 
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
 use crate::running::Running;
+use crate::runtime::within;
 
-/// A reference to an informer that does not keep it running. Cloning it copies two pointers.
+/// A reference to an informer that does not keep it running. Cloning it copies a few pointers.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
@@ -35,12 +39,16 @@ use crate::running::Running;
 pub struct WeakInformer<S: Body> {
     running: Weak<Running<S>>,
     name: Arc<str>,
+    stop: CancellationToken,
+    over: CancellationToken,
 }
 
 impl<S: Body> Informer<S> {
-    /// A reference that does not keep this informer running. Costs one pointer and no message.
+    /// A reference that does not keep this informer running. Costs a few pointers and no message.
     pub fn downgrade(&self) -> WeakInformer<S> {
-        WeakInformer { running: Arc::downgrade(&self.0), name: Arc::clone(&self.0.pipeline.parent.name) }
+        let ending = &self.0.ending;
+        let (running, stop, over) = (Arc::downgrade(&self.0), ending.stop.clone(), ending.over.clone());
+        WeakInformer { running, name: Arc::clone(&self.0.pipeline.parent.name), stop, over }
     }
 }
 
@@ -48,6 +56,31 @@ impl<S: Body> WeakInformer<S> {
     /// The informer, if a handle, a lister or a subscription of it is still held anywhere. Never blocks.
     pub fn upgrade(&self) -> Option<Informer<S>> {
         self.running.upgrade().map(Informer)
+    }
+
+    /// Whether a handle, a lister or a subscription is held anywhere: whether [`Self::upgrade`] would give one.
+    pub fn is_held(&self) -> bool {
+        self.running.strong_count() > 0
+    }
+
+    /// Waits until the informer has stopped and all of its actors have ended.
+    pub async fn ended(&self) {
+        self.over.cancelled().await;
+    }
+
+    /// As [`Self::ended`], for at most `limit`; false at the limit.
+    pub async fn ended_within(&self, limit: Duration) -> bool {
+        within(limit, self.ended()).await.is_some()
+    }
+
+    /// Whether the informer was stopped, or is being stopped, as [`Informer::has_stopped`].
+    pub fn has_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Whether the informer has stopped and all of its actors have ended. Never blocks.
+    pub fn has_ended(&self) -> bool {
+        self.over.is_cancelled()
     }
 
     /// The name that the informer has, or had.
@@ -58,7 +91,12 @@ impl<S: Body> WeakInformer<S> {
 
 impl<S: Body> Clone for WeakInformer<S> {
     fn clone(&self) -> Self {
-        Self { running: Weak::clone(&self.running), name: Arc::clone(&self.name) }
+        Self {
+            running: Weak::clone(&self.running),
+            name: Arc::clone(&self.name),
+            stop: self.stop.clone(),
+            over: self.over.clone(),
+        }
     }
 }
 

@@ -87,6 +87,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// It is not known whether two such representations keep the same of every object, because this one has a transform
+    /// or fields of its own.
+    #[error("the representation of {resource} needs a name, so that it can be compared: use `keep_as_named`")]
+    Unnamed {
+        /// The resource.
+        resource: String,
+    },
     /// A file of the configuration cannot be read.
     #[error("{what} {path:?} cannot be read: {source}")]
     File {

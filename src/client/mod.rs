@@ -27,6 +27,7 @@ pub mod discovery;
 mod endpoint;
 mod error;
 mod identity;
+mod informer_key;
 mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod list_watch;
@@ -57,12 +58,14 @@ pub use error::{Error, TransportError};
 pub(crate) use identity::exec::parse as plugin_answer;
 pub use identity::exec::{PluginError, PluginPolicy};
 pub use identity::oidc::OidcError;
+pub use informer_key::InformerKey;
 pub use kube_core::response::Status;
 pub use options::RequestOptions;
 #[cfg(feature = "unstable")]
 pub(crate) use proxy::environment::proxy_of as proxy_of_environment;
 pub use proxy::failure::ProxyError;
 pub use refused::Refused;
+pub(crate) use resource::OutsideKey;
 pub use resource::ResourceSource;
 pub use warning::Warning;
 pub use worker::BodyStream;

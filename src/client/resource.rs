@@ -5,9 +5,11 @@
 //! 2. What cannot be requested is refused when an informer or a source is made of it, before any request; a namespace
 //!    of a kind without namespaces does not compile.
 //! 3. The informer's default name says which part it sees: two descriptions of different parts have different names,
-//!    except when they differ only after the fourth of their namespaces.
+//!    except when they differ only after the fourth of their namespaces, or only in the server, the version or the kind of body.
 //!
 //! Read next: `../informer.rs`, what is made of it; `list_watch.rs`, which asks the server.
+
+mod shared;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,6 +24,7 @@ use informer_core::reflector::ReflectorConfig;
 use kube_core::discovery::{self, ApiResource};
 use kube_core::{NamespaceScope, Resource};
 
+pub(crate) use self::shared::OutsideKey;
 use super::backend::Backend;
 use super::error::Error;
 use super::list_watch::decode::Decoder;
@@ -29,12 +32,10 @@ use super::list_watch::scopes::Scopes;
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-use crate::representation::{Prune, Representation, RequestedContent, Typed};
+use crate::representation::{Prune, Representation, Typed};
 
 /// The longest object that is read: more than any server stores (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
-/// How many namespaces an informer's default name lists.
-const NAMED: usize = 4;
 
 /// What an informer follows: a resource of the kind `K`, or a part of it, kept in the form of `R`.
 ///
@@ -65,6 +66,8 @@ pub struct ResourceSource<K, R = Typed<K>> {
     /// Several namespaces; none if it is one, or all.
     namespaces: Option<Vec<String>>,
     representation: Arc<R>,
+    /// The name by which others with the same representation are known.
+    kept_as: Option<String>,
     prune: Prune,
     settings: ReflectorConfig,
     name: Option<String>,
@@ -82,6 +85,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             scope,
             namespaces: None,
             representation: Arc::new(representation),
+            kept_as: None,
             prune: Prune::default(),
             name: None,
             source: SourceId::default(),
@@ -160,6 +164,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     pub fn keep_as<T: Representation>(self, representation: T) -> ResourceSource<K, T> {
         ResourceSource {
             representation: Arc::new(representation),
+            kept_as: None,
             backend: self.backend,
             scope: self.scope,
             namespaces: self.namespaces,
@@ -171,6 +176,28 @@ impl<K, R: Representation> ResourceSource<K, R> {
             frame_limit: self.frame_limit,
             kind: PhantomData,
         }
+    }
+
+    /// As [`Self::keep_as`], with a name for the representation: an [`InformerFactory`](crate::factory::InformerFactory)
+    /// takes representations of one type and one name for the same. One with a transform or other fields of its own
+    /// can be used in a factory only so.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// use actix_informer::representation::Typed;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let without_status = Typed::<Pod>::new().transform(|pod| Ok(Pod { status: None, ..pod }));
+    /// let pods = client.resource::<Pod>().keep_as_named("without-status", without_status);
+    /// assert_eq!(pods.informer_name(), "pods/as=without-status");
+    /// # }
+    /// ```
+    pub fn keep_as_named<T: Representation>(
+        self,
+        name: impl Into<String>,
+        representation: T,
+    ) -> ResourceSource<K, T> {
+        ResourceSource { kept_as: Some(name.into()), ..self.keep_as(representation) }
     }
 
     /// Cuts these fields from every object instead of `metadata.managedFields`.
@@ -225,18 +252,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// `pods`, `pods/ns=web,labels=app=shop`. Of more than four namespaces it lists the first four and how many more
     /// there are.
     pub fn informer_name(&self) -> String {
-        if let Some(name) = &self.name {
-            return name.clone();
-        }
-        let namespaces = self.namespaces.as_ref().map(|several| several_named(several));
-        let namespaces = self.scope.namespace.clone().or(namespaces).map(|names| format!("ns={names}"));
-        let cluster = self.cluster.as_ref().map(|cluster| format!("cluster={cluster}"));
-        let selectors = Some(self.scope.selectors()).filter(|selectors| !selectors.is_empty());
-        let metadata = matches!(self.representation.requested_content(), RequestedContent::Metadata)
-            .then(|| "metadata".to_owned());
-        let part: Vec<_> = [cluster, namespaces, selectors, metadata].into_iter().flatten().collect();
-        let resource = self.resource_name();
-        if part.is_empty() { resource } else { format!("{resource}/{}", part.join(",")) }
+        self.name.clone().unwrap_or_else(|| self.key_of(self.kept_as.clone().unwrap_or_default()).to_string())
     }
 
     /// The name of the source.
@@ -293,15 +309,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 }
 
-/// The first of these namespaces, and how many there are besides.
-fn several_named(namespaces: &[String]) -> String {
-    let named = namespaces.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("+");
-    match namespaces.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named}+{more} more"),
-    }
-}
-
 impl<K, R> Clone for ResourceSource<K, R> {
     fn clone(&self) -> Self {
         Self {
@@ -309,6 +316,7 @@ impl<K, R> Clone for ResourceSource<K, R> {
             scope: self.scope.clone(),
             namespaces: self.namespaces.clone(),
             representation: Arc::clone(&self.representation),
+            kept_as: self.kept_as.clone(),
             prune: self.prune.clone(),
             settings: self.settings.clone(),
             name: self.name.clone(),

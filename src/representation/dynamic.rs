@@ -52,4 +52,8 @@ impl Representation for Dynamic {
     fn expected(&self) -> Option<&TypeMeta> {
         Some(&self.expected)
     }
+
+    fn identity(&self) -> Option<String> {
+        Some(String::new())
+    }
 }

@@ -61,6 +61,10 @@ impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
     fn expected(&self) -> Option<&TypeMeta> {
         Some(&self.expected)
     }
+
+    fn identity(&self) -> Option<String> {
+        Some(String::new())
+    }
 }
 
 impl<K> Clone for MetadataOnly<K> {

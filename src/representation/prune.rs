@@ -8,6 +8,7 @@
 //!
 //! Read next: `prune/cut.rs`; `wire/fields.rs`, the tree of paths.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -58,6 +59,11 @@ impl Prune {
 
     pub(super) fn fields(&self) -> &FieldTree {
         &self.0
+    }
+
+    /// The paths that are cut, in one form for all ways in which they were given.
+    pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
+        self.0.paths()
     }
 
     /// Decodes one whole JSON document without the cut fields.

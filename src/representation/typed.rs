@@ -98,6 +98,10 @@ where
     fn expected(&self) -> Option<&TypeMeta> {
         Some(&self.expected)
     }
+
+    fn identity(&self) -> Option<String> {
+        self.transform.is_none().then(String::new)
+    }
 }
 
 impl<K> Clone for Typed<K> {

@@ -7,6 +7,8 @@
 //!
 //! Read next: `representation/prune.rs`, which makes trees.
 
+use std::collections::BTreeSet;
+
 /// What to do with the fields of one object. Fields that are not in it are kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FieldTree {
@@ -26,6 +28,22 @@ impl FieldTree {
     /// Whether every field is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
+    }
+
+    /// The paths that are left out, in one form for all ways in which they were given.
+    pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
+        let mut paths = BTreeSet::new();
+        let mut open = vec![(Vec::new(), self)];
+        while let Some((above, tree)) = open.pop() {
+            for (name, step) in &tree.fields {
+                let path: Vec<String> = above.iter().cloned().chain([name.to_string()]).collect();
+                match step {
+                    Step::Cut => drop(paths.insert(path)),
+                    Step::Descend(below) => open.push((path, below)),
+                }
+            }
+        }
+        paths
     }
 
     /// What to do with this field; `None` if it is kept as it is.

@@ -83,7 +83,7 @@ fn inf_85_an_informer_is_named_after_the_part_that_it_sees() {
     for (source, name) in [
         (maps(), "configmaps"),
         (maps().namespace("web"), "configmaps/ns=web"),
-        (maps().namespaces(["web", "shop"]), "configmaps/ns=web+shop"),
+        (maps().namespaces(["web", "shop"]), "configmaps/ns=shop+web"),
         (maps().namespaces(["a", "b", "c", "d", "e", "f"]), "configmaps/ns=a+b+c+d+2 more"),
         (maps().labels("b=2, a"), "configmaps/labels=a,b=2"),
         (maps().labels("a,b==2"), "configmaps/labels=a,b=2"),

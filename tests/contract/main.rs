@@ -17,6 +17,9 @@ mod durations;
 mod endings;
 mod endurance;
 mod every;
+#[cfg(feature = "client")]
+mod factory;
+mod factory_declared;
 mod fed;
 mod figures;
 mod filters;

@@ -222,7 +222,8 @@ impl<S: Body> Informer<S> {
     /// Lets the sources `add` take over from the sources `remove`: adds them, waits until each has listed, and removes
     /// the others. Both sets may cover the same objects: what is held by a new source when an old one is removed is
     /// delivered neither as deleted nor as added. Takes as long as the new sources need to list; if one is refused by
-    /// its server, the wait goes on, and dropping this future leaves both sets in place.
+    /// its server, the wait goes on, and dropping this future leaves both sets in place. Of an informer that is declared
+    /// and not started, the sources are exchanged at once.
     ///
     /// # Errors
     /// As [`Self::add_source`] for the new sources among themselves, [`Self::source_synced`] and
@@ -235,7 +236,8 @@ impl<S: Body> Informer<S> {
         }
         let added: Vec<SourceId> = add.iter().map(|source| source.id.clone()).collect();
         self.join(add, true)?;
-        for source in &added {
+        // Before the start nothing is held that could be told as deleted.
+        for source in added.iter().filter(|_| self.has_begun()) {
             self.source_synced(source).await?;
         }
         for source in remove {

@@ -34,8 +34,6 @@ pub(crate) struct StatusBoard(Arc<Cells>);
 struct Cells {
     name: Arc<str>,
     queue_order: QueueOrder,
-    /// When the informer was started.
-    began: Duration,
     store: Mutex<StoreCell>,
     data: Mutex<DataCounters>,
     health: Mutex<Health>,
@@ -51,6 +49,8 @@ struct Cells {
 /// What is published.
 #[derive(Debug, Default)]
 struct StoreCell {
+    /// When the informer was started; `None` while it is only declared.
+    began: Option<Duration>,
     objects: usize,
     undecodable: usize,
     synced: bool,
@@ -94,15 +94,12 @@ pub(crate) struct Figures<'a, S> {
 }
 
 impl StatusBoard {
-    /// The cells of an informer that begins now.
-    pub(crate) fn new(name: Arc<str>, queue_order: QueueOrder, sources: &[SourceId], now: Duration) -> Self {
-        let cell = |id: &SourceId| {
-            Arc::new(SourceCell { id: id.clone(), status: Mutex::new(SourceStatus::new(id.clone())) })
-        };
+    /// The cells of an informer that is declared.
+    pub(crate) fn new(name: Arc<str>, queue_order: QueueOrder, sources: &[SourceId]) -> Self {
+        let cell = |id: &SourceId| SourceCell::new(id, SourceState::Declared);
         Self(Arc::new(Cells {
             name,
             queue_order,
-            began: now,
             store: Mutex::default(),
             data: Mutex::default(),
             health: Mutex::default(),
@@ -141,6 +138,19 @@ impl StatusBoard {
             failed: health.failed.clone(),
             stopped,
         }
+    }
+
+    /// Shows that the informer is started now; false if it was already, or has stopped.
+    pub(crate) fn begin(&self, now: Duration) -> bool {
+        let mut store = locked(&self.0.store);
+        if store.began.is_some() || self.is_stopped() {
+            return false;
+        }
+        store.began = Some(now);
+        self.sources().iter().for_each(|source| locked(&source.status).state = SourceState::Starting);
+        drop(store);
+        self.wake();
+        true
     }
 
     /// Raised by each change. To wait for one: read its count, then the status, then wait.
@@ -216,8 +226,10 @@ impl StatusBoard {
 
     /// Shows a source that has been added.
     pub(crate) fn add_source(&self, source: &SourceId) {
-        let status = Mutex::new(SourceStatus::new(source.clone()));
-        self.sources().push(Arc::new(SourceCell { id: source.clone(), status }));
+        let store = locked(&self.0.store);
+        let state = if store.began.is_some() { SourceState::Starting } else { SourceState::Declared };
+        self.sources().push(SourceCell::new(source, state));
+        drop(store);
         self.wake();
     }
 
@@ -268,7 +280,7 @@ impl StatusBoard {
                     status.version = version.cloned();
                 }
             }
-            store.show(figures, self.0.began) || has_listed
+            store.show(figures) || has_listed
         };
         if news {
             self.wake();
@@ -350,14 +362,21 @@ impl StatusBoard {
     }
 }
 
+impl SourceCell {
+    fn new(id: &SourceId, state: SourceState) -> Arc<Self> {
+        let status = SourceStatus { state, ..SourceStatus::new(id.clone()) };
+        Arc::new(Self { id: id.clone(), status: Mutex::new(status) })
+    }
+}
+
 impl StoreCell {
     /// Takes the figures of a published snapshot; true if a wait could be for this change.
-    fn show<S>(&mut self, figures: &Figures<'_, S>, began: Duration) -> bool {
+    fn show<S>(&mut self, figures: &Figures<'_, S>) -> bool {
         let before = (self.objects, self.undecodable, self.synced);
         let now = (figures.objects, figures.undecodable, self.synced || figures.synced);
         (self.objects, self.undecodable, self.synced) = now;
         if now.2 && !before.2 {
-            self.sync_took = Some(figures.now.saturating_sub(began));
+            self.sync_took = Some(figures.now.saturating_sub(self.began.unwrap_or(figures.now)));
         }
         before != now
     }

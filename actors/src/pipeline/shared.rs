@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use informer_core::index::AnyIndex;
 use informer_core::indexer::Reported;
@@ -40,6 +41,10 @@ pub(crate) struct Common<S: Body> {
     pub(crate) handed_over: HandedOver,
     pub(crate) sources: Sources,
     pub(crate) indices: IndexRegistry<S>,
+    /// The resync of subscriptions that have none of their own.
+    pub(crate) resync: Option<Duration>,
+    /// Cancelled when the informer is started. Until then no source is asked for anything.
+    pub(crate) begun: CancellationToken,
     /// Cancelled first at a stop: reading ends, so that the waiting events can be delivered.
     pub(crate) stop_reading: CancellationToken,
 }

@@ -166,7 +166,7 @@ pub struct InformerStatus {
     pub undecodable: usize,
     /// Whether every source's first list is published. Latched.
     pub synced: bool,
-    /// How long that took from the start of the informer.
+    /// How long that took from the start of the informer, not from its declaration.
     pub sync_took: Option<Duration>,
     /// Restarts after panics: reflectors and groups together.
     pub restarts: u64,
@@ -183,7 +183,7 @@ pub struct InformerStatus {
 
 impl InformerStatus {
     /// The state of the worst source. From worst to best: GivenUp, Denied, SelectorRejected, Gone, Backoff, Listing,
-    /// Starting, Streaming. Stopped only when the informer itself has stopped.
+    /// Starting, Declared, Streaming. Stopped only when the informer itself has stopped.
     pub fn state(&self) -> SourceState {
         if self.stopped {
             return SourceState::Stopped;
@@ -226,14 +226,15 @@ impl InformerStatus {
 fn severity(state: &SourceState) -> u8 {
     match state {
         SourceState::Streaming => 0,
-        SourceState::Starting => 1,
-        SourceState::Listing { .. } => 2,
-        SourceState::Backoff { .. } => 3,
-        SourceState::Gone { .. } => 4,
-        SourceState::SelectorRejected { .. } => 5,
-        SourceState::Denied { .. } => 6,
-        SourceState::GivenUp { .. } => 7,
-        _ => 8,
+        SourceState::Declared => 1,
+        SourceState::Starting => 2,
+        SourceState::Listing { .. } => 3,
+        SourceState::Backoff { .. } => 4,
+        SourceState::Gone { .. } => 5,
+        SourceState::SelectorRejected { .. } => 6,
+        SourceState::Denied { .. } => 7,
+        SourceState::GivenUp { .. } => 8,
+        _ => 9,
     }
 }
 
@@ -249,8 +250,7 @@ mod tests {
     #[test]
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
-        let mut status =
-            StatusBoard::new("pods".into(), QueueOrder::InOrder, &sources, Duration::ZERO).read();
+        let mut status = StatusBoard::new("pods".into(), QueueOrder::InOrder, &sources).read();
         status.sources[0].state = SourceState::Streaming;
         let error = ListWatchError::Denied("no".into());
         status.sources[1].state = SourceState::Denied { attempts: 1, error, until: Duration::ZERO };

@@ -16,6 +16,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Addr, Recipient};
 use informer_core::delta_fifo::{Bounds, QueueOrder};
@@ -55,6 +56,8 @@ pub(crate) struct InformerSpec<S> {
     pub(crate) bounds: Bounds,
     /// In which order parts leave that queue.
     pub(crate) queue_order: QueueOrder,
+    /// The resync of subscriptions that have none of their own.
+    pub(crate) resync: Option<Duration>,
     /// How often its actors may be restarted.
     pub(crate) restarts: RestartPolicy,
 }
@@ -72,7 +75,7 @@ pub(crate) struct Pipeline<S: Body> {
     pub(crate) reflectors: Children<SourceId, Reflector<S>>,
 }
 
-/// Builds the informer of `spec` and starts its actors.
+/// Builds the informer of `spec` and starts its actors. Its sources are followed once it has `begun`.
 pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: Sources) -> Pipeline<S> {
     let shared = share(runtime, &spec, sources);
     let stop = CancellationToken::new();
@@ -104,6 +107,16 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
 }
 
 impl<S: Body> Pipeline<S> {
+    /// Has the sources followed from now on; false if they are already, or the informer has stopped.
+    pub(crate) fn begin(&self) -> bool {
+        let shared = &self.shared;
+        let first = shared.board.begin(shared.runtime.now());
+        if first {
+            shared.begun.cancel();
+        }
+        first
+    }
+
     /// Starts a reflector for a source that was added.
     pub(crate) fn follow(&self, source: SourceSpec<S>) {
         let name = reflector_name(&source.id);
@@ -146,11 +159,13 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
         published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
-        board: StatusBoard::new(Arc::clone(&spec.name), spec.queue_order, &ids, runtime.now()),
+        board: StatusBoard::new(Arc::clone(&spec.name), spec.queue_order, &ids),
         progress: Arc::default(),
         handed_over: HandedOver::default(),
         sources,
         indices: IndexRegistry::new(&spec.indices),
+        resync: spec.resync,
+        begun: CancellationToken::new(),
         stop_reading: CancellationToken::new(),
     }))
 }

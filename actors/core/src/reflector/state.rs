@@ -15,6 +15,8 @@ use crate::list_watch_error::ListWatchError;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SourceState {
+    /// Its informer is declared and was not started: nothing is asked for before that.
+    Declared,
     /// No request was sent yet: the start is spread over time, or waits for the list budget.
     Starting,
     /// A list, or a watch-list before its end bookmark, is under way. A relist is also in this state while it waits
@@ -100,7 +102,8 @@ impl SourceState {
             | Self::SelectorRejected { attempts, error, until } => {
                 Some(Failure { attempts: *attempts, error, until: *until })
             }
-            Self::Starting
+            Self::Declared
+            | Self::Starting
             | Self::Listing { .. }
             | Self::Streaming
             | Self::GivenUp { .. }
@@ -120,6 +123,7 @@ struct Failure<'a> {
 impl fmt::Display for SourceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Declared => f.write_str("declared, not started"),
             Self::Starting => f.write_str("no request was sent yet"),
             Self::Listing { received } => write!(f, "listing, {received} objects received"),
             Self::Streaming => f.write_str("streaming"),
@@ -210,6 +214,7 @@ mod tests {
         };
         let down_text = "connection failed: cannot connect to 10.0.0.1:6443: connection refused";
         let texts = [
+            (SourceState::Declared, "declared, not started".to_owned()),
             (SourceState::Starting, "no request was sent yet".to_owned()),
             (SourceState::Listing { received: 3 }, "listing, 3 objects received".to_owned()),
             (SourceState::Streaming, "streaming".to_owned()),

@@ -55,6 +55,7 @@ pub(super) async fn run<S: Body>(
 ) {
     let stop_reading = spec.shared.stop_reading.clone();
     let followed = async {
+        spec.shared.begun.cancelled().await;
         let mut session = Session::new(spec, epoch, resume);
         if first_life {
             session.wait_for_turn().await;

@@ -28,6 +28,7 @@ fn spec(server: &Server<String>) -> InformerSpec<String> {
         indices: Vec::new(),
         bounds: Bounds::default(),
         queue_order: QueueOrder::default(),
+        resync: None,
         restarts: RestartPolicy::default(),
     }
 }
@@ -35,7 +36,9 @@ fn spec(server: &Server<String>) -> InformerSpec<String> {
 fn pipeline(runtime: &Runtime, server: &Server<String>) -> Pipeline<String> {
     let (spec, sources) = (spec(server), Sources::default());
     sources.join(&spec.sources, false).expect("one source");
-    start(runtime, spec, sources)
+    let pipeline = start(runtime, spec, sources);
+    pipeline.begin();
+    pipeline
 }
 
 /// Lets everything that can run run: a second of simulated time, which costs none.
@@ -69,7 +72,8 @@ fn rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_as
 fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_no_subscriber_receives_them() {
     Runtime::simulated(1).run(|runtime| async move {
         let server = Server::new();
-        let informer = Informer::start(&runtime, spec(&server)).expect("the spec is sound");
+        let informer = Informer::declared(&runtime, spec(&server)).expect("the spec is sound");
+        informer.begin();
         let (recorder, received) = Recorder::new();
         let _subscription = informer.subscribe(recorder.start()).expect("it runs");
         let version = server.apply("a/one", String::new());

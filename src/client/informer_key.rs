@@ -1,0 +1,170 @@
+//! What an informer follows, as a value that can be compared: two requests with equal keys can share one informer.
+//!
+//! Answers "is this the same informer?" for `InformerFactory`, and gives an informer its default name. Invariants:
+//! 1. Keys are equal only if informers of them would have the same objects with the same bodies: server and credentials
+//!    (the client and its clones), cluster, resource, namespaces, selectors, wire, representation and pruning.
+//! 2. What is written in different ways is compared in one form: selectors parsed and sorted, namespaces and pruned
+//!    fields in order.
+//! 3. A key keeps no client alive.
+//!
+//! Read next: `resource.rs`, which makes them; `../factory.rs`, which shares informers by them.
+
+use std::any::TypeId;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Weak};
+
+use informer_core::meta::{ClusterName, SourceId};
+
+use super::backend::Backend;
+use crate::representation::{Prune, RequestedContent, WireKind};
+
+/// How many namespaces the text of a key lists.
+const NAMED: usize = 4;
+
+/// What an informer follows and what it keeps of it. Cloning copies a pointer.
+///
+/// ```
+/// use actix_informer::client::{Client, Config};
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// let client = Client::new(Config::new("http://127.0.0.1:8080")?)?;
+/// let shop = client.resource::<Pod>().namespaces(["web", "db"]).labels("app in (cart, pay),!old").key()?;
+/// let same = client.clone().resource::<Pod>().namespaces(["db", "web"]).labels("!old, app in (pay,cart)").key()?;
+/// assert_eq!(shop, same);
+/// assert_eq!(shop.to_string(), "pods/ns=db+web,labels=!old,app in (cart,pay)");
+/// assert_ne!(shop, client.metadata::<Pod>().namespaces(["web", "db"]).labels("app in (cart, pay),!old").key()?);
+/// # Ok::<(), actix_informer::client::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct InformerKey(Arc<KeyParts>);
+
+/// The parts of a key, each in the form in which it is compared.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KeyParts {
+    pub(crate) server: ServerIdentity,
+    pub(crate) cluster: Option<ClusterName>,
+    pub(crate) resource: KeyResource,
+    /// `None`: all.
+    pub(crate) namespaces: Option<BTreeSet<String>>,
+    /// In their normal form, as text.
+    pub(crate) selectors: String,
+    /// The name of its only source, if it was given one: each object shows it.
+    pub(crate) source: Option<SourceId>,
+    pub(crate) wire: WireKind,
+    pub(crate) content: RequestedContent,
+    pub(crate) representation: TypeId,
+    /// What tells representations of one type apart.
+    pub(crate) kept_as: String,
+    pub(crate) prune: BTreeSet<Vec<String>>,
+}
+
+/// Which resource a key is of.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) enum KeyResource {
+    /// One version of a resource.
+    Of { name: String, version: String, kind: String },
+}
+
+/// A client and its clones: one server, asked with one set of credentials.
+#[derive(Clone)]
+pub(crate) struct ServerIdentity(Weak<Backend>);
+
+impl InformerKey {
+    pub(crate) fn new(parts: KeyParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The resource: `pods`, `deployments.apps`.
+    pub fn resource(&self) -> &str {
+        self.0.resource.name()
+    }
+
+    /// The namespaces, in order; `None` if all are followed.
+    pub fn namespaces(&self) -> Option<impl Iterator<Item = &str>> {
+        self.0.namespaces.as_ref().map(|namespaces| namespaces.iter().map(String::as_str))
+    }
+}
+
+impl KeyResource {
+    fn name(&self) -> &str {
+        match self {
+            Self::Of { name, .. } => name,
+        }
+    }
+}
+
+/// The name that an informer has unless it is given one: the resource, and the part of it that is followed.
+impl fmt::Display for InformerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = &*self.0;
+        let namespaces = parts.namespaces.as_ref().map(several_named);
+        let metadata = matches!(parts.content, RequestedContent::Metadata).then(|| "metadata".to_owned());
+        let pruned =
+            (parts.prune != Prune::default().paths()).then(|| format!("prune={}", paths(&parts.prune)));
+        let texts = [
+            parts.cluster.as_ref().map(|cluster| format!("cluster={cluster}")),
+            namespaces.map(|names| format!("ns={names}")),
+            Some(parts.selectors.clone()).filter(|selectors| !selectors.is_empty()),
+            metadata,
+            Some(&parts.kept_as).filter(|name| !name.is_empty()).map(|name| format!("as={name}")),
+            pruned,
+        ];
+        let texts: Vec<_> = texts.into_iter().flatten().collect();
+        f.write_str(self.resource())?;
+        if texts.is_empty() { Ok(()) } else { write!(f, "/{}", texts.join(",")) }
+    }
+}
+
+impl fmt::Debug for InformerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InformerKey").field(&self.0).finish()
+    }
+}
+
+/// The first of these namespaces, and how many there are besides.
+fn several_named(namespaces: &BTreeSet<String>) -> String {
+    let named = namespaces.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("+");
+    match namespaces.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}+{more} more"),
+    }
+}
+
+fn paths(prune: &BTreeSet<Vec<String>>) -> String {
+    match prune.len() {
+        0 => "nothing".to_owned(),
+        _ => prune.iter().map(|path| path.join(".")).collect::<Vec<_>>().join("+"),
+    }
+}
+
+impl ServerIdentity {
+    pub(crate) fn of(backend: &Arc<Backend>) -> Self {
+        Self(Arc::downgrade(backend))
+    }
+}
+
+impl PartialEq for ServerIdentity {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Eq for ServerIdentity {}
+
+impl Hash for ServerIdentity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // The weak reference keeps the address from being used again.
+        self.0.as_ptr().addr().hash(state);
+    }
+}
+
+impl fmt::Debug for ServerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.upgrade() {
+            Some(backend) => f.write_str(backend.name()),
+            None => f.write_str("a client that was dropped"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Applies the settings of a factory to a description and to the builder of an informer.
+//!
+//! Answers "what does this kind have that nobody said at the request?". Invariants:
+//! 1. Namespaces are set only for kinds that have namespaces, as far as that is known without asking the server.
+//!
+//! Read next: `builder.rs`, where they are set.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_actors::informer::{Body, InformerBuilder};
+use informer_core::reflector::ReflectorConfig;
+use kube_core::{ClusterResourceScope, Resource};
+
+use crate::client::ResourceSource;
+use crate::representation::{Prune, Representation};
+
+type Change<T> = Arc<dyn Fn(T) -> T + Send + Sync>;
+type ChangeSettings = Arc<dyn Fn(&mut ReflectorConfig) + Send + Sync>;
+
+/// The settings of a factory.
+#[derive(Default)]
+pub(super) struct Defaults {
+    pub(super) namespaces: Option<Vec<String>>,
+    pub(super) prune: Option<Prune>,
+    pub(super) settings: Option<ChangeSettings>,
+    pub(super) resync: Option<Duration>,
+    /// By the type of the kind: a [`Change`] of its description.
+    pub(super) descriptions: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+    /// By the type of the body: a [`Change`] of the builder.
+    pub(super) configurations: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+}
+
+impl Defaults {
+    /// With what is set for all kinds.
+    pub(super) fn describe<K, R>(&self, description: ResourceSource<K, R>) -> ResourceSource<K, R>
+    where
+        K: Resource + 'static,
+        R: Representation,
+    {
+        let is_cluster_scoped = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
+        let description = match &self.namespaces {
+            Some(namespaces) if !is_cluster_scoped => description.in_namespaces_if_it_has_some(namespaces),
+            _ => description,
+        };
+        let description = match &self.prune {
+            Some(prune) => description.prune(prune.clone()),
+            None => description,
+        };
+        match &self.settings {
+            Some(change) => description.settings(|settings| change(settings)),
+            None => description,
+        }
+    }
+
+    /// With what is set for all kinds and for this one.
+    pub(super) fn describe_typed<K>(&self, description: ResourceSource<K>) -> ResourceSource<K>
+    where
+        K: Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
+    {
+        let description = self.describe::<K, _>(description);
+        let own = self.descriptions.get(&TypeId::of::<K>());
+        match own.and_then(|own| own.downcast_ref::<Change<ResourceSource<K>>>()) {
+            Some(describe) => describe(description),
+            None => description,
+        }
+    }
+
+    /// The builder of an informer with what is set for its type of body.
+    pub(super) fn configured<S: Body>(&self, builder: InformerBuilder<S>) -> InformerBuilder<S> {
+        let builder = match self.resync {
+            Some(period) => builder.resync_every(period),
+            None => builder,
+        };
+        let own = self.configurations.get(&TypeId::of::<S>());
+        match own.and_then(|own| own.downcast_ref::<Change<InformerBuilder<S>>>()) {
+            Some(configure) => configure(builder),
+            None => builder,
+        }
+    }
+}
