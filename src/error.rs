@@ -57,6 +57,10 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     Decode(#[from] crate::representation::DecodeError),
+    /// A path of a field that cannot be read, or that leads to what is not kept.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    FieldPath(#[from] crate::wire::FieldPathError),
     /// An object did not meet a condition, by [`Api::until`](crate::client::Api::until).
     #[cfg(feature = "client")]
     #[error(transparent)]

@@ -44,6 +44,8 @@ mod error;
 #[cfg(feature = "client")]
 pub mod factory;
 #[cfg(feature = "client")]
+mod field_values;
+#[cfg(feature = "client")]
 mod filters;
 pub mod informer;
 pub mod object;

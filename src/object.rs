@@ -12,3 +12,5 @@ pub use informer_core::snapshot::Snapshot;
 pub use crate::client::selector::{LabelSelector, SelectorError};
 #[cfg(feature = "client")]
 pub use crate::select::Select;
+#[cfg(feature = "client")]
+pub use crate::wire::{FieldPath, FieldPathError};

@@ -12,11 +12,14 @@
 
 use std::borrow::Cow;
 
+mod field_path;
 mod fields;
 mod frame;
 mod json;
 mod meta_scan;
 
+pub(crate) use field_path::PathStep;
+pub use field_path::{FieldPath, FieldPathError};
 pub(crate) use fields::{FieldTree, Step};
 pub use frame::{Frame, ListHead, SplitError};
 pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END};
@@ -100,6 +103,15 @@ impl WireKind {
         match self {
             Self::Json => json::owners(found),
         }
+    }
+
+    /// The values at a path in an object.
+    pub(crate) fn scan(self, object: &[u8], path: &FieldPath) -> Vec<String> {
+        let mut values = Vec::new();
+        match self {
+            Self::Json => json::scan(object, path.steps(), &mut values),
+        }
+        values
     }
 
     /// What an event says, and its object, at first sight: see [`Event::is_certain`].

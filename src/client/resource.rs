@@ -255,6 +255,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.name.clone().unwrap_or_else(|| self.key_of(self.kept_as.clone().unwrap_or_default()).to_string())
     }
 
+    pub(crate) fn requested_content(&self) -> RequestedContent {
+        self.representation.requested_content()
+    }
+
     /// The name of the source.
     pub fn id(&self) -> &SourceId {
         &self.source

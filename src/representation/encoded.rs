@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::str::Utf8Error;
 
 use super::{DecodeError, Prune};
-use crate::wire::{Cut, MetaScan, Owner, WireKind};
+use crate::wire::{Cut, FieldPath, MetaScan, Owner, WireKind};
 
 /// The bytes of one object, and what a scan of its metadata has found.
 ///
@@ -71,6 +71,32 @@ impl<'a> Encoded<'a> {
     /// `metadata.ownerReferences` in the order of the bytes. Costs a scan of the metadata behind the version.
     pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
         self.wire.owners(&self.meta)
+    }
+
+    /// The values at a path, without decoding the object: for a representation that keeps little else. Costs a scan of
+    /// the bytes up to the end of what the path begins with.
+    ///
+    /// ```
+    /// use actix_informer::object::FieldPath;
+    /// use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
+    ///
+    /// /// Keeps the node of each pod, and nothing else.
+    /// struct Node(FieldPath);
+    ///
+    /// impl Representation for Node {
+    ///     type Body = Option<String>;
+    ///     fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<Option<String>, DecodeError> {
+    ///         Ok(object.values_at(&self.0).pop())
+    ///     }
+    /// }
+    /// let node = Node("spec.nodeName".parse()?);
+    /// let kept = node.keep(&Encoded::json(r#"{"metadata":{},"spec":{"nodeName":"node-a"}}"#), &Prune::default())?;
+    /// assert_eq!(kept.as_deref(), Some("node-a"));
+    /// // An index of such bodies: Index::new("node", |node: &Object<Option<String>>| node.body().clone())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn values_at(&self, path: &FieldPath) -> Vec<String> {
+        self.wire.scan(self.bytes, path)
     }
 
     /// Its text without the fields of `prune`, for a representation that keeps texts.

@@ -34,6 +34,7 @@ mod list;
 mod logs;
 mod pages;
 mod paths;
+mod paths_as_indices;
 mod proxies;
 mod proxy_rules;
 mod raw_server;

@@ -1,0 +1,177 @@
+//! The path of a field, such as `spec.nodeName` or `spec.containers[*].image`.
+//!
+//! Answers "where in an object?" for indices and scans. Invariants:
+//! 1. What is written can be read: `metadata.labels['app.kubernetes.io/name']`, as in Kubernetes' own field paths. A path
+//!    that is not understood is an error that names the character.
+//! 2. A path leads through an array only by `[*]`, which is each of its elements, and through an object only by a name.
+//! 3. The values at a path are texts, numbers and booleans, each as a text: that of the string, or that of the JSON
+//!    (`3`, `true`). Nothing is found where a field is missing, null, an object or an array.
+//!
+//! Read next: `field_values.rs` and `json/scan.rs`, which follow paths.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The path of a field of an object. Cloning copies two pointers.
+///
+/// ```
+/// use actix_informer::object::FieldPath;
+///
+/// let images: FieldPath = "spec.containers[*].image".parse()?;
+/// let pod = serde_json::json!({"spec": {"containers": [{"image": "a"}, {"image": "b"}, {}]}});
+/// assert_eq!(images.values_of(&pod)?, ["a", "b"]);
+///
+/// let app: FieldPath = "metadata.labels['app.kubernetes.io/name']".parse()?;
+/// assert_eq!(app.to_string(), "metadata.labels['app.kubernetes.io/name']");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldPath {
+    text: Arc<str>,
+    steps: Arc<[PathStep]>,
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathStep {
+    /// Into the member of this name.
+    Field(Box<str>),
+    /// Into each element.
+    Elements,
+}
+
+/// Why there is no index or scan by a path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldPathError {
+    /// The text is not a path.
+    #[error("the field path {path:?} is invalid at character {at}: {what}")]
+    Invalid {
+        /// The text.
+        path: String,
+        /// Where, counted from 1.
+        at: usize,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// The path leads to what is not kept.
+    #[error("the informer of {resource} keeps metadata alone, and the field path {path:?} is not below it")]
+    NotMetadata {
+        /// The resource.
+        resource: String,
+        /// The path.
+        path: String,
+    },
+}
+
+impl FieldPath {
+    pub(crate) fn steps(&self) -> &[PathStep] {
+        &self.steps
+    }
+
+    /// Whether it leads into the field `metadata`.
+    pub(crate) fn is_in_metadata(&self) -> bool {
+        matches!(&*self.steps, [PathStep::Field(name), _, ..] if &**name == "metadata")
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for FieldPath {
+    type Err = FieldPathError;
+
+    fn from_str(text: &str) -> Result<Self, FieldPathError> {
+        let mut rest = text.strip_prefix('.').unwrap_or(text);
+        let mut steps = Vec::new();
+        while steps.is_empty() || !rest.is_empty() {
+            let (step, behind) = step(rest, steps.is_empty()).map_err(|what| {
+                let at = text.chars().count() - rest.chars().count() + 1;
+                FieldPathError::Invalid { path: text.to_owned(), at, what }
+            })?;
+            steps.push(step);
+            rest = behind;
+        }
+        Ok(Self { text: text.into(), steps: steps.into() })
+    }
+}
+
+/// The first step of a path, and what is behind it.
+fn step(text: &str, is_first: bool) -> Result<(PathStep, &str), &'static str> {
+    if let Some(inside) = text.strip_prefix('[') {
+        return bracket(inside);
+    }
+    let text = match is_first {
+        true => text,
+        false => text.strip_prefix('.').ok_or("a dot or a bracket is missing")?,
+    };
+    let end = text.find(['.', '[', ']', '\'', '"', '*']).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    if name.is_empty() {
+        Err("the name of a field is missing")
+    } else {
+        Ok((PathStep::Field(name.into()), rest))
+    }
+}
+
+fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
+    if let Some(rest) = inside.strip_prefix("*]") {
+        return Ok((PathStep::Elements, rest));
+    }
+    let quote = inside.chars().next().filter(|first| matches!(first, '\'' | '"'));
+    let quote = quote.ok_or("in brackets is * or a name in quotes")?;
+    let (name, rest) = inside[1..].split_once(quote).ok_or("a quote is missing")?;
+    let rest = rest.strip_prefix(']').ok_or("a bracket is missing")?;
+    Ok((PathStep::Field(name.into()), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(path: &str) -> Vec<String> {
+        let path: FieldPath = path.parse().unwrap_or_else(|error| panic!("{error}"));
+        let shown = |step: &PathStep| match step {
+            PathStep::Field(name) => name.to_string(),
+            PathStep::Elements => "<each>".to_owned(),
+        };
+        path.steps().iter().map(shown).collect()
+    }
+
+    #[test]
+    fn a_path_is_names_and_brackets() {
+        assert_eq!(steps("spec.nodeName"), ["spec", "nodeName"]);
+        assert_eq!(steps(".spec.containers[*].image"), ["spec", "containers", "<each>", "image"]);
+        assert_eq!(steps("metadata.labels['a.b/c']"), ["metadata", "labels", "a.b/c"]);
+        assert_eq!(steps(r#"['a']["it's"][*][*].b-c"#), ["a", "it's", "<each>", "<each>", "b-c"]);
+    }
+
+    #[test]
+    fn idx_34_what_is_not_a_path_is_refused_with_the_character() {
+        for (path, at) in [
+            ("", 1),
+            (".", 2),
+            ("a.", 2),
+            ("a..b", 2),
+            ("é[0]", 2),
+            ("a[*", 2),
+            ("a['b", 2),
+            ("a['b'", 2),
+            ("a]", 2),
+            ("a['b']c", 7),
+            ("a*", 2),
+        ] {
+            let error = path.parse::<FieldPath>().expect_err(path);
+            assert!(matches!(&error, FieldPathError::Invalid { at: found, .. } if *found == at), "{error}");
+        }
+        let error = "a[0]".parse::<FieldPath>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the field path \"a[0]\" is invalid at character 2: in brackets is * or a name in quotes"
+        );
+    }
+}
