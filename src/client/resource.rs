@@ -32,7 +32,7 @@ use super::list_watch::scopes::Scopes;
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-use crate::representation::{Prune, Representation, Typed};
+use crate::representation::{Prune, Representation, RequestedContent, Typed};
 
 /// The longest object that is read: more than any server stores (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
