@@ -12,7 +12,7 @@
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
 //! the watchdog's. [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
-//! waits on a condition.
+//! waits on a condition. [`work_queue`] is the queue of keys that a controller works on.
 
 pub mod backoff;
 pub mod chunks;
@@ -39,3 +39,4 @@ mod tree;
 mod undecodable;
 pub mod until;
 pub mod words;
+pub mod work_queue;

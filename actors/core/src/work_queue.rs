@@ -1,0 +1,348 @@
+//! A queue of keys to be worked on: each key waits once, and is handed out to one worker at a time.
+//!
+//! Answers "which key is next, and when is it time to ask again?" for every kind of key. It holds no objects, reads no
+//! clock and decides no delays after failures (`limiter.rs`). Invariants, which [`WorkQueue::check`] tests:
+//! 1. A key that was added is handed out, later than the add; several adds before that are one.
+//! 2. A key that is being processed is not handed out. If it is added meanwhile, it is handed out once more after it
+//!    has come back.
+//! 3. A key has one delayed add: the earliest one that was asked for. A plain add does not take it away.
+//! 4. In a lane of a priority, keys leave in the order in which they came. No key waits for ever (`lines.rs`).
+//! 5. After a shutdown nothing is added. What waits, and what was added while it is being processed, is still handed
+//!    out; delayed adds are discarded and counted.
+//!
+//! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
+//! most 8 of an index; a delayed add takes 33 more. Nothing is held for a key that is done. Read next: `lines.rs`,
+//! which key is next; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+pub use backoff::{KeyBackoff, KeyBackoffPolicy};
+pub use bucket::{Bucket, TooLong};
+pub use figures::{Figures, Measured};
+pub use limiter::{ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, default_limiter};
+pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_WAIT};
+pub use priority::Priority;
+
+use crate::meta::ObjectKey;
+use crate::reflector::Moment;
+use figures::Cells;
+use lines::Lines;
+use shutdown::Phase;
+use slots::{Delay, Processing, Slot, Slots, State, Waiting, nanos};
+use sorted_ids::SortedIds;
+
+mod backoff;
+mod bucket;
+mod check;
+mod figures;
+mod limiter;
+mod lines;
+mod priority;
+mod shutdown;
+mod slots;
+mod sorted_ids;
+
+/// How many delayed adds become waiting keys in one call. While more are due, [`WorkQueue::next_due`] is in the past.
+pub const MOST_DUE: usize = 256;
+
+/// What has become of an add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Added {
+    /// The key waits, or will when it comes back.
+    Accepted,
+    /// An earlier add stands for this one, too.
+    Merged,
+    /// The queue has been shut down. It is counted.
+    Refused,
+}
+
+/// A key that was handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Taken<K> {
+    /// Which one.
+    pub key: K,
+    /// With which priority it waited.
+    pub priority: Priority,
+    /// How long it has waited.
+    pub waited: Duration,
+}
+
+/// The queue; the module's documentation describes it. Times are since the start of the runtime.
+///
+/// ```
+/// use informer_core::work_queue::{Priority, WorkQueue};
+/// use std::time::Duration;
+/// let at = Duration::from_millis;
+/// let mut queue = WorkQueue::<&str>::new();
+/// for key in ["foo", "bar", "foo"] {
+///     queue.add(key, Priority::Normal, at(0));
+/// }
+/// assert_eq!(queue.len(), 2);
+/// let taken = queue.take(at(5)).expect("two keys wait");
+/// assert_eq!((taken.key, taken.waited), ("foo", at(5)));
+/// queue.add("foo", Priority::Normal, at(6));
+/// assert_eq!(queue.take(at(7)).map(|taken| taken.key), Some("bar"));
+/// assert_eq!(queue.take(at(8)), None, "foo is being processed");
+/// queue.done(&"foo", at(9));
+/// assert_eq!(queue.take(at(9)).map(|taken| taken.key), Some("foo"));
+/// ```
+pub struct WorkQueue<K> {
+    slots: Slots<K>,
+    /// Slots by their keys.
+    by_key: SortedIds,
+    lines: Lines<K>,
+    /// Delayed adds: when, and the slot. Adds that are due at the same time are in the order of their slots.
+    delays: BTreeSet<(u64, u32)>,
+    /// Keys that are being processed: since when, and the slot.
+    processing: BTreeSet<(u64, u32)>,
+    cells: Cells,
+    phase: Phase,
+}
+
+impl<K: Ord + Clone> WorkQueue<K> {
+    /// An empty queue in which all keys are of one lane.
+    pub fn new() -> Self {
+        Self::with_lanes(|_, _| Ordering::Equal)
+    }
+
+    /// An empty queue whose keys are of one lane if they compare equal by this order. Lanes take turns.
+    pub fn with_lanes(order: LaneOrder<K>) -> Self {
+        Self {
+            slots: Slots::default(),
+            by_key: SortedIds::default(),
+            lines: Lines::new(order),
+            delays: BTreeSet::new(),
+            processing: BTreeSet::new(),
+            cells: Cells::default(),
+            phase: Phase::Open,
+        }
+    }
+
+    /// Adds a key. One that waits moves to the end of its lane in the class of a higher priority, and else stays where
+    /// it is.
+    pub fn add(&mut self, key: K, priority: Priority, now: Duration) -> Added {
+        if self.is_shut_down() {
+            self.cells.refused += 1;
+            return Added::Refused;
+        }
+        let id = self.slot_of(key);
+        self.make_ready(id, priority, nanos(now))
+    }
+
+    /// Adds a key when this time has passed; at once if it is zero. Of several delayed adds of a key the earliest counts,
+    /// with the highest of their priorities.
+    pub fn add_after(&mut self, key: K, delay: Duration, priority: Priority, now: Duration) -> Added {
+        if delay.is_zero() {
+            return self.add(key, priority, now);
+        }
+        if self.is_shut_down() {
+            self.cells.refused += 1;
+            return Added::Refused;
+        }
+        let due = nanos(now.saturating_add(delay));
+        let id = self.slot_of(key);
+        let Some(slot) = self.slots.get_mut(id) else { return Added::Merged };
+        let former = slot.delay;
+        let priority = former.map_or(priority, |former| former.priority.max(priority));
+        let next = Delay { due: former.map_or(due, |former| former.due.min(due)), priority };
+        slot.delay = Some(next);
+        if let Some(former) = former.filter(|former| former.due != next.due) {
+            self.delays.remove(&(former.due, id));
+        }
+        self.delays.insert((next.due, id));
+        if former.is_none_or(|former| former.due != next.due) { Added::Accepted } else { Added::Merged }
+    }
+
+    /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay.
+    pub fn add_rate_limited(
+        &mut self,
+        key: K,
+        priority: Priority,
+        limiter: &mut (impl RateLimiter<K> + ?Sized),
+        moment: Moment,
+    ) -> Duration {
+        let delay = limiter.when(&key, moment);
+        self.cells.retries += 1;
+        self.add_after(key, delay, priority, moment.now);
+        delay
+    }
+
+    /// Hands out the next key, if one waits. It is being processed until it comes back by [`Self::done`] or
+    /// [`Self::retry_after`].
+    pub fn take(&mut self, now: Duration) -> Option<Taken<K>> {
+        self.release_due(now);
+        let (id, waiting) = self.lines.pop(&mut self.slots)?;
+        let (since, priority) = (nanos(now), waiting.priority);
+        let slot = self.slots.get_mut(id)?;
+        slot.state = State::Processing(Processing { since, again_since: 0, again: None, priority });
+        self.processing.insert((since, id));
+        let waited = Duration::from_nanos(since.saturating_sub(waiting.since));
+        self.cells.waited.record(waited);
+        Some(Taken { key: slot.key.clone(), priority, waited })
+    }
+
+    /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
+    /// and nothing happens, if it is not being processed.
+    pub fn done(&mut self, key: &K, now: Duration) -> bool {
+        let Some(id) = self.find(key) else { return false };
+        let Some(State::Processing(processing)) = self.slots.get(id).map(|slot| slot.state) else {
+            return false;
+        };
+        self.processing.remove(&(processing.since, id));
+        self.cells.worked.record(Duration::from_nanos(nanos(now).saturating_sub(processing.since)));
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.state = State::Idle;
+        }
+        match processing.again {
+            Some(priority) => self.lines.push(&mut self.slots, id, (priority, processing.again_since)),
+            None => self.free_if_idle(id),
+        }
+        true
+    }
+
+    /// A key comes back, and is added with its former priority when this time has passed. False, and nothing happens,
+    /// if it is not being processed.
+    pub fn retry_after(&mut self, key: &K, delay: Duration, now: Duration) -> bool {
+        let slot = self.find(key).and_then(|id| self.slots.get(id));
+        let Some(State::Processing(Processing { priority, .. })) = slot.map(|slot| slot.state) else {
+            return false;
+        };
+        self.add_after(key.clone(), delay, priority, now);
+        self.done(key, now)
+    }
+
+    /// A key comes back after a failure, and is added after the delay that the limiter says. Gives the delay; `None`,
+    /// and nothing happens, if the key is not being processed.
+    pub fn retry(
+        &mut self,
+        key: &K,
+        limiter: &mut (impl RateLimiter<K> + ?Sized),
+        moment: Moment,
+    ) -> Option<Duration> {
+        if !self.is_processing(key) {
+            return None;
+        }
+        let delay = limiter.when(key, moment);
+        self.cells.retries += 1;
+        self.retry_after(key, delay, moment.now);
+        Some(delay)
+    }
+
+    /// When [`Self::take`] has to be called for the delayed add that is due next, if it gave nothing before.
+    pub fn next_due(&self) -> Option<Duration> {
+        self.delays.first().map(|(due, _)| Duration::from_nanos(*due))
+    }
+
+    /// How many keys wait. Those that are delayed, and those that are being processed, do not.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether no key waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether this key was handed out and has not come back.
+    pub fn is_processing(&self, key: &K) -> bool {
+        let slot = self.find(key).and_then(|id| self.slots.get(id));
+        slot.is_some_and(|slot| matches!(slot.state, State::Processing(_)))
+    }
+
+    fn find(&self, key: &K) -> Option<u32> {
+        self.search(key).ok().map(|(_, id)| id)
+    }
+
+    fn search(&self, key: &K) -> Result<(sorted_ids::Place, u32), sorted_ids::Place> {
+        self.by_key.find(|id| self.slots.get(id).map_or(Ordering::Less, |slot| slot.key.cmp(key)))
+    }
+
+    fn slot_of(&mut self, key: K) -> u32 {
+        match self.search(&key) {
+            Ok((_, id)) => id,
+            Err(place) => {
+                let id = self.slots.insert(Slot { key, state: State::Idle, delay: None });
+                self.by_key.insert(place, id);
+                id
+            }
+        }
+    }
+
+    /// The key of this slot is added now.
+    fn make_ready(&mut self, id: u32, priority: Priority, now: u64) -> Added {
+        let Some(slot) = self.slots.get_mut(id) else { return Added::Merged };
+        match &mut slot.state {
+            State::Idle => self.lines.push(&mut self.slots, id, (priority, now)),
+            State::Waiting(Waiting { since, priority: former, .. }) => {
+                let since = *since;
+                if *former < priority {
+                    self.lines.remove(&mut self.slots, id);
+                    self.lines.push(&mut self.slots, id, (priority, since));
+                }
+                return Added::Merged;
+            }
+            State::Processing(Processing { again: Some(former), .. }) => {
+                *former = priority.max(*former);
+                return Added::Merged;
+            }
+            State::Processing(processing) => {
+                (processing.again, processing.again_since) = (Some(priority), now);
+            }
+        }
+        self.cells.adds += 1;
+        Added::Accepted
+    }
+
+    /// Delayed adds that are due become adds.
+    fn release_due(&mut self, now: Duration) {
+        let now = nanos(now);
+        for _ in 0..MOST_DUE {
+            let Some((due, id)) = self.delays.first().copied().filter(|(due, _)| *due <= now) else { return };
+            self.delays.remove(&(due, id));
+            let delay = self.slots.get_mut(id).and_then(|slot| slot.delay.take());
+            if let Some(delay) = delay {
+                self.make_ready(id, delay.priority, due);
+            }
+        }
+    }
+
+    fn free_if_idle(&mut self, id: u32) {
+        let Some(Slot { key, state: State::Idle, delay: None }) = self.slots.get(id) else { return };
+        if let Ok((place, _)) = self.search(key) {
+            self.by_key.remove(place);
+        }
+        self.slots.remove(id);
+    }
+}
+
+impl WorkQueue<ObjectKey> {
+    /// An empty queue in which the namespaces of all clusters take turns.
+    pub fn by_namespace() -> Self {
+        Self::with_lanes(|one, other| one.scope().cmp(&other.scope()))
+    }
+}
+
+impl<K: Ord + Clone> Default for WorkQueue<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K> fmt::Debug for WorkQueue<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkQueue")
+            .field("phase", &self.phase)
+            .field("waiting", &self.lines.len())
+            .field("delayed", &self.delays.len())
+            .field("processing", &self.processing.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! The invariants of a work queue as a function, and a queue that is built anew from the keys of a broken one.
+//!
+//! Answers "may this queue be used further?", asked after a panic while it was changed: the order of foreign keys is
+//! foreign code. Read next: `work_queue.rs`, which states the invariants.
+
+use super::WorkQueue;
+use super::shutdown::Phase;
+use super::slots::{Processing, Slot, State};
+
+impl<K: Ord + Clone> WorkQueue<K> {
+    /// Whether all invariants hold. Linear in the number of keys.
+    ///
+    /// # Errors
+    /// The first one that does not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let ids: Vec<u32> = self.by_key.iter().collect();
+        let keys: Option<Vec<&K>> = ids.iter().map(|id| self.slots.get(*id).map(|slot| &slot.key)).collect();
+        let keys = keys.ok_or("the index names a freed slot")?;
+        if keys.len() != self.slots.len() || !keys.is_sorted_by(|one, next| one < next) {
+            return Err(format!("{} slots, {} keys in the index", self.slots.len(), keys.len()));
+        }
+        self.lines.check(&self.slots)?;
+        let (mut waiting, mut processing, mut delayed) = (0, 0, 0);
+        for (id, slot) in self.slots.iter() {
+            match slot.state {
+                State::Idle if slot.delay.is_none() => return Err("a slot of which nothing is known".into()),
+                State::Idle => {}
+                State::Waiting(_) => waiting += 1,
+                State::Processing(Processing { since, .. }) => {
+                    processing += usize::from(self.processing.contains(&(since, id)));
+                }
+            }
+            let is_delayed = slot.delay.is_some_and(|delay| self.delays.contains(&(delay.due, id)));
+            delayed += usize::from(is_delayed);
+        }
+        if waiting != self.lines.len() {
+            return Err(format!("{waiting} keys wait, {} are in lines", self.lines.len()));
+        }
+        if processing != self.processing.len() {
+            return Err(format!("{processing} keys are processed, {} are noted", self.processing.len()));
+        }
+        if delayed != self.delays.len() {
+            return Err(format!("{delayed} keys are delayed, {} are noted", self.delays.len()));
+        }
+        let is_closed_and_delayed = self.phase != Phase::Open && delayed > 0;
+        if is_closed_and_delayed { Err("a delayed add after the shutdown".into()) } else { Ok(()) }
+    }
+
+    /// A queue of the same keys, for one whose invariants do not hold: what is being processed stays so, everything
+    /// else waits, also what was delayed, and what is known of a key that is processed makes it wait once more. No key
+    /// is lost, and none is handed out twice at once.
+    #[must_use]
+    pub fn rebuilt(self) -> Self {
+        let Self { slots, lines, cells, phase, .. } = self;
+        let mut anew = Self { cells, phase: Phase::Open, ..Self::with_lanes(lines.order()) };
+        let (processing, others): (Vec<Slot<K>>, Vec<Slot<K>>) =
+            slots.into_slots().partition(|slot| matches!(slot.state, State::Processing(_)));
+        for Slot { key, state, delay } in processing {
+            let id = anew.slot_of(key);
+            let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };
+            if let Some(slot) = anew.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
+                slot.state = state;
+                anew.processing.insert((since, id));
+            }
+            if let Some(priority) = again.or_else(|| delay.map(|delay| delay.priority)) {
+                anew.make_ready(id, priority, again_since);
+            }
+        }
+        for Slot { key, state, delay } in others {
+            let (since, waited) = match state {
+                State::Waiting(waiting) => (waiting.since, Some(waiting.priority)),
+                _ => (delay.map_or(0, |delay| delay.due), None),
+            };
+            let priority = waited.max(delay.map(|delay| delay.priority)).unwrap_or_default();
+            let id = anew.slot_of(key);
+            anew.make_ready(id, priority, since);
+        }
+        anew.cells.adds = cells.adds;
+        anew.phase = phase;
+        anew
+    }
+}

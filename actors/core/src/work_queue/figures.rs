@@ -1,0 +1,111 @@
+//! What a work queue measures, as plain numbers.
+//!
+//! Answers "how much is there to do, how long does it wait and how long does it take?". The names are those of
+//! client-go's workqueue metrics. Counters only grow. Read next: `work_queue.rs`, which counts.
+
+use std::time::Duration;
+
+use super::{Priority, WorkQueue};
+
+/// The upper ends of the buckets of [`Measured`]: 10 ns, 100 ns, and so on to 1,000 s; the last one is open.
+const FIRST_BUCKET: u64 = 10;
+const BUCKETS: usize = 13;
+
+/// The figures of a queue at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Keys that wait, by priority, the most urgent first.
+    pub depth: [usize; 3],
+    /// Keys with a delayed add.
+    pub delayed: usize,
+    /// Keys that are being processed.
+    pub processing: usize,
+    /// Adds that made a key wait. Several adds before a key is handed out count once.
+    pub adds: u64,
+    /// Rate-limited adds.
+    pub retries: u64,
+    /// Adds after the shutdown.
+    pub refused: u64,
+    /// Keys and delayed adds that were discarded by a shutdown.
+    pub discarded: u64,
+    /// How long keys have waited that were handed out.
+    pub waited: Measured,
+    /// How long keys were processed that came back.
+    pub worked: Measured,
+    /// How long all keys together have been processed that have not come back.
+    pub unfinished: Duration,
+    /// The longest of them.
+    pub longest_running: Duration,
+}
+
+/// Durations that were measured: how many, their sum, the longest one, and how they are spread.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Measured {
+    /// How many.
+    pub count: u64,
+    /// All together.
+    pub sum: Duration,
+    /// The longest.
+    pub longest: Duration,
+    buckets: [u64; BUCKETS],
+}
+
+/// What the queue counts while it runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cells {
+    pub(super) adds: u64,
+    pub(super) retries: u64,
+    pub(super) refused: u64,
+    pub(super) discarded: u64,
+    pub(super) waited: Measured,
+    pub(super) worked: Measured,
+}
+
+impl Measured {
+    /// How many were at most as long as this, by bucket: its upper end (10 ns to 1,000 s, each ten times the one
+    /// before), and the number. `None` is the open end.
+    pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> {
+        let ends = (0..).map(|at| (at < BUCKETS - 1).then(|| Duration::from_nanos(upper_end(at))));
+        ends.zip(self.buckets).scan(0, |sum, (end, count)| {
+            *sum += count;
+            Some((end, *sum))
+        })
+    }
+
+    pub(super) fn record(&mut self, duration: Duration) {
+        self.count += 1;
+        self.sum = self.sum.saturating_add(duration);
+        self.longest = self.longest.max(duration);
+        let at = (0..BUCKETS - 1).find(|at| duration.as_nanos() <= u128::from(upper_end(*at)));
+        self.buckets[at.unwrap_or(BUCKETS - 1)] += 1;
+    }
+}
+
+impl<K: Ord + Clone> WorkQueue<K> {
+    /// The figures at this time. O(keys that are being processed).
+    pub fn figures(&self, now: Duration) -> Figures {
+        let Cells { adds, retries, refused, discarded, waited, worked } = self.cells;
+        let running = |since: u64| now.saturating_sub(Duration::from_nanos(since));
+        let all = self.processing.iter().map(|(since, _)| running(*since));
+        Figures {
+            depth: Priority::ALL.map(|priority| self.lines.depth(priority)),
+            delayed: self.delays.len(),
+            processing: self.processing.len(),
+            adds,
+            retries,
+            refused,
+            discarded,
+            waited,
+            worked,
+            unfinished: all.fold(Duration::ZERO, Duration::saturating_add),
+            longest_running: self.processing.first().map(|(since, _)| running(*since)).unwrap_or_default(),
+        }
+    }
+}
+
+fn upper_end(bucket: usize) -> u64 {
+    let power = u32::try_from(bucket).unwrap_or(u32::MAX);
+    10_u64.checked_pow(power).and_then(|times| times.checked_mul(FIRST_BUCKET)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,202 @@
+//! How long a key waits after a failure: the rate limiters of client-go's workqueue.
+//!
+//! Answers "when may this key be tried again?". A limiter counts failures by key. Invariants:
+//! 1. A key that never failed, or was forgotten, takes no memory. Whoever asks forgets each key in the end: the queue's
+//!    actor does when a key is done, so a limiter holds at most the keys that the queue knows.
+//! 2. No number of failures and no duration overflows: a wait is at most the limiter's bound.
+//!
+//! Read next: `bucket.rs`, a limit for all keys together; `backoff.rs`, waits with jitter, which no queue needs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::bucket::Bucket;
+use crate::reflector::Moment;
+
+/// Decides how long a key waits after a failure.
+///
+/// ```
+/// use informer_core::reflector::Moment;
+/// use informer_core::work_queue::{ExponentialPerKey, RateLimiter};
+/// use std::time::Duration;
+/// let mut limiter = ExponentialPerKey::new(Duration::from_millis(1), Duration::from_secs(1));
+/// let moment = Moment { now: Duration::ZERO, chance: 0.0 };
+/// assert_eq!(limiter.when(&"x", moment), Duration::from_millis(1));
+/// assert_eq!(limiter.when(&"x", moment), Duration::from_millis(2));
+/// assert_eq!(limiter.failures(&"x"), 2);
+/// limiter.forget(&"x");
+/// assert_eq!(limiter.when(&"x", moment), Duration::from_millis(1));
+/// ```
+pub trait RateLimiter<K> {
+    /// Counts a failure of this key and gives its wait.
+    fn when(&mut self, key: &K, moment: Moment) -> Duration;
+
+    /// The key is in order: its failures are forgotten.
+    fn forget(&mut self, key: &K);
+
+    /// How many failures of this key are counted.
+    fn failures(&self, key: &K) -> u32;
+}
+
+impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
+    fn when(&mut self, key: &K, moment: Moment) -> Duration {
+        (**self).when(key, moment)
+    }
+
+    fn forget(&mut self, key: &K) {
+        (**self).forget(key);
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        (**self).failures(key)
+    }
+}
+
+/// The limiter of client-go's controllers: 5 ms, doubled with each failure of the key, at most 1,000 s; and ten tries a
+/// second of all keys together, after a hundred at once.
+pub fn default_limiter<K: Ord + Clone + Send + 'static>() -> impl RateLimiter<K> + Send {
+    let per_key = ExponentialPerKey::new(Duration::from_millis(5), Duration::from_secs(1_000));
+    MaxOf::new(per_key, Bucket::new(Duration::from_millis(100), 100))
+}
+
+/// Failures by key.
+#[derive(Debug, Clone)]
+struct Failures<K>(BTreeMap<K, u32>);
+
+impl<K: Ord + Clone> Failures<K> {
+    /// Counts one more, and gives how many there were before.
+    fn count(&mut self, key: &K) -> u32 {
+        if let Some(failures) = self.0.get_mut(key) {
+            *failures = failures.saturating_add(1);
+            return *failures - 1;
+        }
+        self.0.insert(key.clone(), 1);
+        0
+    }
+
+    fn of(&self, key: &K) -> u32 {
+        self.0.get(key).copied().unwrap_or(0)
+    }
+}
+
+/// Waits of `base`, `2 × base`, `4 × base` and so on, at most `cap`, for each key by itself.
+#[derive(Debug, Clone)]
+pub struct ExponentialPerKey<K> {
+    base: Duration,
+    cap: Duration,
+    failures: Failures<K>,
+}
+
+impl<K> ExponentialPerKey<K> {
+    /// The first wait and the longest one.
+    pub const fn new(base: Duration, cap: Duration) -> Self {
+        Self { base, cap, failures: Failures(BTreeMap::new()) }
+    }
+}
+
+impl<K: Ord + Clone> RateLimiter<K> for ExponentialPerKey<K> {
+    fn when(&mut self, key: &K, _moment: Moment) -> Duration {
+        let doublings = self.failures.count(key);
+        // Doubled twice at most where one multiplication cannot do it: 2^62 nanoseconds are 146 years.
+        let once = self.base.saturating_mul(1 << doublings.min(31));
+        once.saturating_mul(1 << doublings.saturating_sub(31).min(31)).min(self.cap)
+    }
+
+    fn forget(&mut self, key: &K) {
+        self.failures.0.remove(key);
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        self.failures.of(key)
+    }
+}
+
+/// Some fast tries of each key, then slow ones.
+#[derive(Debug, Clone)]
+pub struct FastSlow<K> {
+    fast: Duration,
+    slow: Duration,
+    fast_tries: u32,
+    failures: Failures<K>,
+}
+
+impl<K> FastSlow<K> {
+    /// The wait of the first `fast_tries` failures, and that of all later ones.
+    pub const fn new(fast: Duration, slow: Duration, fast_tries: u32) -> Self {
+        Self { fast, slow, fast_tries, failures: Failures(BTreeMap::new()) }
+    }
+}
+
+impl<K: Ord + Clone> RateLimiter<K> for FastSlow<K> {
+    fn when(&mut self, key: &K, _moment: Moment) -> Duration {
+        if self.failures.count(key) < self.fast_tries { self.fast } else { self.slow }
+    }
+
+    fn forget(&mut self, key: &K) {
+        self.failures.0.remove(key);
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        self.failures.of(key)
+    }
+}
+
+/// The longer wait, and the larger count, of two limiters. Both count each failure.
+#[derive(Debug, Clone)]
+pub struct MaxOf<A, B> {
+    one: A,
+    other: B,
+}
+
+impl<A, B> MaxOf<A, B> {
+    /// Of these two. More than two are nested.
+    pub const fn new(one: A, other: B) -> Self {
+        Self { one, other }
+    }
+}
+
+impl<K, A: RateLimiter<K>, B: RateLimiter<K>> RateLimiter<K> for MaxOf<A, B> {
+    fn when(&mut self, key: &K, moment: Moment) -> Duration {
+        self.one.when(key, moment).max(self.other.when(key, moment))
+    }
+
+    fn forget(&mut self, key: &K) {
+        self.one.forget(key);
+        self.other.forget(key);
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        self.one.failures(key).max(self.other.failures(key))
+    }
+}
+
+/// A limiter whose waits are cut off at a bound.
+#[derive(Debug, Clone)]
+pub struct MaxWait<L> {
+    inner: L,
+    most: Duration,
+}
+
+impl<L> MaxWait<L> {
+    /// The waits of this limiter, at most as long as this.
+    pub const fn new(inner: L, most: Duration) -> Self {
+        Self { inner, most }
+    }
+}
+
+impl<K, L: RateLimiter<K>> RateLimiter<K> for MaxWait<L> {
+    fn when(&mut self, key: &K, moment: Moment) -> Duration {
+        self.inner.when(key, moment).min(self.most)
+    }
+
+    fn forget(&mut self, key: &K) {
+        self.inner.forget(key);
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        self.inner.failures(key)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The rate limiters, by the numbers of client-go's own tests.
+
+use std::time::Duration;
+
+use crate::reflector::Moment;
+use crate::work_queue::{
+    Bucket, ExponentialPerKey, FastSlow, KeyBackoff, KeyBackoffPolicy, MaxOf, MaxWait, RateLimiter, TooLong,
+    default_limiter,
+};
+
+const START: Moment = Moment { now: Duration::ZERO, chance: 0.0 };
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn s(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+fn waits(limiter: &mut impl RateLimiter<&'static str>, key: &'static str, times: usize) -> Vec<Duration> {
+    (0..times).map(|_| limiter.when(&key, START)).collect()
+}
+
+#[test]
+fn rl_01_waits_double_for_each_key_by_itself_until_it_is_forgotten() {
+    let mut limiter = ExponentialPerKey::new(ms(1), s(1));
+    assert_eq!(waits(&mut limiter, "x", 5), [1, 2, 4, 8, 16].map(ms));
+    assert_eq!(limiter.failures(&"x"), 5);
+    assert_eq!(waits(&mut limiter, "y", 2), [1, 2].map(ms));
+    assert_eq!(limiter.failures(&"y"), 2);
+    limiter.forget(&"x");
+    assert_eq!((limiter.failures(&"x"), limiter.when(&"x", START)), (0, ms(1)));
+}
+
+#[test]
+fn rl_02_a_thousand_failures_wait_exactly_the_longest_time() {
+    for (base, cap) in [(ms(1), s(1_000)), (ms(1), s(3_600_000)), (Duration::MAX, Duration::MAX)] {
+        let mut limiter = ExponentialPerKey::new(base, cap);
+        let all = waits(&mut limiter, "x", 1_000);
+        assert!(all.is_sorted() && all.last() == Some(&cap));
+        assert_eq!(limiter.when(&"x", START), cap);
+    }
+    let mut limiter = ExponentialPerKey::new(Duration::from_nanos(1), s(3_600_000));
+    assert_eq!(waits(&mut limiter, "x", 42).last(), Some(&Duration::from_nanos(1 << 41)), "none is left out");
+}
+
+#[test]
+fn rl_03_some_tries_are_fast_and_all_others_slow() {
+    let mut limiter = FastSlow::new(ms(5), s(10), 3);
+    assert_eq!(waits(&mut limiter, "x", 5), [ms(5), ms(5), ms(5), s(10), s(10)]);
+    assert_eq!(limiter.failures(&"x"), 5);
+    limiter.forget(&"x");
+    assert_eq!(waits(&mut limiter, "x", 1), [ms(5)]);
+}
+
+#[test]
+fn rl_05_a_longest_wait_cuts_off_and_leaves_shorter_ones_unchanged() {
+    let mut long = MaxWait::new(FastSlow::new(ms(5), s(1_000), 1), s(500));
+    assert_eq!(waits(&mut long, "x", 2), [ms(5), s(500)]);
+    assert_eq!(long.failures(&"x"), 2);
+}
+
+#[test]
+fn the_longer_wait_of_two_limiters_counts_and_both_count() {
+    let mut limiter = MaxOf::new(ExponentialPerKey::new(ms(1), s(1)), FastSlow::new(ms(5), s(3), 3));
+    assert_eq!(waits(&mut limiter, "x", 5), [ms(5), ms(5), ms(5), s(3), s(3)]);
+    assert_eq!(limiter.failures(&"x"), 5);
+    limiter.forget(&"x");
+    assert_eq!(limiter.failures(&"x"), 0);
+    let mut usual = default_limiter();
+    let all: Vec<_> = (0..102_u32).map(|key| usual.when(&key, START)).collect();
+    assert!(all[..100].iter().all(|wait| *wait == ms(5)), "a hundred keys fail at once");
+    assert_eq!(all[100..], [ms(100), ms(200)], "then ten a second");
+}
+
+#[test]
+fn rl_06_the_waits_of_a_key_double_up_to_the_longest_and_reset_ends_them() {
+    let mut backoff = KeyBackoff::new(KeyBackoffPolicy { base: s(1), cap: s(50), jitter: 0.0 });
+    let mut all = Vec::new();
+    for now in 0..9 {
+        all.push(backoff.wait(&"x"));
+        backoff.next(&"x", Moment { now: s(now), chance: 0.3 });
+    }
+    assert_eq!(all, [0, 1, 2, 4, 8, 16, 32, 50, 50].map(s));
+    backoff.reset(&"x");
+    assert_eq!((backoff.wait(&"x"), backoff.len()), (s(0), 0));
+}
+
+#[test]
+fn rl_08_jitter_lengthens_each_wait_by_at_most_its_part() {
+    for chance in [0.0, 0.25, 0.999_999, f64::NAN] {
+        let mut backoff = KeyBackoff::new(KeyBackoffPolicy { base: s(1), cap: s(50), jitter: 0.1 });
+        let mut before = backoff.next(&"x", Moment { now: s(0), chance });
+        assert!((s(1)..=ms(1_100)).contains(&before));
+        for now in 1..9 {
+            let wait = backoff.next(&"x", Moment { now: s(now), chance });
+            let least = before * 2;
+            let is_within = wait > least || chance.is_nan();
+            assert!(wait == s(50) || is_within && wait <= least + before / 10 + ms(1), "{before:?} {wait:?}");
+            before = wait;
+        }
+        assert_eq!(before, s(50));
+    }
+}
+
+#[test]
+fn rl_09_a_key_is_left_alone_from_its_last_failure_on_and_forgotten_after_twice_the_longest_wait() {
+    let policy = KeyBackoffPolicy { base: s(1), cap: s(10), jitter: 0.0 };
+    let mut backoff = KeyBackoff::new(policy);
+    let at = |now| Moment { now: s(now), chance: 0.0 };
+    assert!(!backoff.is_backing_off(&"x", s(0)), "it has not failed");
+    for now in 0..3 {
+        backoff.next(&"x", at(now));
+    }
+    assert_eq!(backoff.wait(&"x"), s(4));
+    let left_alone: Vec<u64> = (2..30).filter(|now| backoff.is_backing_off(&"x", s(*now))).collect();
+    assert_eq!(left_alone, [2, 3, 4, 5], "4 s from the failure at 2 s");
+    assert_eq!(backoff.next(&"x", at(22)), s(8), "after exactly twice the longest wait it is known");
+    assert_eq!(backoff.next(&"x", at(43)), s(1), "after more it begins anew");
+    assert_eq!(backoff.next(&"y", at(64)), s(1));
+    assert_eq!(backoff.len(), 1, "the other key is not held any more");
+}
+
+#[test]
+fn rl_10_a_bucket_gives_its_burst_at_once_and_then_one_token_a_second() {
+    let mut bucket = Bucket::new(s(1), 3);
+    let taken: Vec<bool> = [0, 0, 0, 0, 1, 1].map(|now| bucket.try_take(s(now))).into();
+    assert_eq!(taken, [true, true, true, false, true, false]);
+    let mut after_long = (0..5).filter(|_| bucket.try_take(s(100)));
+    assert_eq!(after_long.by_ref().count(), 3, "it is never fuller than full");
+}
+
+#[test]
+fn rl_11_a_wait_that_would_be_too_long_fails_early_and_takes_nothing() {
+    let mut bucket = Bucket::new(s(10_000), 1);
+    assert_eq!(bucket.take_within(s(1), s(0)), Ok(s(0)));
+    let refused = bucket.take_within(s(1), s(0));
+    assert_eq!(refused, Err(TooLong { wait: s(10_000) }));
+    let text = refused.expect_err("it is too long").to_string();
+    assert_eq!(text, "the next token comes in 10000s, which is later than allowed");
+    assert_eq!(bucket.take_within(s(1), s(9_999)), Ok(s(1)), "the refused try took nothing");
+}
+
+#[test]
+fn rl_12_a_rate_holds_exactly_for_as_long_as_it_is_used() {
+    let interval = Duration::from_nanos(1_031_425_000);
+    let mut bucket = Bucket::new(interval, 1);
+    assert!((0..60).all(|at| bucket.try_take(s(2 * at))));
+    let mut bucket = Bucket::new(interval, 1);
+    assert!((0..100_000).all(|at| bucket.try_take(interval * at)));
+    assert!(!bucket.try_take(interval * 100_000 - Duration::from_nanos(1)), "not a nanosecond earlier");
+}

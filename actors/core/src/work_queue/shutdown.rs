@@ -1,0 +1,83 @@
+//! How a work queue ends: at once, when everything is done, or by force.
+//!
+//! Answers "what is still handed out, and is it over?". In every case adds are refused and delayed adds are discarded;
+//! both are counted. Keys that are being processed stay so until they come back. Read next: `work_queue.rs`.
+
+use super::WorkQueue;
+use super::slots::{Processing, State};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// Shut down, and somebody waits for the rest to be done.
+    Draining,
+    ShutDown,
+}
+
+impl<K: Ord + Clone> WorkQueue<K> {
+    /// Refuses adds from here on and discards delayed ones. What waits is still handed out. A drain that waits has
+    /// ended: it is over.
+    pub fn shut_down(&mut self) {
+        self.phase = Phase::ShutDown;
+        self.discard_delays();
+    }
+
+    /// Shuts down, and [`Self::is_drain_over`] says when everything is done. After [`Self::shut_down`] nothing happens.
+    pub fn drain(&mut self) {
+        if self.phase == Phase::Open {
+            self.phase = Phase::Draining;
+            self.discard_delays();
+        }
+    }
+
+    /// Shuts down and discards all that waits, or would wait again. What is being processed goes on. Gives how many
+    /// keys were discarded.
+    pub fn force(&mut self) -> usize {
+        let before = self.cells.discarded;
+        self.shut_down();
+        while let Some((id, _)) = self.lines.pop(&mut self.slots) {
+            self.cells.discarded += 1;
+            self.free_if_idle(id);
+        }
+        for (_, id) in &self.processing {
+            if let Some(State::Processing(processing)) = self.slots.get_mut(*id).map(|slot| &mut slot.state) {
+                self.cells.discarded += u64::from(processing.again.take().is_some());
+            }
+        }
+        usize::try_from(self.cells.discarded - before).unwrap_or(usize::MAX)
+    }
+
+    /// Whether adds are refused.
+    pub fn is_shut_down(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    /// Whether no key will be handed out any more: it is shut down, none waits, and none will wait again.
+    pub fn is_over(&self) -> bool {
+        self.is_shut_down() && self.is_empty() && !self.processing.iter().any(|(_, id)| self.is_again(*id))
+    }
+
+    /// Whether a drain has nothing to wait for: everything is done, or [`Self::shut_down`] was called.
+    pub fn is_drain_over(&self) -> bool {
+        match self.phase {
+            Phase::Open => false,
+            Phase::Draining => self.is_empty() && self.processing.is_empty(),
+            Phase::ShutDown => true,
+        }
+    }
+
+    fn discard_delays(&mut self) {
+        for (_, id) in std::mem::take(&mut self.delays) {
+            self.cells.discarded += 1;
+            if let Some(slot) = self.slots.get_mut(id) {
+                slot.delay = None;
+            }
+            self.free_if_idle(id);
+        }
+    }
+
+    fn is_again(&self, id: u32) -> bool {
+        let state = self.slots.get(id).map(|slot| slot.state);
+        matches!(state, Some(State::Processing(Processing { again: Some(_), .. })))
+    }
+}

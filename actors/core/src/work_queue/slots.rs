@@ -1,0 +1,194 @@
+//! What the queue knows of each key, in slots with a number.
+//!
+//! Answers "what is known of this key?". Everything else in the queue names a key by the number of its slot, so that
+//! the queue holds each key once. Invariants:
+//! 1. A slot is freed, with its key, when nothing is known of the key any more.
+//! 2. Slots are in blocks. A block whose slots are all free holds no memory.
+//!
+//! Times are nanoseconds since the start of the runtime: 584 years, and half of the memory of a `Duration`. Read next:
+//! `sorted_ids.rs`, which finds the slot of a key; `lines.rs`, which links slots to lines.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::priority::Priority;
+
+/// No slot: the end of a line.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The slots of a block: the numbers inside a block are one byte.
+const BLOCK: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Slot<K> {
+    pub(super) key: K,
+    pub(super) state: State,
+    /// When the delayed add is due, and its priority.
+    pub(super) delay: Option<Delay>,
+}
+
+/// Where the key is, its delayed add aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Only a delayed add is known.
+    Idle,
+    Waiting(Waiting),
+    Processing(Processing),
+}
+
+/// A key in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// Since when, in nanoseconds.
+    pub(super) since: u64,
+    pub(super) before: u32,
+    pub(super) behind: u32,
+    pub(super) lane: u32,
+    pub(super) priority: Priority,
+}
+
+/// A key that was handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Processing {
+    /// Since when, in nanoseconds.
+    pub(super) since: u64,
+    /// When it was first added meanwhile, in nanoseconds; no meaning without `again`.
+    pub(super) again_since: u64,
+    /// It is handed out once more when it comes back.
+    pub(super) again: Option<Priority>,
+    pub(super) priority: Priority,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Delay {
+    /// In nanoseconds.
+    pub(super) due: u64,
+    pub(super) priority: Priority,
+}
+
+#[derive(Debug)]
+pub(super) struct Slots<K> {
+    blocks: Vec<Block<K>>,
+    with_room: BTreeSet<usize>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Block<K> {
+    slots: Vec<Option<Slot<K>>>,
+    free: Vec<u8>,
+}
+
+/// What is left of a time that no `u64` of nanoseconds can say is never reached.
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl<K> Default for Slots<K> {
+    fn default() -> Self {
+        Self { blocks: Vec::new(), with_room: BTreeSet::new(), len: 0 }
+    }
+}
+
+impl<K> Slots<K> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, id: u32) -> Option<&Slot<K>> {
+        let (block, at) = split(id);
+        self.blocks.get(block)?.slots.get(at)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Slot<K>> {
+        let (block, at) = split(id);
+        self.blocks.get_mut(block)?.slots.get_mut(at)?.as_mut()
+    }
+
+    pub(super) fn insert(&mut self, slot: Slot<K>) -> u32 {
+        let block = self.with_room.first().copied().unwrap_or_else(|| {
+            self.with_room.insert(self.blocks.len());
+            self.blocks.push(Block { slots: Vec::new(), free: Vec::new() });
+            self.blocks.len() - 1
+        });
+        let Block { slots, free } = &mut self.blocks[block];
+        let at = if let Some(at) = free.pop() {
+            slots[usize::from(at)] = Some(slot);
+            usize::from(at)
+        } else {
+            slots.push(Some(slot));
+            slots.len() - 1
+        };
+        if slots.len() == BLOCK && free.is_empty() {
+            self.with_room.remove(&block);
+        }
+        self.len += 1;
+        u32::try_from(block * BLOCK + at).expect("a queue has less than four thousand million keys")
+    }
+
+    pub(super) fn remove(&mut self, id: u32) -> Option<Slot<K>> {
+        let (block, at) = split(id);
+        let Block { slots, free } = self.blocks.get_mut(block)?;
+        let slot = slots.get_mut(at)?.take()?;
+        free.push(u8::try_from(at).expect("a block has 256 slots"));
+        if free.len() == slots.len() {
+            (*slots, *free) = (Vec::new(), Vec::new());
+        }
+        self.len -= 1;
+        self.with_room.insert(block);
+        if self.len == 0 {
+            *self = Self::default();
+        }
+        Some(slot)
+    }
+
+    /// All slots by their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Slot<K>)> {
+        let blocks = (0..).step_by(BLOCK).zip(&self.blocks);
+        blocks.flat_map(|(first, block)| {
+            (first..).zip(&block.slots).filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
+        })
+    }
+
+    /// All slots, in the order of their numbers.
+    pub(super) fn into_slots(self) -> impl Iterator<Item = Slot<K>> {
+        self.blocks.into_iter().flat_map(|block| block.slots).flatten()
+    }
+}
+
+fn split(id: u32) -> (usize, usize) {
+    let id = id as usize;
+    (id / BLOCK, id % BLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, Delay, Slot, Slots, State};
+    use crate::meta::ObjectKey;
+
+    fn slot(key: u32) -> Slot<u32> {
+        Slot { key, state: State::Idle, delay: None }
+    }
+
+    #[test]
+    fn a_slot_takes_at_most_48_bytes_beside_its_key() {
+        assert!(size_of::<Option<Slot<ObjectKey>>>() <= size_of::<ObjectKey>() + 48);
+        assert_eq!(size_of::<Option<Delay>>(), 16);
+    }
+
+    #[test]
+    fn freed_slots_are_used_again_and_empty_blocks_hold_no_memory() {
+        let mut slots = Slots::default();
+        let ids: Vec<u32> = (0..1_000).map(|key| slots.insert(slot(key))).collect();
+        assert!(ids.iter().all(|id| slots.get(*id).is_some_and(|slot| slot.key == *id)));
+        for id in &ids[..BLOCK] {
+            assert!(slots.remove(*id).is_some() && slots.remove(*id).is_none());
+        }
+        assert_eq!((slots.blocks[0].slots.capacity(), slots.len()), (0, 1_000 - BLOCK));
+        assert!(slots.insert(slot(7)) < 256, "the first free number is used first");
+        for id in ids {
+            slots.remove(id);
+        }
+        assert_eq!((slots.len(), slots.blocks.capacity()), (0, 0));
+    }
+}

@@ -1,0 +1,292 @@
+//! The work queue by the sentences of the contract. `tests/props.rs` compares any history with a naive model.
+
+mod props;
+mod shutdown;
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::{Added, ExponentialPerKey, MOST_WAIT, Priority, RateLimiter, Taken, WorkQueue};
+use crate::meta::ObjectKey;
+use crate::reflector::Moment;
+
+const NORMAL: Priority = Priority::Normal;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A queue to which these were added at 0 ms.
+fn queue(keys: &[&'static str]) -> WorkQueue<&'static str> {
+    let mut queue = WorkQueue::new();
+    keys.iter().for_each(|key| {
+        queue.add(*key, NORMAL, ms(0));
+    });
+    queue
+}
+
+/// Takes until nothing is given, without bringing anything back.
+fn take_all<K: Ord + Clone>(queue: &mut WorkQueue<K>, now: Duration) -> Vec<K> {
+    let keys = std::iter::from_fn(|| queue.take(now)).map(|taken| taken.key).collect();
+    assert_eq!(queue.check(), Ok(()));
+    keys
+}
+
+#[test]
+fn wq_02_a_key_that_is_added_while_it_is_processed_is_handed_out_exactly_once_more() {
+    let mut queue = queue(&["foo"]);
+    assert_eq!(take_all(&mut queue, ms(0)), ["foo"]);
+    for _ in 0..3 {
+        queue.add("foo", NORMAL, ms(1));
+    }
+    assert_eq!(take_all(&mut queue, ms(1)), [""; 0], "no second worker gets it");
+    assert!(queue.done(&"foo", ms(2)));
+    assert_eq!(take_all(&mut queue, ms(2)), ["foo"]);
+    assert!(queue.done(&"foo", ms(3)) && !queue.done(&"foo", ms(3)));
+    assert_eq!(take_all(&mut queue, ms(9_999)), [""; 0]);
+}
+
+#[test]
+fn wq_03_the_length_counts_each_key_once() {
+    assert_eq!(queue(&["foo", "bar", "foo"]).len(), 2);
+}
+
+#[test]
+fn wq_04_a_key_that_is_added_twice_is_delivered_once_and_the_second_add_is_said_to_be_merged() {
+    let mut queue = WorkQueue::new();
+    let added: Vec<_> = (0..2).map(|_| queue.add("foo", NORMAL, ms(0))).collect();
+    assert_eq!(added, [Added::Accepted, Added::Merged]);
+    assert_eq!(take_all(&mut queue, ms(0)), ["foo"]);
+    let added: Vec<_> = (0..2).map(|_| queue.add("foo", NORMAL, ms(0))).collect();
+    assert_eq!(added, [Added::Accepted, Added::Merged], "one add for the delivery after this one");
+    assert_eq!(queue.figures(ms(0)).adds, 2);
+}
+
+#[test]
+fn wq_09_nothing_refers_to_a_key_that_is_done() {
+    let (key, mut queue) = (Rc::new(7), WorkQueue::new());
+    queue.add(Rc::clone(&key), NORMAL, ms(0));
+    queue.add_after(Rc::clone(&key), ms(5), NORMAL, ms(0));
+    drop(queue.take(ms(0)));
+    assert!(Rc::strong_count(&key) > 1);
+    queue.done(&key, ms(1));
+    assert_eq!(Rc::strong_count(&key), 2, "the delayed add");
+    drop(queue.take(ms(5)));
+    queue.done(&key, ms(6));
+    assert_eq!((Rc::strong_count(&key), queue.slots.len()), (1, 0));
+}
+
+#[test]
+fn wq_10_a_delayed_add_is_delivered_once_when_it_is_due() {
+    let mut queue = WorkQueue::new();
+    queue.add_after("foo", ms(50), NORMAL, ms(0));
+    assert_eq!((queue.len(), queue.next_due()), (0, Some(ms(50))));
+    assert_eq!(take_all(&mut queue, ms(49)), [""; 0]);
+    assert_eq!(take_all(&mut queue, ms(60)), ["foo"]);
+    queue.done(&"foo", ms(60));
+    assert_eq!((take_all(&mut queue, ms(10_060)), queue.next_due()), (vec![], None));
+}
+
+#[test]
+fn wq_12_delayed_adds_are_delivered_in_the_order_of_their_times_and_the_earliest_of_a_key_counts() {
+    let mut queue = WorkQueue::new();
+    queue.add_after("first", ms(1_000), NORMAL, ms(0));
+    queue.add_after("second", ms(50), NORMAL, ms(0));
+    assert_eq!(take_all(&mut queue, ms(60)), ["second"]);
+    queue.add_after("third", ms(2_000), NORMAL, ms(60));
+    assert_eq!(take_all(&mut queue, ms(5_000)), ["first", "third"]);
+    assert_eq!(queue.add_after("fourth", ms(100), NORMAL, ms(5_000)), Added::Accepted);
+    assert_eq!(queue.add_after("fourth", ms(200), NORMAL, ms(5_000)), Added::Merged);
+    assert_eq!(queue.add_after("fourth", ms(50), NORMAL, ms(5_000)), Added::Accepted);
+    assert_eq!(queue.next_due(), Some(ms(5_050)));
+    assert_eq!(take_all(&mut queue, ms(5_050)), ["fourth"]);
+    queue.done(&"fourth", ms(5_050));
+    assert_eq!(take_all(&mut queue, ms(9_999)), [""; 0]);
+}
+
+#[test]
+fn a_plain_add_does_not_take_a_delayed_one_away_and_a_delay_of_for_ever_does_no_harm() {
+    let mut queue = WorkQueue::new();
+    queue.add_after("foo", ms(50), NORMAL, ms(0));
+    queue.add("foo", NORMAL, ms(0));
+    queue.add_after("never", Duration::MAX, NORMAL, ms(0));
+    assert_eq!(take_all(&mut queue, ms(0)), ["foo"]);
+    assert_eq!(take_all(&mut queue, ms(50)), [""; 0], "it is being processed");
+    queue.done(&"foo", ms(51));
+    let taken = queue.take(ms(52)).expect("what was due meanwhile");
+    assert_eq!(taken, Taken { key: "foo", priority: NORMAL, waited: ms(2) });
+}
+
+#[test]
+fn wq_14_failures_of_a_key_are_counted_delayed_longer_and_longer_and_forgotten() {
+    let (mut queue, mut limiter) = (WorkQueue::new(), ExponentialPerKey::new(ms(1), ms(1_000)));
+    let moment = Moment { now: ms(0), chance: 0.0 };
+    assert_eq!(queue.add_rate_limited("x", NORMAL, &mut limiter, moment), ms(1));
+    assert_eq!(queue.add_rate_limited("x", NORMAL, &mut limiter, moment), ms(2));
+    assert_eq!(limiter.failures(&"x"), 2);
+    assert_eq!(queue.retry(&"x", &mut limiter, moment), None, "it is not being processed");
+    assert_eq!(take_all(&mut queue, ms(1)), ["x"]);
+    let moment = Moment { now: ms(1), chance: 0.0 };
+    assert_eq!(queue.retry(&"x", &mut limiter, moment), Some(ms(4)));
+    assert_eq!((queue.next_due(), queue.figures(ms(1)).retries), (Some(ms(5)), 3));
+    limiter.forget(&"x");
+    assert_eq!(limiter.failures(&"x"), 0);
+}
+
+#[test]
+fn wq_15_adds_depth_waits_and_work_are_measured() {
+    let us = Duration::from_micros;
+    let mut queue = queue(&["foo"]);
+    assert_eq!((queue.figures(us(0)).adds, queue.figures(us(0)).depth), (1, [0, 1, 0]));
+    queue.take(us(50)).expect("it waits");
+    assert_eq!(queue.figures(us(50)).depth, [0, 0, 0]);
+    for _ in 0..3 {
+        queue.add("foo", NORMAL, us(60));
+    }
+    queue.done(&"foo", us(75));
+    let figures = queue.figures(us(75));
+    assert_eq!((figures.adds, figures.depth), (2, [0, 1, 0]), "adds while it is processed count once");
+    assert_eq!((figures.waited.count, figures.waited.sum, figures.waited.longest), (1, us(50), us(50)));
+    assert_eq!((figures.worked.count, figures.worked.sum), (1, us(25)));
+    let buckets: Vec<_> = figures.waited.buckets().collect();
+    let first = buckets.iter().find(|(_, count)| *count == 1).expect("it is in one");
+    assert_eq!((buckets.len(), first.0), (13, Some(us(100))));
+    assert_eq!((buckets[11].0, buckets[12]), (Some(Duration::from_secs(1_000)), (None, 1)));
+    assert_eq!(queue.take(us(100)).map(|taken| taken.waited), Some(us(40)), "from its first add on");
+}
+
+#[test]
+fn wq_16_work_that_has_not_ended_is_measured() {
+    let mut queue = queue(&["foo", "bar"]);
+    queue.take(ms(0)).expect("it waits");
+    let figures = queue.figures(ms(1));
+    assert_eq!((figures.unfinished, figures.longest_running, figures.processing), (ms(1), ms(1), 1));
+    queue.take(ms(3)).expect("it waits");
+    let figures = queue.figures(ms(4));
+    assert_eq!((figures.unfinished, figures.longest_running), (ms(5), ms(4)));
+    queue.done(&"foo", ms(4));
+    assert_eq!(queue.figures(ms(4)).longest_running, ms(1));
+}
+
+#[test]
+fn wq_20_a_key_of_low_priority_waits_for_at_most_nine_turns_while_others_never_end() {
+    let mut queue = WorkQueue::new();
+    (0..20_u32).for_each(|key| {
+        queue.add(key, Priority::Low, ms(0));
+    });
+    let mut waited = 0;
+    for key in 1_000..1_500_u32 {
+        queue.add(key, Priority::Normal, ms(1));
+        queue.add(key + 10_000, Priority::High, ms(1));
+        let taken = queue.take(ms(2)).expect("keys wait");
+        waited = if taken.priority == Priority::Low { 0 } else { waited + 1 };
+        assert!(waited < MOST_WAIT || queue.figures(ms(2)).depth[2] == 0);
+    }
+    assert_eq!(queue.figures(ms(2)).depth[2], 0, "all of them were served");
+}
+
+#[test]
+fn wq_20_old_keys_of_low_priority_do_not_go_before_new_normal_ones() {
+    let mut queue = WorkQueue::new();
+    (0..1_000_u32).for_each(|key| {
+        queue.add(key, Priority::Low, ms(0));
+    });
+    let hour = Duration::from_secs(3_600);
+    for _ in 0..100 {
+        queue.take(hour).expect("keys wait");
+    }
+    queue.add(7_777, NORMAL, hour);
+    assert_eq!(queue.take(hour).map(|taken| taken.key), Some(7_777));
+}
+
+#[test]
+fn a_waiting_key_moves_to_a_higher_priority_and_never_to_a_lower_one() {
+    let mut queue = queue(&["a", "b", "c"]);
+    assert_eq!(queue.add("c", Priority::High, ms(0)), Added::Merged);
+    assert_eq!(queue.add("a", Priority::Low, ms(0)), Added::Merged);
+    queue.check().expect("the lines are in order");
+    assert_eq!(take_all(&mut queue, ms(0)), ["c", "a", "b"]);
+    queue.add("a", Priority::Low, ms(0));
+    queue.add("a", Priority::High, ms(0));
+    queue.done(&"a", ms(0));
+    assert_eq!(queue.take(ms(0)).map(|taken| taken.priority), Some(Priority::High));
+}
+
+#[test]
+fn namespaces_take_turns() {
+    let mut queue = WorkQueue::by_namespace();
+    let keys = ["a/1", "a/2", "a/3", "b/1", "c/1", "b/2"];
+    keys.iter().for_each(|key| {
+        queue.add(key.parse::<ObjectKey>().expect("a key"), NORMAL, ms(0));
+    });
+    let taken: Vec<String> = take_all(&mut queue, ms(0)).iter().map(ToString::to_string).collect();
+    assert_eq!(taken, ["a/1", "b/1", "c/1", "a/2", "b/2", "a/3"]);
+}
+
+/// A key whose order panics when it is told to.
+#[derive(Clone, Debug)]
+struct Fragile<'a>(u32, &'a AtomicU32);
+
+impl Ord for Fragile<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let left = self.1.load(Relaxed);
+        self.1.store(left.saturating_sub(1), Relaxed);
+        assert!(left != 1, "an order that panics");
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Fragile<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Fragile<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Fragile<'_> {}
+
+#[test]
+fn after_a_panic_in_a_call_the_queue_of_the_same_keys_loses_none_and_hands_none_out_twice() {
+    let mut broken = 0;
+    for call in 0..4 {
+        for fuse in 1..12 {
+            let left = AtomicU32::new(0);
+            let key = |number| Fragile(number, &left);
+            let mut queue = WorkQueue::with_lanes(|one: &Fragile<'_>, other| (one.0 % 3).cmp(&(other.0 % 3)));
+            (0..8).for_each(|number| {
+                queue.add(key(number), NORMAL, ms(0));
+            });
+            queue.add_after(key(8), ms(50), NORMAL, ms(0));
+            let taken = [0; 2].map(|_| queue.take(ms(1)).expect("keys wait").key.0);
+            queue.add(key(taken[0]), NORMAL, ms(1));
+            left.store(fuse, Relaxed);
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match call {
+                0 => queue.add(key(9), NORMAL, ms(2)) == Added::Accepted,
+                1 => queue.add_after(key(9), ms(5), NORMAL, ms(2)) == Added::Accepted,
+                2 => queue.done(&key(taken[1]), ms(2)),
+                _ => queue.add(key(7), Priority::High, ms(2)) == Added::Accepted,
+            }));
+            left.store(0, Relaxed);
+            let is_fit = queue.check().is_ok();
+            broken += u32::from(!is_fit);
+            let mut queue = if is_fit { queue } else { queue.rebuilt() };
+            assert_eq!(queue.check(), Ok(()), "call {call}, comparison {fuse}");
+            let is_back = call == 2 && (panicked.is_ok() || !queue.is_processing(&key(taken[1])));
+            let mut keys: Vec<u32> = take_all(&mut queue, ms(60)).iter().map(|key| key.0).collect();
+            assert!(!keys.contains(&taken[0]) && (is_back || !keys.contains(&taken[1])), "single flight");
+            queue.done(&key(taken[0]), ms(60));
+            keys.extend(take_all(&mut queue, ms(60)).iter().map(|key| key.0));
+            keys.sort_unstable();
+            let must = (0..9).filter(|number| *number != taken[1]);
+            assert!(must.clone().all(|number| keys.contains(&number)), "{keys:?}");
+        }
+    }
+    assert!(broken > 0, "some of the panics leave a queue that has to be built anew");
+}

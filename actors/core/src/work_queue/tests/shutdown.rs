@@ -1,0 +1,73 @@
+//! How a queue ends: what is still handed out, what is refused, and when it is over.
+
+use super::{NORMAL, ms, queue, take_all};
+use crate::work_queue::{Added, Priority, WorkQueue};
+
+#[test]
+fn wq_01_after_a_shutdown_everything_that_waits_is_handed_out_and_nothing_is_added() {
+    let mut queue = WorkQueue::new();
+    for (producer, number) in
+        (0..50_u32).flat_map(|producer| (0..50_u32).map(move |number| (producer, number)))
+    {
+        queue.add((producer, number), NORMAL, ms(0));
+    }
+    queue.shut_down();
+    assert_eq!(queue.add((99, 99), NORMAL, ms(0)), Added::Refused);
+    assert_eq!(queue.add_after((99, 99), ms(1), NORMAL, ms(0)), Added::Refused);
+    assert!(!queue.is_over());
+    let keys = take_all(&mut queue, ms(0));
+    assert_eq!((keys.len(), queue.len(), queue.figures(ms(0)).refused), (2_500, 0, 2));
+    keys.iter().for_each(|key| assert!(queue.done(key, ms(0))));
+    assert!(queue.is_over() && queue.check().is_ok());
+    assert!(!keys.contains(&(99, 99)));
+}
+
+#[test]
+fn wq_05_a_drain_is_over_when_everything_is_done() {
+    let mut queue = queue(&["foo", "bar", "waits"]);
+    let keys = ["foo", "bar"].map(|_| queue.take(ms(0)).expect("it waits").key);
+    queue.add("foo", NORMAL, ms(0));
+    queue.drain();
+    queue.drain();
+    assert!(!queue.is_drain_over());
+    keys.iter().for_each(|key| {
+        queue.done(key, ms(1));
+    });
+    assert!(
+        !queue.is_drain_over() && !queue.is_over(),
+        "one waits, and one was added while it was processed"
+    );
+    let keys = take_all(&mut queue, ms(1));
+    assert_eq!(keys, ["waits", "foo"]);
+    assert!(queue.is_over() && !queue.is_drain_over());
+    keys.iter().for_each(|key| {
+        queue.done(key, ms(1));
+    });
+    assert!(queue.is_drain_over());
+}
+
+#[test]
+fn wq_06_and_wq_07_a_shutdown_waits_for_nothing_and_ends_a_drain() {
+    let mut queue = queue(&["foo"]);
+    queue.take(ms(0)).expect("it waits");
+    queue.drain();
+    assert!(!queue.is_drain_over());
+    queue.shut_down();
+    assert!(queue.is_drain_over());
+    queue.drain();
+    assert!(queue.is_drain_over(), "a drain after it has nothing to wait for");
+}
+
+#[test]
+fn a_forced_end_discards_and_counts_what_waits_and_leaves_what_is_processed() {
+    let mut queue = queue(&["foo", "bar", "baz"]);
+    queue.add("low", Priority::Low, ms(0));
+    queue.add_after("later", ms(10), NORMAL, ms(0));
+    queue.take(ms(0)).expect("it waits");
+    queue.add("foo", NORMAL, ms(0));
+    assert_eq!(queue.force(), 5, "three that wait, one that is delayed, and one more run of foo");
+    assert!(queue.is_over() && queue.is_processing(&"foo"));
+    assert_eq!((queue.check(), queue.figures(ms(0)).discarded), (Ok(()), 5));
+    assert!(queue.retry_after(&"foo", ms(1), ms(1)), "it comes back, and is not added again");
+    assert_eq!((queue.slots.len(), queue.figures(ms(1)).refused), (0, 1));
+}
