@@ -9,9 +9,10 @@
 //! Read next: `client/resource.rs`, what is described; the example `embed_operator`.
 
 pub use informer_actors::informer::{
-    AddIndexError, AddSourceError, AnyInformer, Body, DrainReport, HandOverError, Informer, InformerBuilder,
-    InformerSync, Lister, NotAllSynced, NotMet, NotReached, NotSynced, RemoveSourceError, ReviveError,
-    ShutdownReport, StartError, UntilError, WaitError, WaitForError, WeakInformer,
+    AddIndexError, AddSourceError, AnyInformer, Body, ClusterWide, DrainReport, HandOverError, Informer,
+    InformerBuilder, InformerSync, Lister, NamespaceSources, NamespacesError, NotAllSynced, NotMet,
+    NotReached, NotSynced, OfCluster, OfNamespace, RemoveSourceError, ReviveError, Selection, ShutdownReport,
+    StartError, UntilError, WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
 pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, UnknownIndex};
@@ -56,8 +57,7 @@ mod kubernetes {
         /// [`Error::Selector`] when a selector cannot be parsed. Nothing has been sent then.
         pub fn informer(self, runtime: &Runtime) -> Result<InformerBuilder<R::Body>, Error> {
             let builder = Informer::builder(runtime, self.informer_name());
-            let mut sources = self.sources().into_iter();
-            sources.try_fold(builder, |builder, source| Ok(builder.source_with(source.source(runtime)?)))
+            self.join(builder, runtime)
         }
 
         /// This description as one source of an informer: to be joined with others by

@@ -40,6 +40,8 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "client")]
+pub mod clusters;
 mod error;
 #[cfg(feature = "client")]
 pub mod factory;

@@ -94,10 +94,13 @@ fn actors_communicate_by_messages_and_share_no_lock() {
         "src/runtime.rs",
         "pipeline/board.rs",
         "pipeline/listener_roster.rs",
+        "pipeline/namespace_filter.rs",
+        "pipeline/namespace_set.rs",
         "pipeline/published.rs",
         "pipeline/subscription_state.rs",
         "pipeline/subscriptions.rs",
         "pipeline/shared.rs",
+        "pipeline/source_cells.rs",
         "pipeline/sources.rs",
         "supervision/children.rs",
         // Tests that record from more than one thread.

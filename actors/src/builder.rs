@@ -17,7 +17,7 @@ use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
 
 use crate::all_informers;
-use crate::informer::{Informer, StartError};
+use crate::informer::{Informer, NamespaceSources, StartError, describe};
 use crate::list_watch::{Connect, ListWatch};
 use crate::pipeline::messages::Body;
 use crate::pipeline::source_spec::SourceSpec;
@@ -26,9 +26,10 @@ use crate::runtime::Runtime;
 
 /// The settings of an informer that has not been started.
 #[must_use = "a builder does nothing until `start`"]
-pub struct InformerBuilder<S> {
+pub struct InformerBuilder<S: Body> {
     runtime: Runtime,
     spec: InformerSpec<S>,
+    namespaces: Vec<NamespaceSources<S>>,
 }
 
 impl<S: Body> Informer<S> {
@@ -42,13 +43,14 @@ impl<S: Body> Informer<S> {
         let spec = InformerSpec {
             name: name.into(),
             sources: Vec::new(),
+            namespaces: Vec::new(),
             indices: Vec::new(),
             bounds: Bounds::default(),
             queue_order: QueueOrder::default(),
             resync: None,
             restarts: RestartPolicy::default(),
         };
-        InformerBuilder { runtime: runtime.clone(), spec }
+        InformerBuilder { runtime: runtime.clone(), spec, namespaces: Vec::new() }
     }
 }
 
@@ -88,6 +90,13 @@ impl<S: Body> InformerBuilder<S> {
     /// for example two namespaces or two shards.
     pub fn source_with(mut self, source: SourceSpec<S>) -> Self {
         self.spec.sources.push(source);
+        self
+    }
+
+    /// Follows namespaces that may change while it runs, each with a source of its own; see
+    /// [`Informer::set_namespaces`]. An informer of several clusters may have one such set for each.
+    pub fn namespaces(mut self, sources: NamespaceSources<S>) -> Self {
+        self.namespaces.push(sources);
         self
     }
 
@@ -188,14 +197,17 @@ impl<S: Body> InformerBuilder<S> {
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn declare(self) -> Result<Informer<S>, StartError> {
+    pub fn declare(mut self) -> Result<Informer<S>, StartError> {
+        for sources in self.namespaces {
+            describe(&mut self.spec, sources)?;
+        }
         let informer = Informer::declared(&self.runtime, self.spec)?;
         all_informers::list(&informer);
         Ok(informer)
     }
 }
 
-impl<S> fmt::Debug for InformerBuilder<S> {
+impl<S: Body> fmt::Debug for InformerBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("InformerBuilder").field(&self.spec).finish()
     }

@@ -9,6 +9,7 @@
 //!
 //! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs`, which starts it.
 
+mod namespaces;
 mod sources;
 
 use std::fmt;
@@ -20,6 +21,8 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
+pub(crate) use self::namespaces::describe;
+pub use self::namespaces::{NamespaceSources, NamespacesError, OfCluster, OfNamespace, Selection};
 pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
 pub use crate::all_informers::{DrainReport, InformerSync, NotAllSynced};
 pub use crate::any_informer::AnyInformer;
@@ -39,6 +42,7 @@ use crate::runtime::{Runtime, within};
 pub use crate::until::{NotMet, UntilError};
 pub use crate::wait_error::{NotSynced, WaitError};
 pub use crate::weak_informer::WeakInformer;
+pub use informer_core::namespaces::ClusterWide;
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
@@ -84,6 +88,9 @@ pub enum StartError {
         /// The name of the other.
         other: Arc<str>,
     },
+    /// One of its namespaces cannot be followed.
+    #[error(transparent)]
+    Namespace(#[from] NamespacesError),
     /// Two indices have one name.
     #[error("two indices of informer {informer:?} are named {name:?}")]
     IndexTwice {
@@ -141,6 +148,7 @@ impl<S: Body> Informer<S> {
         if running.ending.stop.is_cancelled() {
             return Err(refused);
         }
+        namespaces::start(&running.pipeline);
         Ok(Self(running))
     }
 

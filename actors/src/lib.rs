@@ -36,6 +36,7 @@ mod lister;
 mod pipeline;
 mod running;
 pub mod runtime;
+mod source_age;
 mod subscribe_options;
 pub mod subscription;
 mod supervision;

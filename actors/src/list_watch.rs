@@ -17,6 +17,7 @@ use futures_util::stream::LocalBoxStream;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ClusterName, Object, ObjectKey};
+use informer_core::namespaces::Names;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::pipeline::published::Published;
@@ -51,23 +52,40 @@ pub trait ListWatch<S> {
 /// Makes a source on the arbiter of its reflector; called at the start and at every restart.
 pub type Connect<S> = Arc<dyn Fn() -> Box<dyn ListWatch<S>> + Send + Sync>;
 
-/// What is published already, for a source that wants to skip unchanged objects. Holds no reference to the informer.
-pub struct KnownObjects<S>(Option<Arc<Published<S>>>);
+/// What is published already, for a source that wants to skip unchanged objects, and which namespaces are kept, for one
+/// that wants to skip others. Holds no reference to the informer.
+pub struct KnownObjects<S> {
+    published: Option<Arc<Published<S>>>,
+    namespaces: Option<Names>,
+}
 
 impl<S> KnownObjects<S> {
-    /// Reads what `published` holds at the moment of each question.
-    pub(crate) fn new(published: Arc<Published<S>>) -> Self {
-        Self(Some(published))
+    /// Reads what `published` holds at the moment of each question; of a request that keeps only these namespaces.
+    pub(crate) fn new(published: Option<Arc<Published<S>>>, namespaces: Option<Names>) -> Self {
+        Self { published, namespaces }
     }
 
     /// Knows nothing: every object is read anew. After a rewind, equal versions prove nothing.
     pub fn nothing() -> Self {
-        Self(None)
+        Self { published: None, namespaces: None }
+    }
+
+    /// Knows nothing of objects, and keeps the same namespaces.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self { published: None, namespaces: self.namespaces.clone() }
     }
 
     /// The published object of this key, if any. Reads the newest frame; wait-free.
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.0.as_ref()?.get(key)
+        self.published.as_ref()?.get(key)
+    }
+
+    /// Whether objects of this namespace are kept. A source may drop others unread: of a list it leaves them out, of a
+    /// watch it makes them bookmarks of their version. What it does not drop is dropped later.
+    pub fn follows(&self, namespace: Option<&str>) -> bool {
+        let Some(names) = &self.namespaces else { return true };
+        namespace.is_some_and(|namespace| names.contains(namespace))
     }
 
     /// The published object of this name, with the cluster and the namespace if it has them. The same as
@@ -78,18 +96,18 @@ impl<S> KnownObjects<S> {
         namespace: Option<&str>,
         name: &str,
     ) -> Option<Object<S>> {
-        self.0.as_ref()?.named((cluster, namespace), name)
+        self.published.as_ref()?.named((cluster, namespace), name)
     }
 }
 
 impl<S> Clone for KnownObjects<S> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { published: self.published.clone(), namespaces: self.namespaces.clone() }
     }
 }
 
 impl<S> fmt::Debug for KnownObjects<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Known(published)" } else { "Known(nothing)" })
+        f.write_str(if self.published.is_some() { "Known(published)" } else { "Known(nothing)" })
     }
 }

@@ -103,6 +103,10 @@ impl<S: Body> Lister<S> {
         Self { published: Arc::clone(&keep.pipeline.shared.published), keep }
     }
 
+    pub(crate) fn keep(&self) -> &Arc<Running<S>> {
+        &self.keep
+    }
+
     /// The object of this key. About a microsecond.
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
         self.published.get(key)

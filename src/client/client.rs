@@ -159,6 +159,10 @@ impl Client {
         Self { worker, ..self.clone() }
     }
 
+    pub(crate) fn backend(&self) -> Arc<Backend> {
+        Arc::clone(&self.backend)
+    }
+
     /// The namespace that is meant when none is named.
     pub fn default_namespace(&self) -> &str {
         &self.namespace

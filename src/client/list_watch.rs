@@ -48,6 +48,7 @@ mod chunks;
 pub(crate) mod decode;
 mod event;
 mod list;
+mod passed;
 mod place;
 mod refusal;
 pub(crate) mod scopes;
@@ -242,6 +243,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 move || decoder.decoding(wire, &KnownObjects::nothing()).observe(&Encoded::new(wire, &bytes));
             match place.run(size, job).await? {
                 Observed::Object(object) => Ok(Some(object)),
+                Observed::Passed(_) => Ok(None),
                 Observed::Undecodable(undecodable) => {
                     Err(ListWatchError::Protocol(format!("{key}: {}", undecodable.error).into()))
                 }

@@ -32,6 +32,7 @@ mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod list_watch;
 mod named;
+mod namespaces;
 mod negotiation;
 mod options;
 mod proxy;

@@ -9,6 +9,7 @@
 //!
 //! Read next: `../informer.rs`, what is made of it; `list_watch.rs`, which asks the server.
 
+mod several;
 mod shared;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use informer_actors::list_watch::Connect;
 use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::DecodePool;
 use informer_core::meta::{ClusterName, SourceId};
+use informer_core::namespaces::ClusterWide;
 use informer_core::reflector::ReflectorConfig;
 use kube_core::discovery::{self, ApiResource};
 use kube_core::{NamespaceScope, Resource};
@@ -30,6 +32,7 @@ use super::error::Error;
 use super::list_watch::decode::Decoder;
 use super::list_watch::scopes::Scopes;
 use super::list_watch::{KubeListWatch, Parts};
+use super::namespaces::SelectedBy;
 use super::scope::Scope;
 use super::transport::Transport;
 use crate::representation::{Prune, Representation, RequestedContent, Typed};
@@ -65,6 +68,9 @@ pub struct ResourceSource<K, R = Typed<K>> {
     scope: Scope,
     /// Several namespaces; none if it is one, or all.
     namespaces: Option<Vec<String>>,
+    /// Who selects the namespaces, if that is so.
+    selected_by: Option<SelectedBy>,
+    cluster_wide: Option<ClusterWide>,
     representation: Arc<R>,
     /// The name by which others with the same representation are known.
     kept_as: Option<String>,
@@ -84,6 +90,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
             backend,
             scope,
             namespaces: None,
+            selected_by: None,
+            cluster_wide: None,
             representation: Arc::new(representation),
             kept_as: None,
             prune: Prune::default(),
@@ -106,19 +114,20 @@ impl<K, R: Representation> ResourceSource<K, R> {
         K: Resource,
         K::Scope: NamespaceScope,
     {
-        (self.scope.namespace, self.namespaces) = (Some(namespace.into()), None);
+        self.restrict(Some(namespace.into()), None, None);
         self
     }
 
     /// Only objects of these namespaces: one informer and one store, with a source for each namespace, named after it.
-    /// If one cannot be followed, the others are. A namespace given twice, or none, is refused at the start.
+    /// If one cannot be followed, the others are. A namespace given twice, or none, is refused at the start. While the
+    /// informer runs, [`Informer::set_namespaces`](informer_actors::informer::Informer::set_namespaces) names others.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
     where
         K: Resource,
         K::Scope: NamespaceScope,
     {
         let namespaces = namespaces.into_iter().map(Into::into).collect();
-        (self.scope.namespace, self.namespaces) = (None, Some(namespaces));
+        self.restrict(None, Some(namespaces), None);
         self
     }
 
@@ -168,6 +177,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
             backend: self.backend,
             scope: self.scope,
             namespaces: self.namespaces,
+            selected_by: self.selected_by,
+            cluster_wide: self.cluster_wide,
             prune: self.prune,
             settings: self.settings,
             name: self.name,
@@ -264,17 +275,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         &self.source
     }
 
-    /// It, or one description for each of its namespaces.
-    pub(crate) fn sources(self) -> Vec<Self> {
-        let Some(namespaces) = self.namespaces.clone() else { return vec![self] };
-        let one = |namespace: String| {
-            let (mut one, source) = (self.clone(), SourceId::new(&*namespace));
-            (one.scope.namespace, one.namespaces, one.source) = (Some(namespace), None, source);
-            one
-        };
-        namespaces.into_iter().map(one).collect()
-    }
-
     /// The source with its name, its cluster and what it covers, as an informer takes it.
     pub(crate) fn spec(self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
@@ -294,7 +294,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         transport: impl Fn() -> Rc<dyn Transport> + Send + Sync + 'static,
     ) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
         self.scope.check()?;
-        if self.namespaces.is_some() {
+        if self.is_of_several() {
             let several =
                 "a description of several namespaces as one source: it is one source for each of them";
             return Err(Error::Unsupported(several.to_owned()));
@@ -306,11 +306,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
             KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })
         })
     }
-
-    #[cfg(feature = "unstable")]
-    pub(crate) fn backend(&self) -> &Arc<Backend> {
-        &self.backend
-    }
 }
 
 impl<K, R> Clone for ResourceSource<K, R> {
@@ -319,6 +314,8 @@ impl<K, R> Clone for ResourceSource<K, R> {
             backend: Arc::clone(&self.backend),
             scope: self.scope.clone(),
             namespaces: self.namespaces.clone(),
+            selected_by: self.selected_by.clone(),
+            cluster_wide: self.cluster_wide,
             representation: Arc::clone(&self.representation),
             kept_as: self.kept_as.clone(),
             prune: self.prune.clone(),

@@ -11,7 +11,8 @@
 //! Read [`meta`] and [`delta`] for the data, then follow an object: [`reflector`] (what to ask the server next),
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
-//! the watchdog's. [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
+//! the watchdog's. [`namespaces`] decides which sources follow a set of them.
+//! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
 //! waits on a condition. [`work_queue`] is the queue of keys that a controller works on.
 
 pub mod backoff;
@@ -24,6 +25,7 @@ pub mod indexer;
 pub mod list_watch_error;
 pub mod listener;
 pub mod meta;
+pub mod namespaces;
 pub mod off_arbiter;
 pub mod pager;
 pub mod processor;

@@ -12,7 +12,8 @@
 
 use std::sync::Arc;
 
-use informer_core::meta::SourceId;
+use informer_core::meta::{ClusterName, SourceId};
+use informer_core::namespaces::Names;
 use informer_core::reflector::SourceState;
 use tokio_util::sync::CancellationToken;
 
@@ -170,20 +171,41 @@ impl<S: Body> Informer<S> {
         if ending.stop.is_cancelled() {
             return Err(RemoveSourceError::Stopped { informer });
         }
-        let removal = match pipeline.shared.sources.begin_removal(source) {
-            Ok(removal) => removal,
+        let over = match begin_removal(pipeline, source) {
+            Ok(over) => over,
             Err(why) => return Err(not_removed(why, informer, source)),
         };
-        if removal.is_new {
-            carry_out(pipeline, source.clone(), removal.over.clone());
-        }
         tokio::select! {
             biased;
-            () = removal.over.cancelled() => {}
+            () = over.cancelled() => {}
             () = ending.abandoned() => {}
         }
         if pipeline.shared.sources.is_leaving(source) {
             return Err(RemoveSourceError::Stopped { informer });
+        }
+        Ok(())
+    }
+
+    /// Follows no source of this cluster any more, and forgets what they brought: as [`Self::remove_source`] for each, one
+    /// after the other. Nothing of another cluster is touched. If there is none, it returns at once.
+    ///
+    /// # Errors
+    /// As there: the last source stays.
+    pub async fn remove_cluster(&self, cluster: &ClusterName) -> Result<(), RemoveSourceError> {
+        let shared = &self.0.pipeline.shared;
+        for source in shared.sources.of_cluster(cluster) {
+            match self.remove_source(&source).await {
+                Err(RemoveSourceError::UnknownSource { .. }) | Ok(()) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        for set in shared.namespaces.all().iter().filter(|set| set.cluster.as_ref() == Some(cluster)) {
+            let change = set.change(|_| Names::default());
+            tokio::select! {
+                biased;
+                () = self.0.ending.stop.cancelled() => {}
+                () = set.synced(change) => {}
+            }
         }
         Ok(())
     }
@@ -253,18 +275,11 @@ impl<S: Body> Informer<S> {
         if self.0.ending.stop.is_cancelled() {
             return Err(AddSourceError::Stopped { informer });
         }
-        pipeline.shared.sources.join(&specs, may_overlap).map_err(|Refusal { id: name, why }| match why {
+        begin_all(pipeline, specs, may_overlap).map_err(|Refusal { id: name, why }| match why {
             Refused::Taken => AddSourceError::NameTaken { informer, name },
             Refused::Cluster { has_cluster } => AddSourceError::MixedClusters { informer, name, has_cluster },
             Refused::Overlaps(other) => AddSourceError::Overlapping { informer, name, other },
-        })?;
-        for spec in specs {
-            let (informer, source) = (&pipeline.parent.name, &spec.id);
-            tracing::info!(%informer, %source, "source {source} is added; its first list follows");
-            pipeline.shared.board.add_source(source);
-            pipeline.follow(spec);
-        }
-        Ok(())
+        })
     }
 
     /// Follows a source again that was given up because its reflector had failed too often. It goes on where it was:
@@ -285,6 +300,34 @@ impl<S: Body> Informer<S> {
             NotRevived::NotGivenUp => ReviveError::NotGivenUp { informer, name },
         })
     }
+}
+
+/// Begins to follow all of these, or none.
+pub(super) fn begin_all<S: Body>(
+    pipeline: &Pipeline<S>,
+    specs: Vec<SourceSpec<S>>,
+    may_overlap: bool,
+) -> Result<(), Refusal> {
+    pipeline.shared.sources.join(&specs, may_overlap)?;
+    for spec in specs {
+        let (informer, source) = (&pipeline.parent.name, &spec.id);
+        tracing::info!(%informer, %source, "source {source} is added; its first list follows");
+        pipeline.shared.board.add_source(source);
+        pipeline.follow(spec);
+    }
+    Ok(())
+}
+
+/// Begins to remove a source, unless that has begun. What is returned is cancelled when it is over.
+pub(super) fn begin_removal<S: Body>(
+    pipeline: &Pipeline<S>,
+    source: &SourceId,
+) -> Result<CancellationToken, NotRemoved> {
+    let removal = pipeline.shared.sources.begin_removal(source)?;
+    if removal.is_new {
+        carry_out(pipeline, source.clone(), removal.over.clone());
+    }
+    Ok(removal.over)
 }
 
 fn not_removed(why: NotRemoved, informer: Arc<str>, source: &SourceId) -> RemoveSourceError {

@@ -11,8 +11,8 @@
 //!
 //! Read next: `status.rs`, the values; `informer.rs`, which waits.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer_core::delta_fifo::{Depth, QueueOrder};
@@ -20,9 +20,10 @@ use informer_core::meta::SourceId;
 use informer_core::reflector::{SourceCounters, SourceState};
 use informer_core::snapshot::Snapshot;
 
-use crate::pipeline::figures::QueueStatus;
+use crate::pipeline::queue_cell::QueueCell;
 use crate::pipeline::signal::Signal;
-use crate::pipeline::status::{DataCounters, InformerStatus, SourceStatus};
+use crate::pipeline::source_cells::SourceCells;
+use crate::pipeline::status::{DataCounters, InformerStatus, NamespacesStatus, SourceStatus};
 use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
 
@@ -37,13 +38,16 @@ struct Cells {
     store: Mutex<StoreCell>,
     data: Mutex<DataCounters>,
     health: Mutex<Health>,
-    sources: Mutex<Vec<Arc<SourceCell>>>,
+    sources: SourceCells,
     queue: QueueCell,
     stopped: AtomicBool,
     /// Something has changed that can be waited for.
     changed: Signal,
     /// Something has changed that may end a wait for the sync.
     settled: Signal,
+    /// A source has listed for the first time, or its state is another one.
+    sources_moved: Signal,
+    namespaces: Mutex<Vec<NamespacesStatus>>,
 }
 
 /// What is published.
@@ -65,24 +69,6 @@ struct Health {
     failed: Option<Arc<str>>,
 }
 
-#[derive(Debug)]
-struct SourceCell {
-    id: SourceId,
-    status: Mutex<SourceStatus>,
-}
-
-/// The queue's depth, and when the Indexer's batch arrived in it. It has no lock, since it changes with each event.
-#[derive(Debug, Default)]
-struct QueueCell {
-    parts: AtomicUsize,
-    bytes: AtomicUsize,
-    /// In nanoseconds; [`NEVER`] if nothing waits.
-    oldest_since: AtomicU64,
-    handed_out: AtomicU64,
-}
-
-const NEVER: u64 = u64::MAX;
-
 /// What the status shows of a published snapshot.
 pub(crate) struct Figures<'a, S> {
     pub(crate) objects: usize,
@@ -96,18 +82,19 @@ pub(crate) struct Figures<'a, S> {
 impl StatusBoard {
     /// The cells of an informer that is declared.
     pub(crate) fn new(name: Arc<str>, queue_order: QueueOrder, sources: &[SourceId]) -> Self {
-        let cell = |id: &SourceId| SourceCell::new(id, SourceState::Declared);
         Self(Arc::new(Cells {
             name,
             queue_order,
             store: Mutex::default(),
             data: Mutex::default(),
             health: Mutex::default(),
-            sources: Mutex::new(sources.iter().map(cell).collect()),
-            queue: QueueCell { oldest_since: AtomicU64::new(NEVER), ..QueueCell::default() },
+            sources: SourceCells::new(sources),
+            queue: QueueCell::new(),
             stopped: AtomicBool::new(false),
             changed: Signal::default(),
             settled: Signal::default(),
+            sources_moved: Signal::default(),
+            namespaces: Mutex::default(),
         }))
     }
 
@@ -117,11 +104,12 @@ impl StatusBoard {
         let (stopped, queue) = (self.is_stopped(), cells.queue.read());
         // The store's lock is held until the versions are copied, too: a publish changes both in one step.
         let store = locked(&cells.store);
-        let sources = self.sources().iter().map(|source| locked(&source.status).clone()).collect();
+        let sources = cells.sources.read();
         let (objects, undecodable, synced, sync_took) =
             (store.objects, store.undecodable, store.synced, store.sync_took);
         drop(store);
         let data = locked(&cells.data).clone();
+        let namespaces = locked(&cells.namespaces).clone();
         let health = locked(&cells.health);
         InformerStatus {
             name: Arc::clone(&cells.name),
@@ -134,6 +122,7 @@ impl StatusBoard {
             sync_took,
             restarts: health.restarts,
             data,
+            namespaces,
             stuck: health.stuck.clone(),
             failed: health.failed.clone(),
             stopped,
@@ -147,7 +136,7 @@ impl StatusBoard {
             return false;
         }
         store.began = Some(now);
-        self.sources().iter().for_each(|source| locked(&source.status).state = SourceState::Starting);
+        self.0.sources.for_each(|status| status.state = SourceState::Starting);
         drop(store);
         self.wake();
         true
@@ -156,6 +145,23 @@ impl StatusBoard {
     /// Raised by each change. To wait for one: read its count, then the status, then wait.
     pub(crate) fn changed(&self) -> &Signal {
         &self.0.changed
+    }
+
+    /// Raised when a source has listed for the first time, or its state is another one.
+    pub(crate) fn sources_moved(&self) -> &Signal {
+        &self.0.sources_moved
+    }
+
+    /// Shows how a set of namespaces is followed.
+    pub(crate) fn show_namespaces(&self, set: usize, status: NamespacesStatus) {
+        let mut shown = locked(&self.0.namespaces);
+        if self.is_stopped() || shown.get(set) == Some(&status) {
+            return;
+        }
+        let missing = (set + 1).saturating_sub(shown.len());
+        shown.extend(std::iter::repeat_n(NamespacesStatus::default(), missing));
+        shown[set] = status;
+        self.0.changed.raise();
     }
 
     /// Waits for a status that is enough: one in which the sync, a source that is given up, or the stop is decided.
@@ -228,7 +234,7 @@ impl StatusBoard {
     pub(crate) fn add_source(&self, source: &SourceId) {
         let store = locked(&self.0.store);
         let state = if store.began.is_some() { SourceState::Starting } else { SourceState::Declared };
-        self.sources().push(SourceCell::new(source, state));
+        self.0.sources.add(source, state);
         drop(store);
         self.wake();
     }
@@ -239,17 +245,14 @@ impl StatusBoard {
         source: &SourceId,
         failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>,
     ) {
-        self.sources().retain(|cell| cell.id != *source);
+        self.0.sources.remove(source);
         self.show_failure_left(failure);
     }
 
     fn show_failure_left(&self, failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>) {
-        let left = self.sources().iter().find_map(|source| {
-            let status = locked(&source.status);
-            match &status.state {
-                SourceState::GivenUp { reason } => Some(failure(&status, reason)),
-                _ => None,
-            }
+        let left = self.0.sources.find_map(|status| match &status.state {
+            SourceState::GivenUp { reason } => Some(failure(status, reason)),
+            _ => None,
         });
         locked(&self.0.health).failed = left;
         self.wake();
@@ -263,7 +266,7 @@ impl StatusBoard {
     /// Publishes and shows the figures in one step; false if `publish` refuses. Wakes the waits only if the number of
     /// objects or undecodable objects or `synced` has changed, or a source has listed for the first time.
     pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
-        let news = {
+        let (news, has_listed) = {
             let mut store = locked(&self.0.store);
             if !publish() {
                 return false;
@@ -272,16 +275,18 @@ impl StatusBoard {
                 return true;
             }
             let mut has_listed = false;
-            for source in &*self.sources() {
-                let version = figures.versions.version(&source.id);
-                let mut status = locked(&source.status);
+            self.0.sources.for_each(|status| {
+                let version = figures.versions.version(&status.source);
                 if status.version.as_ref() != version {
                     has_listed |= status.version.is_none();
                     status.version = version.cloned();
                 }
-            }
-            store.show(figures) || has_listed
+            });
+            (store.show(figures) || has_listed, has_listed)
         };
+        if has_listed {
+            self.0.sources_moved.raise();
+        }
         if news {
             self.wake();
         }
@@ -307,9 +312,14 @@ impl StatusBoard {
         true
     }
 
+    /// What is read of a source's status; `None` if there is no source of this name.
+    pub(crate) fn of_source<T>(&self, source: &SourceId, read: impl FnOnce(&SourceStatus) -> T) -> Option<T> {
+        self.0.sources.find(source).map(|cell| read(&locked(&cell.status)))
+    }
+
     /// What a source has counted so far.
     pub(crate) fn counters(&self, source: &SourceId) -> SourceCounters {
-        let cell = self.source(source);
+        let cell = self.0.sources.find(source);
         cell.map(|cell| locked(&cell.status).counters.clone()).unwrap_or_default()
     }
 
@@ -322,33 +332,31 @@ impl StatusBoard {
 
     /// Shows the depth of the queue, and since when its oldest part waits. Wakes no wait: it changes with each event.
     pub(crate) fn show_queue(&self, depth: Depth, oldest_since: Option<Duration>) {
-        let queue = &self.0.queue;
-        queue.parts.store(depth.parts, Ordering::Relaxed);
-        queue.bytes.store(depth.bytes, Ordering::Relaxed);
-        queue.oldest_since.store(oldest_since.map_or(NEVER, nanos), Ordering::Relaxed);
+        self.0.queue.show(depth, oldest_since);
     }
 
     /// Notes when the oldest part of the Indexer's present batch arrived. The Indexer has one batch at a time, and
     /// takes the next one when every listener has recorded the changes.
     pub(crate) fn hand_out(&self, arrived: Duration) {
-        self.0.queue.handed_out.store(nanos(arrived), Ordering::Relaxed);
+        self.0.queue.hand_out(arrived);
     }
 
     /// When the oldest part of the batch arrived whose changes are being sent to listeners.
     pub(crate) fn arrived(&self) -> Duration {
-        Duration::from_nanos(self.0.queue.handed_out.load(Ordering::Relaxed))
+        self.0.queue.arrived()
     }
 
     fn change_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) -> bool {
-        self.source(source).is_some_and(|cell| change(&mut locked(&cell.status)))
-    }
-
-    fn source(&self, source: &SourceId) -> Option<Arc<SourceCell>> {
-        self.sources().iter().find(|cell| cell.id == *source).cloned()
-    }
-
-    fn sources(&self) -> MutexGuard<'_, Vec<Arc<SourceCell>>> {
-        locked(&self.0.sources)
+        let Some(cell) = self.0.sources.find(source) else { return false };
+        let mut status = locked(&cell.status);
+        let before = std::mem::discriminant(&status.state);
+        let news = change(&mut status);
+        let has_moved = std::mem::discriminant(&status.state) != before;
+        drop(status);
+        if has_moved {
+            self.0.sources_moved.raise();
+        }
+        news
     }
 
     fn is_stopped(&self) -> bool {
@@ -359,13 +367,6 @@ impl StatusBoard {
     fn wake(&self) {
         self.0.changed.raise();
         self.0.settled.raise();
-    }
-}
-
-impl SourceCell {
-    fn new(id: &SourceId, state: SourceState) -> Arc<Self> {
-        let status = SourceStatus { state, ..SourceStatus::new(id.clone()) };
-        Arc::new(Self { id: id.clone(), status: Mutex::new(status) })
     }
 }
 
@@ -380,19 +381,4 @@ impl StoreCell {
         }
         before != now
     }
-}
-
-impl QueueCell {
-    fn read(&self) -> QueueStatus {
-        let oldest = self.oldest_since.load(Ordering::Relaxed);
-        QueueStatus {
-            parts: self.parts.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-            oldest_since: (oldest != NEVER).then(|| Duration::from_nanos(oldest)),
-        }
-    }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
 }

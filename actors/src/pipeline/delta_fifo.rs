@@ -11,6 +11,8 @@
 //! Mailbox: one ask in flight from each Reflector, the Indexer and the Processor's resync clock; stopped with the
 //! informer; its death restarts the group in a new epoch. Read next: `indexer.rs`.
 
+use std::collections::VecDeque;
+
 use actix::dev::OneshotSender;
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
@@ -44,6 +46,9 @@ pub(crate) struct DeltaFifo<S: Body> {
     /// The asks that wait until a source is removed: its end is queued (`removals`), or being applied (`removing`).
     removals: Vec<(SourceId, ReplySlot<()>)>,
     removing: Vec<ReplySlot<()>>,
+    /// Who wants to know when a list is published: it is queued (`replaces`, in order), or being applied (`replacing`).
+    replaces: VecDeque<(SourceId, OneshotSender<()>)>,
+    replacing: Option<OneshotSender<()>>,
     /// The Indexer has a batch that it has not finished.
     handed_out: bool,
 }
@@ -79,6 +84,8 @@ impl<S: Body> Child for DeltaFifo<S> {
             waiting_for_idle: Vec::new(),
             removals: Vec::new(),
             removing: Vec::new(),
+            replaces: VecDeque::new(),
+            replacing: None,
             handed_out: false,
         }
     }
@@ -134,6 +141,11 @@ impl<S: Body> DeltaFifo<S> {
             self.removals = others;
             self.removing.extend(of_source.into_iter().map(|(_, slot)| slot));
         }
+        if let Batch::Replace { source, .. } = &batch
+            && let Some(place) = self.replaces.iter().position(|(of, _)| of == source)
+        {
+            self.replacing = self.replaces.remove(place).map(|(_, published)| published);
+        }
         Some(batch)
     }
 
@@ -177,6 +189,7 @@ impl<S: Body> Handler<Replace<S>> for DeltaFifo<S> {
         }
         self.spec.shared.fail_point(Site::DeltaFifoPush);
         self.spec.shared.handed_over.note(self.epoch, &replace.source, &replace.replacement.version);
+        self.replaces.extend(replace.published.map(|published| (replace.source.clone(), published)));
         self.queue.push_replace(replace.source, replace.replacement);
         self.pushed()
     }
@@ -224,6 +237,9 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
         self.spec.shared.progress.note();
         // The Indexer asks for the next batch only after it has applied and published the last one.
         self.removing.drain(..).for_each(|slot| slot.answer(()));
+        if let Some(published) = self.replacing.take() {
+            let _heard = published.send(());
+        }
         self.queue.reuse(spare);
         let batch = self.pop();
         self.handed_out = batch.is_some();

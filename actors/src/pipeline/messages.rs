@@ -65,6 +65,8 @@ pub(crate) struct Replace<S: Body> {
     pub(crate) epoch: Epoch,
     pub(crate) source: SourceId,
     pub(crate) replacement: Replacement<S>,
+    /// Answered when it is published, if the sender wants to know.
+    pub(crate) published: Option<OneshotSender<()>>,
 }
 
 impl<S: Body> Message for Replace<S> {

@@ -59,13 +59,14 @@ impl Owner for InformerOwner {
             }
             ChildEvent::Ended { exit } => tracing::debug!(%informer, %actor, "{actor} {}", Ended(exit)),
             ChildEvent::GivenUp { reason } => {
-                let reason_line = one_line(reason, QUOTED);
+                let (reason_line, source) = (one_line(reason, QUOTED), followed_by(child));
                 if is_member {
                     tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; the informer stops");
-                } else {
+                } else if source.is_some() {
                     tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; its source is not followed until it is revived");
+                } else {
+                    tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; the namespaces stay as they are");
                 }
-                let source = followed_by(child);
                 self.board.give_up(failure(child, reason), source.as_ref().map(|source| (source, reason)));
                 if is_member {
                     self.stop.cancel();

@@ -11,6 +11,7 @@
 //! Mailbox: it receives no messages. It stops with the informer. If it fails, it is restarted alone, and the store is
 //! still served. Read next: `reflector/session.rs`.
 
+mod filtering;
 mod foreign;
 mod happened;
 mod log;
@@ -18,6 +19,7 @@ mod session;
 mod turn;
 
 use std::fmt;
+use std::sync::Arc;
 
 use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use informer_core::meta::{ClusterName, ResourceVersion, SourceId};
@@ -26,6 +28,7 @@ use informer_core::reflector::ReflectorConfig;
 use crate::list_watch::Connect;
 use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::messages::{Body, Epoch};
+use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::supervision::child::Child;
@@ -38,6 +41,8 @@ pub(crate) struct ReflectorSpec<S: Body> {
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) connect: Connect<S>,
     pub(crate) config: ReflectorConfig,
+    /// Which namespaces of what it brings are kept, if not all.
+    pub(crate) filter: Option<Arc<NamespaceFilter>>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
 }
 
@@ -92,6 +97,7 @@ impl<S: Body> Clone for ReflectorSpec<S> {
             cluster: self.cluster.clone(),
             connect: self.connect.clone(),
             config: self.config.clone(),
+            filter: self.filter.clone(),
             fifo: self.fifo.clone(),
         }
     }

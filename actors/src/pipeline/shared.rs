@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::{Figures, StatusBoard};
 use crate::pipeline::messages::{Body, Epoch, IndexCall};
+use crate::pipeline::namespace_set::NamespaceSets;
 use crate::pipeline::published::Published;
 use crate::pipeline::sources::Sources;
 use crate::pipeline::unexpected_data;
@@ -40,6 +41,7 @@ pub(crate) struct Common<S: Body> {
     pub(crate) progress: Arc<Progress>,
     pub(crate) handed_over: HandedOver,
     pub(crate) sources: Sources,
+    pub(crate) namespaces: NamespaceSets<S>,
     pub(crate) indices: IndexRegistry<S>,
     /// The resync of subscriptions that have none of their own.
     pub(crate) resync: Option<Duration>,

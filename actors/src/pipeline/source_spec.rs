@@ -14,6 +14,7 @@ use informer_core::meta::{ClusterName, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
 use crate::list_watch::Connect;
+use crate::pipeline::namespace_filter::NamespaceFilter;
 
 /// One source of an informer.
 #[non_exhaustive]
@@ -28,6 +29,19 @@ pub struct SourceSpec<S> {
     pub cluster: Option<ClusterName>,
     /// The objects that it covers, if that is known.
     pub coverage: Option<Coverage>,
+    /// The set of namespaces that it belongs to, if the informer exchanges it by itself.
+    pub(crate) member: Option<Member>,
+    /// Which namespaces of what it brings are kept, if not all.
+    pub(crate) filter: Option<Arc<NamespaceFilter>>,
+}
+
+/// A source of a set of namespaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Which set of the informer.
+    pub(crate) set: usize,
+    /// The namespace; `None` for the cluster-wide source.
+    pub(crate) namespace: Option<Arc<str>>,
 }
 
 /// Which objects of its cluster a source covers: those of a namespace, or all, narrowed by selectors.
@@ -74,7 +88,7 @@ impl Coverage {
 impl<S> SourceSpec<S> {
     /// A source of this name, without a cluster. Its coverage is not known, so it is not checked against other sources.
     pub fn new(id: SourceId, connect: Connect<S>, config: ReflectorConfig) -> Self {
-        Self { id, connect, config, cluster: None, coverage: None }
+        Self { id, connect, config, cluster: None, coverage: None, member: None, filter: None }
     }
 
     /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an answer

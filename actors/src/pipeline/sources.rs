@@ -3,19 +3,19 @@
 //! Answers "may this source be added, is it still followed, and have all sources listed?" for handles and for the
 //! Indexer. The store decides about objects. Invariants:
 //! 1. A name belongs to one source until everything that the source brought is removed.
-//! 2. At least one source stays.
+//! 2. At least one source stays, unless the informer follows a set of namespaces: that may be empty.
 //! 3. All sources name a cluster, or none does.
 //! 4. Its lock guards a short list. Nothing is called or dropped under it.
 //!
 //! Read next: `source_spec.rs`; `informer/sources.rs`, what a handle does with it.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use informer_core::meta::{ClusterName, SourceId};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::pipeline::source_spec::{Coverage, SourceSpec};
+use crate::pipeline::source_spec::{Coverage, Member, SourceSpec};
 use crate::runtime::locked::locked;
 
 /// The sources of one informer.
@@ -27,6 +27,7 @@ struct Entry {
     id: SourceId,
     cluster: Option<ClusterName>,
     coverage: Option<Coverage>,
+    member: Option<Member>,
     /// Set when its removal begins; cancelled when it is removed.
     leaving: Option<CancellationToken>,
 }
@@ -82,7 +83,8 @@ impl Sources {
                 return Err(Refusal { id: spec.id.clone(), why });
             }
             let (cluster, coverage) = (spec.cluster.clone(), spec.coverage.clone());
-            entries.push(Entry { id: spec.id.clone(), cluster, coverage, leaving: None });
+            let (id, member) = (spec.id.clone(), spec.member.clone());
+            entries.push(Entry { id, cluster, coverage, member, leaving: None });
         }
         Ok(())
     }
@@ -94,7 +96,7 @@ impl Sources {
         let entry = entries.iter_mut().find(|entry| entry.id == *id).ok_or(NotRemoved::Unknown)?;
         match &entry.leaving {
             Some(over) => Ok(Removal { over: over.clone(), is_new: false }),
-            None if staying == 1 => Err(NotRemoved::Last),
+            None if staying == 1 && entry.member.is_none() => Err(NotRemoved::Last),
             None => {
                 let over = CancellationToken::new();
                 entry.leaving = Some(over.clone());
@@ -122,6 +124,23 @@ impl Sources {
     pub(crate) fn ids(&self) -> Vec<SourceId> {
         let entries = self.entries();
         entries.iter().filter(|entry| entry.leaving.is_none()).map(|entry| entry.id.clone()).collect()
+    }
+
+    /// The sources of a set of namespaces: each with its name, what it follows, and whether its removal has begun.
+    pub(crate) fn of_set(&self, set: usize) -> Vec<(SourceId, Option<Arc<str>>, bool)> {
+        let entries = self.entries();
+        let of_set = |entry: &Entry| {
+            let member = entry.member.as_ref().filter(|member| member.set == set)?;
+            Some((entry.id.clone(), member.namespace.clone(), entry.leaving.is_some()))
+        };
+        entries.iter().filter_map(of_set).collect()
+    }
+
+    /// The sources of a cluster, but for those that belong to a set of namespaces.
+    pub(crate) fn of_cluster(&self, cluster: &ClusterName) -> Vec<SourceId> {
+        let entries = self.entries();
+        let is_of = |entry: &&Entry| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster);
+        entries.iter().filter(is_of).map(|entry| entry.id.clone()).collect()
     }
 
     /// Whether the first list of every one is in this snapshot.

@@ -17,6 +17,7 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 
 pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
+pub use crate::pipeline::namespaces_status::NamespacesStatus;
 pub use crate::pipeline::report::{InformerReport, RuntimeReport};
 use crate::runtime::Stuck;
 pub use informer_core::indexer::DataCounters;
@@ -172,6 +173,8 @@ pub struct InformerStatus {
     pub restarts: u64,
     /// The incidents in the data.
     pub data: DataCounters,
+    /// How each set of namespaces is followed, if the informer follows namespaces that may change.
+    pub namespaces: Vec<NamespacesStatus>,
     /// What blocks one of the threads that its actors and closures run on, or which of its actors makes no progress
     /// although there is work, while that lasts.
     pub stuck: Option<Stuck>,
@@ -188,7 +191,8 @@ impl InformerStatus {
         if self.stopped {
             return SourceState::Stopped;
         }
-        self.worst().map_or(SourceState::Starting, |source| source.state.clone())
+        let without_sources = if self.synced { SourceState::Streaming } else { SourceState::Starting };
+        self.worst().map_or(without_sources, |source| source.state.clone())
     }
 
     /// The source of this name.

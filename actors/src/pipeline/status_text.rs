@@ -23,6 +23,9 @@ impl fmt::Display for InformerStatus {
         if !self.synced && !self.stopped {
             f.write_str(", not synced")?;
         }
+        for refused in self.namespaces.iter().filter(|set| set.refused.is_some()) {
+            write!(f, "; {refused}")?;
+        }
         if let Some(reason) = &self.failed {
             write!(f, "; supervision gave up: {reason}")?;
         }

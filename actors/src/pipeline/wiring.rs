@@ -31,6 +31,7 @@ use crate::pipeline::indexer::{Indexer, IndexerSpec};
 use crate::pipeline::listener::Listener;
 use crate::pipeline::listener_roster::ListenerRoster;
 use crate::pipeline::messages::{Attach, Body};
+use crate::pipeline::namespace_set::{NamespaceSet, NamespaceSets};
 use crate::pipeline::owner::{InformerOwner, MEMBER, REFLECTOR, reflector_name};
 use crate::pipeline::processor::{Processor, ProcessorSpec};
 use crate::pipeline::published::Published;
@@ -50,6 +51,8 @@ pub(crate) struct InformerSpec<S> {
     pub(crate) name: Arc<str>,
     /// At least one source, with distinct names.
     pub(crate) sources: Vec<SourceSpec<S>>,
+    /// The sets of namespaces that it follows.
+    pub(crate) namespaces: Vec<Arc<NamespaceSet<S>>>,
     /// Secondary indices, with distinct names.
     pub(crate) indices: Vec<AnyIndex<S>>,
     /// The bounds of the queue between reflectors and store.
@@ -106,6 +109,21 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
     pipeline
 }
 
+impl<S: Body> Clone for Pipeline<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            parent: Arc::clone(&self.parent),
+            fifo: self.fifo.clone(),
+            indexer: self.indexer.clone(),
+            processor: Arc::clone(&self.processor),
+            attach: Arc::clone(&self.attach),
+            roster: self.roster.clone(),
+            reflectors: self.reflectors.clone(),
+        }
+    }
+}
+
 impl<S: Body> Pipeline<S> {
     /// Has the sources followed from now on; false if they are already, or the informer has stopped.
     pub(crate) fn begin(&self) -> bool {
@@ -126,6 +144,7 @@ impl<S: Body> Pipeline<S> {
             cluster: source.cluster,
             connect: source.connect,
             config: source.config,
+            filter: source.filter,
             fifo: self.fifo.clone(),
         };
         self.reflectors.add(source.id, &name, follow);
@@ -163,6 +182,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         progress: Arc::default(),
         handed_over: HandedOver::default(),
         sources,
+        namespaces: NamespaceSets::new(spec.namespaces.clone()),
         indices: IndexRegistry::new(&spec.indices),
         resync: spec.resync,
         begun: CancellationToken::new(),

@@ -41,6 +41,8 @@ pub enum Site {
     ListenerStarted,
     /// A Listener has received changes, before it records them.
     ListenerChanges,
+    /// The sources of a set of namespaces are about to be exchanged by a plan.
+    NamespacesPlanned,
     /// The Supervisor has received an exit, before it decides.
     SupervisorExited,
     /// Any actor is about to be polled: a turn begins.

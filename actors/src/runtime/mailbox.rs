@@ -67,6 +67,12 @@ where
     Asked(answer)
 }
 
+/// A sender to put into a message, and the future of its answer.
+pub(crate) fn answer<T>() -> (OneshotSender<T>, Asked<T>) {
+    let (sender, answer) = oneshot::channel();
+    (sender, Asked(answer))
+}
+
 /// The future of an answer.
 pub(crate) struct Asked<T>(oneshot::Receiver<T>);
 

@@ -51,6 +51,8 @@ pub(crate) struct Decoder<R> {
 pub(crate) enum Observed<S> {
     Object(Object<S>),
     Undecodable(Undecodable),
+    /// It is in a namespace that is not kept, and has this version.
+    Passed(ResourceVersion),
     /// It is JSON, but has no name or version.
     Unreadable(Arc<str>),
     /// It is not one JSON document: where the object ends, and what else the bytes hold, is unknown.
@@ -72,7 +74,7 @@ impl<R: Representation> Decoder<R> {
 pub(crate) struct Decoding<'a, R: Representation> {
     decoder: &'a Decoder<R>,
     pub(super) wire: WireKind,
-    known: &'a KnownObjects<R::Body>,
+    pub(super) known: &'a KnownObjects<R::Body>,
 }
 
 impl<'a, R: Representation> Decoding<'a, R> {
@@ -97,6 +99,9 @@ impl<'a, R: Representation> Decoding<'a, R> {
 
     /// Reads one object.
     pub(crate) fn observe(&self, object: &Encoded<'_>) -> Observed<R::Body> {
+        if let Some(version) = self.passed(object) {
+            return Observed::Passed(version);
+        }
         let bytes = object.bytes();
         let meta = match self.meta(object) {
             Ok(Named::New(meta)) => meta,

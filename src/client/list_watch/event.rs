@@ -14,9 +14,9 @@
 
 use std::sync::Arc;
 
-use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::{Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::ResourceVersion;
 
 use super::decode::{Decoding, Observed, unreadable};
 use crate::client::status;
@@ -54,11 +54,13 @@ impl<R: Representation> Decoding<'_, R> {
             EventType::Added | EventType::Modified => match self.scanned(object)? {
                 Observed::Object(object) => Ok(WatchPart::Applied(object)),
                 Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
+                Observed::Passed(version) => Ok(passing(version)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
-            EventType::Deleted => match self.anew(&KnownObjects::nothing()).scanned(object)? {
+            EventType::Deleted => match self.anew(&self.known.anew()).scanned(object)? {
                 Observed::Object(object) => Ok(WatchPart::Deleted(object)),
                 Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
+                Observed::Passed(version) => Ok(passing(version)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
             EventType::Bookmark => self.bookmark(object),
@@ -99,7 +101,9 @@ impl<R: Representation> Decoding<'_, R> {
             }
             Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
             Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
-            Observed::Object(_) => Err(ListWatchError::Unreadable("more than the limit".into())),
+            Observed::Object(_) | Observed::Passed(_) => {
+                Err(ListWatchError::Unreadable("more than the limit".into()))
+            }
         }
     }
 
@@ -111,6 +115,11 @@ impl<R: Representation> Decoding<'_, R> {
         let version = version.parse().map_err(|error| broken(unreadable(&error, object)))?;
         Ok(WatchPart::Bookmark { version, initial_events_end })
     }
+}
+
+/// What is left of an event whose object is dropped.
+fn passing<S>(version: ResourceVersion) -> WatchPart<S> {
+    WatchPart::Bookmark { version, initial_events_end: false }
 }
 
 /// Whether this part can only come from bytes that are one document, so that the split was right.

@@ -109,6 +109,7 @@ async fn decode<R: Representation>(
             has_items_without_kind |= !has_kind;
             match observed {
                 Observed::Object(object) => objects.push(object),
+                Observed::Passed(_) => {}
                 Observed::Undecodable(undecodable) => parts.push(Ok(ListPart::Undecodable(undecodable))),
                 Observed::Unreadable(why) => parts.push(Ok(ListPart::Unreadable(why))),
                 Observed::NotJson(why) => {

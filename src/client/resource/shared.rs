@@ -9,11 +9,13 @@ use std::any::TypeId;
 use std::collections::BTreeSet;
 
 use informer_core::meta::SourceId;
+use informer_core::namespaces::ClusterWide;
 use informer_core::reflector::ReflectorConfig;
 
 use super::ResourceSource;
 use crate::client::error::Error;
 use crate::client::informer_key::{InformerKey, KeyParts, KeyResource, ServerIdentity};
+use crate::client::namespaces::SelectedBy;
 use crate::representation::{Representation, WireKind};
 
 /// What a description says besides its key.
@@ -22,6 +24,7 @@ pub(crate) struct OutsideKey {
     name: Option<String>,
     settings: ReflectorConfig,
     frame_limit: usize,
+    cluster_wide: Option<ClusterWide>,
 }
 
 impl OutsideKey {
@@ -33,6 +36,9 @@ impl OutsideKey {
         if request.frame_limit != self.frame_limit {
             return Some("size limit");
         }
+        if request.cluster_wide != self.cluster_wide {
+            return Some("setting for one cluster-wide watch");
+        }
         (request.settings != self.settings).then_some("list settings")
     }
 }
@@ -40,7 +46,7 @@ impl OutsideKey {
 impl<K, R: Representation> ResourceSource<K, R> {
     /// The objects of all namespaces, whatever was named before.
     pub fn all_namespaces(mut self) -> Self {
-        (self.scope.namespace, self.namespaces) = (None, None);
+        self.restrict(None, None, None);
         self
     }
 
@@ -49,7 +55,12 @@ impl<K, R: Representation> ResourceSource<K, R> {
     ///
     /// # Errors
     /// [`Error::Unnamed`] when it is not known what the representation keeps: [`Self::keep_as_named`] names it.
+    /// [`Error::Unsupported`] when an informer selects the namespaces: closures cannot be compared.
     pub fn key(&self) -> Result<InformerKey, Error> {
+        if matches!(self.selected_by, Some(SelectedBy::Informer(_))) {
+            let shared = "a shared informer of namespaces that another informer selects: start it by itself";
+            return Err(Error::Unsupported(shared.to_owned()));
+        }
         let kept_as = self.kept_as.clone().or_else(|| self.representation.identity());
         let kept_as = kept_as.ok_or_else(|| Error::Unnamed { resource: self.resource_name() })?;
         Ok(self.key_of(kept_as))
@@ -58,6 +69,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     pub(super) fn key_of(&self, kept_as: String) -> InformerKey {
         let single = self.scope.namespace.clone().map(|namespace| BTreeSet::from([namespace]));
         let several = self.namespaces.as_ref().map(|several| several.iter().cloned().collect());
+        let selected = self.selected_by.as_ref().map(|by| BTreeSet::from([by.to_string()]));
         InformerKey::new(KeyParts {
             server: ServerIdentity::of(&self.backend),
             cluster: self.cluster.clone(),
@@ -66,7 +78,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 version: self.scope.resource.version.clone(),
                 kind: self.scope.resource.kind.clone(),
             },
-            namespaces: single.or(several),
+            namespaces: single.or(several).or(selected),
             selectors: self.scope.selectors(),
             source: Some(&self.source).filter(|source| **source != SourceId::default()).cloned(),
             wire: WireKind::Json,
@@ -79,7 +91,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
     pub(crate) fn outside_key(&self) -> OutsideKey {
         let (name, settings) = (self.name.clone(), self.settings.clone());
-        OutsideKey { name, settings, frame_limit: self.frame_limit }
+        OutsideKey { name, settings, frame_limit: self.frame_limit, cluster_wide: self.cluster_wide }
     }
 
     /// The same with a source that is named after its namespace, if it has one namespace and no name was given: then it
@@ -96,7 +108,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// Only objects of these namespaces, unless it is known that its objects are in none.
     pub(crate) fn in_namespaces_if_it_has_some(mut self, namespaces: &[String]) -> Self {
         if !self.scope.is_cluster_scoped {
-            (self.scope.namespace, self.namespaces) = (None, Some(namespaces.to_vec()));
+            self.restrict(None, Some(namespaces.to_vec()), None);
         }
         self
     }

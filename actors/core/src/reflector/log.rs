@@ -203,6 +203,7 @@ impl RelistReason {
             Self::Unreadable => ("unreadable", "a frame came whose object cannot be named"),
             Self::Stale => ("stale", "a frame came with an older version than the one reached"),
             Self::Rewind => ("rewind", "the server has gone back to an older state"),
+            Self::Asked => ("asked", "other namespaces are to be kept"),
         }
     }
 }

@@ -43,12 +43,13 @@ pub(super) enum RelistReason {
     Unreadable,
     Stale,
     Rewind,
+    Asked,
 }
 
 impl RelistReason {
     /// Whether it leads to a relist without a wait the first time.
     pub(super) fn needs_no_wait(self) -> bool {
-        matches!(self, Self::Expired | Self::Unreadable | Self::Stale | Self::Rewind)
+        matches!(self, Self::Expired | Self::Unreadable | Self::Stale | Self::Rewind | Self::Asked)
     }
 
     pub(super) fn count(self, counters: &mut RelistCounters) {
@@ -60,6 +61,7 @@ impl RelistReason {
             Self::Unreadable => &mut counters.unreadable,
             Self::Stale => &mut counters.stale,
             Self::Rewind => &mut counters.rewind,
+            Self::Asked => &mut counters.asked,
         };
         *counter += 1;
     }
@@ -125,6 +127,28 @@ impl<S> ListWatchMachine<S> {
         if !self.hints.relisted_for.insert(reason) {
             return self.fail(error, Next::Listing, at);
         }
+        self.list_again(at);
+    }
+
+    /// The caller wants the source to be listed again, without a failure. Does nothing while a list is under way or due.
+    pub fn handle_list_wanted(&mut self, at: Moment) {
+        match &self.phase {
+            Phase::Watching(_) => {
+                self.close_watch();
+                self.hints.relist_reason = RelistReason::Asked;
+                self.list_again(at);
+            }
+            Phase::Waiting { until, next: Next::Watch } => {
+                self.phase = Phase::Waiting { until: *until, next: Next::Listing };
+                self.hints.relist_reason = RelistReason::Asked;
+            }
+            _ => {}
+        }
+    }
+
+    /// Lists without a failure, spaced from the list before.
+    fn list_again(&mut self, at: Moment) {
+        let reason = self.hints.relist_reason;
         let earliest = self.last_relist_at.map(|last| last.saturating_add(self.config.reconnect_interval));
         match earliest {
             Some(earliest) if at.now < earliest && reason != RelistReason::Rewind => {

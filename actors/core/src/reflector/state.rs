@@ -197,6 +197,8 @@ pub struct RelistCounters {
     pub stale: u64,
     /// The server had gone back to an older state.
     pub rewind: u64,
+    /// Other namespaces were to be kept of a cluster-wide source.
+    pub asked: u64,
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::list_watch::{ListStream, WatchStream};
 use crate::pipeline::status::Came;
+use crate::runtime::mailbox::Closed;
 use crate::runtime::{Clock, sleep_until};
 
 /// An event of a session.
@@ -29,6 +30,8 @@ pub(super) enum Happened<S> {
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
     RepairDue,
     Fetched(Option<Object<S>>),
+    /// Other namespaces are to be kept, or the store has those that are; an error if the DeltaFifo has died.
+    Filter(Result<(), Closed>),
 }
 
 impl<S> Happened<S> {

@@ -34,6 +34,7 @@ use informer_core::words::{QUOTED, one_line};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::ReflectorSpec;
+use super::filtering::Filtering;
 use super::foreign::{check_listed, check_watched};
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
@@ -84,6 +85,7 @@ struct Session<S: Body> {
     /// The wait for a permit of the list budget, and the permit.
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
+    filtering: Filtering,
     /// What the source has sent since the status was updated last.
     came: Came,
 }
@@ -104,6 +106,7 @@ impl<S: Body> Session<S> {
             fetch: None,
             turn: None,
             permit: None,
+            filtering: Filtering::new(spec.filter.clone()),
             came: Came::default(),
             spec,
         }
@@ -123,6 +126,7 @@ impl<S: Body> Session<S> {
         let mut taken = 0;
         self.machine.start();
         loop {
+            let filter_seen = self.look_at_filter();
             while let Some(effect) = self.machine.poll_effect() {
                 if self.carry_out(effect).await.is_err() {
                     return;
@@ -130,7 +134,7 @@ impl<S: Body> Session<S> {
             }
             self.give_permit_back();
             self.report();
-            let happened = self.next().await;
+            let happened = self.next(filter_seen).await;
             let brought = happened.objects();
             taken += brought;
             self.spec.shared.fail_point(Site::ReflectorReceived);
@@ -153,9 +157,11 @@ impl<S: Body> Session<S> {
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
             Effect::List { request, everything } => {
+                self.filtering.begin(request.token.is_none());
                 self.list = Some(self.source.list(request, self.known(everything)));
             }
             Effect::Watch { stream, request, everything } => {
+                self.filtering.begin(request.initial_events);
                 self.watches.push((stream, self.source.watch(request, self.known(everything))));
             }
             Effect::Close(stream) => {
@@ -186,7 +192,8 @@ impl<S: Body> Session<S> {
                 while !self.repairs.observe_replace(&replacement, SLICE, now) {
                     tokio::task::yield_now().await;
                 }
-                ask(&self.spec.fifo, Replace { epoch, source, replacement }).await
+                let published = self.filtering.deliver();
+                ask(&self.spec.fifo, Replace { epoch, source, replacement, published }).await
             }
             Delivery::Delta(parts) => {
                 self.repairs.observe_parts(&parts, now);
@@ -249,15 +256,12 @@ impl<S: Body> Session<S> {
     }
 
     fn known(&self, everything: bool) -> KnownObjects<S> {
-        if everything {
-            KnownObjects::nothing()
-        } else {
-            KnownObjects::new(Arc::clone(&self.spec.shared.published))
-        }
+        let published = (!everything).then(|| Arc::clone(&self.spec.shared.published));
+        KnownObjects::new(published, self.filtering.kept())
     }
 
     /// Waits for the next thing to happen.
-    async fn next(&mut self) -> Happened<S> {
+    async fn next(&mut self, filter_seen: u64) -> Happened<S> {
         let clock = self.spec.shared.runtime.0.clock.clone();
         let (deadline, repair_due) = (self.machine.poll_timeout(), self.repairs.poll_timeout());
         let machine = &self.machine;
@@ -271,6 +275,7 @@ impl<S: Body> Session<S> {
                 self.fetch = None;
                 Happened::Fetched(found)
             }
+            news = self.filtering.news(filter_seen) => Happened::Filter(news),
             () = at_last(&clock, repair_due) => Happened::RepairDue,
             answer = settled(&mut self.question) => {
                 self.question = None;
@@ -309,19 +314,27 @@ impl<S: Body> Session<S> {
                     return ask(&self.spec.fifo, Delta { epoch, source, parts }).await;
                 }
             }
+            Happened::Filter(news) => {
+                self.spec.shared.board.sources_moved().raise();
+                return news;
+            }
             happened => self.feed_machine(happened, now),
         }
         Ok(())
     }
 
-    /// The same event, or an error in its place if it has objects of another cluster.
-    fn check_cluster(&self, happened: Happened<S>) -> Happened<S> {
+    /// The same event without what is not kept, or an error in its place if it has objects of another cluster.
+    fn checked(&self, happened: Happened<S>) -> Happened<S> {
         let cluster = self.spec.cluster.as_ref();
         match happened {
             Happened::Watched(stream, Some(Ok(parts))) => {
-                Happened::Watched(stream, Some(check_watched(cluster, parts)))
+                let parts = check_watched(cluster, parts).map(|parts| self.filtering.keep_watched(parts));
+                Happened::Watched(stream, Some(parts))
             }
-            Happened::Listed(Some(Ok(part))) => Happened::Listed(Some(check_listed(cluster, part))),
+            Happened::Listed(Some(Ok(part))) => {
+                let part = check_listed(cluster, part).map(|part| self.filtering.keep_listed(part));
+                Happened::Listed(Some(part))
+            }
             other => other,
         }
     }
@@ -329,7 +342,7 @@ impl<S: Body> Session<S> {
     /// Passes an event to the machine.
     fn feed_machine(&mut self, happened: Happened<S>, now: Moment) {
         happened.count(&mut self.came);
-        match self.check_cluster(happened) {
+        match self.checked(happened) {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {
                 self.permit = Some(permit);
@@ -347,8 +360,18 @@ impl<S: Body> Session<S> {
                 self.list = None;
                 self.machine.handle_list_end(ended.map_or(Ok(()), |part| part.map(drop)), now);
             }
-            Happened::RepairDue | Happened::Fetched(_) => {}
+            Happened::RepairDue | Happened::Fetched(_) | Happened::Filter(_) => {}
         }
+    }
+
+    /// Has the source listed again, if other namespaces are to be kept. Gives the count of changes that it has seen.
+    fn look_at_filter(&mut self) -> u64 {
+        let seen = self.filtering.count();
+        if self.filtering.look(&self.spec, self.machine.resource_version()) {
+            let now = self.moment();
+            self.machine.handle_list_wanted(now);
+        }
+        seen
     }
 
     fn count_repair(&self, counter: impl FnOnce(&mut RepairCounters) -> &mut u64) {

@@ -25,6 +25,7 @@ fn spec(server: &Server<String>) -> InformerSpec<String> {
     InformerSpec {
         name: "texts".into(),
         sources: vec![source],
+        namespaces: Vec::new(),
         indices: Vec::new(),
         bounds: Bounds::default(),
         queue_order: QueueOrder::default(),
@@ -90,7 +91,9 @@ fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_no_subscr
         }
         let replacement =
             Replacement::new(stranger().version().clone(), Cause::Relist, vec![stranger()], Vec::new());
-        ask(&pipeline.fifo, Replace { epoch: OVER, source, replacement }).await.expect("answered");
+        ask(&pipeline.fifo, Replace { epoch: OVER, source, replacement, published: None })
+            .await
+            .expect("answered");
         let due: Arc<[_]> = (0..10).map(ListenerId::new).collect();
         ask(&pipeline.fifo, Resync { epoch: OVER, due }).await.expect("answered");
         let change: Arc<[_]> = [Change::Added { object: stranger(), cause: Cause::Watch }].into();

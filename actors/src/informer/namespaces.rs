@@ -1,0 +1,300 @@
+//! Informers of namespaces that come and go.
+//!
+//! Answers "how does a running informer follow other namespaces, and how does it follow those that somebody selects?".
+//! Invariants:
+//! 1. A change is told to subscribers as exactly the difference: objects of a new namespace as `Added`, those of one
+//!    that goes as `Deleted { exact: false, cause: Relist }`, and nothing of the others.
+//! 2. Changes return at once and are carried out one after the other. Of changes that come meanwhile only the newest
+//!    counts, so any number of them waits in the memory of one set.
+//! 3. The set of an informer whose namespaces are selected is changed by its selection alone.
+//!
+//! Read next: `namespaces/follower.rs`, which carries changes out; `informer_core::namespaces`, which decides.
+
+mod follower;
+mod of_informer;
+mod selection;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use informer_core::meta::ClusterName;
+use informer_core::namespaces::{ClusterWide, Followed, Names, plan};
+
+use self::follower::Follower;
+pub use self::selection::Selection;
+use super::{Informer, WaitError};
+use crate::pipeline::messages::Body;
+use crate::pipeline::namespace_set::NamespaceSet;
+pub use crate::pipeline::namespace_set::{OfCluster, OfNamespace};
+use crate::pipeline::source_spec::{Member, SourceSpec};
+use crate::pipeline::wiring::{InformerSpec, Pipeline};
+
+/// Why the namespaces of an informer were not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NamespacesError {
+    /// The informer was not started with namespaces that may change.
+    #[error("informer {informer:?} was started without a set of namespaces{}", of_cluster(.cluster.as_ref()))]
+    NoSet {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The cluster that was named.
+        cluster: Option<ClusterName>,
+    },
+    /// They are selected: only the selection changes them.
+    #[error("the namespaces of informer {informer:?} are selected")]
+    Selected {
+        /// The informer's name.
+        informer: Arc<str>,
+    },
+    /// A namespace that cannot be followed, such as one whose name is no name.
+    #[error("informer {informer:?} cannot follow the namespace {namespace:?}: {reason}")]
+    Refused {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The namespace.
+        namespace: Arc<str>,
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// The informer has stopped.
+    #[error("informer {informer:?} has stopped")]
+    Stopped {
+        /// Its name.
+        informer: Arc<str>,
+    },
+}
+
+fn of_cluster(cluster: Option<&ClusterName>) -> String {
+    cluster.map_or_else(String::new, |cluster| format!(" of cluster {cluster}"))
+}
+
+/// The namespaces that an informer follows while they come and go, and how the source of each is made. Each has a
+/// source of its own.
+#[must_use = "it does nothing until a builder takes it"]
+pub struct NamespaceSources<S: Body> {
+    each: OfNamespace<S>,
+    all: Option<(ClusterWide, OfCluster<S>)>,
+    cluster: Option<ClusterName>,
+    names: Wanted<S>,
+}
+
+enum Wanted<S: Body> {
+    Given(Vec<Arc<str>>),
+    Selected(Selection<S>),
+}
+
+impl<S: Body> NamespaceSources<S> {
+    /// These namespaces, until [`Informer::set_namespaces`] names others. `each` makes the source of a namespace, or says
+    /// why there can be none; it is called on any thread.
+    pub fn given<N: Into<Arc<str>>>(each: OfNamespace<S>, names: impl IntoIterator<Item = N>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self { each, all: None, cluster: None, names: Wanted::Given(names) }
+    }
+
+    /// The namespaces that this selection selects, as they come and go; also none.
+    pub fn selected(each: OfNamespace<S>, selection: Selection<S>) -> Self {
+        Self { each, all: None, cluster: None, names: Wanted::Selected(selection) }
+    }
+
+    /// Above the number of namespaces that `policy` says, one source that `all` makes follows them all: it is to bring
+    /// the objects of every namespace, and those of others are dropped. The sources of single namespaces are removed
+    /// when it has listed, and come back before it is removed at a quarter less; subscribers receive nothing of either.
+    /// If the server refuses it ([`ListWatchError::Denied`](informer_core::list_watch_error::ListWatchError::Denied)),
+    /// the single ones stay, the status says why ([`InformerStatus::namespaces`]), and it is asked for again later.
+    ///
+    /// [`InformerStatus::namespaces`]: crate::status::InformerStatus::namespaces
+    pub fn cluster_wide(mut self, policy: ClusterWide, all: OfCluster<S>) -> Self {
+        self.all = Some((policy, all));
+        self
+    }
+
+    /// They are namespaces of this cluster. An informer of several clusters has one set for each.
+    pub fn in_cluster(mut self, cluster: ClusterName) -> Self {
+        self.cluster = Some(cluster);
+        self
+    }
+}
+
+impl<S: Body> fmt::Debug for NamespaceSources<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: &dyn fmt::Debug = match &self.names {
+            Wanted::Given(names) => names,
+            Wanted::Selected(selection) => selection,
+        };
+        f.debug_struct("NamespaceSources").field("cluster", &self.cluster).field("names", names).finish()
+    }
+}
+
+/// Adds these namespaces to the description of an informer: the sources that it begins with, and the set.
+pub(crate) fn describe<S: Body>(
+    spec: &mut InformerSpec<S>,
+    sources: NamespaceSources<S>,
+) -> Result<(), NamespacesError> {
+    let NamespaceSources { each, all, cluster, names } = sources;
+    let number = spec.namespaces.len();
+    let set = NamespaceSet::new(number, cluster, each);
+    let set = all.into_iter().fold(set, |set, (policy, all)| set.cluster_wide(policy, all));
+    match names {
+        Wanted::Selected(selection) => {
+            let set = Arc::new(set.selected());
+            spec.sources.push(selection.source(Arc::clone(&set)));
+            spec.namespaces.push(set);
+        }
+        Wanted::Given(given) => {
+            let begun = begin(&set, &given, &spec.name)?;
+            spec.sources.extend(begun);
+            set.change(|_| Arc::new(given.into_iter().collect()));
+            spec.namespaces.push(Arc::new(set));
+        }
+    }
+    Ok(())
+}
+
+/// The sources that an informer of these namespaces begins with.
+fn begin<S: Body>(
+    set: &NamespaceSet<S>,
+    given: &[Arc<str>],
+    informer: &Arc<str>,
+) -> Result<Vec<SourceSpec<S>>, NamespacesError> {
+    let refused = |namespace: &Arc<str>, reason| {
+        let (informer, namespace) = (Arc::clone(informer), Arc::clone(namespace));
+        NamespacesError::Refused { informer, namespace, reason }
+    };
+    let member = |namespace| Some(Member { set: set.number, namespace });
+    let each = given.iter().map(|namespace| {
+        let made = (set.each)(namespace).map_err(|reason| refused(namespace, reason))?;
+        Ok(SourceSpec { member: member(Some(Arc::clone(namespace))), ..made })
+    });
+    let each = each.collect::<Result<Vec<_>, _>>()?;
+    let names: Names = Arc::new(given.iter().cloned().collect());
+    let first = plan(&names, &Followed::default(), set.all.as_ref().map(|(policy, _)| *policy), true);
+    let all = set.all.as_ref().filter(|_| first.all.is_some() && names.len() == given.len());
+    match all.map(|(_, make)| make()) {
+        Some(Ok(all)) => Ok(vec![SourceSpec { member: member(None), ..set.filtered(all, &names) }]),
+        _ => Ok(each),
+    }
+}
+
+/// Starts the actors that exchange the sources of the sets.
+pub(super) fn start<S: Body>(pipeline: &Pipeline<S>) {
+    pipeline.shared.namespaces.all().into_iter().for_each(|set| Follower::start(pipeline, set));
+}
+
+impl<S: Body> Informer<S> {
+    /// Follows exactly these namespaces from now on. Returns at once: sources of new namespaces begin to list, those of
+    /// others are removed. [`Self::namespaces_synced`] waits for both. None is allowed; the informer then waits for the
+    /// next change.
+    ///
+    /// For an informer that was started with namespaces. Costs one comparison of the two sets, on the informer's thread;
+    /// a source that stays is not asked anything.
+    ///
+    /// # Errors
+    /// When the informer has no such set, its namespaces are selected, a name is none, or it has stopped; nothing
+    /// changes then.
+    pub fn set_namespaces<N: Into<Arc<str>>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<(), NamespacesError> {
+        let names: Names = Arc::new(names.into_iter().map(Into::into).collect());
+        self.change_namespaces(None, Arc::clone(&names), |_| names)
+    }
+
+    /// Follows one more namespace; one that is followed already is no error. As [`Self::set_namespaces`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_namespace(&self, name: impl Into<Arc<str>>) -> Result<(), NamespacesError> {
+        let name: Arc<str> = name.into();
+        let new = Arc::new(BTreeSet::from([Arc::clone(&name)]));
+        self.change_namespaces(None, new, |names| with(names, name))
+    }
+
+    /// Follows a namespace no more; one that is not followed is no error. As [`Self::set_namespaces`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_namespace(&self, name: &str) -> Result<(), NamespacesError> {
+        self.change_namespaces(None, Names::default(), |names| without(names, name))
+    }
+
+    /// As [`Self::set_namespaces`], of one cluster of an informer of several clusters.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_namespaces_in<N: Into<Arc<str>>>(
+        &self,
+        cluster: &ClusterName,
+        names: impl IntoIterator<Item = N>,
+    ) -> Result<(), NamespacesError> {
+        let names: Names = Arc::new(names.into_iter().map(Into::into).collect());
+        self.change_namespaces(Some(cluster), Arc::clone(&names), |_| names)
+    }
+
+    /// The namespaces that are followed, or about to be: those that were set, or are selected. Empty if the informer has
+    /// no set of namespaces, or the selection is not known yet. Of several clusters, those of all.
+    pub fn namespaces(&self) -> Vec<Arc<str>> {
+        let sets = self.0.pipeline.shared.namespaces.all();
+        let wanted = sets.iter().filter_map(|set| set.wanted());
+        wanted.flat_map(|wanted| wanted.names.iter().cloned().collect::<Vec<_>>()).collect()
+    }
+
+    /// Waits until the last change of the namespaces is carried out: every new one has listed, and of every other one
+    /// nothing is left. At once if the informer has no set of namespaces.
+    ///
+    /// # Errors
+    /// [`WaitError::Stopped`] if the informer stops before.
+    pub async fn namespaces_synced(&self) -> Result<(), WaitError> {
+        let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
+        let all = async {
+            for set in pipeline.shared.namespaces.all() {
+                let change = set.wanted().map_or(1, |wanted| wanted.generation);
+                set.synced(change).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = ending.stop.cancelled() => Err(self.stopped()),
+            () = all => Ok(()),
+        }
+    }
+
+    /// Changes the set of a cluster, if the namespaces in `new` can be followed.
+    fn change_namespaces(
+        &self,
+        cluster: Option<&ClusterName>,
+        new: Names,
+        change: impl FnOnce(&Names) -> Names,
+    ) -> Result<(), NamespacesError> {
+        let pipeline = &self.0.pipeline;
+        let informer = Arc::clone(&pipeline.parent.name);
+        if self.0.ending.stop.is_cancelled() {
+            return Err(NamespacesError::Stopped { informer });
+        }
+        let sets = pipeline.shared.namespaces.all();
+        let Some(set) = sets.iter().find(|set| set.cluster.as_ref() == cluster) else {
+            return Err(NamespacesError::NoSet { informer, cluster: cluster.cloned() });
+        };
+        if set.is_selected {
+            return Err(NamespacesError::Selected { informer });
+        }
+        let known = set.wanted().map(|wanted| wanted.names).unwrap_or_default();
+        for namespace in new.difference(&known) {
+            if let Err(reason) = (set.each)(namespace) {
+                let namespace = Arc::clone(namespace);
+                return Err(NamespacesError::Refused { informer, namespace, reason });
+            }
+        }
+        set.change(|names| change(names.unwrap_or(&known)));
+        Ok(())
+    }
+}
+
+fn with(names: &Names, name: Arc<str>) -> Names {
+    Arc::new(names.iter().cloned().chain([name]).collect())
+}
+
+fn without(names: &Names, name: &str) -> Names {
+    Arc::new(names.iter().filter(|known| ***known != *name).cloned().collect())
+}

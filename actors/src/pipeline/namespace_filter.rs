@@ -1,0 +1,83 @@
+//! Which namespaces a cluster-wide source keeps.
+//!
+//! Answers "which namespaces shall its next list keep, and which are published by it?" for the actor that exchanges
+//! sources and for the source's reflector. Invariants:
+//! 1. A namespace counts as listed only when a list that kept it is published, and while it has been kept since.
+//! 2. Its lock guards two pointers. No user's code runs under it.
+//!
+//! Read next: `reflector/filtering.rs`, which lists again when the filter has changed.
+
+use std::sync::{Mutex, MutexGuard};
+
+use informer_core::namespaces::Names;
+
+use crate::pipeline::signal::Signal;
+use crate::runtime::locked::locked;
+
+/// The filter of one cluster-wide source. It outlives its reflector.
+#[derive(Debug, Default)]
+pub(crate) struct NamespaceFilter {
+    state: Mutex<State>,
+    /// Raised when another set is asked for.
+    pub(crate) changed: Signal,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asked: Names,
+    listed: Option<Names>,
+    /// Whether the store has what is asked for of the source, and nothing else.
+    is_settled: bool,
+}
+
+impl NamespaceFilter {
+    /// Keeps these from its first list on.
+    pub(crate) fn new(asked: Names) -> Self {
+        Self {
+            state: Mutex::new(State { asked, listed: None, is_settled: false }),
+            changed: Signal::default(),
+        }
+    }
+
+    /// What the next list keeps.
+    pub(crate) fn asked(&self) -> Names {
+        Names::clone(&self.state().asked)
+    }
+
+    /// What is published by the source, with all its objects.
+    pub(crate) fn listed(&self) -> Option<Names> {
+        self.state().listed.clone()
+    }
+
+    /// Has the source keep these.
+    pub(crate) fn ask(&self, asked: Names) {
+        let mut state = self.state();
+        state.listed = state.listed.take().map(|listed| intersection(&listed, &asked));
+        (state.asked, state.is_settled) = (asked, false);
+        drop(state);
+        self.changed.raise();
+    }
+
+    /// Whether the store has all that is asked for of the source, and nothing else.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.state().is_settled
+    }
+
+    /// The store has of the source exactly the objects of these.
+    pub(crate) fn list(&self, kept: &Names) {
+        let mut state = self.state();
+        state.listed = Some(intersection(kept, &state.asked));
+        state.is_settled = *kept == state.asked;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+}
+
+fn intersection(one: &Names, other: &Names) -> Names {
+    if one == other {
+        return Names::clone(one);
+    }
+    Names::new(one.intersection(other).cloned().collect())
+}

@@ -1,0 +1,195 @@
+//! The filter of a cluster-wide source: only objects of some namespaces pass.
+//!
+//! Answers "which namespaces does this request keep, and must the source be listed again because others are asked for?".
+//! Invariants:
+//! 1. What a list keeps, the watches after it keep. So a namespace that is kept is whole.
+//! 2. When more are asked for, the source is listed again, one list at a time. When only fewer are, it is listed again
+//!    only if objects of the others are in the store.
+//! 3. Namespaces count as listed when a list that kept them is published.
+//! 4. An object that is dropped moves the version: it becomes a bookmark, and of several in a row one is left.
+//!
+//! A source may drop objects itself, before it decodes them ([`KnownObjects::follows`]). What it lets through is
+//! dropped here. Read next: `session.rs`.
+//!
+//! [`KnownObjects::follows`]: crate::list_watch::KnownObjects::follows
+
+use std::future::pending;
+use std::sync::Arc;
+
+use actix::dev::OneshotSender;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use informer_core::delta::{ListPart, WatchPart};
+use informer_core::meta::{ClusterName, ObjectKey, ResourceVersion, SourceId};
+use informer_core::namespaces::Names;
+
+use crate::pipeline::messages::Body;
+use crate::pipeline::namespace_filter::NamespaceFilter;
+use crate::pipeline::reflector::ReflectorSpec;
+use crate::pipeline::shared::PipelineShared;
+use crate::runtime::mailbox::{Closed, answer};
+
+/// Whether the store has only what is kept; an error if the DeltaFifo has died.
+type IsClean = LocalBoxFuture<'static, Result<bool, Closed>>;
+
+/// The filter of a session, if its source has one.
+#[derive(Default)]
+pub(super) struct Filtering(Option<Filtered>);
+
+struct Filtered {
+    filter: Arc<NamespaceFilter>,
+    /// What the last list keeps.
+    kept: Names,
+    /// Whether that list was delivered.
+    is_delivered: bool,
+    /// The wait until the store has what is kept, and nothing else.
+    settling: Option<IsClean>,
+    /// Whether the store has objects of namespaces that are not kept any more.
+    is_stale: bool,
+}
+
+impl Filtering {
+    pub(super) fn new(filter: Option<Arc<NamespaceFilter>>) -> Self {
+        Self(filter.map(|filter| {
+            let kept = filter.asked();
+            Filtered { filter, kept, is_delivered: false, settling: None, is_stale: false }
+        }))
+    }
+
+    /// A request is sent; `is_list` if it is a list, or a watch-list, from its beginning.
+    pub(super) fn begin(&mut self, is_list: bool) {
+        if let Some(filtered) = self.0.as_mut().filter(|_| is_list) {
+            filtered.kept = filtered.filter.asked();
+            (filtered.is_delivered, filtered.settling, filtered.is_stale) = (false, None, false);
+        }
+    }
+
+    /// What requests keep at present; `None` for everything.
+    pub(super) fn kept(&self) -> Option<Names> {
+        self.0.as_ref().map(|filtered| Names::clone(&filtered.kept))
+    }
+
+    /// The list is being delivered. What is given back is to be answered when it is published.
+    pub(super) fn deliver(&mut self) -> Option<OneshotSender<()>> {
+        let filtered = self.0.as_mut()?;
+        let (sender, published) = answer();
+        filtered.is_delivered = true;
+        filtered.settling = Some(async { published.await.map(|()| true) }.boxed_local());
+        Some(sender)
+    }
+
+    /// Compares what is asked for with what is kept; true if the source must be listed again. If only fewer namespaces
+    /// are asked for, they are kept from here on, and the store is searched for objects of the others, once it has all
+    /// up to `newest`.
+    pub(super) fn look<S: Body>(&mut self, of: &ReflectorSpec<S>, newest: Option<&ResourceVersion>) -> bool {
+        let Some(Filtered { filter, kept, is_delivered: true, settling, is_stale }) = &mut self.0 else {
+            return false;
+        };
+        if settling.is_some() {
+            return false;
+        }
+        let asked = filter.asked();
+        if *is_stale || !asked.is_subset(kept) {
+            return true;
+        }
+        if *kept == asked {
+            filter.list(kept);
+            return false;
+        }
+        let others = kept.difference(&asked).cloned().collect();
+        *kept = asked;
+        let (source, scope) = ((of.source.clone(), newest.cloned()), (of.cluster.clone(), others));
+        *settling = Some(is_clean(of.shared.clone(), source, scope).boxed_local());
+        false
+    }
+
+    /// Waits until the store has what is kept, or others are asked for after the count was `seen`; for ever without a
+    /// filter. An error means that the DeltaFifo has died.
+    pub(super) async fn news(&mut self, seen: u64) -> Result<(), Closed> {
+        let Some(Filtered { filter, kept, settling, is_stale, .. }) = &mut self.0 else {
+            return pending().await;
+        };
+        let Some(wait) = settling else {
+            filter.changed.since(seen).await;
+            return Ok(());
+        };
+        if wait.await? {
+            filter.list(kept);
+        } else {
+            *is_stale = true;
+        }
+        *settling = None;
+        Ok(())
+    }
+
+    /// How often other namespaces were asked for; to be read before [`Self::look`].
+    pub(super) fn count(&self) -> u64 {
+        self.0.as_ref().map_or(0, |filtered| filtered.filter.changed.count())
+    }
+
+    /// The part of a list without what is not kept.
+    pub(super) fn keep_listed<S>(&self, part: ListPart<S>) -> ListPart<S> {
+        let Some(Filtered { kept, .. }) = &self.0 else { return part };
+        match part {
+            ListPart::Objects(mut objects) => {
+                objects.retain(|object| keeps(kept, object.key()));
+                ListPart::Objects(objects)
+            }
+            ListPart::Undecodable(undecodable) if !keeps(kept, &undecodable.key) => {
+                ListPart::Objects(Vec::new())
+            }
+            part => part,
+        }
+    }
+
+    /// The parts of a watch without the objects that are not kept.
+    pub(super) fn keep_watched<S>(&self, parts: Vec<WatchPart<S>>) -> Vec<WatchPart<S>> {
+        let Some(Filtered { kept: names, .. }) = &self.0 else { return parts };
+        let mut kept: Vec<WatchPart<S>> = Vec::with_capacity(parts.len());
+        for part in parts {
+            let part = match part.key() {
+                Some(key) if !keeps(names, key) => {
+                    WatchPart::Bookmark { version: part.version().clone(), initial_events_end: false }
+                }
+                _ => part,
+            };
+            if is_passing_mark(&part) && kept.last().is_some_and(is_passing_mark) {
+                kept.pop();
+            }
+            kept.push(part);
+        }
+        kept
+    }
+}
+
+/// Waits until the source has published all that it has delivered. Then: whether no object of these namespaces is left.
+async fn is_clean<S: Body>(
+    shared: PipelineShared<S>,
+    (source, newest): (SourceId, Option<ResourceVersion>),
+    (cluster, namespaces): (Option<ClusterName>, Vec<Arc<str>>),
+) -> Result<bool, Closed> {
+    if let Some(newest) = newest {
+        loop {
+            let reached = shared.published.reaching(&source, &newest);
+            if shared.published.snapshot().version(&source).is_some_and(|version| *version >= newest) {
+                break;
+            }
+            reached.await.map_err(|_| Closed)?;
+        }
+    }
+    let snapshot = shared.published.snapshot();
+    let is_empty = |namespace: &Arc<str>| match &cluster {
+        Some(cluster) => snapshot.namespace_in(cluster, namespace).next().is_none(),
+        None => snapshot.namespace(namespace).next().is_none(),
+    };
+    Ok(namespaces.iter().all(is_empty))
+}
+
+/// Whether a part says nothing but how far the source has come.
+fn is_passing_mark<S>(part: &WatchPart<S>) -> bool {
+    matches!(part, WatchPart::Bookmark { initial_events_end: false, .. })
+}
+
+fn keeps(names: &Names, key: &ObjectKey) -> bool {
+    key.namespace().is_some_and(|namespace| names.contains(namespace))
+}

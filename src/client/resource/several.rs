@@ -1,0 +1,75 @@
+//! Descriptions of several sources: of namespaces, and of clusters.
+//!
+//! Answers "which parts of a description say how many sources it is, and how is it narrowed to one of them?". It decides
+//! nothing. Read next: `../namespaces.rs` and `../../clusters.rs`, which use it.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use informer_core::meta::ClusterName;
+use informer_core::namespaces::ClusterWide;
+
+use super::ResourceSource;
+use crate::client::backend::Backend;
+use crate::client::namespaces::SelectedBy;
+use crate::representation::Representation;
+
+impl<K, R: Representation> ResourceSource<K, R> {
+    /// Restricts it to one namespace, to several, or to those that somebody selects; to none of these: all.
+    pub(crate) fn restrict(
+        &mut self,
+        namespace: Option<String>,
+        several: Option<Vec<String>>,
+        selected_by: Option<SelectedBy>,
+    ) {
+        (self.scope.namespace, self.namespaces, self.selected_by) = (namespace, several, selected_by);
+    }
+
+    /// One cluster-wide source above a number of namespaces, if that is wanted.
+    pub(crate) fn cluster_wide_policy(&mut self) -> &mut Option<ClusterWide> {
+        &mut self.cluster_wide
+    }
+
+    /// Whether it is several sources: one for each namespace.
+    pub(crate) fn is_of_several(&self) -> bool {
+        self.namespaces.is_some() || self.selected_by.is_some()
+    }
+
+    pub(crate) fn several(&self) -> (Option<&Vec<String>>, Option<&SelectedBy>) {
+        (self.namespaces.as_ref(), self.selected_by.as_ref())
+    }
+
+    pub(crate) fn cluster_name(&self) -> Option<&ClusterName> {
+        self.cluster.as_ref()
+    }
+
+    /// The same, asked of the server behind this backend.
+    pub(crate) fn asked_of(mut self, backend: Arc<Backend>) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// The same without the type that its objects are made of.
+    pub(crate) fn erased(self) -> ResourceSource<(), R> {
+        ResourceSource {
+            representation: self.representation,
+            backend: self.backend,
+            scope: self.scope,
+            namespaces: self.namespaces,
+            kept_as: self.kept_as,
+            selected_by: self.selected_by,
+            cluster_wide: self.cluster_wide,
+            prune: self.prune,
+            settings: self.settings,
+            name: self.name,
+            source: self.source,
+            cluster: self.cluster,
+            frame_limit: self.frame_limit,
+            kind: PhantomData,
+        }
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<Backend> {
+        &self.backend
+    }
+}
