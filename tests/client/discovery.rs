@@ -144,37 +144,50 @@ async fn dyn_05_without_a_core_group_the_others_are_found_and_without_the_others
 async fn dyn_07_a_question_that_is_given_up_leaves_nothing_behind() {
     let server = Documents::new(&[DEPLOYMENTS]).await;
     let client = server.client();
-    server.close_gate();
-    let discovery = client.discovery();
-    let mut asking = Box::pin(discovery.resources());
-    while server.count() < 2 {
-        assert!(timeout(Duration::from_millis(1), &mut asking).await.is_err(), "nothing is answered");
-    }
-    drop(asking);
-    server.open_gate();
+    drop(kept(&server, &client).await);
     assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
     let status = client.discovery().status();
     assert_eq!((status.refreshes, status.failures), (2, 0));
 }
 
-#[tokio::test(start_paused = true)]
-async fn dyn_07_a_question_that_is_kept_and_not_polled_stops_no_other() {
-    let server = Documents::new(&[DEPLOYMENTS]).await;
-    let client = server.client();
+/// A caller that has asked and is not polled any more: nothing was answered to it.
+async fn kept(server: &Documents, client: &Client) -> impl Future<Output = Resources> + use<> {
     server.close_gate();
     let discovery = client.discovery();
-    let mut kept = Box::pin(discovery.resources());
+    let mut kept = Box::pin(async move { discovery.resources().await });
     while server.count() < 2 {
         assert!(timeout(Duration::from_millis(1), &mut kept).await.is_err(), "nothing is answered");
     }
     server.open_gate();
+    kept
+}
+
+type Resources = Result<std::sync::Arc<ServerResources>, DiscoveryError>;
+
+#[tokio::test(start_paused = true)]
+async fn dyn_07_a_question_that_is_kept_and_not_polled_stops_no_other() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    let kept = kept(&server, &client).await;
     assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
     assert_eq!(kept.await.unwrap().all().count(), 2);
     assert_eq!(client.discovery().status().refreshes, 1, "they share the answer");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_serves_from_when_it_arrives_however_long_it_took() {
+async fn what_was_answered_to_a_question_that_is_not_polled_is_as_old_as_the_question() {
+    let server = Documents::new(&[DEPLOYMENTS]).await;
+    let client = server.client();
+    let kept = kept(&server, &client).await;
+    advance(10 * MINUTE).await;
+    server.serve(&[DEPLOYMENTS, WIDGETS]);
+    assert_eq!(resources(&client).await.all().count(), 3, "it is asked again");
+    assert!(kept.await.is_ok(), "its own answer is good for the question");
+    assert_eq!(client.discovery().status().refreshes, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_incomplete_answer_serves_from_when_it_arrives_however_long_it_took() {
     let server = Documents::new(&[DEPLOYMENTS, WIDGETS]).await;
     let mut document = aggregated("v2", &[DEPLOYMENTS, WIDGETS]);
     document["items"][1]["versions"][0]["freshness"] = json!("Stale");

@@ -92,6 +92,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) order: u64,
+    pub(crate) at: Instant,
     pub(crate) roots: Roots,
     /// Whether a cache on disk may answer.
     pub(crate) may_read_disk: bool,
@@ -139,7 +140,7 @@ impl Memory {
         }
         // A cache on disk may be older than what is known or was invalidated.
         let may_read_disk = !question.newer && state.known.is_none() && state.invalidated.is_none();
-        let begun = Begun { order: state.next(), roots: state.roots.clone(), may_read_disk };
+        let begun = Begun { order: state.next(), at: now, roots: state.roots.clone(), may_read_disk };
         let asking = counted(Arc::clone(self), ask(begun)).boxed().shared();
         state.asking = asking.downgrade();
         Next::Ask(asking)
@@ -149,14 +150,14 @@ impl Memory {
     pub(crate) fn accept(&self, resources: ServerResources, roots: Roots, begun: &Begun) -> Known {
         let mut state = self.state();
         state.roots = roots;
-        state.accept(resources, (begun.order, Duration::ZERO))
+        state.accept(resources, (begun.order, begun.at), Duration::ZERO)
     }
 
     /// Keeps what a cache on disk had, which is of this age.
     pub(crate) fn accept_from_disk(&self, resources: ServerResources, age: Duration) -> Known {
         let mut state = self.state();
         state.status.disk_hits += 1;
-        state.accept(resources, (0, age))
+        state.accept(resources, (0, Instant::now()), age)
     }
 
     /// What is known now does not answer any later question.
@@ -195,10 +196,10 @@ impl State {
         self.asking.as_ref()?.upgrade().filter(|asking| asking.peek().is_none())
     }
 
-    fn accept(&mut self, resources: ServerResources, (order, age): (u64, Duration)) -> Known {
+    fn accept(&mut self, resources: ServerResources, (order, at): (u64, Instant), age: Duration) -> Known {
         self.status.failed = resources.failed.len();
         let is_incomplete = !resources.failed.is_empty();
-        let origin = Origin { order, at: Instant::now(), age, is_incomplete };
+        let origin = Origin { order, at, age, arrived: Instant::now(), is_incomplete };
         let known = Known { resources: Arc::new(resources), origin };
         self.known = Some(known.clone());
         known

@@ -2,8 +2,9 @@
 //!
 //! Answers "is what is known still good for this question?" It reads no clock: each function is given the time.
 //! Invariants:
-//! 1. What is known serves until it is older than its time to live, counted from when it arrived. An incomplete answer
-//!    lives shorter, since a group that did not answer may answer soon.
+//! 1. What is known serves until it is older than its time to live, counted from when it was begun to be asked for. An
+//!    incomplete answer lives shorter, since a group that did not answer may answer soon; that is counted from when it
+//!    arrived, because it is the slow answers that are incomplete.
 //! 2. An answer that was begun to be asked for after a question answers it, however long it took: no question asks twice.
 //! 3. A name that is not found asks once more, unless what is known is such an answer; so a kind that exists when a
 //!    question begins is found.
@@ -42,10 +43,12 @@ pub(crate) struct Question {
 pub(crate) struct Origin {
     /// Its place in the order: when it was begun to be asked for. Of a cache on disk 0, before every question.
     pub(crate) order: u64,
-    /// When it arrived.
+    /// When it was begun to be asked for.
     pub(crate) at: Instant,
     /// How old it was then: nothing, but for a cache on disk.
     pub(crate) age: Duration,
+    /// When it was there. That may be long after: a caller that is not polled asks, and reads no answer.
+    pub(crate) arrived: Instant,
     /// Whether something could not be discovered.
     pub(crate) is_incomplete: bool,
 }
@@ -59,8 +62,9 @@ impl Origin {
     }
 
     fn is_younger_than(self, ttl: Duration, now: Instant) -> bool {
-        let ttl = if self.is_incomplete { ttl.min(INCOMPLETE_TTL) } else { ttl };
-        self.age.saturating_add(now.saturating_duration_since(self.at)) < ttl
+        let age = self.age.saturating_add(now.saturating_duration_since(self.at));
+        let is_good = !self.is_incomplete || now.saturating_duration_since(self.arrived) < INCOMPLETE_TTL;
+        age < ttl && is_good
     }
 }
 
@@ -90,7 +94,8 @@ mod tests {
     use super::*;
 
     fn found(order: u64, is_incomplete: bool) -> Origin {
-        Origin { order, at: Instant::now(), age: Duration::ZERO, is_incomplete }
+        let now = Instant::now();
+        Origin { order, at: now, age: Duration::ZERO, arrived: now, is_incomplete }
     }
 
     fn asked(order: u64, newer: bool, ttl: Duration) -> Question {
@@ -108,6 +113,18 @@ mod tests {
         }
         let strict = asked(2, false, second);
         assert!(!found(1, true).answers(strict, None, begun + second), "a shorter one is kept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_answer_is_as_old_as_its_asking_and_an_incomplete_one_lives_from_its_arrival() {
+        let (begun, question) = (Instant::now(), asked(2, false, TTL));
+        let slow = |is_incomplete, took| Origin { arrived: begun + took, ..found(1, is_incomplete) };
+        let took = INCOMPLETE_TTL * 2;
+        assert!(slow(true, took).answers(question, None, begun + took));
+        assert!(!slow(true, took).answers(question, None, begun + took + INCOMPLETE_TTL));
+        for is_incomplete in [false, true] {
+            assert!(!slow(is_incomplete, TTL).answers(question, None, begun + TTL));
+        }
     }
 
     #[tokio::test(start_paused = true)]
