@@ -212,6 +212,11 @@ fn only_the_transport_uses_awc() {
 }
 
 #[test]
+fn only_the_wire_knows_how_lists_and_watches_are_written() {
+    assert_absent("src/client/list_watch", &[], &["serde_json", "memchr", "b'{'", "b'\\n'", "br#"]);
+}
+
+#[test]
 fn every_example_is_named_in_the_readme() {
     let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).expect("a README");
     for file in sources("examples").into_keys() {

@@ -72,20 +72,12 @@ impl<R: Representation> Decoder<R> {
 
 /// Decodes the frames of one chunk.
 pub(crate) struct Decoding<'a, R: Representation> {
-    decoder: &'a Decoder<R>,
+    pub(super) decoder: &'a Decoder<R>,
     pub(super) wire: WireKind,
     pub(super) known: &'a KnownObjects<R::Body>,
 }
 
-impl<'a, R: Representation> Decoding<'a, R> {
-    /// The same with other known objects.
-    pub(super) fn anew<'k>(&self, known: &'k KnownObjects<R::Body>) -> Decoding<'k, R>
-    where
-        'a: 'k,
-    {
-        self.decoder.decoding(self.wire, known)
-    }
-
+impl<R: Representation> Decoding<'_, R> {
     /// Reads one item of a list. Also returns whether the item named its kind.
     pub(crate) fn item(&self, frame: &Frame) -> (Observed<R::Body>, bool) {
         match frame {

@@ -57,12 +57,17 @@ impl<R: Representation> Decoding<'_, R> {
                 Observed::Passed(version) => Ok(passing(version)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
-            EventType::Deleted => match self.anew(&self.known.anew()).scanned(object)? {
-                Observed::Object(object) => Ok(WatchPart::Deleted(object)),
-                Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
-                Observed::Passed(version) => Ok(passing(version)),
-                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
-            },
+            // Also an object that is known in this version is decoded: the event brings its last state.
+            EventType::Deleted => {
+                match self.decoder.decoding(self.wire, &self.known.anew()).scanned(object)? {
+                    Observed::Object(object) => Ok(WatchPart::Deleted(object)),
+                    Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
+                    Observed::Passed(version) => Ok(passing(version)),
+                    Observed::Unreadable(why) | Observed::NotJson(why) => {
+                        Err(ListWatchError::Unreadable(why))
+                    }
+                }
+            }
             EventType::Bookmark => self.bookmark(object),
             EventType::Error => {
                 Err(status::into_error(status::of_frame(&String::from_utf8_lossy(object)), false))
