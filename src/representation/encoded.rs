@@ -74,7 +74,7 @@ impl<'a> Encoded<'a> {
     }
 
     /// The values at a path, without decoding the object: for a representation that keeps little else. Costs a scan of
-    /// the bytes up to the end of what the path begins with.
+    /// all bytes, mostly 64 at once.
     ///
     /// ```
     /// use actix_informer::object::FieldPath;
