@@ -70,7 +70,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
     pub fn in_cluster(self, name: &str, client: &Client) -> Result<Self, Error> {
         let cluster: ClusterName =
             name.parse().map_err(|_| Error::Name { what: "name of a cluster", text: name.to_owned() })?;
-        Ok(self.asked_of(client.backend()).cluster(cluster).source_id(SourceId::new(name)))
+        let described = self.asked_of(client.backend()).looked_up_by(|resource| client.finder(resource));
+        Ok(described.cluster(cluster).source_id(SourceId::new(name)))
     }
 }
 

@@ -120,6 +120,33 @@ impl InformerFactory {
         self.defaults.describe::<DynamicObject, _>(self.client.dynamic(resource))
     }
 
+    /// Describes the kind that this name means to kubectl, also one that is defined later, goes away, or comes back with
+    /// another version or scope, with the settings of this factory for all kinds. [`Client::named`] says how it is
+    /// followed.
+    ///
+    /// The server is asked what the name means, so that all names of one kind give one informer, and a cluster-scoped
+    /// kind gets no namespace. If it does not know, or does not answer, the name is taken as it is: informers of
+    /// `website` and `websites.example.org`, requested before the kind is defined, are two.
+    ///
+    /// # Errors
+    /// [`FactoryError::Discovery`] when the name means several resources, or one that cannot be followed.
+    pub async fn named(&self, name: &str) -> Result<ResourceSource<DynamicObject, Dynamic>, FactoryError> {
+        let common = self.client.common_name(name).await?;
+        Ok(self.defaults.describe_named(self.client.named(common.name), common.is_namespaced))
+    }
+
+    /// As [`Self::named`], only the metadata of the objects.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn metadata_named(
+        &self,
+        name: &str,
+    ) -> Result<ResourceSource<DynamicObject, MetadataOnly<DynamicObject>>, FactoryError> {
+        let common = self.client.common_name(name).await?;
+        Ok(self.defaults.describe_named(self.client.metadata_named(common.name), common.is_namespaced))
+    }
+
     /// The informer of this type with the settings of this factory, found or declared. [`Self::of`] says how.
     ///
     /// # Errors

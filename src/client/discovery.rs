@@ -43,6 +43,7 @@ use std::time::Duration;
 use super::client::Client;
 use super::error::Error;
 
+mod by_name;
 mod disk;
 mod documents;
 mod error;
@@ -172,6 +173,19 @@ impl Discovery {
     pub async fn resource_named(&self, name: &str) -> Result<NamedResource, DiscoveryError> {
         let found = self.found(name, |server| mapper::resolve_one(server, name)).await??;
         Ok(self.named(name, found))
+    }
+
+    /// As [`Self::resource_named`], after the server was asked again, also if the name is in what is known: what it
+    /// means there is gone. Where too many names were not found shortly before, what is known is used.
+    pub(crate) async fn resource_named_anew(&self, name: &str) -> Result<NamedResource, DiscoveryError> {
+        let question = self.question(self.client.known.question(), true);
+        let (known, asks_again_in) = match self.obtain(question).await? {
+            Obtained::Known(known) => (known, None),
+            Obtained::HeldBack(wait, known) => (known, Some(wait)),
+        };
+        let found = mapper::resolve_one(&known.resources, name)
+            .ok_or_else(|| mapper::unknown(&known.resources, name, asks_again_in))?;
+        found.map(|found| self.named(name, found))
     }
 
     /// The resources of this name, see [`Client::resources_named`].

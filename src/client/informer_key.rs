@@ -45,7 +45,10 @@ pub struct InformerKey(Arc<KeyParts>);
 pub(crate) struct KeyParts {
     pub(crate) server: ServerIdentity,
     pub(crate) cluster: Option<ClusterName>,
-    pub(crate) resource: KeyResource,
+    /// `pods`, `deployments.apps`; or the name by which a resource is looked up, which has no version and no kind.
+    pub(crate) resource: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
     /// `None`: all.
     pub(crate) namespaces: Option<BTreeSet<String>>,
     /// In their normal form, as text.
@@ -60,13 +63,6 @@ pub(crate) struct KeyParts {
     pub(crate) prune: BTreeSet<Vec<String>>,
 }
 
-/// Which resource a key is of.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) enum KeyResource {
-    /// One version of a resource.
-    Of { name: String, version: String, kind: String },
-}
-
 /// A client and its clones: one server, asked with one set of credentials.
 #[derive(Clone)]
 pub(crate) struct ServerIdentity(Weak<Backend>);
@@ -76,22 +72,14 @@ impl InformerKey {
         Self(Arc::new(parts))
     }
 
-    /// The resource: `pods`, `deployments.apps`.
+    /// The resource: `pods`, `deployments.apps`; or the name by which it is looked up.
     pub fn resource(&self) -> &str {
-        self.0.resource.name()
+        &self.0.resource
     }
 
     /// The namespaces, in order; `None` if all are followed.
     pub fn namespaces(&self) -> Option<impl Iterator<Item = &str>> {
         self.0.namespaces.as_ref().map(|namespaces| namespaces.iter().map(String::as_str))
-    }
-}
-
-impl KeyResource {
-    fn name(&self) -> &str {
-        match self {
-            Self::Of { name, .. } => name,
-        }
     }
 }
 

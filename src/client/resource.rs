@@ -9,6 +9,8 @@
 //!
 //! Read next: `../informer.rs`, what is made of it; `list_watch.rs`, which asks the server.
 
+mod followed_name;
+mod named;
 mod several;
 mod shared;
 
@@ -26,6 +28,8 @@ use informer_core::reflector::ReflectorConfig;
 use kube_core::discovery::{self, ApiResource};
 use kube_core::{NamespaceScope, Resource};
 
+use self::named::Named;
+pub(crate) use self::named::{FindResource, FoundResource};
 pub(crate) use self::shared::OutsideKey;
 use super::backend::Backend;
 use super::error::Error;
@@ -66,6 +70,8 @@ const FRAME_LIMIT: usize = 16 << 20;
 pub struct ResourceSource<K, R = Typed<K>> {
     backend: Arc<Backend>,
     scope: Scope,
+    /// If the resource is known by name alone; the one in `scope` has that name and nothing else.
+    named: Option<Named<R>>,
     /// Several namespaces; none if it is one, or all.
     namespaces: Option<Vec<String>>,
     /// Who selects the namespaces, if that is so.
@@ -89,6 +95,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             settings: ReflectorConfig::new(scope.name()),
             backend,
             scope,
+            named: None,
             namespaces: None,
             selected_by: None,
             cluster_wide: None,
@@ -176,6 +183,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             kept_as: None,
             backend: self.backend,
             scope: self.scope,
+            named: self.named.map(Named::kept_otherwise),
             namespaces: self.namespaces,
             selected_by: self.selected_by,
             cluster_wide: self.cluster_wide,
@@ -276,7 +284,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 
     /// The source with its name, its cluster and what it covers, as an informer takes it.
-    pub(crate) fn spec(self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
+    pub(crate) fn spec(mut self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
+        if let Some(named) = self.named.take() {
+            return self.spec_by_name(named, pool);
+        }
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
         let settings = self.settings.clone();
         let backend = Arc::clone(&self.backend);
@@ -295,9 +306,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     ) -> Result<impl Fn() -> KubeListWatch<R> + Send + Sync + 'static, Error> {
         self.scope.check()?;
         if self.is_of_several() {
-            let several =
-                "a description of several namespaces as one source: it is one source for each of them";
-            return Err(Error::Unsupported(several.to_owned()));
+            return Err(several_sources());
         }
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
         let decoder = Arc::new(Decoder { representation, prune, source, cluster, scopes: Scopes::default() });
@@ -308,11 +317,17 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 }
 
+fn several_sources() -> Error {
+    let several = "a description of several namespaces as one source: it is one source for each of them";
+    Error::Unsupported(several.to_owned())
+}
+
 impl<K, R> Clone for ResourceSource<K, R> {
     fn clone(&self) -> Self {
         Self {
             backend: Arc::clone(&self.backend),
             scope: self.scope.clone(),
+            named: self.named.clone(),
             namespaces: self.namespaces.clone(),
             selected_by: self.selected_by.clone(),
             cluster_wide: self.cluster_wide,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use informer_actors::informer::{Body, InformerBuilder};
 use informer_core::reflector::ReflectorConfig;
-use kube_core::{ClusterResourceScope, Resource};
+use kube_core::{ClusterResourceScope, DynamicObject, Resource};
 
 use crate::client::ResourceSource;
 use crate::representation::{Prune, Representation};
@@ -53,6 +53,16 @@ impl Defaults {
             Some(change) => description.settings(|settings| change(settings)),
             None => description,
         }
+    }
+
+    /// With what is set for all kinds, for one of which discovery says whether it has namespaces.
+    pub(super) fn describe_named<R: Representation>(
+        &self,
+        description: ResourceSource<DynamicObject, R>,
+        is_namespaced: Option<bool>,
+    ) -> ResourceSource<DynamicObject, R> {
+        let description = self.describe::<DynamicObject, _>(description);
+        if is_namespaced == Some(false) { description.all_namespaces() } else { description }
     }
 
     /// With what is set for all kinds and for this one.

@@ -18,6 +18,9 @@ pub enum FactoryError {
     /// The description cannot be requested, or its representation needs a name.
     #[error(transparent)]
     Client(#[from] client::Error),
+    /// The name means several resources, or one that cannot be followed.
+    #[error(transparent)]
+    Discovery(#[from] client::DiscoveryError),
     /// The informer could not be declared.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -23,13 +23,13 @@ use serde_json::{Value, json};
 use crate::world::{LONG, settle, until};
 
 /// A server, a client of it, and the runtime of both.
-struct Cluster {
-    server: Arc<ApiServer>,
-    client: Client,
-    runtime: Runtime,
+pub(crate) struct Cluster {
+    pub(crate) server: Arc<ApiServer>,
+    pub(crate) client: Client,
+    pub(crate) runtime: Runtime,
 }
 
-fn run<F: Future<Output = ()>>(scenario: impl FnOnce(Cluster) -> F) {
+pub(crate) fn run<F: Future<Output = ()>>(scenario: impl FnOnce(Cluster) -> F) {
     Runtime::simulated(7).run(|runtime| async move {
         let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await;
         let server = Arc::new(server.expect("a server in memory"));
@@ -43,11 +43,11 @@ fn map(namespace: &str, name: &str) -> Value {
 }
 
 impl Cluster {
-    fn factory(&self) -> InformerFactory {
+    pub(crate) fn factory(&self) -> InformerFactory {
         InformerFactory::new(&self.runtime, &self.client)
     }
 
-    fn create(&self, namespace: &str, name: &str) {
+    pub(crate) fn create(&self, namespace: &str, name: &str) {
         self.server.create(map(namespace, name)).expect("a new object");
     }
 
@@ -59,15 +59,15 @@ impl Cluster {
     }
 }
 
-fn keys<S: Body>(informer: &Informer<S>) -> Vec<String> {
+pub(crate) fn keys<S: Body>(informer: &Informer<S>) -> Vec<String> {
     informer.snapshot().iter().map(|object| object.key().to_string()).collect()
 }
 
-fn names(factory: &InformerFactory) -> Vec<String> {
+pub(crate) fn names(factory: &InformerFactory) -> Vec<String> {
     factory.informers().iter().map(|(_, informer)| informer.name().to_owned()).collect()
 }
 
-fn recorded<S: Body>(
+pub(crate) fn recorded<S: Body>(
     informer: &Informer<S>,
 ) -> (informer_actors::subscription::Subscription<S>, RecorderHandle<S>) {
     let (recorder, received) = Recorder::new();

@@ -22,6 +22,10 @@ mod every;
 #[cfg(feature = "client")]
 mod factory;
 mod factory_declared;
+#[cfg(feature = "client")]
+mod factory_many;
+#[cfg(feature = "client")]
+mod factory_names;
 mod fed;
 mod figures;
 mod filters;

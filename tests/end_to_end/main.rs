@@ -25,6 +25,7 @@ mod access;
 mod chaos;
 mod disasters;
 mod discovery;
+mod factory;
 mod live;
 mod network;
 mod outages;
@@ -125,6 +126,7 @@ group! { discovered:
     discovery::dyn_10_of_an_ambiguous_short_name_kubectl_and_this_client_choose_and_warn_alike,
     discovery::a_category_means_the_resources_that_kubectl_gets,
     discovery::dyn_18_a_definition_is_found_by_one_refresh_and_followed_without_a_hand_written_resource,
+    factory::fac_13_a_definition_comes_goes_and_comes_back_otherwise_under_load,
     discovery::kubectl_reads_the_cache_on_disk_that_this_client_has_written,
     discovery::this_client_reads_the_cache_on_disk_that_kubectl_has_written,
 }

@@ -113,11 +113,15 @@ impl NamedResource {
     /// # Errors
     /// [`DiscoveryError::NotWatchable`] when it cannot be listed and watched, such as `tokenreviews`.
     pub fn source(&self) -> Result<ResourceSource<DynamicObject, Dynamic>, DiscoveryError> {
-        if !self.found.resource.can_be_watched() {
-            let verbs = self.verbs().to_vec();
-            return Err(DiscoveryError::NotWatchable { resource: self.name(), verbs });
-        }
+        self.check_watchable()?;
         Ok(self.client.dynamic(self.api_resource()).discovered(self.scope()))
+    }
+
+    pub(super) fn check_watchable(&self) -> Result<(), DiscoveryError> {
+        if self.found.resource.can_be_watched() {
+            return Ok(());
+        }
+        Err(DiscoveryError::NotWatchable { resource: self.name(), verbs: self.verbs().to_vec() })
     }
 }
 

@@ -55,6 +55,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             representation: self.representation,
             backend: self.backend,
             scope: self.scope,
+            named: self.named,
             namespaces: self.namespaces,
             kept_as: self.kept_as,
             selected_by: self.selected_by,

@@ -14,7 +14,7 @@ use informer_core::reflector::ReflectorConfig;
 
 use super::ResourceSource;
 use crate::client::error::Error;
-use crate::client::informer_key::{InformerKey, KeyParts, KeyResource, ServerIdentity};
+use crate::client::informer_key::{InformerKey, KeyParts, ServerIdentity};
 use crate::client::namespaces::SelectedBy;
 use crate::representation::{Representation, WireKind};
 
@@ -73,11 +73,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
         InformerKey::new(KeyParts {
             server: ServerIdentity::of(&self.backend),
             cluster: self.cluster.clone(),
-            resource: KeyResource::Of {
-                name: self.scope.name(),
-                version: self.scope.resource.version.clone(),
-                kind: self.scope.resource.kind.clone(),
-            },
+            resource: self.scope.name(),
+            version: self.scope.resource.version.clone(),
+            kind: self.scope.resource.kind.clone(),
             namespaces: single.or(several).or(selected),
             selectors: self.scope.selectors(),
             source: Some(&self.source).filter(|source| **source != SourceId::default()).cloned(),

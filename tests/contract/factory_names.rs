@@ -1,0 +1,151 @@
+//! Kinds that are followed by name, and whose definitions come, go and come back (FAC-13), in one simulation with the
+//! in-memory API server.
+
+use std::time::Duration;
+
+use actix_informer::factory::FactoryError;
+use informer_actors::informer::Informer;
+use informer_core::reflector::SourceState;
+use kube_core::DynamicObject;
+use serde_json::{Value, json};
+
+use crate::factory::{Cluster, keys, names, recorded, run};
+use crate::world::{LONG, pass, settle, until};
+
+const NAME: &str = "websites.example.org";
+const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+fn definition(version: &str, scope: &str) -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": NAME},
+        "spec": {
+            "group": "example.org", "scope": scope,
+            "names": {"plural": "websites", "singular": "website", "kind": "Website", "listKind": "WebsiteList",
+                      "shortNames": ["ws"]},
+            "versions": [{"name": version, "served": true, "storage": true, "schema": schema}],
+        },
+    })
+}
+
+fn site(version: &str, namespace: Option<&str>, name: &str) -> Value {
+    json!({
+        "apiVersion": format!("example.org/{version}"), "kind": "Website",
+        "metadata": {"name": name, "namespace": namespace},
+    })
+}
+
+impl Cluster {
+    fn define(&self, version: &str, scope: &str) {
+        self.server.create(definition(version, scope)).expect("a new definition");
+    }
+
+    fn undefine(&self) {
+        self.server.delete(DEFINITIONS, "", NAME).expect("it is defined");
+    }
+}
+
+async fn is_gone(informer: &Informer<DynamicObject>) -> String {
+    let gone = informer.wait_until(|status| matches!(status.state(), SourceState::Gone { .. })).await;
+    gone.expect("it runs").state().to_string()
+}
+
+fn versions(informer: &Informer<DynamicObject>) -> Vec<String> {
+    let types =
+        |object: &informer_core::meta::Object<DynamicObject>| object.types.clone().expect("it has them");
+    informer.snapshot().iter().map(|object| types(object).api_version).collect()
+}
+
+#[test]
+fn fac_13_a_kind_that_is_defined_later_goes_away_and_comes_back_otherwise_is_followed_by_its_name() {
+    run(|cluster| async move {
+        let factory = cluster.factory();
+        let sites = factory.of(factory.named(NAME).await.expect("a name")).expect("declared");
+        let (subscription, received) = recorded(&sites);
+        factory.start().expect("open");
+        let text = is_gone(&sites).await;
+        assert!(
+            text.starts_with("no such resource: the server has no resource named \"websites.example.org\""),
+            "{text}"
+        );
+        pass(Duration::from_secs(120)).await;
+        assert!(!sites.status().synced);
+
+        cluster.define("v1", "Namespaced");
+        cluster.server.create(site("v1", Some("default"), "a")).expect("defined");
+        subscription.synced_within(Duration::from_secs(60)).await.expect("it is asked for again");
+        assert_eq!(
+            (keys(&sites), versions(&sites)),
+            (vec!["default/a".to_owned()], vec!["example.org/v1".to_owned()])
+        );
+        cluster.server.create(site("v1", Some("default"), "b")).expect("defined");
+        until(|| keys(&sites).len() == 2).await;
+
+        cluster.undefine();
+        is_gone(&sites).await;
+        cluster.define("v2", "Cluster");
+        cluster.server.create(site("v2", None, "a")).expect("defined");
+        until(|| keys(&sites) == ["a"]).await;
+        assert_eq!(versions(&sites), ["example.org/v2"]);
+        cluster.server.create(site("v2", None, "later")).expect("defined");
+        until(|| keys(&sites).len() == 2).await;
+        settle().await;
+        assert_eq!(received.agrees_with(&sites.snapshot()), Ok(()));
+        let told: Vec<_> = received
+            .lines()
+            .iter()
+            .map(|line| line.split(['(', ')']).step_by(2).collect::<String>())
+            .collect();
+        let told: Vec<_> = told.iter().map(|line| line.split('@').next().unwrap_or_default()).collect();
+        assert_eq!(
+            told,
+            [
+                "Added default/a",
+                "Added default/b",
+                "Deleted default/a",
+                "Deleted default/b",
+                "Added a",
+                "Added later"
+            ],
+            "exactly the difference"
+        );
+        assert_eq!(sites.status().restarts, 0);
+    });
+}
+
+#[test]
+fn fac_13_all_names_of_one_kind_are_one_informer_and_its_scope_decides_about_namespaces() {
+    run(|cluster| async move {
+        cluster.define("v1", "Cluster");
+        let factory = actix_informer::factory::InformerFactory::builder(&cluster.runtime, &cluster.client)
+            .namespaces(["default"])
+            .build();
+        let mut informers = Vec::new();
+        for name in ["ws", "website", "Website", NAME, "cm", "configmaps", "websites.v1.example.org"] {
+            informers.push(factory.of(factory.named(name).await.expect("a name")).expect("declared"));
+        }
+        let metadata = factory.of(factory.metadata_named("ws").await.expect("a name")).expect("declared");
+        assert_eq!(
+            names(&factory),
+            [NAME, "configmaps/ns=default", "websites.v1.example.org", "websites.example.org/metadata"]
+        );
+        factory.start().expect("open");
+        cluster.server.create(site("v1", None, "a")).expect("defined");
+        cluster.create("default", "m");
+        factory.synced_within(LONG).await.expect("all list");
+        let found: Vec<_> = informers.iter().map(|informer| keys(informer).concat()).collect();
+        assert_eq!(found, ["a", "a", "a", "a", "default/m", "default/m", "a"]);
+        assert_eq!(keys(&metadata), ["a"]);
+        for name in ["all", "tokenreviews"] {
+            let refused = factory.named(name).await.expect_err("several, or not to be watched");
+            assert!(matches!(refused, FactoryError::Discovery(_)), "{refused}");
+        }
+        let narrow =
+            cluster.client.named(NAME).namespace("default").informer(&cluster.runtime).expect("a name");
+        let text = is_gone(&narrow.start().expect("it runs")).await;
+        assert_eq!(
+            text,
+            "no such resource: websites.example.org are cluster-scoped: leave out the namespace \"default\""
+        );
+    });
+}
