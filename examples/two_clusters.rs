@@ -31,7 +31,7 @@ fn show(shops: &Informer<ConfigMap>) {
     for shop in lister.snapshot().iter() {
         let color = shop.data.as_ref().and_then(|data| data.get("color")).map_or("none", String::as_str);
         let age = lister.age(shop.source()).unwrap_or_default();
-        println!("  {:<16} {color:<6} as of {:.1} s ago", shop.key().to_string(), age.as_secs_f64());
+        println!("  {:<18} {color:<6} as of {:.1} s ago", shop.key().to_string(), age.as_secs_f64());
     }
     for source in shops.status().sources {
         println!("  source {}: {}", source.source, source.state);

@@ -27,6 +27,7 @@ mod disasters;
 mod discovery;
 mod factory;
 mod live;
+mod namespaces;
 mod network;
 mod outages;
 mod over_kube;
@@ -129,6 +130,11 @@ group! { discovered:
     factory::fac_13_a_definition_comes_goes_and_comes_back_otherwise_under_load,
     discovery::kubectl_reads_the_cache_on_disk_that_this_client_has_written,
     discovery::this_client_reads_the_cache_on_disk_that_kubectl_has_written,
+}
+
+group! { coming_and_going:
+    namespaces::inf_91_namespaces_come_and_go_under_load,
+    namespaces::inf_94_of_two_clusters_one_is_killed_and_comes_back,
 }
 
 group! { calm:
