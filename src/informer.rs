@@ -12,7 +12,7 @@ pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, ClusterWide, DrainReport, HandOverError, Informer,
     InformerBuilder, InformerSync, Lister, NamespaceSources, NamespacesError, NotAllSynced, NotMet,
     NotReached, NotSynced, OfCluster, OfNamespace, RemoveSourceError, ReviveError, Selection, ShutdownReport,
-    StartError, UntilError, WaitError, WaitForError, WeakInformer,
+    SourceFailure, StartError, UntilError, WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
 pub use informer_core::index::{AnyIndex, Index, IndexError, IndexFn, UnknownIndex};

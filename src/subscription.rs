@@ -4,8 +4,8 @@
 //! `informer_core`; adds nothing. Read next: `informer.rs`, which has the methods that subscribe.
 
 pub use informer_actors::subscription::{
-    CALL_GRACE, ChangeFilter, EndReason, Events, Notify, Policy, ShutdownError, SubscribeError,
-    SubscribeOptions, Subscription, SubscriptionStatus, Touched, Unfinished, WhenFull,
+    Batch, CALL_GRACE, ChangeFilter, EndReason, Events, Marked, MarkedEvents, Notify, Policy, ShutdownError,
+    SubscribeError, SubscribeOptions, Subscription, SubscriptionStatus, Touched, Unfinished, WhenFull,
 };
 pub use informer_core::delta::Cause;
 

@@ -12,6 +12,7 @@ use actix::{Recipient, WeakRecipient};
 use crate::informer::Informer;
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify};
+use crate::pipeline::notifications::Batch;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 impl<S: Body> Informer<S> {
@@ -85,6 +86,22 @@ impl<S: Body> Informer<S> {
         let kind = type_of(&recipient);
         let recipient = recipient.into();
         self.start_listener(options, kind, move |_| Delivery::Push(recipient))
+    }
+
+    /// Subscribes an actor to batches: it is sent all events that wait, in order, as one [`Batch`], and the next one when
+    /// it has handled that. [`SubscribeOptions::window`] is the size of the largest, by default 64. All else is as for
+    /// [`Self::subscribe`].
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn subscribe_batches(
+        &self,
+        options: SubscribeOptions<S>,
+        recipient: impl Into<Recipient<Batch<S>>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        let kind = type_of(&recipient);
+        let recipient = recipient.into();
+        self.start_listener(options, kind, move |_| Delivery::Batches(recipient))
     }
 
     /// As [`Self::subscribe`], but the subscription does not keep the actor. So an actor can subscribe itself when it

@@ -6,7 +6,7 @@
 use std::future::Future;
 
 use crate::informer::Informer;
-use crate::pipeline::callback_host::CallbackHost;
+use crate::pipeline::callback_host::{CallbackHost, InBatches};
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify};
 use crate::runtime::OnArbiter;
@@ -51,6 +51,55 @@ impl<S: Body> Informer<S> {
         let arbiter = self.runtime().callback_arbiter();
         self.start_listener(options, "closure", move |state| {
             Delivery::Async(OnArbiter::new(arbiter, CallbackHost::new(closure, state)))
+        })
+    }
+
+    /// Subscribes an async closure to batches: it is called with all events that wait, in order, at most 64, as one
+    /// vector that is never empty. While a call runs, what comes waits, by the policy; so the slower the closure, the
+    /// larger its batches. A panic skips its whole batch, and is logged with the key of the first event. All else is as
+    /// for [`Self::for_each`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")]
+    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # server.apply("default/one", "1".to_owned());
+    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
+    /// let subscription = texts.for_each_batch(|events| async move {
+    ///     println!("{} events in one transaction", events.len());
+    /// })?;
+    /// subscription.synced().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).expect("it is delivered");
+    /// ```
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each_batch<F, Fut>(&self, closure: F) -> Result<Subscription<S>, SubscribeError>
+    where
+        F: FnMut(Vec<Notify<S>>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        self.for_each_batch_with(SubscribeOptions::new(), closure)
+    }
+
+    /// As [`Self::for_each_batch`], with options; [`SubscribeOptions::window`] is the size of the largest batch.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each_batch_with<F, Fut>(
+        &self,
+        options: SubscribeOptions<S>,
+        closure: F,
+    ) -> Result<Subscription<S>, SubscribeError>
+    where
+        F: FnMut(Vec<Notify<S>>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        let arbiter = self.runtime().callback_arbiter();
+        self.start_listener(options, "batches", move |state| {
+            Delivery::Async(OnArbiter::new(arbiter, CallbackHost::new(InBatches(closure), state)))
         })
     }
 }

@@ -4,7 +4,8 @@
 //! means that the window before has been handled. Events wait there, by the policy. Invariants:
 //! 1. One ask in flight, made only when the stream is polled and has nothing left to give.
 //! 2. It ends when the subscription does; dropping it unsubscribes.
-//! 3. Each poll is counted: a shutdown does not wait for a stream that is not polled.
+//! 3. The mark of a marked stream is the answer to the ask that says that the last initial event was handled.
+//! 4. Each poll is counted: a shutdown does not wait for a stream that is not polled.
 //!
 //! Read next: `listener.rs`, which answers.
 
@@ -18,7 +19,7 @@ use futures_util::Stream;
 
 use crate::informer::Informer;
 use crate::pipeline::listener::{Delivery, Polls};
-use crate::pipeline::messages::{Body, Notify, Take};
+use crate::pipeline::messages::{Body, Notify, Take, Taken};
 use crate::runtime::mailbox::{Asked, Closed, ask_with};
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
@@ -31,8 +32,26 @@ use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 pub struct Events<S: Body> {
     subscription: Subscription<S>,
     taken: VecDeque<Notify<S>>,
-    asking: Option<Asked<Vec<Notify<S>>>>,
+    asking: Option<Asked<Taken<S>>>,
     polls: Polls,
+    is_marked: bool,
+}
+
+/// A subscription as a stream that says when its initial events are over; made by [`Events::marked`].
+#[must_use = "a stream does nothing until it is polled"]
+pub struct MarkedEvents<S: Body>(Events<S>);
+
+/// An item of [`MarkedEvents`].
+#[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_enums, reason = "an event, or the mark")]
+pub enum Marked<S> {
+    /// An event.
+    Event(Notify<S>),
+    /// Everything that the subscription began with was given before: the first list of every source, or what a newer
+    /// state made of it. Given once in a subscription, and at once when there is nothing to begin with: a later list, a
+    /// restart of the pipeline or a source that is added brings differences, and no second mark. The subscription is
+    /// synced when it is given.
+    InitDone,
 }
 
 impl<S: Body> Informer<S> {
@@ -59,7 +78,7 @@ impl<S: Body> Informer<S> {
         let polls = Polls::default();
         let counted = polls.clone();
         let subscription = self.start_listener(options, "stream", |_| Delivery::Pull(counted))?;
-        Ok(Events { subscription, taken: VecDeque::new(), asking: None, polls })
+        Ok(Events { subscription, taken: VecDeque::new(), asking: None, polls, is_marked: false })
     }
 }
 
@@ -68,34 +87,93 @@ impl<S: Body> Events<S> {
     pub fn subscription(&self) -> &Subscription<S> {
         &self.subscription
     }
-}
 
-impl<S: Body> Stream for Events<S> {
-    type Item = Notify<S>;
+    /// The same stream with a mark, [`Marked::InitDone`], behind its last initial event and before every later one. To be
+    /// called before it is polled.
+    ///
+    /// ```
+    /// use futures_util::StreamExt;
+    /// use informer_actors::subscription::Marked;
+    /// # #[cfg(feature = "testing")]
+    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # server.apply("default/one", "1".to_owned());
+    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
+    ///
+    /// let mut events = texts.events()?.marked();
+    /// while let Some(Marked::Event(notify)) = events.next().await {
+    ///     println!("{} was there before", notify.key());
+    /// }
+    /// assert!(events.subscription().status().synced);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).expect("it is delivered");
+    /// ```
+    pub fn marked(mut self) -> MarkedEvents<S> {
+        self.is_marked = true;
+        MarkedEvents(self)
+    }
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Notify<S>>> {
+    fn poll_marked(&mut self, cx: &mut Context<'_>) -> Poll<Option<Marked<S>>> {
         self.polls.count_one();
         loop {
             if let Some(notify) = self.taken.pop_front() {
-                return Poll::Ready(Some(notify));
+                return Poll::Ready(Some(Marked::Event(notify)));
             }
-            let this = &mut *self;
             // A stream that waits for events keeps no memory for them.
-            this.taken = VecDeque::new();
-            let listener = this.subscription.listener();
-            let asking = this.asking.get_or_insert_with(|| ask_with(listener, Take));
+            self.taken = VecDeque::new();
+            let (listener, is_marked) = (self.subscription.listener(), self.is_marked);
+            let asking =
+                self.asking.get_or_insert_with(|| ask_with(listener, |reply| Take { is_marked, reply }));
             let answer = ready!(Pin::new(asking).poll(cx));
-            this.asking = None;
+            self.asking = None;
             match answer {
-                Ok(taken) => this.taken = taken.into(),
+                Ok(Taken::Events(taken)) => self.taken = taken.into(),
+                Ok(Taken::InitDone) => return Poll::Ready(Some(Marked::InitDone)),
                 Err(Closed) => return Poll::Ready(None),
             }
         }
     }
 }
 
+impl<S: Body> MarkedEvents<S> {
+    /// The subscription of this stream.
+    pub fn subscription(&self) -> &Subscription<S> {
+        &self.0.subscription
+    }
+}
+
+impl<S: Body> Stream for Events<S> {
+    type Item = Notify<S>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Notify<S>>> {
+        loop {
+            match ready!(self.poll_marked(cx)) {
+                Some(Marked::Event(notify)) => return Poll::Ready(Some(notify)),
+                // Not asked for.
+                Some(Marked::InitDone) => {}
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl<S: Body> Stream for MarkedEvents<S> {
+    type Item = Marked<S>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Marked<S>>> {
+        self.0.poll_marked(cx)
+    }
+}
+
 impl<S: Body> fmt::Debug for Events<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("subscription", &self.subscription).finish_non_exhaustive()
+    }
+}
+
+impl<S: Body> fmt::Debug for MarkedEvents<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MarkedEvents").field(&self.0).finish()
     }
 }

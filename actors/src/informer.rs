@@ -39,6 +39,7 @@ use crate::running::Running;
 pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, within};
+pub use crate::source_failures::SourceFailure;
 pub use crate::until::{NotMet, UntilError};
 pub use crate::wait_error::{NotSynced, WaitError};
 pub use crate::weak_informer::WeakInformer;

@@ -37,6 +37,7 @@ mod pipeline;
 mod running;
 pub mod runtime;
 mod source_age;
+mod source_failures;
 mod subscribe_options;
 pub mod subscription;
 mod supervision;

@@ -17,6 +17,7 @@ pub(crate) mod messages;
 pub(crate) mod namespace_filter;
 pub(crate) mod namespace_set;
 pub(crate) mod namespaces_status;
+pub(crate) mod notifications;
 pub(crate) mod owner;
 pub(crate) mod processor;
 pub(crate) mod published;

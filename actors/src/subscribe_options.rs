@@ -34,7 +34,9 @@ pub struct SubscribeOptions<S> {
     pub(crate) resync: Option<Duration>,
     pub(crate) policy: Policy,
     pub(crate) filter: Filter<S>,
-    pub(crate) one_at_a_time: bool,
+    pub(crate) window: Option<usize>,
+    pub(crate) callback_limit: Option<Duration>,
+    pub(crate) debounce: Option<Duration>,
 }
 
 impl<S> SubscribeOptions<S> {
@@ -100,16 +102,47 @@ impl<S> SubscribeOptions<S> {
     /// get one event after the other in any case; with this option none of them waits outside the backlog, where it
     /// could still coalesce. A handler can order itself, too: an `AtomicResponse` lets nothing else of its actor run
     /// until its future has ended, so what holds for plain handlers holds for it without this option.
-    pub fn one_at_a_time(mut self) -> Self {
-        self.one_at_a_time = true;
+    pub fn one_at_a_time(self) -> Self {
+        self.window(1)
+    }
+
+    /// At most so many events are with the subscriber at a time: the size of a batch, and what a closure or a stream has
+    /// taken out of the backlog, where it could still coalesce. Default 64. At least 1; at most 64 for an actor that gets
+    /// events or keys one by one, since they stand in its mailbox, and at most 1,024 else.
+    pub fn window(mut self, events: usize) -> Self {
+        self.window = Some(events);
+        self
+    }
+
+    /// Holds what happens to an object until nothing has happened to it for `quiet`, and for ten times as long at most;
+    /// meanwhile it coalesces, and other objects are not held up. Works with keys, too, and not with [`Self::every`].
+    ///
+    /// The initial events, the differences that a list or a restart finds, and resyncs are not held, and a list or a
+    /// restart ends every wait. A shutdown does not wait either: what is held is delivered at once. Costs the memory of
+    /// each held key and its newest event; it counts in the depth.
+    pub fn debounce(mut self, quiet: Duration) -> Self {
+        self.debounce = Some(quiet);
+        self
+    }
+
+    /// How long one call of a closure may take. At this limit a call of an async closure is cancelled: its future is
+    /// dropped, which is counted ([`SubscriptionStatus::overran`]) and logged with the event's key, and the next event
+    /// goes on. The event counts as handled. A call of a blocking closure cannot be cancelled: it is counted and logged,
+    /// and its key stands in [`SubscriptionStatus::stuck_on`] until it returns. Without effect for actors and streams.
+    /// Default: no limit.
+    ///
+    /// [`SubscriptionStatus::overran`]: crate::subscription::SubscriptionStatus::overran
+    /// [`SubscriptionStatus::stuck_on`]: crate::subscription::SubscriptionStatus::stuck_on
+    pub fn callback_limit(mut self, limit: Duration) -> Self {
+        self.callback_limit = Some(limit);
         self
     }
 }
 
 impl<S> Default for SubscribeOptions<S> {
     fn default() -> Self {
-        let filter = Filter::default();
-        Self { name: None, resync: None, policy: Policy::default(), filter, one_at_a_time: false }
+        let (policy, filter) = (Policy::default(), Filter::default());
+        Self { name: None, resync: None, policy, filter, window: None, callback_limit: None, debounce: None }
     }
 }
 
@@ -126,7 +159,9 @@ impl<S> fmt::Debug for SubscribeOptions<S> {
             .field("resync", &self.resync)
             .field("policy", &self.policy)
             .field("filter", &self.filter)
-            .field("one_at_a_time", &self.one_at_a_time)
+            .field("window", &self.window)
+            .field("callback_limit", &self.callback_limit)
+            .field("debounce", &self.debounce)
             .finish()
     }
 }

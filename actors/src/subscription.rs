@@ -24,17 +24,18 @@ pub use informer_core::listener::{ChangeFilter, Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::Verdict;
 
-pub use crate::event_stream::Events;
+pub use crate::event_stream::{Events, Marked, MarkedEvents};
 use crate::informer::{Informer, WaitError};
 use crate::pipeline::callback_host::{count_filter_panic, is_inside};
 use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
 pub use crate::pipeline::messages::{Notify, Touched};
+pub use crate::pipeline::notifications::Batch;
 use crate::pipeline::owner::LISTENER;
-use crate::pipeline::subscription_state::SubscriptionState;
 pub use crate::pipeline::subscription_state::{
     CALL_GRACE, EndReason, ShutdownError, SubscriptionStatus, Unfinished,
 };
+use crate::pipeline::subscription_state::{SubscriptionState, Times};
 use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
@@ -55,6 +56,14 @@ pub enum SubscribeError {
     /// Every event was asked for, and keys alone.
     #[error("a subscriber of the keys of informer {informer:?} cannot receive every event: keys coalesce")]
     EveryKey {
+        /// The informer's name.
+        informer: Arc<str>,
+    },
+    /// Every event was asked for, and events that wait until their key is quiet.
+    #[error(
+        "a subscriber of informer {informer:?} cannot receive every event debounced: what is held coalesces"
+    )]
+    EveryDebounced {
         /// The informer's name.
         informer: Arc<str>,
     },
@@ -95,24 +104,32 @@ impl<S: Body> Informer<S> {
         if running.pipeline.parent.stop.is_cancelled() {
             return Err(SubscribeError::Stopped { informer: Arc::clone(&running.pipeline.parent.name) });
         }
+        if options.debounce.is_some() && matches!(options.policy, Policy::Every { .. }) {
+            return Err(SubscribeError::EveryDebounced {
+                informer: Arc::clone(&running.pipeline.parent.name),
+            });
+        }
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
-        let resync = options.resync.or(running.pipeline.shared.resync);
-        let state = SubscriptionState::new(label, options.policy, resync, self.runtime().now());
+        let SubscribeOptions { policy, resync, callback_limit, debounce, .. } = options;
+        let resync = resync.or(running.pipeline.shared.resync);
+        let times = Times { resync, callback_limit, debounce };
+        let state = SubscriptionState::new(label, policy, times, self.runtime().now());
         let filter = (!options.filter.is_empty()).then(|| {
             let state = state.clone();
             Arc::new(options.filter.on_panic(move |key, panic| count_filter_panic(&state, key, panic)))
         });
         let Mailbox(listener, inbox) = Mailbox::<Listener<S>>::with_room(WINDOW);
         let listener = Arc::new(listener);
+        let delivery = deliver(&state);
         let spec = ListenerSpec {
             shared: running.pipeline.shared.clone(),
             id,
-            delivery: deliver(&state),
+            window: options.window.unwrap_or(WINDOW).clamp(1, delivery.most_in_window()),
+            delivery,
             filter,
-            window: if options.one_at_a_time { 1 } else { WINDOW },
             state: state.clone(),
             processor: Arc::clone(&running.pipeline.attach),
             address: Arc::clone(&listener),

@@ -99,6 +99,13 @@ impl World {
         self.streaming().await;
     }
 
+    /// So many live changes, of as many objects.
+    pub(crate) async fn changes_of(&self, count: usize) {
+        for n in 0..count {
+            self.apply(&format!("live/{n:03}"), "new").await;
+        }
+    }
+
     /// A deletion, a change and a creation that no watch shows, and the relist that finds them.
     pub(crate) async fn gap(&self) {
         self.server.freeze_watches(true);

@@ -31,6 +31,7 @@ use crate::snapshot::Snapshot;
 
 mod coalesce;
 mod cursor;
+mod debounce;
 mod entries;
 mod filter;
 pub mod invariants;
@@ -39,16 +40,21 @@ mod line;
 pub mod machine;
 mod pending;
 mod policy;
+mod stats;
+mod waiting;
 mod walking;
 
+pub use debounce::MOST_PERIODS;
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 
 use cursor::{Cursor, Purpose};
-use keys::Keys;
+use debounce::Debounce;
+use filter::Filtering;
 use line::{Events, Line};
 use pending::Pending;
+use waiting::Waiting;
 
 /// More unfinished cursors than this are walked, or make an `Every` subscription full.
 const CURSORS: usize = 4;
@@ -73,7 +79,9 @@ pub struct Backlog<S> {
     cursors: VecDeque<Cursor<S>>,
     waiting: Waiting<S>,
     /// What its subscriber asked for, if that is not everything.
-    filter: Option<Arc<Filter<S>>>,
+    filter: Option<Box<Filtering<S>>>,
+    /// The keys whose events are held until they are quiet, if that was asked for.
+    debounce: Option<Box<Debounce<S>>>,
     /// The versions of the last list: a life that is older was in it.
     listed: Box<[(SourceId, ResourceVersion)]>,
     /// `None` once the initial events are delivered.
@@ -82,20 +90,11 @@ pub struct Backlog<S> {
     resync_until: u64,
     /// Events were taken and are not acknowledged.
     is_under_way: bool,
+    /// Nothing that is initial is taken together with what came later.
+    separates_initial: bool,
     arrivals: u64,
     now: Duration,
     counters: Counters,
-}
-
-/// The events that wait: all that a policy decides.
-enum Waiting<S> {
-    /// Boxed, and `Some` only while something waits, to keep idle subscriptions small.
-    Coalesced {
-        pending: Option<Box<Pending<S>>>,
-        most_briefs: usize,
-    },
-    Every(Box<Line<S>>),
-    Keys(Box<Keys>),
 }
 
 /// How far the recipient is with the events that the subscription began with.
@@ -112,7 +111,6 @@ struct Counters {
     coalesced: u64,
     delivered: u64,
     dropped: u64,
-    filtered: u64,
     impossible: u64,
 }
 
@@ -136,10 +134,12 @@ impl<S> Backlog<S> {
             cursors: VecDeque::new(),
             waiting,
             filter: None,
+            debounce: None,
             listed: Box::default(),
             initial: Some(Box::new(Initial { missing, until: 1 })),
             resync_until: 0,
             is_under_way: false,
+            separates_initial: false,
             arrivals: 0,
             now: Duration::ZERO,
             counters: Counters::default(),
@@ -160,7 +160,7 @@ impl<S> Backlog<S> {
     /// Tells only what passes this filter. To be set before anything is taken or published.
     #[must_use]
     pub fn filtered_by(mut self, filter: Option<Arc<Filter<S>>>) -> Self {
-        self.filter = filter;
+        self.filter = filter.map(|filter| Box::new(Filtering { filter, dropped: 0 }));
         self
     }
 
@@ -189,6 +189,7 @@ impl<S> Backlog<S> {
             match change {
                 Changes::Parts(changes) => lost += self.add_events(changes),
                 Changes::Listed { before, after, cause, .. } => {
+                    self.release_until(Duration::MAX);
                     self.add_list(before.clone(), after, *cause);
                 }
             }
@@ -202,6 +203,7 @@ impl<S> Backlog<S> {
     /// Adds what leads from the state of the last publish to `now`, with cause `Relist`: the group has restarted, and
     /// this listener was not sent what happened in between. O(1).
     pub fn reattach(&mut self, now: Snapshot<S>) {
+        self.release_until(Duration::MAX);
         self.add_list(self.newest.clone(), &now, Cause::Relist);
         if self.has_too_many_cursors() {
             self.overflow_now(0, &now);
@@ -243,7 +245,7 @@ impl<S> Backlog<S> {
                 break;
             }
         }
-        let count = self.ready.len().min(max);
+        let count = self.takeable(max);
         let taken: Vec<Change<S>> = self.ready.drain(..count).map(|(_, _, change)| change).collect();
         self.counters.delivered += taken.len() as u64;
         self.is_under_way |= !taken.is_empty();
@@ -251,7 +253,23 @@ impl<S> Backlog<S> {
         taken
     }
 
-    /// Whether nothing waits at all.
+    /// From here on initial events are not taken together with later ones, so that there is a moment between them.
+    pub fn separate_initial(&mut self) {
+        self.separates_initial = true;
+    }
+
+    /// How many of those that are ready are taken at once.
+    fn takeable(&self, max: usize) -> usize {
+        match &self.initial {
+            Some(initial) if self.separates_initial && initial.missing.is_empty() => {
+                let is_initial = |(arrival, ..): &&(u64, Duration, Change<S>)| *arrival <= initial.until;
+                self.ready.iter().take(max).take_while(is_initial).count()
+            }
+            _ => self.ready.len().min(max),
+        }
+    }
+
+    /// Whether nothing waits at all. What is held until its key is quiet does not wait.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.cursors.is_empty() && self.waiting.len() == 0
     }
@@ -278,59 +296,9 @@ impl<S> Backlog<S> {
         self.is_closed().then_some(self.counters.dropped)
     }
 
-    /// The numbers. It walks nothing but what is ready to be delivered: at most what one publish brought.
-    pub fn stats(&self) -> BacklogStats {
-        let oldest = self.oldest();
-        let (events, bytes) = match &self.waiting {
-            Waiting::Coalesced { pending, .. } => (pending.as_ref().map_or(0, |pending| pending.events()), 0),
-            Waiting::Every(line) => (line.len(), line.bytes),
-            Waiting::Keys(keys) => (keys.len(), 0),
-        };
-        BacklogStats {
-            depth: self.depth(),
-            events: self.ready.len() + events,
-            cursors: self.cursors.len(),
-            coalesced: self.counters.coalesced,
-            dropped: self.counters.dropped,
-            filtered: self.counters.filtered,
-            bytes,
-            delivered: self.counters.delivered,
-            impossible: self.counters.impossible,
-            oldest: oldest.map(|(arrival, _)| arrival),
-            oldest_since: oldest.map(|(_, since)| since),
-        }
-    }
-
     /// How many events were handed out.
     pub const fn delivered(&self) -> u64 {
         self.counters.delivered
-    }
-
-    /// How many keys have something that waits, each counted once; under `Every` how many events wait.
-    fn depth(&self) -> usize {
-        let remaining = self.cursors.iter().map(Cursor::remaining);
-        if self.waiting.is_every() {
-            return self.ready.len() + self.waiting.len() + remaining.sum::<usize>();
-        }
-        let (written, ahead) = (self.ready_keys() + self.waiting.len(), remaining.max().unwrap_or(0));
-        match self.cursors.front() {
-            // What is written out lies behind it.
-            Some(only) if self.cursors.len() == 1 && only.is_alone && only.purpose != Purpose::Resync => {
-                written + ahead
-            }
-            // They may have keys in common.
-            _ => written.max(ahead),
-        }
-    }
-
-    fn ready_keys(&self) -> usize {
-        if self.ready.len() < 2 {
-            return self.ready.len();
-        }
-        let mut keys: Vec<_> = self.ready.iter().map(|(_, _, change)| change.key()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.len()
     }
 
     fn is_closed(&self) -> bool {

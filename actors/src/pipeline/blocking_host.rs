@@ -42,8 +42,15 @@ impl<S: Body> BlockingHost<S> {
                 return;
             }
             let key = notify.key().clone();
+            let is_limited = self.state.times().callback_limit.is_some();
+            if is_limited {
+                self.state.begin_call(&key, began);
+            }
             let call = AssertUnwindSafe(|| inside(&self.state, || (self.closure)(notify)));
             let called = catch_unwind(call);
+            if is_limited {
+                self.state.end_call();
+            }
             began = count_call(&self.state, &self.clock, began);
             if let Err(panic) = called {
                 count_panic(&self.state, &key, panic);

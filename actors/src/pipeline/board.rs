@@ -67,6 +67,7 @@ struct Health {
     restarts: u64,
     stuck: Option<Stuck>,
     failed: Option<Arc<str>>,
+    handler_panics: u64,
 }
 
 /// What the status shows of a published snapshot.
@@ -125,6 +126,7 @@ impl StatusBoard {
             namespaces,
             stuck: health.stuck.clone(),
             failed: health.failed.clone(),
+            error_handler_panics: health.handler_panics,
             stopped,
         }
     }
@@ -186,6 +188,14 @@ impl StatusBoard {
     pub(crate) fn count_data(&self, count: impl FnOnce(&mut DataCounters)) {
         if !self.is_stopped() {
             count(&mut locked(&self.0.data));
+            self.0.changed.raise();
+        }
+    }
+
+    /// Counts a panic of a handler of failures.
+    pub(crate) fn count_handler_panic(&self) {
+        if !self.is_stopped() {
+            locked(&self.0.health).handler_panics += 1;
             self.0.changed.raise();
         }
     }

@@ -9,7 +9,8 @@
 //! 3. After the subscription's end no further call starts; the closure is dropped on the arbiter, after its last call.
 //!    A call that has not ended 30 s after that (`subscription_state::CALL_GRACE`), or at a shutdown's limit, is
 //!    cancelled: its future is dropped.
-//! 4. A shutdown that is awaited inside a callback of the same subscription or informer does not wait for that
+//! 4. A call that takes longer than the subscription's limit is cancelled, counted and logged; the next one begins.
+//! 5. A shutdown that is awaited inside a callback of the same subscription or informer does not wait for that
 //!    callback.
 //!
 //! Read next: `runtime/on_arbiter.rs`, which moves the closure; `blocking_host.rs`, closures that block.
@@ -18,12 +19,13 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pipeline::messages::{Body, Notify};
 use crate::pipeline::subscription_state::{Presence, SubscriptionState};
-use crate::runtime::{ArbiterHandle, Clock, Label, drop_payload, panic_text};
+use crate::runtime::{ArbiterHandle, Clock, Label, drop_payload, panic_text, within};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::meta::ObjectKey;
@@ -67,8 +69,64 @@ pub(crate) trait Callback<S: Body>: Send {
 /// The state of the calls of a window.
 pub(crate) struct Calls<'a> {
     clock: &'a Clock,
-    /// The event of the call that runs.
+    /// The event of the call that runs; the first one of a batch.
     current: RefCell<Option<ObjectKey>>,
+}
+
+impl Calls<'_> {
+    /// Runs one call, and cancels it at the subscription's limit.
+    async fn run(&self, state: &SubscriptionState, key: ObjectKey, call: impl Future<Output = ()>) {
+        let began = self.clock.now();
+        self.current.replace(Some(key));
+        // The future is also dropped inside the scope, since its drop is the subscriber's code, too.
+        let call = CALLED.scope(state.clone(), call);
+        let mut call = pin!(Some(AssertUnwindSafe(call).catch_unwind()));
+        let Some(running) = call.as_mut().as_pin_mut() else { return };
+        let limit = state.times().callback_limit;
+        let called = within(limit.unwrap_or(Duration::MAX), running).await;
+        count_call(state, self.clock, began);
+        let dropped = match called {
+            Some(called) => called,
+            None => {
+                let dropped = catch_unwind(AssertUnwindSafe(|| call.set(None)));
+                state.count_overrun();
+                if let (Some(key), Some(limit)) = (&*self.current.borrow(), limit) {
+                    let (informer, subscription) = (&state.label().owner, state.name());
+                    tracing::warn!(%informer, %subscription, %key, "a callback of {subscription} has not ended within its limit of {limit:?}: cancelled on {key}, its future is dropped");
+                }
+                dropped
+            }
+        };
+        if let (Err(panic), Some(key)) = (dropped, self.current.take()) {
+            count_panic(state, &key, panic);
+        }
+    }
+}
+
+/// A closure that gets a window of events in one call.
+pub(crate) struct InBatches<F>(pub(crate) F);
+
+impl<S, F, Fut> Callback<S> for InBatches<F>
+where
+    S: Body,
+    F: FnMut(Vec<Notify<S>>) -> Fut + Send,
+    Fut: Future<Output = ()>,
+{
+    fn call_each<'a>(
+        &'a mut self,
+        window: Vec<Notify<S>>,
+        state: &'a SubscriptionState,
+        calls: &'a Calls<'a>,
+    ) -> LocalBoxFuture<'a, ()> {
+        let all = async move {
+            let Some(key) = window.first().map(|first| first.key().clone()) else { return };
+            if !state.has_ended() {
+                let callback = &mut self.0;
+                calls.run(state, key, async move { callback(window).await }).await;
+            }
+        };
+        all.boxed_local()
+    }
 }
 
 impl<S, F, Fut> Callback<S> for F
@@ -84,20 +142,12 @@ where
         calls: &'a Calls<'a>,
     ) -> LocalBoxFuture<'a, ()> {
         let each = async move {
-            let mut began = calls.clock.now();
             for notify in window {
                 if state.has_ended() {
                     return;
                 }
-                calls.current.replace(Some(notify.key().clone()));
-                let callback = &mut *self;
-                // The future is also dropped inside the scope, since its drop is the subscriber's code, too.
-                let call = CALLED.scope(state.clone(), async move { callback(notify).await });
-                let called = AssertUnwindSafe(call).catch_unwind().await;
-                began = count_call(state, calls.clock, began);
-                if let (Err(panic), Some(key)) = (called, calls.current.take()) {
-                    count_panic(state, &key, panic);
-                }
+                let (key, callback) = (notify.key().clone(), &mut *self);
+                calls.run(state, key, async move { callback(notify).await }).await;
             }
         };
         each.boxed_local()

@@ -26,11 +26,12 @@ pub(crate) use informer_core::listener::machine::WINDOW;
 use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
 use informer_core::processor::ListenerId;
 
-use crate::pipeline::messages::{Attach, Body, Distribute, Epoch, Notify, Reattach, Start, Take};
+use crate::pipeline::messages::{Attach, Body, Distribute, Epoch, Notify, Reattach, Start, Take, Taken};
 use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{ReplySlot, ask_any};
+use crate::runtime::sleep_until;
 use crate::supervision::child::Child;
 
 mod delivery;
@@ -46,7 +47,7 @@ pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) delivery: Delivery<S>,
     /// What its subscriber asked for, if that is not everything.
     pub(crate) filter: Option<Arc<Filter<S>>>,
-    /// The most notifications in one window: [`WINDOW`], or one.
+    /// The most notifications in one window.
     pub(crate) window: usize,
     pub(crate) processor: Arc<Recipient<Attach<Listener<S>>>>,
     /// Its own address, shared by everything that sends to it.
@@ -57,7 +58,7 @@ pub(crate) struct ListenerSpec<S: Body> {
 pub(crate) struct Listener<S: Body> {
     spec: Arc<ListenerSpec<S>>,
     machine: ListenerMachine<S>,
-    taker: Option<OneshotSender<Vec<Notify<S>>>>,
+    taker: Option<OneshotSender<Taken<S>>>,
     drains: Vec<ReplySlot<()>>,
 }
 
@@ -84,6 +85,7 @@ impl<S: Body> Child for Listener<S> {
             policy: spec.state.policy(),
             sources: spec.shared.sources.ids().into(),
             filter: spec.filter.clone(),
+            debounce: spec.state.times().debounce,
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
         });
@@ -115,6 +117,14 @@ impl<S: Body> Listener<S> {
                         this.drive(ctx);
                     }));
                 }
+                Effect::Wait { until } => {
+                    let clock = self.spec.shared.runtime.0.clock.clone();
+                    let wait = async move { sleep_until(&clock, until).await };
+                    ctx.spawn(wait.into_actor(self).map(|(), this, ctx| {
+                        this.machine.handle_due(this.spec.shared.runtime.now());
+                        this.drive(ctx);
+                    }));
+                }
                 Effect::Show(figures) => self.show(figures),
                 Effect::AwaitPoll => self.await_poll(ctx),
                 Effect::AnswerDrains => self.drains.drain(..).for_each(|slot| slot.answer(())),
@@ -128,7 +138,7 @@ impl<S: Body> Listener<S> {
         let me = Attach {
             id: self.spec.id,
             listener: Arc::clone(&self.spec.address),
-            resync: self.spec.state.resync(),
+            resync: self.spec.state.times().resync,
         };
         // An error means that the Processor died before its answer: after its restart it asks this listener to attach.
         ctx.spawn(ask_any(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
@@ -170,7 +180,7 @@ impl<S: Body> Listener<S> {
             status.in_flight = figures.in_flight;
             status.coalesced = figures.coalesced;
             status.dropped = figures.dropped;
-            status.filtered = figures.filtered;
+            status.show_filtered(figures.filtered);
             status.delivered = figures.delivered;
         });
     }
@@ -221,9 +231,9 @@ impl<S: Body> Handler<Distribute<S>> for Listener<S> {
 impl<S: Body> Handler<Take<S>> for Listener<S> {
     type Result = ();
 
-    fn handle(&mut self, Take(taker): Take<S>, ctx: &mut Context<Self>) {
-        self.taker = Some(taker);
-        self.machine.handle_take();
+    fn handle(&mut self, Take { is_marked, reply }: Take<S>, ctx: &mut Context<Self>) {
+        self.taker = Some(reply);
+        self.machine.handle_take(is_marked);
         self.drive(ctx);
     }
 }

@@ -12,6 +12,7 @@
 //! | `Start`, `Reattach` | Processor | Listener | none | once an epoch |
 //! | `Notify` | Listener | the subscriber | none; the last of a window is awaited | 63 and one awaited |
 //! | `Touched` | Listener | a subscriber of keys | none; the last of a window is awaited | 63 and one awaited |
+//! | `Batch` | Listener | a subscriber of batches | awaited | one awaited |
 //! | `Take` | a subscription's stream | Listener | a window of events, when there are any | one ask in flight |
 //! | `Flush` | the informer's handle | DeltaFifo | when all that was queued is applied and recorded | once |
 //! | `Drain` | a handle's shutdown | Listener | when every event is delivered, or the stream is not polled | once |
@@ -26,11 +27,11 @@ use std::sync::Arc;
 
 use actix::dev::OneshotSender;
 use actix::{Addr, Message};
-use informer_core::delta::{Cause, Changes, Replacement, WatchPart};
+use informer_core::delta::{Changes, Replacement, WatchPart};
 use informer_core::delta_fifo::Batch;
 use informer_core::index::AnyIndex;
 use informer_core::indexer::IndexExists;
-use informer_core::meta::{Object, ObjectKey, SourceId};
+use informer_core::meta::SourceId;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 
@@ -38,14 +39,7 @@ use crate::pipeline::subscription_state::SubscriptionState;
 use crate::runtime::mailbox::Reply;
 pub(crate) use crate::supervision::group::Epoch;
 
-/// What a body must be: shareable between threads, and nothing else.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the body of cached objects",
-    label = "it is not `Send + Sync + 'static`",
-    note = "objects are read and dropped on any thread, so that their bodies must be `Send + Sync + 'static`"
-)]
-pub trait Body: Send + Sync + 'static {}
-impl<S: Send + Sync + 'static> Body for S {}
+pub use crate::pipeline::notifications::{Body, Notify, Touched};
 
 /// Parts that a watch brought.
 #[derive(Debug)]
@@ -196,122 +190,21 @@ impl Message for Reattach {
     type Result = ();
 }
 
-/// Something happened to an object: the event that a subscriber receives.
-///
-/// ```
-/// use informer_actors::subscription::Notify;
-/// use informer_core::delta::Cause;
-///
-/// fn line(notify: &Notify<String>) -> String {
-///     match notify {
-///         Notify::Added { cause: Cause::InitialList, object } => format!("have {}", object.key()),
-///         Notify::Deleted { exact: false, last, .. } => format!("missed the end of {}", last.key()),
-///         other => format!("{} ({})", other.key(), other.cause()),
-///     }
-/// }
-/// ```
-#[derive(Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a subscriber must handle exactly these three; a fourth is a new contract"
-)]
-pub enum Notify<S> {
-    /// An object that is new to the subscriber, or new since its deletion.
-    Added {
-        /// The object.
-        object: Object<S>,
-        /// Why this event is delivered.
-        cause: Cause,
-    },
-    /// An object that the subscriber knows, in another state; with [`Cause::Resync`] in the same state.
-    Updated {
-        /// The state that was delivered last.
-        old: Object<S>,
-        /// The state now.
-        object: Object<S>,
-        /// Why this event is delivered.
-        cause: Cause,
-    },
-    /// An object that the subscriber knows was deleted.
-    Deleted {
-        /// Its last known state.
-        last: Object<S>,
-        /// Whether `last` is the state at its deletion, as the server sent it; false for a tombstone: the deletion
-        /// itself was missed, and `last` may be older.
-        exact: bool,
-        /// Why this event is delivered.
-        cause: Cause,
-    },
-}
-
-impl<S> Notify<S> {
-    /// The object's key.
-    pub fn key(&self) -> &ObjectKey {
-        self.subject().key()
-    }
-
-    /// The object that it is about: the newest state, or the last known one.
-    pub fn subject(&self) -> &Object<S> {
-        match self {
-            Self::Added { object, .. } | Self::Updated { object, .. } => object,
-            Self::Deleted { last, .. } => last,
-        }
-    }
-
-    /// Why this event is delivered.
-    pub fn cause(&self) -> Cause {
-        match self {
-            Self::Added { cause, .. } | Self::Updated { cause, .. } | Self::Deleted { cause, .. } => *cause,
-        }
-    }
-}
-
-impl<S> Clone for Notify<S> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Added { object, cause } => Self::Added { object: object.clone(), cause: *cause },
-            Self::Updated { old, object, cause } => {
-                Self::Updated { old: old.clone(), object: object.clone(), cause: *cause }
-            }
-            Self::Deleted { last, exact, cause } => {
-                Self::Deleted { last: last.clone(), exact: *exact, cause: *cause }
-            }
-        }
-    }
-}
-
-impl<S: Body> Message for Notify<S> {
-    type Result = ();
-}
-
-/// Something happened to the object of this key, or it was created and deleted. A subscriber of keys receives this; it
-/// looks up what there is now. Cheap to clone.
-///
-/// ```
-/// use informer_actors::subscription::Touched;
-/// use informer_core::delta::Cause;
-///
-/// /// After a start everything has to be looked at, which may wait.
-/// fn is_urgent(touched: &Touched) -> bool {
-///     !matches!(touched.cause, Cause::InitialList | Cause::Resync)
-/// }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "which key, and why: there is no more to it")]
-pub struct Touched {
-    /// The key.
-    pub key: ObjectKey,
-    /// Why it is delivered; of several reasons the last one, or [`Cause::Rewind`].
-    pub cause: Cause,
-}
-
-impl Message for Touched {
-    type Result = ();
-}
-
 /// Asks for the next window of events; the window taken before has been handled.
 #[derive(Debug)]
-pub(crate) struct Take<S>(pub(crate) OneshotSender<Vec<Notify<S>>>);
+pub(crate) struct Take<S> {
+    /// Whether the end of the initial events is to be marked.
+    pub(crate) is_marked: bool,
+    pub(crate) reply: OneshotSender<Taken<S>>,
+}
+
+/// The answer to a [`Take`].
+#[derive(Debug)]
+pub(crate) enum Taken<S> {
+    Events(Vec<Notify<S>>),
+    /// Everything that the subscription began with has been handled. Given once.
+    InitDone,
+}
 
 impl<S: Body> Message for Take<S> {
     type Result = ();

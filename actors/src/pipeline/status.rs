@@ -175,6 +175,9 @@ pub struct InformerStatus {
     pub data: DataCounters,
     /// How each set of namespaces is followed, if the informer follows namespaces that may change.
     pub namespaces: Vec<NamespacesStatus>,
+    /// How often a handler of failures has panicked, see
+    /// [`Informer::on_error`](crate::informer::Informer::on_error).
+    pub error_handler_panics: u64,
     /// What blocks one of the threads that its actors and closures run on, or which of its actors makes no progress
     /// although there is work, while that lasts.
     pub stuck: Option<Stuck>,

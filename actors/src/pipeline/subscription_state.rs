@@ -6,7 +6,9 @@
 //! 2. `synced` stays true once it is.
 //! 3. Its lock is held only while a few numbers are copied, and no other lock is taken meanwhile.
 
+mod blocking_call;
 mod end_reason;
+mod status;
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,8 +19,11 @@ use informer_core::listener::Policy;
 use informer_core::words::{QUOTED, one_line};
 use tokio::sync::Notify;
 
+use self::blocking_call::BlockingCall;
+pub(crate) use self::blocking_call::CallCheck;
 pub use self::end_reason::{EndReason, ShutdownError, Unfinished};
-use crate::pipeline::figures::{Timing, TimingCell};
+pub use self::status::SubscriptionStatus;
+use crate::pipeline::figures::TimingCell;
 use crate::runtime::locked::locked;
 use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
@@ -26,48 +31,6 @@ use crate::supervision::parent::StopSignal;
 /// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
 /// future is dropped. A shutdown cancels it at its limit.
 pub const CALL_GRACE: Duration = Duration::from_secs(30);
-
-/// How a subscription is doing.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct SubscriptionStatus {
-    /// Its name: the one given, or the kind of its recipient and a number.
-    pub name: Arc<str>,
-    /// How events wait that its subscriber has not taken yet.
-    pub policy: Policy,
-    /// The period of resyncs, if it has any.
-    pub resync: Option<Duration>,
-    /// Whether the subscriber has handled its last initial event. Latched.
-    pub synced: bool,
-    /// Events delivered and handled.
-    pub delivered: u64,
-    /// Events that wait to be delivered.
-    pub depth: usize,
-    /// Since when the oldest of them waits, as time since the runtime's start.
-    pub oldest_since: Option<Duration>,
-    /// Whether events are with the subscriber and not yet handled: at most 64, or one if it gets one at a time.
-    pub in_flight: bool,
-    /// Events that were not delivered because a newer one of the same key replaced them.
-    pub coalesced: u64,
-    /// Events that were dropped because its backlog was full; under `Coalesce` those of objects that were created and
-    /// deleted meanwhile, beyond the bound of 4,096.
-    pub dropped: u64,
-    /// Changes, and objects of lists, that its filters dropped.
-    pub filtered: u64,
-    /// Events on which the callback panicked; each was skipped.
-    pub panics: u64,
-    /// How often a filter panicked, which counts as "yes": no event was lost.
-    pub filter_panics: u64,
-    /// How long it took from the subscription to `synced`.
-    pub sync_took: Option<Duration>,
-    /// The delivery latency: from when the reflector read an event until the subscriber had handled it. It is measured
-    /// once for each window (at most 64 events, or one), for its oldest event, and only since the sync.
-    pub latency: Timing,
-    /// How long each call of its closure took, since the sync. It is not known for actors and streams.
-    pub calls: Timing,
-    /// Why it has ended, if it has.
-    pub ended: Option<EndReason>,
-}
 
 /// The state of one subscription. Cloning copies a pointer.
 #[derive(Debug, Clone)]
@@ -77,12 +40,23 @@ pub(crate) struct SubscriptionState(Arc<Inner>);
 struct Inner {
     label: Arc<Label>,
     policy: Policy,
-    resync: Option<Duration>,
+    // Boxed, and present only if one was chosen, to keep idle subscriptions small.
+    times: Option<Box<Times>>,
     // Held only while a few numbers are copied, never over an await or another lock, so an actor never waits here. A
     // tokio watch channel would take three times as much memory.
     figures: Mutex<Figures>,
     /// Wakes the waits for the sync, for the end, and until the last `Presence` is dropped.
     changed: Notify,
+}
+
+/// Times that were chosen for a subscription, which most have not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) resync: Option<Duration>,
+    /// How long a call of its closure may take.
+    pub(crate) callback_limit: Option<Duration>,
+    /// For how long a key has to be quiet before its events are delivered.
+    pub(crate) debounce: Option<Duration>,
 }
 
 /// The part of a subscription's status that changes.
@@ -95,9 +69,8 @@ pub(crate) struct Figures {
     pub(crate) oldest_since: Option<Duration>,
     pub(crate) coalesced: u64,
     pub(crate) dropped: u64,
-    pub(crate) filtered: u64,
-    panics: u32,
-    filter_panics: u32,
+    // Boxed as the timings are.
+    rare: Option<Box<Rare>>,
     // Boxed once there is something to record, to keep idle subscriptions small.
     latency: Option<Box<TimingCell>>,
     calls: Option<Box<TimingCell>>,
@@ -113,7 +86,25 @@ pub(crate) struct Figures {
     guard: Option<Waker>,
 }
 
+/// What most subscriptions never have.
+#[derive(Debug, Default)]
+struct Rare {
+    filtered: u64,
+    panics: u32,
+    filter_panics: u32,
+    overran: u32,
+    /// The call of a blocking closure with a limit that is under way.
+    call: Option<BlockingCall>,
+}
+
 impl Figures {
+    /// Shows how many changes a filter has dropped.
+    pub(crate) fn show_filtered(&mut self, filtered: u64) {
+        if filtered > 0 {
+            self.rare.get_or_insert_default().filtered = filtered;
+        }
+    }
+
     /// Times a window that has been handled, and notes when the oldest event of the next one arrived.
     fn time_window(&mut self, was_synced: bool, handled: bool, oldest: Duration, runtime: &Runtime) {
         let since = if handled { std::mem::take(&mut self.window_since) } else { 0 };
@@ -148,9 +139,10 @@ impl Drop for Presence {
 }
 
 impl SubscriptionState {
-    pub(crate) fn new(label: Arc<Label>, policy: Policy, resync: Option<Duration>, now: Duration) -> Self {
+    pub(crate) fn new(label: Arc<Label>, policy: Policy, times: Times, now: Duration) -> Self {
         let figures = Mutex::new(Figures { sync: nanos(now), ..Figures::default() });
-        Self(Arc::new(Inner { label, policy, resync, figures, changed: Notify::new() }))
+        let times = (times != Times::default()).then(|| Box::new(times));
+        Self(Arc::new(Inner { label, policy, times, figures, changed: Notify::new() }))
     }
 
     /// Whether both are of one subscription.
@@ -171,16 +163,17 @@ impl SubscriptionState {
         self.0.policy
     }
 
-    pub(crate) fn resync(&self) -> Option<Duration> {
-        self.0.resync
+    pub(crate) fn times(&self) -> Times {
+        self.0.times.as_deref().copied().unwrap_or_default()
     }
 
     pub(crate) fn read(&self) -> SubscriptionStatus {
         let figures = self.figures();
+        let rare = figures.rare.as_deref();
         SubscriptionStatus {
             name: Arc::clone(self.name()),
             policy: self.policy(),
-            resync: self.resync(),
+            resync: self.times().resync,
             synced: figures.synced,
             delivered: figures.delivered,
             depth: figures.depth,
@@ -188,9 +181,11 @@ impl SubscriptionState {
             in_flight: figures.in_flight > 0,
             coalesced: figures.coalesced,
             dropped: figures.dropped,
-            filtered: figures.filtered,
-            panics: figures.panics.into(),
-            filter_panics: figures.filter_panics.into(),
+            filtered: rare.map_or(0, |rare| rare.filtered),
+            panics: rare.map_or(0, |rare| rare.panics.into()),
+            filter_panics: rare.map_or(0, |rare| rare.filter_panics.into()),
+            overran: rare.map_or(0, |rare| rare.overran.into()),
+            stuck_on: rare.and_then(|rare| rare.call.as_ref()?.stuck_on().cloned()),
             sync_took: figures.synced.then(|| Duration::from_nanos(figures.sync)),
             latency: TimingCell::read(figures.latency.as_deref()),
             calls: TimingCell::read(figures.calls.as_deref()),
@@ -227,14 +222,20 @@ impl SubscriptionState {
 
     /// Counts a panic of its closure.
     pub(crate) fn count_panic(&self) {
-        self.figures().panics += 1;
+        self.figures().rare.get_or_insert_default().panics += 1;
+    }
+
+    /// Counts a call that took longer than its limit.
+    pub(crate) fn count_overrun(&self) {
+        self.figures().rare.get_or_insert_default().overran += 1;
     }
 
     /// Counts a panic of one of its filters; gives how many there were.
     pub(crate) fn count_filter_panic(&self) -> u32 {
         let mut figures = self.figures();
-        figures.filter_panics = figures.filter_panics.saturating_add(1);
-        figures.filter_panics
+        let rare = figures.rare.get_or_insert_default();
+        rare.filter_panics = rare.filter_panics.saturating_add(1);
+        rare.filter_panics
     }
 
     /// Ends the subscription; the first reason is kept and logged.

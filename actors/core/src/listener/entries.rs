@@ -10,7 +10,7 @@
 //!
 //! Read next: `filter.rs`, what a subscriber is told of a change; `listener.rs`.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::coalesce::Brief;
 use super::cursor::{Cursor, Purpose, change_of};
@@ -20,69 +20,20 @@ use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
 use crate::snapshot::{DiffCursor, Difference, Snapshot};
 
-impl<S> Waiting<S> {
-    pub(super) fn first(&self) -> Option<(u64, Duration)> {
-        match self {
-            Self::Coalesced { pending, .. } => pending.as_ref()?.first(),
-            Self::Every(line) => line.first(),
-            Self::Keys(keys) => keys.first(),
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Coalesced { pending, .. } => pending.as_ref().map_or(0, |pending| pending.len()),
-            Self::Every(line) => line.len(),
-            Self::Keys(keys) => keys.len(),
-        }
-    }
-
-    /// Whether this key waits, if what waits merges.
-    fn contains(&self, key: &ObjectKey) -> bool {
-        match self {
-            Self::Coalesced { pending, .. } => pending.as_ref().is_some_and(|pending| pending.contains(key)),
-            Self::Keys(keys) => keys.contains(key),
-            Self::Every(_) => false,
-        }
-    }
-
-    pub(super) const fn is_of_keys(&self) -> bool {
-        matches!(self, Self::Keys(_))
-    }
-
-    pub(super) const fn is_every(&self) -> bool {
-        matches!(self, Self::Every(_))
-    }
-
-    pub(super) fn shrink(&mut self) {
-        match self {
-            Self::Coalesced { pending, .. } => *pending = None,
-            Self::Every(line) => line.clear(),
-            Self::Keys(keys) => **keys = super::Keys::default(),
-        }
-    }
-
-    /// What was delivered is this state. It matters only to a recipient to whom the difference is restated.
-    fn set_delivered(&mut self, delivered: &Snapshot<S>) {
-        if let Self::Every(line) = self {
-            line.set_delivered(delivered);
-        }
-    }
-}
-
 impl<S> Backlog<S> {
     /// Adds live changes in their order; gives how many of them were too much.
     pub(super) fn add_events(&mut self, changes: &[Change<S>]) -> u64 {
-        let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK;
+        let is_held = self.debounce.is_some();
+        let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK && !is_held;
         if !is_prompt {
             self.put_back();
         }
-        let filter = self.filter.clone();
+        let filter = self.filter.as_ref().map(|filtering| Arc::clone(&filtering.filter));
         let mut lost = 0;
         for change in changes {
             let told = Told::of(change, filter.as_deref());
             if !matches!(told, Told::As(_)) {
-                self.counters.filtered += 1;
+                self.count_filtered(1);
             }
             self.arrivals += 1;
             lost += u64::from(!self.add_event(change, told, (is_prompt, lost > 0)));
@@ -118,9 +69,13 @@ impl<S> Backlog<S> {
         let Some(covering) = covering else {
             self.cursors.iter_mut().for_each(|cursor| cursor.count(change));
             match told {
-                Told::As(told) => self.merge(told.into_owned()),
+                Told::As(told) => self.merge_later(told.into_owned()),
+                Told::Unasked if self.holds(change.key()) => {
+                    self.uncount_filtered();
+                    self.hold(change.clone());
+                }
                 Told::Unasked if self.waiting.contains(change.key()) => {
-                    self.counters.filtered = self.counters.filtered.saturating_sub(1);
+                    self.uncount_filtered();
                     self.merge(change.clone());
                 }
                 Told::Unasked | Told::Nothing => {}
@@ -291,7 +246,8 @@ impl<S> Backlog<S> {
                 others.for_each(|other| other.count(change));
             }
         }
-        let Some(filter) = self.filter.clone() else { return changes };
+        let Some(filtering) = &self.filter else { return changes };
+        let filter = Arc::clone(&filtering.filter);
         let count = changes.len();
         let asked: Vec<Change<S>> = changes
             .iter()
@@ -300,7 +256,7 @@ impl<S> Backlog<S> {
                 Told::Unasked | Told::Nothing => None,
             })
             .collect();
-        self.counters.filtered += (count - asked.len()) as u64;
+        self.count_filtered((count - asked.len()) as u64);
         asked
     }
 
@@ -336,8 +292,11 @@ impl<S> Backlog<S> {
     /// The events of a resync for these objects: for those that are still the same and of which nothing else waits.
     fn resynced(&self, cursor: &Cursor<S>, passed: Vec<Difference<S>>) -> Vec<Change<S>> {
         let since = DiffCursor::new(cursor.newer().clone(), self.newest.clone());
-        let is_pending =
-            |key: &_| self.waiting.contains(key) || self.cursors.iter().any(|cursor| cursor.will_give(key));
+        let is_pending = |key: &_| {
+            self.waiting.contains(key)
+                || self.holds(key)
+                || self.cursors.iter().any(|cursor| cursor.will_give(key))
+        };
         let is_every = self.waiting.is_every();
         let objects = passed.into_iter().filter_map(|difference| match difference {
             Difference::Added(object) => Some(object),

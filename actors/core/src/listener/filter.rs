@@ -199,6 +199,12 @@ impl<S> fmt::Debug for Filter<S> {
     }
 }
 
+/// The filter of a backlog, and what it has dropped.
+pub(super) struct Filtering<S> {
+    pub(super) filter: Arc<Filter<S>>,
+    pub(super) dropped: u64,
+}
+
 /// What a change is to one subscriber.
 pub(super) enum Told<'c, S> {
     /// This event.

@@ -28,6 +28,8 @@ pub enum Notifications<S> {
     Changes(Vec<Change<S>>),
     /// Keys and why each is delivered, under [`super::Policy::Keys`].
     Keys(Vec<(ObjectKey, Cause)>),
+    /// No event, but the mark that the initial ones have been handled: to a stream that asks for it, once.
+    InitDone,
 }
 
 impl<S> Notifications<S> {
@@ -36,6 +38,7 @@ impl<S> Notifications<S> {
         match self {
             Self::Changes(changes) => changes.len(),
             Self::Keys(keys) => keys.len(),
+            Self::InitDone => 0,
         }
     }
 
@@ -144,22 +147,31 @@ impl<S> Backlog<S> {
         for cursor in self.cursors.iter_mut().filter(|cursor| !cursor.covers(change.key())) {
             cursor.count(change);
         }
-        if let Told::As(told) = told {
-            self.await_turn(&told);
+        if let Told::As(told) = told
+            && !self.is_sure_of(&told)
+        {
+            self.merge_later(told.into_owned());
         }
     }
 
     /// Lets the key of a change wait, unless a cursor is sure to give it.
     pub(super) fn await_turn(&mut self, change: &Change<S>) {
+        if !self.is_sure_of(change) {
+            self.merge(change.clone());
+        }
+    }
+
+    /// Whether a cursor is sure to give the key of this change.
+    fn is_sure_of(&mut self, change: &Change<S>) -> bool {
         let key = change.key();
         let is_sure = |cursor: &Cursor<S>| cursor.covers(key) && !cursor.older().contains(key);
         if change.object().is_some() && self.cursors.iter().any(is_sure) {
             self.counters.coalesced += 1;
-            return;
+            return true;
         }
         for cursor in self.cursors.iter_mut().filter(|cursor| cursor.covers(key)) {
             cursor.is_alone = false;
         }
-        self.merge(change.clone());
+        false
     }
 }

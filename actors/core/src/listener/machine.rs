@@ -20,83 +20,26 @@
 //! ```text
 //!  handle_start, handle_changes, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
 //! ```
-//! Read next: `listener.rs`; the actor is `pipeline/listener.rs` of the crate above.
+//! Read next: `machine/effect.rs`, what it says; `listener.rs`; the actor is `pipeline/listener.rs` of the crate above.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::line::Events;
-use super::{Backlog, Filter, Notifications, Policy};
+use super::{Backlog, Notifications};
 use crate::delta::Changes;
 use crate::meta::SourceId;
 use crate::off_arbiter::{Freeing, Release};
 use crate::snapshot::Snapshot;
 
+mod effect;
+
+pub use effect::{Effect, Figures, ListenerConfig};
+
 /// The most notifications in a window unless a subscription says otherwise: as many keys are visited for a window of one
 /// as for a whole one.
 pub const WINDOW: usize = 64;
-
-/// What one listener is.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the actor sets all of it")]
-pub struct ListenerConfig<S> {
-    /// How events wait that its subscriber has not taken.
-    pub policy: Policy,
-    /// The sources that the informer has when it is built, each of which lists first.
-    pub sources: Arc<[SourceId]>,
-    /// What its subscriber asked for, if that is not everything.
-    pub filter: Option<Arc<Filter<S>>>,
-    /// The most notifications in one window, at least one.
-    pub window: usize,
-    /// Whether its subscriber asks for each window, as a stream does.
-    pub is_pulled: bool,
-}
-
-/// What the actor does next.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "the actor does all of it")]
-pub enum Effect<S> {
-    /// Ask the Processor to attach the listener; it sends a snapshot, see [`ListenerMachine::handle_start`].
-    Attach,
-    /// Give this window to the subscriber; [`ListenerMachine::handle_handled`] or the next ask says it is handled.
-    Deliver(Notifications<S>),
-    /// Let other actors have a turn, then call [`ListenerMachine::handle_turn`].
-    Yield,
-    /// Show these figures.
-    Show(Figures),
-    /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`].
-    AwaitPoll,
-    /// Answer all waiting drains.
-    AnswerDrains,
-    /// The subscription ends: so many events were dropped.
-    End {
-        /// How many.
-        dropped: u64,
-    },
-}
-
-/// The figures of a listener for its status.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Figures {
-    /// Whether the subscriber has handled its initial events. Latched.
-    pub synced: bool,
-    /// Events that wait to be delivered.
-    pub depth: usize,
-    /// Since when the oldest of them waits.
-    pub oldest_since: Option<Duration>,
-    /// Events that are with the subscriber.
-    pub in_flight: usize,
-    /// Events that were left out because a newer one replaced them.
-    pub coalesced: u64,
-    /// Events that were dropped because too many waited.
-    pub dropped: u64,
-    /// Changes that its filter dropped.
-    pub filtered: u64,
-    /// Events that the subscriber has handled.
-    pub delivered: u64,
-}
 
 /// The state of the next window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +49,7 @@ enum Window {
     /// The subscriber takes a window as soon as there are events.
     Wanted,
     /// So many notifications are with the subscriber.
-    UnderWay(usize),
+    UnderWay(u16),
 }
 
 /// Whether a drain waits for an answer.
@@ -130,14 +73,23 @@ pub struct ListenerMachine<S> {
     /// An [`Effect::Attach`] is still to be given.
     must_attach: bool,
     window: Window,
-    most: usize,
+    most: u16,
     is_yielding: bool,
     is_shown: bool,
     handled: u64,
     drains: Drains,
     /// How often the stream had been polled when the wait for its next poll began.
     polls: Option<u64>,
+    mark: Mark,
     has_ended: bool,
+}
+
+/// Whether the end of the initial events is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    NotAsked,
+    Owed,
+    Given,
 }
 
 impl<S> ListenerMachine<S> {
@@ -145,7 +97,7 @@ impl<S> ListenerMachine<S> {
     pub fn new(config: ListenerConfig<S>) -> Self {
         let window = if config.is_pulled { Window::NotWanted } else { Window::Wanted };
         Self {
-            most: config.window.max(1),
+            most: u16::try_from(config.window).unwrap_or(u16::MAX).max(1),
             config: Some(Box::new((config, Freeing::in_place()))),
             backlog: None,
             is_attaching: true,
@@ -156,6 +108,7 @@ impl<S> ListenerMachine<S> {
             handled: 0,
             drains: Drains::None,
             polls: None,
+            mark: Mark::NotAsked,
             has_ended: false,
         }
     }
@@ -191,7 +144,9 @@ impl<S> ListenerMachine<S> {
                 let (config, freeing) = *config;
                 let sources = config.sources.iter().cloned();
                 let backlog = Backlog::starting_from(config.policy, sources, snapshot);
-                self.backlog = Some(backlog.filtered_by(config.filter).free_by(&freeing));
+                let debounce = config.debounce.filter(|_| self.drains == Drains::None);
+                let backlog = backlog.filtered_by(config.filter).debounced_by(debounce);
+                self.backlog = Some(backlog.free_by(&freeing));
             }
         }
     }
@@ -236,8 +191,12 @@ impl<S> ListenerMachine<S> {
         self.acknowledge();
     }
 
-    /// A stream asks for the next window: what it took before is handled.
-    pub fn handle_take(&mut self) {
+    /// A stream asks for the next window: what it took before is handled. With `is_marked` the end of the initial events
+    /// is marked, once: [`Notifications::InitDone`].
+    pub fn handle_take(&mut self, is_marked: bool) {
+        if is_marked && self.mark == Mark::NotAsked {
+            self.mark = Mark::Owed;
+        }
         self.acknowledge();
     }
 
@@ -247,9 +206,21 @@ impl<S> ListenerMachine<S> {
         self.is_yielding = false;
     }
 
-    /// A caller waits until everything is delivered.
+    /// The time of [`Effect::Wait`] has come.
+    pub fn handle_due(&mut self, now: Duration) {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.release_due(now);
+            self.is_shown = false;
+        }
+    }
+
+    /// A caller waits until everything is delivered, also what would be held for a while.
     pub fn handle_drain(&mut self) {
         self.drains = Drains::Wait;
+        if let Some(backlog) = &mut self.backlog {
+            backlog.stop_holding();
+            self.is_shown = false;
+        }
     }
 
     /// The wait for the next poll of a stream is over; it has been polled so often now.
@@ -273,6 +244,9 @@ impl<S> ListenerMachine<S> {
         if let Some(effect) = self.next_delivery().or_else(|| self.next_walk()) {
             return Some(effect);
         }
+        if let Some(until) = self.backlog.as_mut().and_then(Backlog::poll_alarm) {
+            return Some(Effect::Wait { until });
+        }
         if !std::mem::replace(&mut self.is_shown, true) {
             return Some(Effect::Show(self.figures()));
         }
@@ -288,10 +262,24 @@ impl<S> ListenerMachine<S> {
             return None;
         }
         let backlog = self.backlog.as_mut()?;
-        for _ in 0..(WINDOW / self.most).max(1) {
-            let window = backlog.next_window(self.most);
+        let most = usize::from(self.most);
+        let is_owed = self.mark == Mark::Owed;
+        if is_owed {
+            backlog.separate_initial();
+        }
+        for _ in 0..(WINDOW / most).max(1) {
+            let is_due = |backlog: &Backlog<S>| is_owed && backlog.initial_delivered();
+            let is_due_before = is_due(backlog);
+            let window = if is_due_before { Notifications::InitDone } else { backlog.next_window(most) };
+            // A window without events may have been the last initial one.
+            let is_mark = is_due_before || (window.is_empty() && is_due(backlog));
+            if is_mark {
+                (self.mark, self.window, self.is_shown) = (Mark::Given, Window::UnderWay(0), false);
+                return Some(Effect::Deliver(Notifications::InitDone));
+            }
             if !window.is_empty() {
-                (self.window, self.is_shown) = (Window::UnderWay(window.len()), false);
+                let given = u16::try_from(window.len()).unwrap_or(u16::MAX);
+                (self.window, self.is_shown) = (Window::UnderWay(given), false);
                 return Some(Effect::Deliver(window));
             }
             if backlog.is_empty() {
@@ -342,7 +330,7 @@ impl<S> ListenerMachine<S> {
     }
 
     fn figures(&self) -> Figures {
-        let in_flight = if let Window::UnderWay(count) = self.window { count } else { 0 };
+        let in_flight = if let Window::UnderWay(count) = self.window { usize::from(count) } else { 0 };
         let Some(backlog) = &self.backlog else { return Figures { in_flight, ..Figures::default() } };
         let stats = backlog.stats();
         Figures {

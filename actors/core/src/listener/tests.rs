@@ -1,6 +1,7 @@
 //! The backlog: contract scenarios, the replay checker, and any history against a log.
 
 mod brief;
+mod debounce;
 mod depth;
 mod early;
 mod every;

@@ -10,6 +10,7 @@
 //!
 //! Read next: `callback_host.rs` and `blocking_host.rs`; `event_stream.rs`, the third receiver of ours.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,13 +19,17 @@ use actix::{ActorFutureExt, AsyncContext, Context, Message, Recipient, WeakRecip
 use informer_core::delta::Change;
 use informer_core::listener::Notifications;
 
-use super::Listener;
+use super::{Listener, WINDOW};
 use crate::pipeline::blocking_host::BlockingHost;
 use crate::pipeline::callback_host::CallbackHost;
-use crate::pipeline::messages::{Body, Notify, Touched};
-use crate::pipeline::subscription_state::EndReason;
+use crate::pipeline::messages::{Body, Notify, Taken, Touched};
+use crate::pipeline::notifications::Batch;
+use crate::pipeline::subscription_state::{CallCheck, EndReason, SubscriptionState};
 use crate::runtime::mailbox::{Closed, in_a_later_turn};
-use crate::runtime::{OnArbiter, PooledValue};
+use crate::runtime::{OnArbiter, PooledValue, Runtime, sleep_until};
+
+/// The most notifications in a window that stands in no mailbox.
+const MOST_IN_WINDOW: usize = 1_024;
 
 /// How notifications leave.
 pub(crate) enum Delivery<S: Body> {
@@ -34,6 +39,8 @@ pub(crate) enum Delivery<S: Body> {
     PushWeak(WeakRecipient<Notify<S>>),
     /// Keys alone, sent to an actor, which lives as long as the subscription.
     Keys(Recipient<Touched>),
+    /// A window at a time, sent to an actor, which lives as long as the subscription.
+    Batches(Recipient<Batch<S>>),
     /// Handed to a closure that awaits, a window at a time.
     Async(OnArbiter<CallbackHost<S>>),
     /// Handed to a closure that may block, a window at a time.
@@ -57,6 +64,14 @@ impl Polls {
 }
 
 impl<S: Body> Delivery<S> {
+    /// The most notifications in a window: those for an actor stand in its mailbox.
+    pub(crate) const fn most_in_window(&self) -> usize {
+        match self {
+            Self::Push(_) | Self::PushWeak(_) | Self::Keys(_) => WINDOW,
+            Self::Batches(_) | Self::Async(_) | Self::Blocking(_) | Self::Pull(_) => MOST_IN_WINDOW,
+        }
+    }
+
     /// How often the stream was polled: `None` if it is none.
     pub(super) fn polls(&self) -> Option<u64> {
         match self {
@@ -73,6 +88,7 @@ impl<S: Body> Listener<S> {
                 let window = keys.into_iter().map(|(key, cause)| Touched { key, cause }).collect();
                 self.await_fence(send_window(recipient, window), ctx);
             }
+            (Notifications::InitDone, _) => self.answer(Taken::InitDone),
             (Notifications::Keys(_), _) => debug_assert!(false, "only a subscriber of keys has that policy"),
             (Notifications::Changes(changes), _) => self.deliver_changes(changes, ctx),
         }
@@ -82,11 +98,9 @@ impl<S: Body> Listener<S> {
         let window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
         let spec = Arc::clone(&self.spec);
         match &spec.delivery {
-            Delivery::Pull(_) => {
-                if let Some(taker) = self.taker.take() {
-                    // A stream that was dropped meanwhile is unsubscribed with it.
-                    let _taken = taker.send(window);
-                }
+            Delivery::Pull(_) => self.answer(Taken::Events(window)),
+            Delivery::Batches(recipient) => {
+                self.await_fence(send_window(recipient, vec![Batch(window)]), ctx);
             }
             Delivery::Push(recipient) => self.await_fence(send_window(recipient, window), ctx),
             Delivery::PushWeak(recipient) => match recipient.upgrade() {
@@ -104,12 +118,20 @@ impl<S: Body> Listener<S> {
             }
             Delivery::Blocking(closure) => {
                 let called = closure.run(move |host| host.handle(window));
+                let called = watched(called, spec.state.clone(), spec.shared.runtime.clone());
                 ctx.spawn(in_a_later_turn(called).into_actor(self).map(|called, this, ctx| match called {
                     Ok(()) => this.handled(ctx),
                     // The runtime has ended, and the informer with it.
                     Err(Closed) => this.end(EndReason::InformerStopped, ctx),
                 }));
             }
+        }
+    }
+
+    fn answer(&mut self, taken: Taken<S>) {
+        if let Some(taker) = self.taker.take() {
+            // A stream that was dropped meanwhile is unsubscribed with it.
+            let _taken = taker.send(taken);
         }
     }
 
@@ -122,6 +144,27 @@ impl<S: Body> Listener<S> {
             Ok(()) => this.handled(ctx),
             Err(_) => this.end(EndReason::SubscriberGone, ctx),
         }));
+    }
+}
+
+/// Waits for a blocking closure, and reports each call that takes longer than the subscription's limit.
+async fn watched<T>(called: impl Future<Output = T>, state: SubscriptionState, runtime: Runtime) -> T {
+    let mut called = pin!(called);
+    let Some(limit) = state.times().callback_limit else { return called.await };
+    loop {
+        let until = match state.check_call(limit, runtime.now()) {
+            CallCheck::DueAt(until) => until,
+            CallCheck::Overdue(key) => {
+                let (informer, subscription) = (&state.label().owner, state.name());
+                tracing::warn!(%informer, %subscription, %key, "a blocking callback of {subscription} takes longer than its limit of {limit:?} on {key}: it cannot be cancelled, and later events wait for it");
+                continue;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut called => return done,
+            () = sleep_until(&runtime.0.clock, until) => {}
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::super::invariants::Replay;
 use super::super::machine::{Effect, Figures, ListenerConfig, ListenerMachine, WINDOW};
 use super::super::{Notifications, Policy, WhenFull};
 use super::world::{Publish, World, publish, sources};
+use crate::delta::Cause;
 use crate::meta::ObjectKey;
 use crate::snapshot::Snapshot;
 
@@ -28,6 +29,8 @@ enum Input {
     Drain,
     /// The time to wait for a poll is over.
     Waited,
+    /// Some seconds pass.
+    Pass(u64),
 }
 
 fn input() -> impl Strategy<Value = Input> {
@@ -39,6 +42,7 @@ fn input() -> impl Strategy<Value = Input> {
         4 => Just(Input::Turn),
         1 => Just(Input::Drain),
         1 => Just(Input::Waited),
+        3 => (1..9_u64).prop_map(Input::Pass),
     ]
 }
 
@@ -62,12 +66,22 @@ struct Surroundings {
     drains: usize,
     has_ended: bool,
     figures: Figures,
+    now: Duration,
+    alarm: Option<Duration>,
+    /// Marks of the end of the initial events.
+    marks: usize,
 }
 
 impl Surroundings {
-    fn new(is_pulled: bool, policy: Policy, window: usize) -> Self {
-        let config =
-            ListenerConfig { policy, sources: Arc::from(sources()), filter: None, window, is_pulled };
+    fn new(is_pulled: bool, policy: Policy, window: usize, debounce: Option<Duration>) -> Self {
+        let config = ListenerConfig {
+            policy,
+            sources: Arc::from(sources()),
+            filter: None,
+            debounce,
+            window,
+            is_pulled,
+        };
         Self {
             world: World::default(),
             machine: ListenerMachine::new(config),
@@ -85,11 +99,14 @@ impl Surroundings {
             drains: 0,
             has_ended: false,
             figures: Figures::default(),
+            now: Duration::ZERO,
+            alarm: None,
+            marks: 0,
         }
     }
 
     fn happen(&mut self, input: Input) -> Result<(), TestCaseError> {
-        let now = Duration::ZERO;
+        let now = self.now;
         match input {
             Input::Start if self.wants_attach => {
                 self.machine.handle_start(self.world.snapshot(), now);
@@ -111,11 +128,19 @@ impl Surroundings {
             Input::Handled if self.is_pulled => {
                 (self.is_window_wanted, self.in_flight) = (true, 0);
                 self.polls += 1;
-                self.machine.handle_take();
+                self.machine.handle_take(true);
             }
             Input::Handled if self.in_flight > 0 => {
                 (self.is_window_wanted, self.in_flight) = (true, 0);
                 self.machine.handle_handled();
+            }
+            Input::Pass(seconds) => {
+                self.now += Duration::from_secs(seconds);
+                if self.alarm.is_none_or(|alarm| self.now < alarm) {
+                    return Ok(());
+                }
+                self.alarm = None;
+                self.machine.handle_due(self.now);
             }
             Input::Turn if std::mem::take(&mut self.is_yielding) => self.machine.handle_turn(),
             Input::Drain => {
@@ -141,16 +166,28 @@ impl Surroundings {
             self.check_order(&said)?;
             match effect {
                 Effect::Attach => self.wants_attach = true,
+                Effect::Deliver(Notifications::InitDone) => {
+                    prop_assert!(self.is_pulled && self.is_window_wanted && self.world.is_listed());
+                    self.marks += 1;
+                    (self.is_window_wanted, self.in_flight) = (false, 0);
+                }
+                Effect::Wait { until } => {
+                    prop_assert!(self.alarm.is_none(), "one wait at a time");
+                    self.alarm = Some(until);
+                }
                 Effect::Deliver(window) => {
                     prop_assert!(self.is_window_wanted && self.in_flight == 0, "a window too many");
-                    prop_assert!((1..=WINDOW).contains(&window.len()));
+                    prop_assert!((1..=WINDOW * 4).contains(&window.len()));
                     (self.is_window_wanted, self.in_flight) = (false, window.len());
                     match window {
                         Notifications::Changes(changes) => {
                             for change in &changes {
                                 prop_assert_eq!(self.replay.apply(change), Ok(()));
+                                let is_initial = change.cause() == Cause::InitialList;
+                                prop_assert!(!is_initial || self.marks == 0, "behind the mark");
                             }
                         }
+                        Notifications::InitDone => {}
                         Notifications::Keys(keys) => self.keys.extend(keys.into_iter().map(|(key, _)| key)),
                     }
                 }
@@ -204,10 +241,12 @@ impl Surroundings {
             self.happen(Input::Turn)?;
             self.happen(Input::Handled)?;
             self.happen(Input::Waited)?;
+            self.happen(Input::Pass(1))?;
         }
         if self.has_ended {
             return Ok(());
         }
+        prop_assert_eq!(self.marks, usize::from(self.is_pulled), "one mark");
         prop_assert!(self.figures.synced && self.figures.depth == 0 && self.in_flight == 0);
         if self.is_of_keys {
             let is_told = |key: &ObjectKey| self.keys.contains(key);
@@ -237,9 +276,10 @@ proptest! {
         inputs in prop::collection::vec(input(), 1..80),
         is_pulled in any::<bool>(),
         policy in policy(),
-        window in prop_oneof![Just(1_usize), Just(WINDOW)],
+        window in prop_oneof![Just(1_usize), Just(WINDOW), Just(WINDOW * 4)],
+        debounce in prop::option::of((1..9_u64).prop_map(Duration::from_secs)),
     ) {
-        let mut surroundings = Surroundings::new(is_pulled, policy, window);
+        let mut surroundings = Surroundings::new(is_pulled, policy, window, debounce);
         surroundings.obey()?;
         for input in inputs {
             surroundings.happen(input)?;
@@ -250,7 +290,7 @@ proptest! {
 
 #[test]
 fn a_stream_that_was_never_polled_is_given_up_once_it_is_attached() {
-    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW);
+    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW, None);
     surroundings.obey().expect("it asks for its place");
     surroundings.happen(Input::Drain).expect("a drain");
     assert_eq!(surroundings.drains, 1, "what it will owe is not known yet");
@@ -260,7 +300,7 @@ fn a_stream_that_was_never_polled_is_given_up_once_it_is_attached() {
 
 #[test]
 fn a_wait_for_a_poll_that_ends_after_the_drain_was_answered_answers_nobody_again() {
-    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW);
+    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW, None);
     surroundings.obey().expect("it asks for its place");
     for input in [Input::Drain, Input::Start, Input::Waited] {
         surroundings.happen(input).expect("nobody waits");
@@ -270,7 +310,7 @@ fn a_wait_for_a_poll_that_ends_after_the_drain_was_answered_answers_nobody_again
 
 #[test]
 fn who_is_being_shut_down_begins_no_resync() {
-    let mut surroundings = Surroundings::new(false, Policy::Coalesce, WINDOW);
+    let mut surroundings = Surroundings::new(false, Policy::Coalesce, WINDOW, None);
     surroundings.obey().expect("it asks for its place");
     surroundings.happen(Input::Start).expect("a start");
     let listed = Publish::List(0, vec![super::world::Deed::Write(0), super::world::Deed::Write(2)]);
@@ -288,6 +328,7 @@ fn what_was_not_given_cannot_be_handled() {
         policy: Policy::Coalesce,
         sources: Arc::from([]),
         filter: None,
+        debounce: None,
         window: 1,
         is_pulled: false,
     };

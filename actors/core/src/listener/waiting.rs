@@ -1,0 +1,73 @@
+//! The events that wait, in the form that their policy gives them.
+//!
+//! Answers "does this key wait, how many do, and which came first?" for every policy alike.
+//! Read next: `pending.rs`, `line.rs` and `keys.rs`, the three forms.
+
+use std::time::Duration;
+
+use super::keys::Keys;
+use super::line::Line;
+use super::pending::Pending;
+use crate::meta::ObjectKey;
+use crate::snapshot::Snapshot;
+
+/// The events that wait: all that a policy decides.
+pub(super) enum Waiting<S> {
+    /// Boxed, and `Some` only while something waits, to keep idle subscriptions small.
+    Coalesced {
+        pending: Option<Box<Pending<S>>>,
+        most_briefs: usize,
+    },
+    Every(Box<Line<S>>),
+    Keys(Box<Keys>),
+}
+
+impl<S> Waiting<S> {
+    pub(super) fn first(&self) -> Option<(u64, Duration)> {
+        match self {
+            Self::Coalesced { pending, .. } => pending.as_ref()?.first(),
+            Self::Every(line) => line.first(),
+            Self::Keys(keys) => keys.first(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Coalesced { pending, .. } => pending.as_ref().map_or(0, |pending| pending.len()),
+            Self::Every(line) => line.len(),
+            Self::Keys(keys) => keys.len(),
+        }
+    }
+
+    /// Whether this key waits, if what waits merges.
+    pub(super) fn contains(&self, key: &ObjectKey) -> bool {
+        match self {
+            Self::Coalesced { pending, .. } => pending.as_ref().is_some_and(|pending| pending.contains(key)),
+            Self::Keys(keys) => keys.contains(key),
+            Self::Every(_) => false,
+        }
+    }
+
+    pub(super) const fn is_of_keys(&self) -> bool {
+        matches!(self, Self::Keys(_))
+    }
+
+    pub(super) const fn is_every(&self) -> bool {
+        matches!(self, Self::Every(_))
+    }
+
+    pub(super) fn shrink(&mut self) {
+        match self {
+            Self::Coalesced { pending, .. } => *pending = None,
+            Self::Every(line) => line.clear(),
+            Self::Keys(keys) => **keys = Keys::default(),
+        }
+    }
+
+    /// What was delivered is this state. It matters only to a recipient to whom the difference is restated.
+    pub(super) fn set_delivered(&mut self, delivered: &Snapshot<S>) {
+        if let Self::Every(line) = self {
+            line.set_delivered(delivered);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What a subscriber has at a time and for how long: batches, windows, limits of calls, debounced keys, and the mark
+//! behind the initial events.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use futures_util::StreamExt;
+use informer_actors::subscription::{
+    Batch, Marked, Notify, SubscribeError, SubscribeOptions, Touched, WhenFull,
+};
+use informer_actors::testing::{Recorder, RecorderHandle, Server, Site, kill_at};
+use informer_core::delta::Cause;
+
+use crate::blocking::{Gate, on_threads};
+use crate::log::recorded;
+use crate::threads::{LIMIT, informer, start};
+use crate::world::{LONG, World, nothing, pass, run, run_with, three, until};
+
+/// A hundred objects.
+fn hundred(server: &Server<String>) {
+    (0..100).for_each(|n| drop(server.apply(&format!("a/{n:03}"), String::new())));
+}
+
+/// Records the events of a batch, and its size.
+#[derive(Clone)]
+struct Sizes {
+    sizes: Arc<Mutex<Vec<usize>>>,
+    received: RecorderHandle<String>,
+}
+
+impl Sizes {
+    fn new() -> Self {
+        Self { sizes: Arc::default(), received: Recorder::new().1 }
+    }
+
+    fn note(&self, events: &[Notify<String>]) {
+        self.sizes.lock().expect("no panic").push(events.len());
+        events.iter().for_each(|notify| self.received.record(notify));
+    }
+
+    async fn agree(&self, world: &World) {
+        until(|| self.received.agrees_with(&world.informer.snapshot()).is_ok()).await;
+        let sizes = self.sizes.lock().expect("no panic");
+        assert!(sizes.iter().all(|size| (1..=30).contains(size)) && sizes.contains(&30), "{sizes:?}");
+    }
+}
+
+/// Takes a second for each batch.
+struct Pages(Sizes);
+
+impl Actor for Pages {
+    type Context = Context<Self>;
+}
+
+impl Handler<Batch<String>> for Pages {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, Batch(events): Batch<String>, _ctx: &mut Context<Self>) -> ResponseFuture<()> {
+        self.0.note(&events);
+        Box::pin(tokio::time::sleep(Duration::from_secs(1)))
+    }
+}
+
+#[test]
+fn lis_38_a_closure_and_an_actor_receive_all_that_waits_at_once_up_to_their_window() {
+    run(hundred, |world| async move {
+        let (of_closure, of_actor) = (Sizes::new(), Sizes::new());
+        let options = || SubscribeOptions::new().window(30);
+        let noted = of_closure.clone();
+        let closure = world.informer.for_each_batch_with(options(), move |events| {
+            noted.note(&events);
+            tokio::time::sleep(Duration::from_secs(1))
+        });
+        let actor = world.informer.subscribe_batches(options(), Pages(of_actor.clone()).start());
+        let both = [closure.expect("it runs"), actor.expect("it runs")];
+        world.synced().await;
+        assert!(!both[0].status().synced, "the first batches are under way");
+        for subscription in &both {
+            subscription.synced_within(LONG).await.expect("every batch was handled");
+        }
+        world.changes_of(50).await;
+        of_closure.agree(&world).await;
+        of_actor.agree(&world).await;
+    });
+}
+
+#[test]
+fn lis_38_a_panic_costs_its_batch_alone() {
+    run(three, |world| async move {
+        let subscription = world.informer.for_each_batch(|events: Vec<Notify<String>>| async move {
+            assert!(events[0].cause() != Cause::InitialList, "on purpose");
+        });
+        let subscription = subscription.expect("it runs");
+        subscription.synced_within(LONG).await.expect("it syncs");
+        world.apply("a/one", "after").await;
+        until(|| subscription.status().delivered == 4).await;
+        assert_eq!(subscription.status().panics, 1);
+    });
+}
+
+/// Gives all that a stream gives now; `--` is the mark.
+async fn given(events: &mut informer_actors::subscription::MarkedEvents<String>) -> Vec<String> {
+    let mut given = Vec::new();
+    loop {
+        match tokio::time::timeout(Duration::from_millis(5), events.next()).await {
+            Ok(Some(Marked::Event(notify))) => given.push(notify.key().to_string()),
+            Ok(Some(Marked::InitDone)) => given.push("--".to_owned()),
+            _ => return given,
+        }
+    }
+}
+
+#[test]
+fn lis_39_the_mark_comes_once_behind_the_initial_events_and_before_all_others() {
+    run_with(kill_at(Site::ProcessorChanges, 9), three, |world| async move {
+        world.synced().await;
+        let mut events = world.informer.events().expect("it runs").marked();
+        assert!(matches!(events.next().await, Some(Marked::Event(_))), "its window is taken");
+        world.apply("a/zero", "while the initial events are under way").await;
+        let first = given(&mut events).await;
+        assert_eq!(first, ["a/two", "b/one", "--", "a/zero"]);
+        assert!(events.subscription().status().synced);
+        world.changes().await;
+        world.gap().await;
+        pass(Duration::from_secs(600)).await;
+        let later = given(&mut events).await;
+        assert!(!later.is_empty() && !later.contains(&"--".to_owned()), "a relist and a restart: {later:?}");
+    });
+}
+
+#[test]
+fn lis_39_with_nothing_to_begin_with_the_mark_comes_first_and_not_before_the_first_list() {
+    run(nothing, |world| async move {
+        world.server.hold_lists(true);
+        let mut events = world.informer.events().expect("it runs").marked();
+        assert_eq!(given(&mut events).await, Vec::<String>::new());
+        world.server.hold_lists(false);
+        world.synced().await;
+        assert_eq!(given(&mut events).await, ["--"]);
+        assert!(events.subscription().status().synced);
+    });
+}
+
+#[test]
+fn lis_40_no_more_than_a_window_is_out_of_the_backlog() {
+    run(hundred, |world| async move {
+        world.synced().await;
+        let options = SubscribeOptions::new().window(7);
+        let stuck = world.informer.for_each_with(options, |_| std::future::pending::<()>());
+        let stuck = stuck.expect("it runs");
+        until(|| stuck.status().in_flight).await;
+        assert_eq!(stuck.status().depth, 93);
+        let mut large = world.informer.events_with(SubscribeOptions::new().window(90)).expect("it runs");
+        assert!(large.next().await.is_some());
+        assert_eq!(large.subscription().status().depth, 10);
+    });
+}
+
+#[test]
+fn lis_41_a_call_that_takes_longer_than_its_limit_is_cancelled_counted_and_logged_and_the_next_begins() {
+    recorded(|log| {
+        run(three, |world| async move {
+            let limit = SubscribeOptions::new().name("slow").callback_limit(Duration::from_secs(5));
+            let (ended, dropped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(()));
+            let (noted, held) = (Arc::clone(&ended), Arc::clone(&dropped));
+            let slow = world.informer.for_each_with(limit, move |notify: Notify<String>| {
+                let (noted, held) = (Arc::clone(&noted), Arc::clone(&held));
+                async move {
+                    let is_stuck = notify.key().name() == "two";
+                    let takes = if is_stuck { Duration::MAX } else { Duration::from_secs(4) };
+                    tokio::time::sleep(takes).await;
+                    noted.lock().expect("no panic").push(notify.key().to_string());
+                    drop(held);
+                }
+            });
+            let slow = slow.expect("it runs");
+            let began = world.runtime.now();
+            slow.synced_within(LONG).await.expect("it syncs");
+            assert_eq!((world.runtime.now() - began).as_secs(), 13, "4, 5 and 4 seconds");
+            assert_eq!(*ended.lock().expect("no panic"), ["a/one", "b/one"]);
+            assert_eq!(Arc::strong_count(&dropped), 2, "the future is dropped: here and in the closure");
+            let status = slow.status();
+            assert_eq!((status.overran, status.panics, status.delivered), (1, 0, 3));
+            let lines = log.with("has not ended within its limit of 5s");
+            assert_eq!(lines.iter().map(|line| line.field("key")).collect::<Vec<_>>(), [Some("a/two")]);
+        });
+    });
+}
+
+#[test]
+fn lis_41_a_blocking_call_that_takes_longer_is_reported_as_stuck_until_it_returns() {
+    on_threads(async {
+        let (server, runtime) = (Server::new(), start());
+        three(&server);
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let options = SubscribeOptions::new().callback_limit(Duration::from_millis(20));
+        let mut is_first = true;
+        let subscription = informer.for_each_blocking_with(options, move |_| {
+            if std::mem::take(&mut is_first) {
+                held.wait();
+            }
+        });
+        let subscription = subscription.expect("it runs");
+        let is_stuck = async {
+            while subscription.status().stuck_on.is_none() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, is_stuck).await.expect("it is reported");
+        let status = subscription.status();
+        assert_eq!((status.overran, status.delivered), (1, 0));
+        assert_eq!(status.stuck_on.expect("a key").to_string(), "a/one");
+        drop(gate);
+        subscription.synced_within(LIMIT).await.expect("it goes on");
+        let status = subscription.status();
+        assert_eq!((status.overran, status.stuck_on), (1, None));
+    });
+}
+
+#[test]
+fn lis_42_an_object_that_changes_all_the_time_is_delivered_when_it_is_quiet_and_others_at_their_time() {
+    run(three, |world| async move {
+        let quiet = SubscribeOptions::new().debounce(Duration::from_secs(5));
+        let watched = world.watched_with(quiet);
+        let began = world.runtime.now();
+        watched.synced().await;
+        assert!(world.runtime.now() - began < Duration::from_secs(1), "the first list is not held");
+        watched.received.clear_lines();
+        for n in 0..4 {
+            world.apply("a/one", &format!("{n}")).await;
+            world.apply(&format!("c/{n}"), "new").await;
+            pass(Duration::from_secs(2)).await;
+        }
+        let quiet = ["Added(Watch) c/0@6", "Added(Watch) c/1@8"];
+        assert_eq!(watched.received.lines(), quiet, "8 s after the first and 6 s after the second");
+        assert_eq!(watched.subscription.status().depth, 3);
+        pass(Duration::from_secs(5)).await;
+        let lines = watched.received.lines();
+        assert_eq!(lines.iter().filter(|line| line.contains("a/one")).count(), 1, "{lines:?}");
+        watched.agrees(&world).await;
+        world.apply("a/two", "at the end").await;
+        let report = world.informer.shutdown(Duration::from_secs(60)).await;
+        assert!(report.is_clean(), "{report}");
+        assert!(
+            watched.received.lines().iter().any(|line| line.contains("a/two")),
+            "a shutdown does not wait"
+        );
+    });
+}
+
+#[test]
+fn lis_42_who_wants_every_event_cannot_have_it_debounced() {
+    run(three, |world| async move {
+        let every =
+            SubscribeOptions::new().every(1 << 20, WhenFull::Restate).debounce(Duration::from_secs(1));
+        let refused = world.informer.for_each_with(every, |_| async {}).expect_err("it is refused");
+        assert!(matches!(refused, SubscribeError::EveryDebounced { .. }));
+    });
+}
+
+/// Counts keys.
+struct Keys(Arc<Mutex<Vec<String>>>);
+
+impl Actor for Keys {
+    type Context = Context<Self>;
+}
+
+impl Handler<Touched> for Keys {
+    type Result = ();
+
+    fn handle(&mut self, touched: Touched, _ctx: &mut Context<Self>) {
+        self.0.lock().expect("no panic").push(touched.key.to_string());
+    }
+}
+
+#[test]
+fn lis_42_a_work_queue_is_fed_a_key_once_it_is_quiet() {
+    run(nothing, |world| async move {
+        let keys = Arc::default();
+        let options = SubscribeOptions::new().debounce(Duration::from_secs(5));
+        let fed = world.informer.subscribe_keys_with(options, Keys(Arc::clone(&keys)).start());
+        let fed = fed.expect("it runs");
+        fed.synced_within(LONG).await.expect("it syncs");
+        for n in 0..4 {
+            world.apply("a/one", &format!("{n}")).await;
+            pass(Duration::from_secs(3)).await;
+        }
+        assert!(keys.lock().expect("no panic").is_empty());
+        pass(Duration::from_secs(3)).await;
+        assert_eq!(*keys.lock().expect("no panic"), ["a/one"]);
+        assert_eq!(fed.status().coalesced, 3);
+    });
+}
