@@ -9,8 +9,8 @@
 
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
-    AddIndexError, AddSourceError, HandOverError, NotAllSynced, RemoveSourceError, ReviveError, StartError,
-    UntilError, WaitError,
+    AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllSynced, RemoveSourceError,
+    ReviveError, StartError, UntilError, WaitError,
 };
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
@@ -108,6 +108,9 @@ pub enum Error {
     /// A source was not removed.
     #[error(transparent)]
     RemoveSource(#[from] RemoveSourceError),
+    /// The namespaces were not changed.
+    #[error(transparent)]
+    Namespaces(#[from] NamespacesError),
     /// Sources did not take over from others.
     #[error(transparent)]
     HandOver(#[from] HandOverError),

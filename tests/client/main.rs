@@ -53,3 +53,4 @@ mod transform;
 mod truncation;
 mod unary;
 mod watch;
+mod wide;
