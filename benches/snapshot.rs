@@ -2,7 +2,8 @@
 //!
 //! Answers "how long does a `Lister` take for one object, a namespace, an index value or the complete store of 100,000
 //! objects, while a pipeline applies batches of 64 as fast as it can, and while it is idle?", and "how long does one
-//! update of the store take?", by batch size, with and without an index. Wall time. For IDX-19 it also measures how much
+//! update of the store take?", by batch size, with and without an index; and how long a selection of 50 of 100,000 objects
+//! takes by labels and by a field, with an index that fits and without. Wall time. For IDX-19 it also measures how much
 //! slower the writer is with 80 readers, each of which keeps a snapshot. It prints two lines for it, because criterion
 //! cannot report the median of a pipeline.
 //!
@@ -21,7 +22,8 @@ use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use actix_informer::informer::Informer;
+use actix_informer::informer::{Informer, by_label};
+use actix_informer::object::{Fields, LabelSelector, Select};
 use actix_informer::runtime::Runtime;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use futures_util::StreamExt;
@@ -30,8 +32,9 @@ use informer_actors::informer::Lister;
 use informer_core::delta::{Cause, Replacement};
 use informer_core::index::{AnyIndex, Index};
 use informer_core::indexer::{Progress, Store};
-use informer_core::meta::SourceId;
+use informer_core::meta::{Meta, Object, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
+use k8s_openapi::api::core::v1::ConfigMap;
 use support::feed::feed;
 use support::objects::{BATCH, Batch, Body, Population, key, namespace, scaled};
 use support::setup::criterion;
@@ -58,6 +61,7 @@ fn main() {
     for writer in [Writer::Idle, Writer::Busy] {
         reads(&mut criterion, writer);
     }
+    selections(&mut criterion);
     writes(&mut criterion);
     idx_19_eighty_readers_cost_the_writer_little();
     criterion.final_summary();
@@ -88,6 +92,40 @@ fn reads(criterion: &mut Criterion, writer: Writer) {
     bench("all", keys, &|lister| lister.snapshot().iter().map(|object| **object).fold(0, usize::max));
     group.finish();
     drop((lister, informer, runtime));
+}
+
+/// Selections of 50 objects by labels, and by a field, with an index by the label or the field and without.
+fn selections(criterion: &mut Criterion) {
+    let keys = scaled(100_000);
+    let maps: Vec<_> = (0..keys).map(labelled).collect();
+    let kind =
+        Fields::new().field("kind", |map: &ConfigMap| map.data.as_ref()?.get("kind").map(String::as_str));
+    let by_kind = kind.index("kind").expect("it is known");
+    let plain = Snapshot::of(maps.iter().cloned(), []);
+    let indexed = Snapshot::of(maps, [by_label("app").into(), by_kind.into()]);
+    let labels: LabelSelector = "app=node-0042,tier!=test".parse().expect("a selector");
+    let (everything, fields) =
+        (LabelSelector::everything(), kind.select("kind=node-0042").expect("it is known"));
+    let mut group = criterion.benchmark_group("snapshot/select");
+    for (name, snapshot) in [("by_index", &indexed), ("linear", &plain)] {
+        group.bench_function(BenchmarkId::new("labels", name), |bencher| {
+            bencher.iter(|| black_box(snapshot.labelled(&labels).count()));
+        });
+        group.bench_function(BenchmarkId::new("fields", name), |bencher| {
+            bencher.iter(|| black_box(snapshot.selected(&everything, &fields).count()));
+        });
+    }
+    group.finish();
+}
+
+/// A config map whose label and field have one of [`NODES`] values.
+fn labelled(number: usize) -> Object<ConfigMap> {
+    let mut map = ConfigMap::default();
+    map.metadata.labels =
+        Some([("app".to_owned(), node(number)), ("tier".to_owned(), "live".to_owned())].into());
+    map.data = Some([("kind".to_owned(), node(number))].into());
+    let version = ResourceVersion::from_number(number as u64 + 1).expect("not zero");
+    Object::new(Meta::new(key(number), version, SourceId::default()), map)
 }
 
 /// A running informer that has synced; with a busy writer, its source sends updates without end.

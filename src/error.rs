@@ -9,8 +9,8 @@
 
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
-    AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllSynced, RemoveSourceError,
-    ReviveError, StartError, UntilError, WaitError,
+    AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllReached, NotAllSynced, NotNewer,
+    OverlayError, RemoveSourceError, ReviveError, StartError, UntilError, WaitError,
 };
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
@@ -61,6 +61,10 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     FieldPath(#[from] crate::wire::FieldPathError),
+    /// A body that has no name or no version.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Body(#[from] crate::object::BodyError),
     /// An object did not meet a condition, by [`Api::until`](crate::client::Api::until).
     #[cfg(feature = "client")]
     #[error(transparent)]
@@ -87,6 +91,20 @@ pub enum Error {
     /// A version has not been published.
     #[error(transparent)]
     WaitFor(#[from] WaitForError),
+    /// Versions of several informers have not been published.
+    #[error(transparent)]
+    WaitForVersions(#[from] NotAllReached),
+    /// The answer to a write was not laid over a cache.
+    #[error(transparent)]
+    Overlay(#[from] OverlayError),
+    /// The answer of an `Api` was not laid over a cache.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    WriteOverlay(#[from] crate::overlay::WriteOverlayError),
+    /// A text that is not a selector.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Selector(#[from] crate::object::SelectorError),
     /// A cached object did not meet a condition.
     #[error(transparent)]
     Until(#[from] UntilError),
@@ -120,6 +138,9 @@ pub enum Error {
     /// A list or a watch failed.
     #[error(transparent)]
     ListWatch(#[from] ListWatchError),
+    /// A fake cache has a newer state.
+    #[error(transparent)]
+    NotNewer(#[from] NotNewer),
     /// A text that is not an object's key.
     #[error(transparent)]
     Key(#[from] ParseKeyError),

@@ -31,9 +31,11 @@
 //! | reach a cluster | [`client`], [`representation`] |
 //! | share informers in a program | [`factory`] |
 //! | read and write objects | [`client::api`] |
+//! | read one's own writes at once | [`overlay`] |
 //! | follow something that is not Kubernetes | [`source`] |
 //! | choose threads, stop everything | [`runtime`] |
 //! | see how it is doing | [`status`] |
+//! | unit-test code that reads or is notified | [`fake`] |
 //! | test an operator | `testing`, with the feature of that name |
 //!
 //! The README has a complete program, `ARCHITECTURE.md` the design.
@@ -45,12 +47,15 @@ pub mod clusters;
 mod error;
 #[cfg(feature = "client")]
 pub mod factory;
+pub mod fake;
 #[cfg(feature = "client")]
 mod field_values;
 #[cfg(feature = "client")]
 mod filters;
 pub mod informer;
 pub mod object;
+#[cfg(feature = "client")]
+pub mod overlay;
 pub mod prelude;
 #[cfg(feature = "client")]
 pub mod representation;

@@ -6,11 +6,18 @@ pub use informer_core::meta::{
     ClusterName, Meta, Object, ObjectKey, ParseClusterError, ParseKeyError, ParseVersionError,
     ResourceVersion, SourceId, Uid,
 };
-pub use informer_core::snapshot::Snapshot;
+pub use informer_core::snapshot::{Namespace, Snapshot};
 
+#[cfg(feature = "client")]
+pub(crate) use self::body::key_of;
+#[cfg(feature = "client")]
+pub use self::body::{BodyError, from_body, meta_of};
 #[cfg(feature = "client")]
 pub use crate::client::selector::{LabelSelector, SelectorError};
 #[cfg(feature = "client")]
-pub use crate::select::Select;
+pub use crate::select::{FieldSelector, FieldText, Fields, Select};
 #[cfg(feature = "client")]
 pub use crate::wire::{FieldPath, FieldPathError};
+
+#[cfg(feature = "client")]
+mod body;

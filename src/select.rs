@@ -1,12 +1,13 @@
-//! Objects of a cache by their labels and owners.
+//! Objects of a cache by their labels, fields and owners.
 //!
-//! Answers "which objects of this snapshot does a label selector select?", for typed and dynamic objects and for bodies of
+//! Answers "which objects of this snapshot does a selector select?", for typed and dynamic objects and for bodies of
 //! metadata alone. Invariants:
-//! 1. An index changes the cost of a selection, never its result. Only an index that [`by_label`] has made is used: its
-//!    values have a type of their own, so that no other index of the same name is taken for it.
+//! 1. An index changes the cost of a selection, never its result. Only an index that [`by_label`] or
+//!    [`Fields::index`] has made is used: its values have a type of their own, so that no other index of the same name is
+//!    taken for it.
 //! 2. Objects come in key order, each once.
 //!
-//! Read next: `client/selector/labels.rs`; `informer_core::index`.
+//! Read next: `select/fields.rs`; `client/selector/labels.rs`; `informer_core::index`.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -18,6 +19,10 @@ use informer_core::snapshot::Snapshot;
 use kube_core::Resource;
 
 use crate::client::selector::LabelSelector;
+
+pub use fields::{FieldSelector, FieldText, Fields};
+
+mod fields;
 
 /// The value of a label in an index by [`by_label`]. It is looked up by a `&str`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,13 +79,25 @@ pub fn by_owner<S: Resource>() -> Index<S> {
     })
 }
 
-/// Selects objects of a snapshot by their labels.
+/// Selects objects of a snapshot by their labels and fields.
 pub trait Select<S> {
     /// The objects that a selector selects, in key order.
     ///
     /// With an index by a label of which the selector names the values ([`by_label`]), only the objects that have one of
     /// them are visited. Otherwise each object is: O(n), without an allocation for each. The empty selector reads no label.
     fn labelled<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a Object<S>>
+    where
+        S: 'a;
+
+    /// The objects that both selectors select, in key order. For conditions that no selector can say, filter what comes.
+    ///
+    /// Of the indices that fit ([`by_label`], [`Fields::index`]) the one that gives the fewest objects is used; without
+    /// one, a namespace that the fields name is visited alone. Otherwise as [`Self::labelled`].
+    fn selected<'a>(
+        &'a self,
+        labels: &'a LabelSelector,
+        fields: &'a FieldSelector<S>,
+    ) -> impl Iterator<Item = &'a Object<S>>
     where
         S: 'a;
 }
@@ -90,32 +107,59 @@ impl<S: Resource> Select<S> for Snapshot<S> {
     where
         S: 'a,
     {
-        let found = indexed(self, selector);
-        let (indexed, all) = match found {
-            Some(found) => (Some(found.into_values()), None),
-            None => (None, Some(self.iter())),
-        };
-        let none = BTreeMap::new();
-        let visited = indexed.into_iter().flatten().chain(all.into_iter().flatten());
-        visited.filter(move |object| {
-            selector.is_empty() || selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
-        })
+        let found = indexed(self, selector, None).map(BTreeMap::into_values);
+        let all = found.is_none().then(|| self.iter());
+        has_labels(found.into_iter().flatten().chain(all.into_iter().flatten()), selector)
+    }
+
+    fn selected<'a>(
+        &'a self,
+        labels: &'a LabelSelector,
+        fields: &'a FieldSelector<S>,
+    ) -> impl Iterator<Item = &'a Object<S>>
+    where
+        S: 'a,
+    {
+        let found = indexed(self, labels, Some(fields)).map(BTreeMap::into_values);
+        // The empty namespace means objects without one.
+        let named = fields.namespace().filter(|namespace| !namespace.is_empty() && found.is_none());
+        let all = (found.is_none() && named.is_none()).then(|| self.iter());
+        let of_namespace = named.map(|namespace| self.namespace(namespace));
+        let visited = found.into_iter().flatten().chain(of_namespace.into_iter().flatten());
+        has_labels(visited.chain(all.into_iter().flatten()), labels)
+            .filter(move |object| fields.matches(object))
     }
 }
 
-/// The objects that the index which gives the fewest of them has under the values that the selector names. O(log n) for
+fn has_labels<'a, S: Resource + 'a>(
+    objects: impl Iterator<Item = &'a Object<S>>,
+    selector: &'a LabelSelector,
+) -> impl Iterator<Item = &'a Object<S>> {
+    let none = BTreeMap::new();
+    objects.filter(move |object| {
+        selector.is_empty() || selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
+    })
+}
+
+/// The objects that the index which gives the fewest of them has under the values that the selectors name. O(log n) for
 /// each index and value, and for each of these objects.
 fn indexed<'a, S: Resource>(
     snapshot: &'a Snapshot<S>,
-    selector: &LabelSelector,
+    labels: &LabelSelector,
+    fields: Option<&FieldSelector<S>>,
 ) -> Option<BTreeMap<&'a ObjectKey, &'a Object<S>>> {
-    let known = selector.possible().filter_map(|(label, values)| {
+    let by_labels = labels.possible().filter_map(|(label, values)| {
         let index = by_label::<S>(label);
         let counts = values.iter().map(|value| index.count(snapshot, *value).ok());
-        let count: usize = counts.sum::<Option<usize>>()?;
-        Some((count, index, values))
+        Some((counts.sum::<Option<usize>>()?, index, values))
     });
-    let (_, index, values) = known.min_by_key(|(count, ..)| *count)?;
+    let by_label = by_labels.min_by_key(|(count, ..)| *count);
+    let by_field = fields.and_then(|fields| fields.fewest(snapshot));
+    let fewest = by_label.as_ref().map_or(usize::MAX, |(count, ..)| *count);
+    if let Some(found) = by_field.filter(|found| found.count < fewest) {
+        return Some(found.objects(snapshot));
+    }
+    let (_, index, values) = by_label?;
     let found = values.iter().filter_map(|value| index.get(snapshot, *value).ok()).flatten();
     Some(found.map(|object| (object.key(), object)).collect())
 }

@@ -92,6 +92,8 @@ fn actors_communicate_by_messages_and_share_no_lock() {
     let mut except: Vec<&str> = folders.iter().map(String::as_str).collect();
     except.extend([
         "src/runtime.rs",
+        // A program's own value, which no actor knows.
+        "actors/src/overlay.rs",
         "pipeline/board.rs",
         "pipeline/listener_roster.rs",
         "pipeline/namespace_filter.rs",

@@ -17,6 +17,7 @@ use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
 
 use crate::informer::{Informer, ReviveError, ShutdownReport, WaitError};
+use crate::observed::Observed;
 use crate::pipeline::messages::Body;
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::SubscriptionStatus;
@@ -57,6 +58,7 @@ trait Erased: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> InformerStatus;
     fn objects(&self) -> usize;
+    fn observed(&self) -> Arc<dyn Observed>;
     fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
     fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>>;
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
@@ -78,6 +80,10 @@ impl<S: Body> Erased for Informer<S> {
 
     fn objects(&self) -> usize {
         self.snapshot().len()
+    }
+
+    fn observed(&self) -> Arc<dyn Observed> {
+        Arc::new(self.downgrade())
     }
 
     fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>> {
@@ -160,6 +166,11 @@ impl AnyInformer {
     /// How many objects the newest snapshot has. Reads no object, takes no lock.
     pub fn objects(&self) -> usize {
         self.0.objects()
+    }
+
+    /// What a set of snapshots needs of it; keeps nothing running.
+    pub(crate) fn observed(&self) -> Arc<dyn Observed> {
+        self.0.observed()
     }
 
     /// Waits until the first list of every source is published. Latched.

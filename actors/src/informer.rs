@@ -27,7 +27,9 @@ pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, Revive
 pub use crate::all_informers::{DrainReport, InformerSync, NotAllSynced};
 pub use crate::any_informer::AnyInformer;
 pub use crate::builder::InformerBuilder;
+pub use crate::fake::{FakeInformer, NotNewer};
 pub use crate::lister::{Lister, NotReached, WaitForError};
+pub use crate::overlay::{Overlay, OverlayError};
 use crate::pipeline::ending::Ending;
 pub use crate::pipeline::messages::Body;
 use crate::pipeline::messages::{AddIndex, IndexCall};
@@ -39,6 +41,7 @@ use crate::running::Running;
 pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, within};
+pub use crate::snapshots::{NotAllReached, Snapshots, Versions};
 pub use crate::source_failures::SourceFailure;
 pub use crate::until::{NotMet, UntilError};
 pub use crate::wait_error::{NotSynced, WaitError};

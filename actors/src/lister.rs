@@ -12,19 +12,35 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::index::UnknownIndex;
-use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
+use futures_util::future::try_join_all;
+use informer_core::index::{AnyIndex, UnknownIndex};
+use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::published::Published;
+use crate::pipeline::shared::IndexRegistry;
 use crate::running::Running;
 use crate::runtime::{Stuck, within};
 
 /// A read handle; cheap to clone, `Send` and `Sync`.
 pub struct Lister<S: Body> {
     published: Arc<Published<S>>,
-    keep: Arc<Running<S>>,
+    origin: Origin<S>,
+}
+
+/// Whose objects a lister reads.
+enum Origin<S: Body> {
+    /// Those of an informer, which it keeps running.
+    Running(Arc<Running<S>>),
+    /// Those of a fake, which does nothing by itself.
+    Fake(Arc<FakeOrigin<S>>),
+}
+
+/// What a lister needs of a fake.
+pub(crate) struct FakeOrigin<S> {
+    pub(crate) name: Arc<str>,
+    pub(crate) indices: IndexRegistry<S>,
 }
 
 /// Why a version was not reached.
@@ -50,8 +66,18 @@ pub enum WaitForError {
         /// The name asked for.
         name: Arc<str>,
     },
+    /// No source covers this key.
+    #[error("informer {informer:?} has no source that follows {key}")]
+    NotFollowed {
+        /// Its name.
+        informer: Arc<str>,
+        /// The key.
+        key: ObjectKey,
+    },
     /// There are several sources, each with its own versions, and the call names none.
-    #[error("informer {informer:?} has several sources ({}): use wait_for_source", names(.sources))]
+    #[error(
+        "informer {informer:?} has several sources ({}): use wait_for_write or wait_for_source", names(.sources)
+    )]
     SeveralSources {
         /// Its name.
         informer: Arc<str>,
@@ -100,11 +126,19 @@ fn names(sources: &[SourceId]) -> String {
 
 impl<S: Body> Lister<S> {
     pub(crate) fn new(keep: Arc<Running<S>>) -> Self {
-        Self { published: Arc::clone(&keep.pipeline.shared.published), keep }
+        Self { published: Arc::clone(&keep.pipeline.shared.published), origin: Origin::Running(keep) }
     }
 
-    pub(crate) fn keep(&self) -> &Arc<Running<S>> {
-        &self.keep
+    pub(crate) fn fake(published: Arc<Published<S>>, fake: Arc<FakeOrigin<S>>) -> Self {
+        Self { published, origin: Origin::Fake(fake) }
+    }
+
+    /// The informer that it keeps running; a fake has none.
+    pub(crate) fn keep(&self) -> Option<&Arc<Running<S>>> {
+        match &self.origin {
+            Origin::Running(keep) => Some(keep),
+            Origin::Fake(_) => None,
+        }
     }
 
     /// The object of this key. About a microsecond.
@@ -115,6 +149,21 @@ impl<S: Body> Lister<S> {
     /// All objects, in key order: one pointer copied for each. To read them without the copies, use [`Self::snapshot`].
     pub fn list(&self) -> Vec<Object<S>> {
         self.published.snapshot().iter().cloned().collect()
+    }
+
+    /// The keys of all objects, in order: two pointers copied for each.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.published.snapshot().keys().cloned().collect()
+    }
+
+    /// How many objects there are. O(1).
+    pub fn len(&self) -> usize {
+        self.published.snapshot().len()
+    }
+
+    /// Whether there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The objects of one namespace; visits no other. In an informer of several clusters: of that namespace in each.
@@ -159,12 +208,47 @@ impl<S: Body> Lister<S> {
     /// # Errors
     /// At the deadline, with the version reached; when the informer stops; when there are several sources.
     pub async fn wait_for(&self, version: &ResourceVersion, limit: Duration) -> Result<(), WaitForError> {
-        match self.keep.pipeline.shared.sources.ids().as_slice() {
+        match self.sources().as_slice() {
             [only] => self.wait_for_source(only, version, limit).await,
             several => Err(WaitForError::SeveralSources {
                 informer: self.informer_name(),
                 sources: several.iter().cloned().collect(),
             }),
+        }
+    }
+
+    /// Waits until the cache has what a write of ours has returned, or something newer: until the object of its key is at
+    /// its version or above, or every source that may follow the key is. It needs no name of a source.
+    ///
+    /// Of a plain body the front door's `meta_of` gives the argument. What is said at [`Self::wait_for`] holds here, too.
+    ///
+    /// # Errors
+    /// As [`Self::wait_for_source`]; and [`WaitForError::NotFollowed`] if no source covers the key.
+    pub async fn wait_for_write(&self, written: &Meta, limit: Duration) -> Result<(), WaitForError> {
+        let Meta { key, version, .. } = written;
+        let sources = self.sources_of(key);
+        if sources.is_empty() {
+            let (informer, key) = (self.informer_name(), key.clone());
+            return Err(WaitForError::NotFollowed { informer, key });
+        }
+        let object = async {
+            let mut known = None;
+            loop {
+                let changed = self.published.changing(key, known);
+                let cached = self.published.get(key).map(|object| object.version().clone());
+                if cached.as_ref().is_some_and(|cached| cached >= version) {
+                    return;
+                }
+                // This handle holds what wakes it.
+                drop(changed.await);
+                known = cached;
+            }
+        };
+        let all = try_join_all(sources.iter().map(|source| self.wait_for_source(source, version, limit)));
+        tokio::select! {
+            biased;
+            () = object => Ok(()),
+            reached = all => reached.map(drop),
         }
     }
 
@@ -178,8 +262,13 @@ impl<S: Body> Lister<S> {
         version: &ResourceVersion,
         limit: Duration,
     ) -> Result<(), WaitForError> {
-        let is_gone = || !self.keep.pipeline.shared.sources.contains(source);
         let reached = || self.published.snapshot().version(source).cloned();
+        let Origin::Running(keep) = &self.origin else {
+            // Nobody brings what a fake has not reached.
+            let is_there = reached().is_some_and(|reached| reached >= *version);
+            return if is_there { Ok(()) } else { Err(self.not_reached(source, version, Duration::ZERO)) };
+        };
+        let is_gone = || !keep.pipeline.shared.sources.contains(source);
         let arrival = async {
             loop {
                 let woken = self.published.reaching(source, version);
@@ -196,30 +285,85 @@ impl<S: Body> Lister<S> {
                 drop(woken.await);
             }
         };
-        let wanted = version.clone();
         tokio::select! {
             biased;
-            arrived = within(limit, arrival) => arrived.unwrap_or_else(|| {
-                let stuck = self.keep.pipeline.shared.board.read().stuck;
-                let (informer, source) = (self.informer_name(), source.clone());
-                let reached = reached();
-                let reached = NotReached { informer, source, waited: limit, wanted, reached, stuck };
-                Err(WaitForError::Deadline(Box::new(reached)))
-            }),
-            () = self.keep.ending.stop.cancelled() => {
+            arrived = within(limit, arrival) => {
+                arrived.unwrap_or_else(|| Err(self.not_reached(source, version, limit)))
+            }
+            () = keep.ending.stop.cancelled() => {
                 Err(WaitForError::Stopped { informer: self.informer_name(), wanted: version.clone() })
             }
         }
     }
 
-    fn informer_name(&self) -> Arc<str> {
-        Arc::clone(&self.keep.pipeline.parent.name)
+    fn not_reached(&self, source: &SourceId, wanted: &ResourceVersion, waited: Duration) -> WaitForError {
+        let stuck = match &self.origin {
+            Origin::Running(keep) => keep.pipeline.shared.board.read().stuck,
+            Origin::Fake(_) => None,
+        };
+        WaitForError::Deadline(Box::new(NotReached {
+            informer: self.informer_name(),
+            source: source.clone(),
+            waited,
+            wanted: wanted.clone(),
+            reached: self.published.snapshot().version(source).cloned(),
+            stuck,
+        }))
+    }
+
+    fn sources(&self) -> Vec<SourceId> {
+        match &self.origin {
+            Origin::Running(keep) => keep.pipeline.shared.sources.ids(),
+            Origin::Fake(_) => {
+                self.published.snapshot().versions().iter().map(|(source, _)| source.clone()).collect()
+            }
+        }
+    }
+
+    /// The sources that may follow the object of this key; none if it is not followed.
+    pub(crate) fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId> {
+        match &self.origin {
+            Origin::Running(keep) => keep.pipeline.shared.sources.following(key),
+            Origin::Fake(_) => self.sources(),
+        }
+    }
+
+    /// The indices, with their functions.
+    pub(crate) fn indices(&self) -> Vec<AnyIndex<S>> {
+        match &self.origin {
+            Origin::Running(keep) => keep.pipeline.shared.indices.all(),
+            Origin::Fake(fake) => fake.indices.all(),
+        }
+    }
+
+    /// The time of the runtime's clock. A fake has none: its time stands still.
+    pub(crate) fn now(&self) -> Duration {
+        match &self.origin {
+            Origin::Running(keep) => keep.pipeline.shared.runtime.now(),
+            Origin::Fake(_) => Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn informer_name(&self) -> Arc<str> {
+        match &self.origin {
+            Origin::Running(keep) => Arc::clone(&keep.pipeline.parent.name),
+            Origin::Fake(fake) => Arc::clone(&fake.name),
+        }
     }
 }
 
 impl<S: Body> Clone for Lister<S> {
     fn clone(&self) -> Self {
-        Self { published: Arc::clone(&self.published), keep: Arc::clone(&self.keep) }
+        Self { published: Arc::clone(&self.published), origin: self.origin.clone() }
+    }
+}
+
+impl<S: Body> Clone for Origin<S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Running(keep) => Self::Running(Arc::clone(keep)),
+            Self::Fake(fake) => Self::Fake(Arc::clone(fake)),
+        }
     }
 }
 

@@ -33,6 +33,6 @@ impl<S: Body> Lister<S> {
     /// How long ago the source of this name last said something: how old its objects in the cache may be. An object
     /// names its source ([`Object::source`](informer_core::meta::Object::source)). As [`Informer::age`].
     pub fn age(&self, source: &SourceId) -> Option<Duration> {
-        Informer(Arc::clone(self.keep())).age(source)
+        Informer(Arc::clone(self.keep()?)).age(source)
     }
 }

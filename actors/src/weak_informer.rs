@@ -83,6 +83,11 @@ impl<S: Body> WeakInformer<S> {
         self.over.is_cancelled()
     }
 
+    /// Whether it is this informer.
+    pub(crate) fn is(&self, informer: &Informer<S>) -> bool {
+        std::ptr::eq(self.running.as_ptr(), Arc::as_ptr(&informer.0))
+    }
+
     /// The name that the informer has, or had.
     pub fn name(&self) -> &str {
         &self.name

@@ -283,6 +283,11 @@ impl<K, R: Representation> ResourceSource<K, R> {
         &self.source
     }
 
+    /// How objects are kept, which of them are followed, and the cluster in their keys.
+    pub(crate) fn kept(&self) -> (Arc<R>, Prune, &Scope, Option<&ClusterName>) {
+        (Arc::clone(&self.representation), self.prune.clone(), &self.scope, self.cluster.as_ref())
+    }
+
     /// The source with its name, its cluster and what it covers, as an informer takes it.
     pub(crate) fn spec(mut self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
         if let Some(named) = self.named.take() {

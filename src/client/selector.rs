@@ -12,7 +12,7 @@ mod fields;
 mod labels;
 mod tokens;
 
-pub(crate) use fields::fields;
+pub(crate) use fields::{FieldTerms, Term, fields};
 pub use labels::{LabelSelector, SelectorError};
 
 /// The normal form of a label selector.

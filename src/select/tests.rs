@@ -3,13 +3,13 @@
 use informer_core::delta::WatchPart;
 use informer_core::index::{AnyIndex, Index};
 use informer_core::indexer::Store;
-use informer_core::meta::{Meta, Object, ResourceVersion, SourceId};
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use proptest::prelude::*;
 
-use super::{Select, by_label, by_owner, indexed};
+use super::{FieldSelector, Fields, Select, by_label, by_owner, indexed};
 use crate::client::selector::LabelSelector;
 
 fn snapshot(pods: Vec<Pod>, indices: Vec<AnyIndex<Pod>>) -> Snapshot<Pod> {
@@ -64,7 +64,7 @@ fn of_several_indices_the_one_that_gives_the_fewest_objects_is_visited() {
     pods.extend(vec![labelled(&[label("a", "x"), label("b", "y")]); 2]);
     let snapshot = snapshot(pods, vec![by_label("a").into(), by_label("b").into()]);
     let visited =
-        |selector: &str| indexed(&snapshot, &selector.parse().expect("a selector")).map(|of| of.len());
+        |selector: &str| indexed(&snapshot, &selector.parse().expect("a selector"), None).map(|of| of.len());
     assert_eq!(visited("a=x"), Some(12));
     assert_eq!(visited("a=x,b=y"), Some(2));
     assert_eq!(visited("a in (x,z),b!=y"), Some(12));
@@ -77,6 +77,86 @@ fn an_index_of_another_maker_is_not_used_whatever_its_name_is() {
     let pods = vec![labelled(&[("a".into(), "x".into())])];
     let snapshot = snapshot(pods, vec![Index::new("label:a", |_: &Object<Pod>| ["y".to_owned()]).into()]);
     assert_eq!(names(snapshot.labelled(&"a=x".parse().expect("a selector"))), ["pod-000"]);
+}
+
+/// A pod in one of two namespaces, on a node, with a label.
+fn placed(namespace: &str, node: &str, app: &str) -> Pod {
+    let mut pod = labelled(&[("app".to_owned(), app.to_owned())]);
+    pod.metadata.namespace = Some(namespace.to_owned());
+    pod.spec.get_or_insert_default().node_name = Some(node.to_owned()).filter(|node| !node.is_empty());
+    pod
+}
+
+/// These pods, each in its own namespace and named after its place.
+fn placed_snapshot(pods: &[Pod], indices: Vec<AnyIndex<Pod>>) -> Snapshot<Pod> {
+    let objects = pods.iter().enumerate().map(|(at, pod)| {
+        let version = ResourceVersion::from_number(at as u64 + 1).expect("not zero");
+        let namespace = pod.metadata.namespace.clone().expect("it has one");
+        let meta =
+            Meta::new(ObjectKey::namespaced(namespace, format!("pod-{at:03}")), version, SourceId::default());
+        Object::new(meta, pod.clone())
+    });
+    Snapshot::of(objects, indices)
+}
+
+fn fields() -> Fields<Pod> {
+    Fields::new().field("spec.nodeName", |pod: &Pod| pod.spec.as_ref()?.node_name.as_deref())
+}
+
+#[test]
+fn a_field_that_nobody_has_named_is_an_error_with_those_that_are_known() {
+    let error = fields().select("spec.nodename=a").expect_err("it is not known").to_string();
+    assert_eq!(
+        error,
+        "field \"spec.nodename\" is not known here; known are spec.nodeName, metadata.name, metadata.namespace"
+    );
+    assert!(fields().select("spec.nodeName").is_err() && fields().index("status.phase").is_err());
+    assert!(fields().select("").is_ok_and(|everything| format!("{everything:?}") == "[]"));
+}
+
+#[test]
+fn a_field_that_is_not_set_has_the_empty_value_and_name_and_namespace_are_those_of_the_key() {
+    let pods = [placed("a", "", "x"), placed("a", "n", "x"), placed("b", "n", "x")];
+    let (snapshot, everything) = (placed_snapshot(&pods, Vec::new()), LabelSelector::everything());
+    let selected = |text: &str| {
+        let fields = fields().select(text).expect("a selector");
+        names(snapshot.selected(&everything, &fields)).join(" ")
+    };
+    assert_eq!(selected("spec.nodeName="), "pod-000");
+    assert_eq!(selected("spec.nodeName!="), "pod-001 pod-002");
+    assert_eq!(selected("metadata.namespace=a,spec.nodeName==n"), "pod-001");
+    assert_eq!(selected("metadata.name=pod-002"), "pod-002");
+    assert_eq!(selected("metadata.namespace="), "");
+    let all = FieldSelector::everything();
+    assert_eq!(snapshot.selected(&everything, &all).count(), 3);
+}
+
+proptest! {
+    #[test]
+    fn no_index_and_no_named_namespace_changes_what_labels_and_fields_select(
+        pods in proptest::collection::vec(("[ab]", "(n|m|)", "[xy]"), 0..30),
+        labels in proptest::sample::select(vec!["", "app=x", "app!=x", "app in (x,y)"]),
+        texts in proptest::sample::subsequence(
+            vec!["metadata.namespace=a", "spec.nodeName=n", "spec.nodeName!=m", "metadata.name!=pod-003", "spec.nodeName="],
+            0..4,
+        ),
+    ) {
+        let pods: Vec<Pod> = pods.iter().map(|(namespace, node, app)| placed(namespace, node, app)).collect();
+        let labels: LabelSelector = labels.parse().expect("a selector");
+        let selector = fields().select(&texts.join(",")).expect("a selector");
+        let plain = placed_snapshot(&pods, Vec::new());
+        let by_node = fields().index("spec.nodeName").expect("it is known");
+        let indexed = placed_snapshot(&pods, vec![by_label("app").into(), by_node.into()]);
+        let expected: Vec<_> = plain
+            .labelled(&labels)
+            .filter(|object| selector.matches(object))
+            .map(|object| object.key().clone())
+            .collect();
+        for snapshot in [&plain, &indexed] {
+            let found: Vec<_> = snapshot.selected(&labels, &selector).map(|object| object.key().clone()).collect();
+            prop_assert_eq!(&found, &expected);
+        }
+    }
 }
 
 proptest! {

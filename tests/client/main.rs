@@ -32,6 +32,8 @@ mod kube_client;
 mod layers;
 mod list;
 mod logs;
+#[cfg(feature = "testing")]
+mod overlay;
 mod pages;
 mod paths;
 mod paths_as_indices;

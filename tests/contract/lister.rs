@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use informer_actors::informer::WaitForError;
+use informer_actors::informer::{Informer, WaitForError};
+use informer_actors::list_watch::{Coverage, SourceSpec};
+use informer_actors::runtime::Runtime;
+use informer_actors::testing::Server;
+use informer_core::meta::{Meta, ObjectKey, SourceId};
+use informer_core::reflector::ReflectorConfig;
 
 use crate::world::{LONG, nothing, run, settle, three};
 
@@ -68,6 +73,47 @@ fn lst_07_waiting_for_a_version_ends_when_an_event_a_bookmark_or_a_list_reaches_
         world.server.end_watches(None);
         let listed = world.server.apply("a/more", "y".to_owned());
         lister.wait_for(&listed, LONG).await.expect("by list");
+    });
+}
+
+/// An informer of the namespaces `a` and `b` as two sources, and their servers.
+fn two_namespaces(runtime: &Runtime) -> (Informer<String>, [Server<String>; 2]) {
+    let servers = ["a", "b"].map(|name| Server::named(SourceId::new(name)));
+    let spec = |name: &str, server: &Server<String>| {
+        let spec = SourceSpec::new(SourceId::new(name), server.connect(), ReflectorConfig::new("texts"));
+        spec.covering(Coverage::everything().namespace(name))
+    };
+    let [a, b] = &servers;
+    let builder = Informer::builder(runtime, "two").source_with(spec("a", a)).source_with(spec("b", b));
+    (builder.start().expect("the spec is valid"), servers)
+}
+
+#[test]
+fn lst_07_a_wait_for_what_a_write_has_returned_ends_when_the_cache_has_the_object_or_its_source_is_past_it() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let (informer, [a, b]) = two_namespaces(&runtime);
+        informer.synced_within(LONG).await.expect("both list");
+        a.freeze_watches(true);
+        let (lister, key) = (informer.lister(), "b/x".parse::<ObjectKey>().expect("a key"));
+        let written = |version| Meta::new(key.clone(), version, SourceId::default());
+        let ours = written(b.apply("b/x", "ours".to_owned()));
+        lister.wait_for_write(&ours, LONG).await.expect("its source brings it, whatever the other one does");
+        assert_eq!(lister.get(&key).expect("it is there").body(), "ours");
+        let now = runtime.now();
+        lister.wait_for_write(&ours, LONG).await.expect("it is there");
+        assert_eq!(runtime.now(), now, "at once");
+
+        b.freeze_watches(true);
+        let short = written(b.apply("b/x", "short".to_owned()));
+        let limit = Duration::from_secs(5);
+        let late = lister.wait_for_write(&short, limit).await.expect_err("the watch is frozen");
+        assert!(matches!(&late, WaitForError::Deadline(late) if late.source.as_str() == "b"), "{late}");
+        b.delete("b/x").expect("it is there");
+        b.freeze_watches(false);
+        lister
+            .wait_for_write(&short, LONG)
+            .await
+            .expect("the source is past it, although the object is gone");
     });
 }
 

@@ -41,6 +41,7 @@ mod log;
 mod logs;
 mod namespaces;
 mod off_arbiter;
+mod overlay;
 mod own_callback;
 mod predicates;
 mod progress;

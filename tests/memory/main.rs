@@ -17,6 +17,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 mod allocations;
+mod selection;
 mod streaming;
 
 use streaming::{BODY_BYTES, OBJECT_BYTES, OBJECTS, PART, Streaming};
@@ -253,5 +254,6 @@ fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bou
         a_streamed_list_is_held_once(&runtime).await;
         a_kept_snapshot_costs_a_publish_nothing(&runtime).await;
         iterating_allocates_nothing_per_object(&runtime).await;
+        selection::the_empty_selector_reads_no_label_of_a_million_objects();
     });
 }

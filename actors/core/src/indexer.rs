@@ -38,6 +38,7 @@ mod keyed;
 pub mod machine;
 mod parts;
 mod replace;
+mod seed;
 
 /// The sole owner of an informer's state. Its snapshots are immutable; its working frame is not shared.
 pub struct Store<S> {

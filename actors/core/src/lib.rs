@@ -13,7 +13,8 @@
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
 //! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
-//! waits on a condition. [`work_queue`] is the queue of keys that a controller works on.
+//! waits on a condition, [`overlay`] which answers to writes a reader sees before the watch brings them. [`work_queue`] is the
+//! queue of keys that a controller works on.
 
 pub mod backoff;
 pub mod chunks;
@@ -27,6 +28,7 @@ pub mod listener;
 pub mod meta;
 pub mod namespaces;
 pub mod off_arbiter;
+pub mod overlay;
 pub mod pager;
 pub mod processor;
 pub mod reflector;

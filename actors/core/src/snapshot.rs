@@ -39,6 +39,18 @@ mod objects;
 /// in memory.
 pub struct Snapshot<S>(Arc<Kept<S>>);
 
+/// A namespace that has objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Namespace<'a> {
+    /// The cluster; `None` in an informer of one cluster.
+    pub cluster: Option<&'a ClusterName>,
+    /// Its name; `None` for the objects that are in no namespace.
+    pub name: Option<&'a str>,
+    /// How many objects it has.
+    pub objects: usize,
+}
+
 /// What a snapshot points to, for a cell that publishes snapshots by exchanging one pointer: [`Snapshot::into_kept`].
 pub struct Kept<S>(OffArbiter<Frame<S>>);
 
@@ -152,6 +164,21 @@ impl<S> Snapshot<S> {
         self.frame().objects().iter()
     }
 
+    /// The keys of all objects, in order; allocates nothing per object.
+    pub fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.iter().map(Object::key)
+    }
+
+    /// The namespaces that have objects, in order, each with the number of its objects; in an informer of several
+    /// clusters, each namespace of each cluster. Objects without a namespace come as one entry without a name. Visits no
+    /// object.
+    pub fn namespaces(&self) -> impl Iterator<Item = Namespace<'_>> {
+        self.frame().objects().scopes().iter().map(|scope| {
+            let (cluster, name) = scope.key().scope();
+            Namespace { cluster, name, objects: scope.names.len() }
+        })
+    }
+
     /// The objects of one namespace in the order of their names; visits no other object.
     pub fn namespace<'a>(&'a self, namespace: &str) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
         self.frame().objects().namespace(namespace)
@@ -192,6 +219,26 @@ impl<S> Snapshot<S> {
             debug_assert!(object.is_some(), "index holds {key}, the store does not");
             object
         }))
+    }
+
+    /// The keys of the objects that an index of texts holds under a value, in order. No object is looked up.
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if there is no index of that name in this snapshot.
+    pub fn index_keys<'a>(
+        &'a self,
+        index: &str,
+        value: &str,
+    ) -> Result<impl Iterator<Item = &'a ObjectKey> + use<'a, S>, UnknownIndex> {
+        Ok(self.texts(index)?.members(value).into_iter().flat_map(|members| members.keys()))
+    }
+
+    /// How many objects an index of texts holds under a value. O(log n).
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if there is no index of that name in this snapshot.
+    pub fn index_len(&self, index: &str, value: &str) -> Result<usize, UnknownIndex> {
+        Ok(self.texts(index)?.members(value).map_or(0, |members| members.len()))
     }
 
     /// The values under which an index of texts holds at least one object, in order.

@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use informer_core::meta::{ClusterName, SourceId};
+use informer_core::meta::{ClusterName, ObjectKey, SourceId};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
@@ -141,6 +141,18 @@ impl Sources {
         let entries = self.entries();
         let is_of = |entry: &&Entry| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster);
         entries.iter().filter(is_of).map(|entry| entry.id.clone()).collect()
+    }
+
+    /// The names of those that may follow the object of this key.
+    pub(crate) fn following(&self, key: &ObjectKey) -> Vec<SourceId> {
+        let is_in = |coverage: &Coverage| {
+            coverage.namespace.as_deref().is_none_or(|one| Some(one) == key.namespace())
+        };
+        let follows = |entry: &&Entry| {
+            let is_here = entry.leaving.is_none() && entry.cluster.as_ref() == key.cluster_name();
+            is_here && entry.coverage.as_ref().is_none_or(is_in)
+        };
+        self.entries().iter().filter(follows).map(|entry| entry.id.clone()).collect()
     }
 
     /// Whether the first list of every one is in this snapshot.

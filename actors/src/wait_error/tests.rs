@@ -145,7 +145,7 @@ fn versions() -> Vec<(WaitForError, &'static str)> {
         ),
         (
             WaitForError::SeveralSources { informer: pods(), sources },
-            r#"informer "pods" has several sources (default, shop): use wait_for_source"#,
+            r#"informer "pods" has several sources (default, shop): use wait_for_write or wait_for_source"#,
         ),
     ]
 }

@@ -1,24 +1,105 @@
 //! Field selectors, parsed before they are sent.
 //!
-//! Answers "is this a field selector, and which is its normal form?" by the grammar of apimachinery's
-//! `fields.ParseSelector`. It selects nothing: only the server knows which fields of a kind can be selected.
+//! Answers "is this a field selector, and which are its terms?" by the grammar of apimachinery's `fields.ParseSelector`.
+//! Which fields of a kind can be selected only its server knows: here `metadata.name` and `metadata.namespace` are known.
 //!
-//! Read next: `scope.rs`, which sends it.
+//! Read next: `scope.rs`, which sends it; `../../select/fields.rs`, which reads a cache by it.
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use informer_core::meta::ObjectKey;
+
+/// The terms of a field selector; all of them have to hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FieldTerms(BTreeSet<Term>);
+
+/// One term: a field has this value, or another one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Term {
+    pub(crate) field: String,
+    pub(crate) is_equal: bool,
+    /// Without escapes.
+    pub(crate) value: String,
+}
+
+impl FieldTerms {
+    /// The terms of a text.
+    ///
+    /// # Errors
+    /// Why it is not a field selector.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let terms = split_terms(text).into_iter().filter(|term| !term.is_empty());
+        Ok(Self(terms.map(Term::parse).collect::<Result<_, _>>()?))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Term> {
+        self.0.iter()
+    }
+
+    /// Whether no object of this key is selected, as far as its name and namespace say it.
+    pub(crate) fn exclude(&self, key: &ObjectKey) -> bool {
+        self.0.iter().any(|term| term.known(key).is_some_and(|value| !term.holds(value)))
+    }
+}
+
+impl Term {
+    fn parse(term: &str) -> Result<Self, String> {
+        let at = term.find('=').ok_or_else(|| format!("{term:?} has no \"=\" and no \"!=\""))?;
+        let (field, is_equal, value) = match term[..at].strip_suffix('!') {
+            Some(field) => (field, false, &term[at + 1..]),
+            None => (&term[..at], true, term[at + 1..].strip_prefix('=').unwrap_or_else(|| &term[at + 1..])),
+        };
+        // A term without a field is one for servers, too.
+        let (mut rest, mut plain) = (value.chars(), String::with_capacity(value.len()));
+        while let Some(c) = rest.next() {
+            plain.push(
+                match c {
+                    '\\' => rest.next().filter(|c| matches!(c, '\\' | ',' | '=')),
+                    '=' => None,
+                    c => Some(c),
+                }
+                .ok_or_else(|| format!("{term:?} has a value in which \"\\\" or \"=\" is not escaped"))?,
+            );
+        }
+        Ok(Self { field: field.to_owned(), is_equal, value: plain })
+    }
+
+    /// Whether a field of this value is as it says; a field that is not set has the empty value.
+    pub(crate) fn holds(&self, value: &str) -> bool {
+        (self.value == value) == self.is_equal
+    }
+
+    /// The value of its field, if the key says it.
+    pub(crate) fn known<'a>(&self, key: &'a ObjectKey) -> Option<&'a str> {
+        match &*self.field {
+            "metadata.name" => Some(key.name()),
+            "metadata.namespace" => Some(key.namespace().unwrap_or_default()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FieldTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Term { field, is_equal, value }) in self.0.iter().enumerate() {
+            let (comma, operator) = (if at == 0 { "" } else { "," }, if *is_equal { "=" } else { "!=" });
+            write!(f, "{comma}{field}{operator}")?;
+            for c in value.chars() {
+                let escape = if matches!(c, '\\' | ',' | '=') { "\\" } else { "" };
+                write!(f, "{escape}{c}")?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The normal form of a field selector.
 ///
 /// # Errors
 /// Why it is not one.
 pub(crate) fn fields(text: &str) -> Result<String, String> {
-    let mut terms = BTreeSet::new();
-    for term in split_terms(text) {
-        if !term.is_empty() {
-            terms.insert(field_term(term)?);
-        }
-    }
-    Ok(terms.into_iter().collect::<Vec<_>>().join(","))
+    FieldTerms::parse(text).map(|terms| terms.to_string())
 }
 
 /// The parts between commas that are not escaped.
@@ -37,23 +118,6 @@ fn split_terms(text: &str) -> Vec<&str> {
     }
     terms.push(&text[start..]);
     terms
-}
-
-fn field_term(term: &str) -> Result<String, String> {
-    let at = term.find('=').ok_or_else(|| format!("{term:?} has no \"=\" and no \"!=\""))?;
-    let (field, operator, value) = match term[..at].strip_suffix('!') {
-        Some(field) => (field, "!=", &term[at + 1..]),
-        None => (&term[..at], "=", term[at + 1..].strip_prefix('=').unwrap_or_else(|| &term[at + 1..])),
-    };
-    // A term without a field is one for servers, too.
-    let mut rest = value.chars();
-    while let Some(c) = rest.next() {
-        let is_escape = c == '\\' && matches!(rest.next(), Some('\\' | ',' | '='));
-        if matches!(c, '\\' | '=') && !is_escape {
-            return Err(format!("{term:?} has a value in which \"\\\" or \"=\" is not escaped"));
-        }
-    }
-    Ok(format!("{field}{operator}{value}"))
 }
 
 #[cfg(test)]

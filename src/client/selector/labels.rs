@@ -150,10 +150,16 @@ impl LabelSelector {
     }
 }
 
-/// Why a text is not a label selector, or a requirement not one.
+/// Why a text is not a selector, or a requirement not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SelectorError(String);
+
+impl SelectorError {
+    pub(crate) const fn new(reason: String) -> Self {
+        Self(reason)
+    }
+}
 
 fn checked<T>(result: Result<T, String>) -> Result<T, SelectorError> {
     result.map_err(SelectorError)

@@ -23,6 +23,20 @@ fn idx_20_versions_of_any_length_compare_numerically() {
 }
 
 #[test]
+fn idx_11_a_version_as_a_metric_is_its_last_fifteen_digits() {
+    for (text, figure) in [
+        ("7", 7),
+        ("999999999999999", 999_999_999_999_999),
+        ("1000000000000000", 0),
+        ("18446744073709551615", 744_073_709_551_615),
+        ("340282366920938463463374607431768211456", 607_431_768_211_456),
+        ("18446744073709551616000000000000042", 42),
+    ] {
+        assert_eq!(version(text).as_metric(), figure, "{text}");
+    }
+}
+
+#[test]
 fn idx_20_texts_that_are_not_live_versions_are_refused() {
     for text in ["", "0", "007", "1a", "-1", " 1", "1.0", "00"] {
         assert!(text.parse::<ResourceVersion>().is_err(), "{text:?}");

@@ -34,6 +34,13 @@ pub(crate) struct Scope<S> {
     pub(crate) names: Names<S>,
 }
 
+impl<S> Scope<S> {
+    /// Any key in this scope.
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+}
+
 /// The result of storing an object.
 pub(crate) enum Put<S> {
     /// The key was not stored before.

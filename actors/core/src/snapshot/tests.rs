@@ -168,6 +168,22 @@ fn objects_of_several_clusters_are_found_by_key_and_by_namespace_in_the_order_of
     );
     assert_eq!(all.get(&key("us|a/x")).map(written), Some("us|a/x u1@2".into()));
     assert!(all.get(&key("us|b/x")).is_none());
+    assert!(all.keys().eq(all.iter().map(Object::key)));
+    let namespaces: Vec<_> = all
+        .namespaces()
+        .map(|found| (found.cluster.map(ToString::to_string), found.name, found.objects))
+        .collect();
+    let [eu, us] = ["eu", "us"].map(|name| Some(name.to_owned()));
+    assert_eq!(
+        namespaces,
+        [
+            (None, Some("a"), 1),
+            (eu.clone(), None, 1),
+            (eu.clone(), Some("a"), 1),
+            (eu, Some("b"), 1),
+            (us, Some("a"), 1)
+        ]
+    );
 }
 
 #[test]

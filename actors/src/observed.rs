@@ -1,0 +1,102 @@
+//! An informer as a set of snapshots sees it: without the type of its objects, and without keeping it running.
+//!
+//! Answers "what is its newest snapshot, and when has it reached a version?". Invariants:
+//! 1. It holds a weak reference: observing an informer does not keep it running.
+//!
+//! Read next: `snapshots.rs`, which uses it; `weak_informer.rs`, what it is.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::snapshot::Snapshot;
+
+use crate::informer::{Informer, WaitForError};
+use crate::pipeline::messages::Body;
+use crate::weak_informer::WeakInformer;
+
+/// An informer of any kind.
+pub(crate) trait Observed: Send + Sync {
+    fn name(&self) -> Arc<str>;
+
+    /// Its newest snapshot; `None` if the informer has no handle any more.
+    fn newest(&self) -> Option<Arc<dyn Taken>>;
+
+    /// Waits until a source, or the only one, has reached a version.
+    fn reaches<'a>(
+        &'a self,
+        source: Option<&'a SourceId>,
+        version: &'a ResourceVersion,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<(), WaitForError>>;
+}
+
+/// A snapshot of any kind.
+pub(crate) trait Taken: Send + Sync {
+    fn len(&self) -> usize;
+    fn versions(&self) -> &[(SourceId, ResourceVersion)];
+
+    /// A [`TakenOf`].
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A snapshot, and the informer whose it is.
+pub(crate) struct TakenOf<S: Body> {
+    informer: WeakInformer<S>,
+    snapshot: Snapshot<S>,
+}
+
+impl<S: Body> TakenOf<S> {
+    /// The snapshot, if it is one of this informer.
+    pub(crate) fn of(&self, informer: &Informer<S>) -> Option<&Snapshot<S>> {
+        self.informer.is(informer).then_some(&self.snapshot)
+    }
+}
+
+impl<S: Body> Taken for TakenOf<S> {
+    fn len(&self) -> usize {
+        self.snapshot.len()
+    }
+
+    fn versions(&self) -> &[(SourceId, ResourceVersion)] {
+        self.snapshot.versions()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl<S: Body> Observed for WeakInformer<S> {
+    fn name(&self) -> Arc<str> {
+        Self::name(self).into()
+    }
+
+    fn newest(&self) -> Option<Arc<dyn Taken>> {
+        let snapshot = self.upgrade()?.snapshot();
+        Some(Arc::new(TakenOf { informer: self.clone(), snapshot }))
+    }
+
+    fn reaches<'a>(
+        &'a self,
+        source: Option<&'a SourceId>,
+        version: &'a ResourceVersion,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<(), WaitForError>> {
+        async move {
+            let Some(informer) = self.upgrade() else {
+                let (informer, wanted) = (Observed::name(self), version.clone());
+                return Err(WaitForError::Stopped { informer, wanted });
+            };
+            let lister = informer.lister();
+            drop(informer);
+            match source {
+                Some(source) => lister.wait_for_source(source, version, limit).await,
+                None => lister.wait_for(version, limit).await,
+            }
+        }
+        .boxed()
+    }
+}
