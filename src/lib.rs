@@ -53,6 +53,8 @@ mod field_values;
 #[cfg(feature = "client")]
 mod filters;
 pub mod informer;
+#[cfg(feature = "kube")]
+mod kube_events;
 pub mod object;
 #[cfg(feature = "client")]
 pub mod overlay;

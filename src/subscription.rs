@@ -11,3 +11,5 @@ pub use informer_core::delta::Cause;
 
 #[cfg(feature = "client")]
 pub use crate::filters::{annotations_changed, generation_changed, labelled, labels_changed};
+#[cfg(feature = "kube")]
+pub use crate::kube_events::{KubeEvents, kube_events};

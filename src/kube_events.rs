@@ -1,0 +1,210 @@
+//! A subscription as the stream that kube-rs's runtime reads: `watcher::Event`s, for its `Controller`, its `reflector` and
+//! its adaptors.
+//!
+//! Answers "how does a controller that is written with kube-rs run on an informer?". Invariants:
+//! 1. `Init` comes first; then each object that the subscription begins with as `InitApply`; then `InitDone`, once; then
+//!    each event as `Apply` or `Delete`.
+//! 2. A later list, a restart or a rewind brings plain differences, and no second `Init`: nothing has to be thrown away.
+//! 3. No `Delete` comes before `InitDone`, where kube-rs's store would forget it: it is kept until then.
+//!
+//! Read next: `informer_actors::subscription::Marked`, where the end of the initial events is found.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_util::Stream;
+use informer_actors::subscription::{Events, Marked, MarkedEvents, Notify, Subscription};
+use informer_core::meta::ObjectKey;
+use kube_runtime::watcher::{Error, Event};
+
+/// A subscription as a stream of kube-rs's `watcher::Event`; made by [`kube_events`].
+#[must_use = "a stream does nothing until it is polled"]
+pub struct KubeEvents<K: Send + Sync + 'static> {
+    events: MarkedEvents<K>,
+    waiting: VecDeque<Event<K>>,
+    initial: Initial<K>,
+}
+
+/// How far the initial events are.
+enum Initial<K> {
+    NotBegun,
+    /// With what was deleted meanwhile.
+    UnderWay(BTreeMap<ObjectKey, K>),
+    Done,
+}
+
+/// A subscription as the stream that kube-rs's `watcher` gives, to be put in its place: `reflect`, `applied_objects`,
+/// `Controller::for_stream` and the other adaptors of kube-rs run on it. It never gives an error: an informer asks again
+/// by itself, and shows failures in its status and by `Informer::on_error`.
+///
+/// It gives `Init`, `InitApply` for each object that was there, `InitDone`, and then `Apply` and `Delete`. Where kube-rs's
+/// watcher begins again with `Init` after it has lost its place, this stream gives what differs. A filter of the
+/// subscription applies: an object that leaves it is a `Delete`. It ends when the subscription does.
+///
+/// **Cost.** kube-rs's runtime owns its objects, so each event clones its object, and its `reflector` keeps a store of
+/// its own beside the informer's: a program that reads through a `Lister` has no need of the second one, but
+/// `Controller` has. `Controller::for_stream` needs kube-runtime's feature `unstable-runtime-stream-control`, and shared
+/// streams (`for_shared_stream`) need `unstable-runtime-subscribe`; this crate enables neither. The example
+/// `kube_controller` is a complete one.
+///
+/// ```
+/// use actix_informer::prelude::*;
+/// use actix_informer::subscription::kube_events;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_runtime::WatchStreamExt;
+/// use kube_runtime::reflector;
+///
+/// # fn demo(maps: Informer<ConfigMap>) -> Result<(), Box<dyn std::error::Error>> {
+/// let (reader, writer) = reflector::store();
+/// // Was: watcher(api, watcher::Config::default()).default_backoff()
+/// let stream = kube_events(maps.events()?).reflect(writer).applied_objects();
+/// # drop((stream, reader));
+/// # Ok(()) }
+/// ```
+pub fn kube_events<K: Clone + Send + Sync + 'static>(events: Events<K>) -> KubeEvents<K> {
+    KubeEvents { events: events.marked(), waiting: VecDeque::new(), initial: Initial::NotBegun }
+}
+
+impl<K: Clone + Send + Sync + 'static> KubeEvents<K> {
+    /// The subscription of this stream.
+    pub fn subscription(&self) -> &Subscription<K> {
+        self.events.subscription()
+    }
+
+    fn take(&mut self, marked: Marked<K>) {
+        match (&mut self.initial, marked) {
+            (Initial::UnderWay(deleted), Marked::Event(Notify::Deleted { last, .. })) => {
+                deleted.insert(last.key().clone(), last.body().clone());
+            }
+            (Initial::UnderWay(deleted), Marked::Event(notify)) => {
+                deleted.remove(notify.key());
+                self.waiting.push_back(Event::InitApply(notify.subject().body().clone()));
+            }
+            (Initial::UnderWay(deleted), Marked::InitDone) => {
+                let deleted = std::mem::take(deleted).into_values().map(Event::Delete);
+                self.waiting.push_back(Event::InitDone);
+                self.waiting.extend(deleted);
+                self.initial = Initial::Done;
+            }
+            (_, Marked::Event(Notify::Deleted { last, .. })) => {
+                self.waiting.push_back(Event::Delete(last.body().clone()));
+            }
+            (_, Marked::Event(notify)) => {
+                self.waiting.push_back(Event::Apply(notify.subject().body().clone()));
+            }
+            (_, Marked::InitDone) => {}
+        }
+    }
+}
+
+impl<K: Clone + Send + Sync + Unpin + 'static> Stream for KubeEvents<K> {
+    type Item = Result<Event<K>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if matches!(self.initial, Initial::NotBegun) {
+            self.initial = Initial::UnderWay(BTreeMap::new());
+            return Poll::Ready(Some(Ok(Event::Init)));
+        }
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Poll::Ready(Some(Ok(event)));
+            }
+            match ready!(Pin::new(&mut self.events).poll_next(cx)) {
+                Some(marked) => self.take(marked),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl<K: Send + Sync + 'static> fmt::Debug for KubeEvents<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubeEvents").field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::StreamExt;
+    use informer_actors::informer::Informer;
+    use informer_actors::list_watch::{Connect, SourceSpec};
+    use informer_actors::runtime::Runtime;
+    use informer_actors::testing::Server;
+    use informer_core::meta::SourceId;
+    use informer_core::reflector::ReflectorConfig;
+
+    use super::*;
+
+    async fn given(events: &mut KubeEvents<String>) -> Vec<String> {
+        let mut given = Vec::new();
+        loop {
+            let next = tokio::time::timeout(std::time::Duration::from_millis(5), events.next());
+            given.push(match next.await {
+                Ok(Some(Ok(Event::Init))) => "Init".to_owned(),
+                Ok(Some(Ok(Event::InitApply(body)))) => format!("InitApply {body}"),
+                Ok(Some(Ok(Event::InitDone))) => "InitDone".to_owned(),
+                Ok(Some(Ok(Event::Apply(body)))) => format!("Apply {body}"),
+                Ok(Some(Ok(Event::Delete(body)))) => format!("Delete {body}"),
+                _ => return given,
+            });
+        }
+    }
+
+    #[test]
+    fn lis_44_the_stream_is_that_of_a_watcher_which_never_begins_again() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let server = Server::<String>::new();
+            server.apply("a/one", "1".to_owned());
+            server.apply("a/two", "2".to_owned());
+            let connected = server.clone();
+            let texts = Informer::builder(&runtime, "texts").source(move || connected.clone());
+            let texts = texts.start().expect("the spec is sound");
+            let mut events = kube_events(texts.events().expect("it runs"));
+            texts.synced().await.expect("it syncs");
+            assert_eq!(given(&mut events).await, ["Init", "InitApply 1", "InitApply 2", "InitDone"]);
+            server.apply("a/one", "3".to_owned());
+            assert_eq!(given(&mut events).await, ["Apply 3"]);
+            server.freeze_watches(true);
+            server.delete("a/two");
+            server.apply("a/new", "4".to_owned());
+            server.compact();
+            server.freeze_watches(false);
+            server.end_watches(None);
+            let version = server.version();
+            let limit = std::time::Duration::from_secs(60);
+            texts.lister().wait_for(&version, limit).await.expect("it lists again");
+            assert_eq!(given(&mut events).await, ["Apply 4", "Delete 2"], "a relist brings differences");
+        });
+    }
+
+    #[test]
+    fn lis_44_what_is_deleted_before_the_end_of_the_initial_events_is_deleted_behind_it() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let (first, second) = (Server::<String>::new(), Server::<String>::named(SourceId::new("second")));
+            first.apply("a/one", "1".to_owned());
+            first.apply("a/two", "2".to_owned());
+            second.hold_lists(true);
+            let (one, two) = (first.clone(), second.clone());
+            let texts = Informer::builder(&runtime, "texts").source(move || one.clone());
+            let connect: Connect<String> = Arc::new(move || Box::new(two.clone()));
+            let second_source =
+                SourceSpec::new(SourceId::new("second"), connect, ReflectorConfig::new("texts"));
+            let texts = texts.source_with(second_source).start().expect("the spec is sound");
+            let mut events = kube_events(texts.events().expect("it runs"));
+            tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+            assert_eq!(given(&mut events).await, ["Init", "InitApply 1", "InitApply 2"]);
+            first.delete("a/one");
+            first.delete("a/two");
+            assert_eq!(given(&mut events).await, Vec::<String>::new());
+            first.apply("a/two", "3".to_owned());
+            assert_eq!(given(&mut events).await, ["InitApply 3"]);
+            second.hold_lists(false);
+            texts.synced().await.expect("it syncs");
+            assert_eq!(given(&mut events).await, ["InitDone", "Delete 1"]);
+        });
+    }
+}
