@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_actors::informer::{AnyInformer, DrainReport, Informer, NotAllSynced};
+use informer_actors::informer::{AnyInformer, DrainReport, Informer, NotAllSynced, Snapshots};
 use informer_actors::runtime::Runtime;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
@@ -192,6 +192,12 @@ impl InformerFactory {
     /// All informers that run or are declared, with their keys, in the order in which they were requested first.
     pub fn informers(&self) -> Vec<(InformerKey, AnyInformer)> {
         self.shared.held().unwrap_or_default()
+    }
+
+    /// The newest snapshots of all its informers, with their versions. Never blocks. It is no transaction: one cache may be
+    /// ahead of another; [`Snapshots::at_least`] waits until each has what was written.
+    pub fn snapshot(&self) -> Snapshots {
+        Snapshots::of(self.informers().into_iter().map(|(_, informer)| informer))
     }
 
     /// Waits until the first list of each informer is published, for at most `limit` in all. Those that are requested

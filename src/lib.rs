@@ -52,6 +52,8 @@ pub mod fake;
 mod field_values;
 #[cfg(feature = "client")]
 mod filters;
+#[cfg(all(feature = "client", feature = "testing"))]
+pub mod guide;
 pub mod informer;
 #[cfg(feature = "kube")]
 mod kube_events;

@@ -307,3 +307,28 @@ fn nothing_stands_at_the_top_that_was_not_decided() {
         assert!(name.starts_with('.') || allowed.contains(&name.as_str()), "{name} stands at the top");
     }
 }
+
+/// The anchor that rustdoc gives a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn each_row_of_the_guides_leads_to_an_example_that_is_compiled() {
+    for guide in ["src/guide/from_client_go.md", "src/guide/from_kube_rs.md"] {
+        let text = std::fs::read_to_string(guide).unwrap();
+        let examples: BTreeSet<String> = text
+            .split("\n## ")
+            .skip(1)
+            .filter(|section| section.contains("```rust"))
+            .map(|section| anchor(section.lines().next().unwrap()))
+            .collect();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+        assert!(rows.len() > 25, "{guide}");
+        for row in rows {
+            let example = row.rsplit_once("(#").and_then(|(_, rest)| rest.split_once(')')).map(|(at, _)| at);
+            assert!(example.is_some_and(|example| examples.contains(example)), "{guide}: {row}");
+        }
+    }
+}

@@ -27,15 +27,10 @@ pub enum Frame {
 
 impl Frame {
     /// How many bytes are held.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole(bytes) | Self::Oversize { head: bytes, .. } => bytes.len(),
         }
-    }
-
-    /// Whether no bytes are held.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

@@ -9,7 +9,7 @@ use actix::Actor;
 use actix_informer::client::Client;
 use actix_informer::factory::{FactoryError, InformerFactory};
 use actix_informer::representation::{Prune, Typed};
-use informer_actors::informer::{AnyInformer, Body, Informer};
+use informer_actors::informer::{AnyInformer, Body, Informer, Versions};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Recorder, RecorderHandle};
 use informer_apiserver::ApiServer;
@@ -322,6 +322,32 @@ fn fac_09_what_can_be_neither_shared_nor_apart_is_a_typed_error() {
         let unsound = factory.of(maps().labels("a in (")).unwrap_err();
         assert!(matches!(unsound, FactoryError::Client(_)), "{unsound}");
         assert_eq!(names(&factory), ["mine"], "a refused request changes nothing");
+    });
+}
+
+#[test]
+fn fac_14_the_snapshots_of_all_informers_are_read_by_their_handles_and_awaited_by_version() {
+    run(|cluster| async move {
+        let factory = cluster.factory();
+        let maps = factory.informer::<ConfigMap>().expect("declared");
+        let nodes = factory.informer::<Node>().expect("declared");
+        factory.start().expect("open");
+        factory.synced_within(LONG).await.expect("both list");
+        let before = factory.snapshot();
+        assert_eq!(
+            before.iter().map(|(name, ..)| name.to_string()).collect::<Vec<_>>(),
+            [maps.name(), nodes.name()]
+        );
+        let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", "namespace": "a"}});
+        let made = cluster.server.create(map).expect("a new name");
+        let version =
+            made["metadata"]["resourceVersion"].as_str().expect("stored").parse().expect("a number");
+        let wanted = Versions::new().of(&maps, &version);
+        let after = factory.snapshot().at_least(&wanted, LONG).await.expect("the watch brings it");
+        let key = "a/late".parse().expect("a key");
+        assert!(after.get(&maps).is_some_and(|maps| maps.contains(&key)));
+        assert!(before.get(&maps).is_some_and(|maps| !maps.contains(&key)), "a snapshot never changes");
+        assert!(after.get(&nodes).is_some());
     });
 }
 

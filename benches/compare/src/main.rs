@@ -21,6 +21,7 @@ use run::{Plan, Serving};
 mod clients;
 mod drive;
 mod floor;
+mod many;
 mod meter;
 #[path = "../../support/pod.rs"]
 mod pod;
@@ -103,6 +104,28 @@ enum Part {
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },
+    /// 200 informers of 50 kinds: a factory of actix-informer, kube-rs's reflectors and client-go's factories.
+    Factory(many::Plan),
+    /// The server of `factory` alone; prints its URL, and ends when its standard input does.
+    ManyServe {
+        /// How many kinds there are.
+        #[arg(long)]
+        kinds: usize,
+        /// How many objects each has.
+        #[arg(long)]
+        objects: usize,
+    },
+    /// One client of `factory` alone; prints its figures as one line of JSON.
+    ManyClient {
+        /// The URL of a server of `factory`.
+        #[arg(long)]
+        server: String,
+        /// Which client.
+        #[arg(long)]
+        client: many::Client,
+        #[command(flatten)]
+        plan: many::Plan,
+    },
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
     Stalled {
         /// How many pods there are.
@@ -129,6 +152,9 @@ fn main() -> ExitCode {
         }
         Some(Part::Floor { pods, events, rounds }) => floor::run(&Plan { rounds, ..Plan::of(pods, events) }),
         Some(Part::Requests { requests, rounds }) => requests::run(requests, rounds),
+        Some(Part::Factory(plan)) => many::run(&plan),
+        Some(Part::ManyServe { kinds, objects }) => many::serve(kinds, objects),
+        Some(Part::ManyClient { server, client, plan }) => many::client(&server, client, &plan),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };
     match done {

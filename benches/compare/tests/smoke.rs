@@ -40,6 +40,18 @@ fn nine_subscribers_receive_everything_beside_one_that_is_stalled_for_ever() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "memory is read from /proc")]
+fn many_informers_of_each_client_receive_every_object() {
+    let numbers = ["--kinds", "2", "--objects", "4", "--rounds", "1", "--idle-seconds", "1"];
+    let output = compare(&[&["factory"][..], &numbers].concat());
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    for row in ["informer", "kube", "go"] {
+        assert!(table.lines().any(|line| line.starts_with(row)), "no row {row:?} in\n{table}");
+    }
+}
+
+#[test]
 fn a_client_without_a_server_fails_and_says_so() {
     let nowhere = ["--server", "http://127.0.0.1:1", "--events", "1"];
     let output = compare(&[&["client", "--client", "kube", "--by", "list"], &nowhere[..]].concat());

@@ -30,6 +30,7 @@ pub(crate) struct Found {
     pub(crate) also: Vec<String>,
 }
 
+#[cfg(feature = "service")]
 impl ServerResources {
     /// The one resource of this name, among what was discovered.
     ///

@@ -5,7 +5,7 @@
 //  1. A scenario ends by itself: with 0, or with 1 and the reason on standard error.
 //  2. It stays in its namespace, which must exist.
 //
-// Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], or go-clients proxies
+// Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], go-clients proxies, or go-clients factory (factory.go)
 package main
 
 import (
@@ -44,6 +44,12 @@ var scenarios = map[string]func(context.Context, world) error{
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "proxies" {
 		if err := proxies(); err != nil {
+			fail(err)
+		}
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "factory" {
+		if err := factory(os.Args[2:]); err != nil {
 			fail(err)
 		}
 		return

@@ -1,0 +1,95 @@
+//! The server of the comparison of many informers: the in-memory API server in a process of its own.
+//!
+//! Answers "what do the many informers follow?": custom kinds with small objects in two namespaces. Invariants:
+//! 1. Every second object has the label `half=yes`, and every second one, another half, is in namespace `a`.
+//! 2. The process ends with the pipe that its parent holds.
+//!
+//! Read next: `../many.rs`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, anyhow, ensure};
+use informer_apiserver::ApiServer;
+use serde_json::json;
+
+use super::Plan;
+
+/// Serves so many kinds with so many objects each, prints the URL, and ends when standard input does.
+pub(crate) fn serve(kinds: usize, objects: usize) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let server = runtime.block_on(ApiServer::builder().start())?;
+    let create = |object| server.create(object).map(drop).map_err(|error| anyhow!("{error}"));
+    for namespace in ["a", "b"] {
+        create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))?;
+    }
+    for kind in 0..kinds {
+        create(definition(kind))?;
+        for number in 0..objects {
+            create(json!({
+                "apiVersion": "example.org/v1", "kind": format!("Kind{kind}"),
+                "metadata": {
+                    "name": format!("object-{number}"),
+                    "namespace": if number % 4 < 2 { "a" } else { "b" },
+                    "labels": {"half": if number % 2 == 0 { "yes" } else { "no" }},
+                },
+                "spec": {"host": format!("host-{number}.example.org"), "replicas": number, "tls": true},
+            }))?;
+        }
+    }
+    println!("{}", server.url());
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+fn definition(kind: usize) -> serde_json::Value {
+    let plural = format!("kind{kind}s");
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.org")},
+        "spec": {
+            "group": "example.org", "scope": "Namespaced",
+            "names": {"plural": plural, "singular": format!("kind{kind}"), "kind": format!("Kind{kind}")},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                }},
+            }],
+        },
+    })
+}
+
+/// A server that ends when this is dropped.
+pub(super) struct Serving {
+    child: Child,
+    url: String,
+}
+
+impl Serving {
+    pub(super) fn start(plan: &Plan) -> anyhow::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["many-serve", "--kinds", &plan.kinds.to_string(), "--objects", &plan.objects.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().context("the server's output is piped")?;
+        let mut serving = Self { child, url: String::new() };
+        BufReader::new(stdout).read_line(&mut serving.url)?;
+        ensure!(!serving.url().is_empty(), "the server did not start");
+        Ok(serving)
+    }
+
+    pub(super) fn url(&self) -> &str {
+        self.url.trim()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It ends by itself now; if it is gone already, there is nothing to wait for.
+        let _gone = self.child.wait();
+    }
+}
