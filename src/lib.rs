@@ -28,6 +28,7 @@
 //! |---|---|
 //! | follow, read and stop | [`informer`], [`object`] |
 //! | receive changes | [`subscription`] |
+//! | work on changed keys, and try failures again | [`work_queue`] |
 //! | reach a cluster | [`client`], [`representation`] |
 //! | share informers in a program | [`factory`] |
 //! | read and write objects | [`client::api`] |
@@ -78,6 +79,7 @@ pub mod unstable;
 #[cfg(feature = "client")]
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 mod wire;
+pub mod work_queue;
 
 /// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "client", feature = "testing"))]

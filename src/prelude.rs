@@ -18,6 +18,7 @@ pub use crate::subscription::{
     Cause, ChangeFilter, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscription, Touched,
     WhenFull,
 };
+pub use crate::work_queue::{Priority, WorkItem, WorkQueue};
 
 #[cfg(feature = "client")]
 pub use crate::client::api::{

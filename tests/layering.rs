@@ -105,6 +105,7 @@ fn actors_communicate_by_messages_and_share_no_lock() {
         "pipeline/source_cells.rs",
         "pipeline/sources.rs",
         "supervision/children.rs",
+        "work_queue/content.rs",
         // Tests that record from more than one thread.
         "/tests.rs",
         "/tests/ending.rs",

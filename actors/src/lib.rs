@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
-//! depends on this one. Five modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
-//! is), [`subscription`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All else is private.
+//! depends on this one. Six modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
+//! is), [`subscription`], [`work_queue`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All else is private.
 //!
 //! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
 //! actor.
@@ -50,6 +50,7 @@ pub mod testing;
 mod until;
 mod wait_error;
 mod weak_informer;
+pub mod work_queue;
 
 /// The version whose actors subscribe here.
 pub use actix;

@@ -19,6 +19,7 @@ static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 mod allocations;
 mod selection;
 mod streaming;
+mod work_queue;
 
 use streaming::{BODY_BYTES, OBJECT_BYTES, OBJECTS, PART, Streaming};
 
@@ -256,4 +257,10 @@ fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bou
         iterating_allocates_nothing_per_object(&runtime).await;
         selection::the_empty_selector_reads_no_label_of_a_million_objects();
     });
+}
+
+#[test]
+fn keys_in_a_work_queue_cost_less_than_100_bytes_each_besides_themselves() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    work_queue::the_keys_of_a_queue_are_small();
 }

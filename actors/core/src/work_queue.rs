@@ -179,11 +179,12 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let (id, waiting) = self.lines.pop(&mut self.slots)?;
         let (since, priority) = (nanos(now), waiting.priority);
         let slot = self.slots.get_mut(id)?;
+        let key = slot.key.clone();
         slot.state = State::Processing(Processing { since, again_since: 0, again: None, priority });
         self.processing.insert((since, id));
         let waited = Duration::from_nanos(since.saturating_sub(waiting.since));
         self.cells.waited.record(waited);
-        Some(Taken { key: slot.key.clone(), priority, waited })
+        Some(Taken { key, priority, waited })
     }
 
     /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
@@ -213,6 +214,18 @@ impl<K: Ord + Clone> WorkQueue<K> {
             return false;
         };
         self.add_after(key.clone(), delay, priority, now);
+        self.done(key, now)
+    }
+
+    /// A key comes back that nobody has worked on: it waits again with its former priority, also after a shutdown. False,
+    /// and nothing happens, if it is not being processed.
+    pub fn put_back(&mut self, key: &K, now: Duration) -> bool {
+        let slot = self.find(key).and_then(|id| self.slots.get_mut(id));
+        let Some(State::Processing(processing)) = slot.map(|slot| &mut slot.state) else { return false };
+        if processing.again.is_none() {
+            processing.again_since = processing.since;
+        }
+        processing.again = processing.again.max(Some(processing.priority));
         self.done(key, now)
     }
 
@@ -323,8 +336,13 @@ impl<K: Ord + Clone> WorkQueue<K> {
 impl WorkQueue<ObjectKey> {
     /// An empty queue in which the namespaces of all clusters take turns.
     pub fn by_namespace() -> Self {
-        Self::with_lanes(|one, other| one.scope().cmp(&other.scope()))
+        Self::with_lanes(namespace_order)
     }
+}
+
+/// Compares the clusters and namespaces of two keys.
+pub fn namespace_order(one: &ObjectKey, other: &ObjectKey) -> Ordering {
+    one.scope().cmp(&other.scope())
 }
 
 impl<K: Ord + Clone> Default for WorkQueue<K> {

@@ -43,6 +43,12 @@ pub enum Site {
     ListenerChanges,
     /// The sources of a set of namespaces are about to be exchanged by a plan.
     NamespacesPlanned,
+    /// The actor of a work queue is being started.
+    WorkQueueStarted,
+    /// The actor of a work queue was told that something has changed, or was asked for a key, before it looks.
+    WorkQueueLook,
+    /// The actor of a work queue has taken a key, before it hands it out.
+    WorkQueueTaken,
     /// The Supervisor has received an exit, before it decides.
     SupervisorExited,
     /// Any actor is about to be polled: a turn begins.

@@ -71,3 +71,13 @@ fn a_forced_end_discards_and_counts_what_waits_and_leaves_what_is_processed() {
     assert!(queue.retry_after(&"foo", ms(1), ms(1)), "it comes back, and is not added again");
     assert_eq!((queue.slots.len(), queue.figures(ms(1)).refused), (0, 1));
 }
+
+#[test]
+fn a_key_that_nobody_worked_on_waits_again_also_after_a_shutdown() {
+    let mut queue = queue(&["foo"]);
+    queue.take(ms(0)).expect("it waits");
+    queue.shut_down();
+    assert!(queue.put_back(&"foo", ms(1)) && !queue.put_back(&"foo", ms(1)));
+    assert!(!queue.is_over() && queue.check().is_ok());
+    assert_eq!(take_all(&mut queue, ms(1)), ["foo"]);
+}

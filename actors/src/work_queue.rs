@@ -1,0 +1,300 @@
+//! A work queue: keys that wait once each, and are handed out to one worker at a time. It needs no informer.
+//!
+//! Answers "how are keys added, worked on and drained?". Handles and items change the content directly; one supervised
+//! actor hands keys to the workers that wait. Invariants:
+//! 1. A key that was added is handed out, later than the add, also if the actor dies in between. No key is handed out
+//!    to two workers at once.
+//! 2. No call but `next` and `drain` waits. What is held is bounded by the number of keys and of waiting callers.
+//! 3. Every wait ends when the queue does: after a shutdown, with its runtime, or when its actor is given up.
+//!
+//! Read next: `work_queue/item.rs`, how a key comes back; `work_queue/actor.rs`; `informer_core::work_queue`, which
+//! decides which key is next.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Recipient;
+use informer_core::meta::ObjectKey;
+use informer_core::work_queue::{self as core, LaneOrder};
+
+pub use informer_core::work_queue::{
+    Added, Bucket, ExponentialPerKey, FastSlow, Figures, MaxOf, MaxWait, Measured, Priority, RateLimiter,
+};
+pub use item::WorkItem;
+
+use crate::runtime::mailbox::{Closed, ask_with};
+use crate::runtime::{ArbiterHandle, Runtime, within};
+use content::Limiter;
+use messages::{Drained, Next};
+use shared::Shared;
+
+mod actor;
+mod content;
+mod feed;
+mod item;
+mod messages;
+mod shared;
+mod start;
+#[cfg(test)]
+mod tests;
+
+/// What a key has to be: cheap to clone, ordered, and sent between threads. Every such type is one.
+///
+/// Comparing and cloning keys must not use the queue: it happens while the queue is locked.
+pub trait QueueKey: Ord + Clone + Send + 'static {}
+
+impl<K: Ord + Clone + Send + 'static> QueueKey for K {}
+
+/// Not everything was done when the time was up, or when the queue ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("work queue {queue}: not drained: {waiting} keys wait, {processing} are being processed")]
+#[non_exhaustive]
+pub struct NotDrained {
+    /// The queue.
+    pub queue: Arc<str>,
+    /// Keys that wait.
+    pub waiting: usize,
+    /// Keys that were handed out and have not come back.
+    pub processing: usize,
+}
+
+/// A queue of keys; the module's documentation describes it. Cloning is cheap. The queue ends when its last handle and
+/// its last item are dropped.
+///
+/// ```
+/// use informer_actors::runtime::Runtime;
+/// use informer_actors::work_queue::WorkQueue;
+/// # fn reconcile(_: &str) -> Result<(), ()> { Ok(()) }
+/// # async fn work() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::threads().start()?;
+/// let queue = WorkQueue::builder(&runtime, "pods").start();
+/// queue.add("default/web-0");
+/// queue.shut_down(); // what waits is still handed out
+/// while let Some(item) = queue.next().await {
+///     match reconcile(item.key()) {
+///         Ok(()) => item.done(),
+///         Err(()) => drop(item.retry()),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct WorkQueue<K: QueueKey> {
+    shared: Arc<Shared<K>>,
+    callbacks: ArbiterHandle,
+}
+
+/// The settings of a queue that is not started yet.
+#[must_use = "a builder does nothing until it is started"]
+pub struct WorkQueueBuilder<K: QueueKey> {
+    runtime: Runtime,
+    name: Arc<str>,
+    lanes: LaneOrder<K>,
+    limiter: Limiter<K>,
+}
+
+impl<K: QueueKey> WorkQueue<K> {
+    /// The builder of a queue with this name, which is shown in logs. Failures are delayed as client-go delays them (5 ms,
+    /// doubled with each failure of the key, at most 1,000 s; ten tries a second of all keys after a hundred at once), and
+    /// all keys are of one lane.
+    pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> WorkQueueBuilder<K> {
+        WorkQueueBuilder {
+            runtime: runtime.clone(),
+            name: name.into(),
+            lanes: |_, _| Ordering::Equal,
+            limiter: Box::new(core::default_limiter()),
+        }
+    }
+
+    /// Adds a key with the usual priority. It waits once, however often it is added. Does not block.
+    pub fn add(&self, key: K) -> Added {
+        self.add_with(key, Priority::Normal)
+    }
+
+    /// As [`Self::add`], with a priority.
+    pub fn add_with(&self, key: K, priority: Priority) -> Added {
+        self.change(|queue, moment| queue.add(key, priority, moment.now))
+    }
+
+    /// Adds a key when this time has passed. Of several delayed adds of a key the earliest counts; [`Self::add`] does not
+    /// take it away. Does not block.
+    pub fn add_after(&self, key: K, delay: Duration) -> Added {
+        self.change(|queue, moment| queue.add_after(key, delay, Priority::Normal, moment.now))
+    }
+
+    /// Counts a failure of a key that is not an item in hand, and adds it after the delay that the rate limiter says.
+    /// Does not block.
+    pub fn add_rate_limited(&self, key: K) -> Duration {
+        let delay =
+            self.shared.inside.content.with(|queue, limiter, moment| {
+                queue.add_rate_limited(key, Priority::Normal, limiter, moment)
+            });
+        self.shared.tell();
+        delay
+    }
+
+    /// Forgets the failures of a key.
+    pub fn forget(&self, key: &K) {
+        self.shared.inside.content.with(|_, limiter, _| limiter.forget(key));
+    }
+
+    /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or when it has
+    /// ended. Callers get keys in the order in which they began to wait. Dropping the future loses no key.
+    pub async fn next(&self) -> Option<WorkItem<K>> {
+        let over = &self.shared.inside.over;
+        loop {
+            let answer = tokio::select! {
+                biased;
+                () = over.cancelled() => return None,
+                answer = ask_with(&self.shared.address, Next) => answer,
+            };
+            match answer {
+                Ok(None) => return None,
+                Ok(Some(offer)) => return offer.accept(),
+                // The actor has died over the question, and is restarted.
+                Err(Closed) => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// Hands keys to an actor, at most so many at the same time (at least one), until the queue is over or the actor has
+    /// stopped. The actor keeps the item until it is done with it; what counts is when its handler returns.
+    pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K>>>, at_once: usize) {
+        let worker = worker.into();
+        for _ in 0..at_once.max(1) {
+            let (queue, worker) = (self.clone(), worker.clone());
+            let work = async move {
+                while worker.connected()
+                    && let Some(item) = queue.next().await
+                {
+                    // A worker that dies over an item drops it: its key is tried again later.
+                    let _ = worker.send(item).await;
+                }
+            };
+            self.callbacks.spawn(move || work);
+        }
+    }
+
+    /// How many keys wait.
+    pub fn len(&self) -> usize {
+        self.shared.inside.content.with(|queue, _, _| queue.len())
+    }
+
+    /// Whether no key waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is measured. O(keys that are being processed).
+    pub fn figures(&self) -> Figures {
+        self.shared.inside.content.with(|queue, _, moment| queue.figures(moment.now))
+    }
+
+    /// How often the content was built anew from its keys, after a panic in the order of keys or in the rate limiter.
+    pub fn rebuilt(&self) -> u64 {
+        self.shared.inside.content.rebuilt()
+    }
+
+    /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are discarded, and a
+    /// drain that waits returns.
+    pub fn shut_down(&self) {
+        self.change(|queue, _| queue.shut_down());
+    }
+
+    /// Refuses adds, and discards what waits; what is being processed goes on. Gives how many keys were discarded.
+    pub fn force_shut_down(&self) -> usize {
+        self.change(|queue, _| queue.force())
+    }
+
+    /// Refuses adds, and waits until everything that waits was handed out and has come back, or until
+    /// [`Self::shut_down`] is called.
+    ///
+    /// # Errors
+    /// When the time is up, or the queue has ended before: what is left.
+    pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
+        self.change(|queue, _| queue.drain());
+        if within(limit, self.drained()).await == Some(true) {
+            return Ok(());
+        }
+        let Figures { depth, processing, .. } = self.figures();
+        let waiting = depth.iter().sum();
+        Err(NotDrained { queue: Arc::clone(&self.shared.inside.name), waiting, processing })
+    }
+
+    /// Whether the drain is over; false if the queue has ended before.
+    async fn drained(&self) -> bool {
+        let over = &self.shared.inside.over;
+        loop {
+            let answer = tokio::select! {
+                biased;
+                () = over.cancelled() => return false,
+                answer = ask_with(&self.shared.address, Drained) => answer,
+            };
+            match answer {
+                Ok(()) => return true,
+                Err(Closed) => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    fn change<R>(
+        &self,
+        call: impl FnOnce(&mut core::WorkQueue<K>, informer_core::reflector::Moment) -> R,
+    ) -> R {
+        let result = self.shared.inside.content.with(|queue, _, moment| call(queue, moment));
+        self.shared.tell();
+        result
+    }
+}
+
+impl WorkQueue<ObjectKey> {
+    /// As [`Self::builder`], for keys of objects: namespaces take turns.
+    pub fn of_objects(runtime: &Runtime, name: impl Into<Arc<str>>) -> WorkQueueBuilder<ObjectKey> {
+        Self::builder(runtime, name).lanes(core::namespace_order)
+    }
+}
+
+impl<K: QueueKey> WorkQueueBuilder<K> {
+    /// Keys that compare equal by this order are of one lane, and lanes take turns: a tenant with a million keys does not
+    /// hold up one with a single key.
+    pub fn lanes(mut self, order: LaneOrder<K>) -> Self {
+        self.lanes = order;
+        self
+    }
+
+    /// How long keys wait after a failure.
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<K> + Send + 'static) -> Self {
+        self.limiter = Box::new(limiter);
+        self
+    }
+
+    /// Starts the queue's actor.
+    pub fn start(self) -> WorkQueue<K> {
+        let callbacks = self.runtime.callback_arbiter();
+        let Self { runtime, name, lanes, limiter } = self;
+        let shared = start::start(&runtime, name, core::WorkQueue::with_lanes(lanes), limiter);
+        WorkQueue { shared: Arc::new(shared), callbacks }
+    }
+}
+
+impl<K: QueueKey> Clone for WorkQueue<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), callbacks: self.callbacks.clone() }
+    }
+}
+
+impl<K: QueueKey> fmt::Debug for WorkQueue<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkQueue").field("name", &self.shared.inside.name).finish_non_exhaustive()
+    }
+}
+
+impl<K: QueueKey> fmt::Debug for WorkQueueBuilder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkQueueBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! The actor of a work queue: it hands keys to the workers that wait, and wakes when a delayed add is due.
+//!
+//! Answers "who gets the next key?": the worker that has waited longest. `informer_core::work_queue` decides which key
+//! that is. Invariants:
+//! 1. A key is taken only for a worker that waits. If that worker has gone, the key waits again.
+//! 2. After each turn no key waits while a worker does, and a timer runs for the next delayed add.
+//! 3. It holds nothing that is lost when it dies: the content is outside, and whoever waits asks again.
+//!
+//! Mailbox: see `messages.rs`. It is restarted alone. If it is given up, or its arbiter ends, the queue is over: adds
+//! are refused, and workers get no key. Read next: `content.rs`.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix::dev::OneshotSender;
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture};
+
+use informer_core::work_queue::Priority;
+
+use super::QueueKey;
+use super::item::Offer;
+use super::messages::{Drained, Look, Next};
+use super::shared::{Inside, Shared};
+use crate::runtime::faults::{Faults, Site};
+use crate::runtime::sleep_until;
+use crate::supervision::child::Child;
+
+/// How many keys are handed out in one turn: then other actors of the arbiter get theirs.
+const MOST_AT_ONCE: usize = 64;
+
+/// What the actor is built from.
+pub(super) struct QueueSpec<K: QueueKey> {
+    pub(super) inside: Arc<Inside<K>>,
+    pub(super) faults: Faults,
+}
+
+impl<K: QueueKey> Clone for QueueSpec<K> {
+    fn clone(&self) -> Self {
+        Self { inside: Arc::clone(&self.inside), faults: self.faults.clone() }
+    }
+}
+
+pub(super) struct QueueActor<K: QueueKey> {
+    spec: QueueSpec<K>,
+    workers: VecDeque<OneshotSender<Option<Offer<K>>>>,
+    drains: Vec<OneshotSender<()>>,
+    alarm: Option<(Duration, SpawnHandle)>,
+}
+
+impl<K: QueueKey> Actor for QueueActor<K> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.spec.faults.fail_point(Site::WorkQueueStarted);
+        // A Look that the actor died over is lost.
+        self.spec.inside.is_told.store(false, Ordering::Release);
+        self.look(ctx);
+    }
+}
+
+impl<K: QueueKey> Supervised for QueueActor<K> {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+    }
+}
+
+impl<K: QueueKey> Child for QueueActor<K> {
+    type Spec = QueueSpec<K>;
+
+    fn build(spec: &QueueSpec<K>) -> Self {
+        Self { spec: spec.clone(), workers: VecDeque::new(), drains: Vec::new(), alarm: None }
+    }
+}
+
+impl<K: QueueKey> Handler<Look> for QueueActor<K> {
+    type Result = ();
+
+    fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
+        self.spec.inside.is_told.store(false, Ordering::Release);
+        self.look(ctx);
+    }
+}
+
+impl<K: QueueKey> Handler<Next<K>> for QueueActor<K> {
+    type Result = ();
+
+    fn handle(&mut self, Next(worker): Next<K>, ctx: &mut Context<Self>) {
+        // Those that have gone need no memory while the queue is empty.
+        self.workers.retain(|worker| !worker.is_closed());
+        self.workers.push_back(worker);
+        self.look(ctx);
+    }
+}
+
+impl<K: QueueKey> Handler<Drained> for QueueActor<K> {
+    type Result = ();
+
+    fn handle(&mut self, Drained(caller): Drained, ctx: &mut Context<Self>) {
+        self.drains.retain(|caller| !caller.is_closed());
+        self.drains.push(caller);
+        self.look(ctx);
+    }
+}
+
+impl<K: QueueKey> QueueActor<K> {
+    /// Adds a key, then looks whether a worker waits for one.
+    pub(super) fn add(&mut self, key: K, priority: Priority, ctx: &mut Context<Self>) {
+        self.spec.inside.content.with(|queue, _, moment| queue.add(key, priority, moment.now));
+        self.look(ctx);
+    }
+
+    fn look(&mut self, ctx: &mut Context<Self>) {
+        let inside = Arc::clone(&self.spec.inside);
+        self.spec.faults.fail_point(Site::WorkQueueLook);
+        for _ in 0..MOST_AT_ONCE {
+            let Some(worker) = self.next_worker() else { break };
+            let Some(taken) = inside.content.with(|queue, _, moment| queue.take(moment.now)) else {
+                self.workers.push_front(worker);
+                break;
+            };
+            let shared = Shared { inside: Arc::clone(&inside), address: ctx.address() };
+            let offer = Offer::new(taken, Arc::new(shared));
+            self.spec.faults.fail_point(Site::WorkQueueTaken);
+            // An offer that is refused is dropped here, and its key waits again.
+            drop(worker.send(Some(offer)));
+        }
+        let (is_over, is_drained) =
+            inside.content.with(|queue, _, _| (queue.is_over(), queue.is_drain_over()));
+        if is_over {
+            self.workers.drain(..).for_each(|worker| drop(worker.send(None)));
+        }
+        if is_drained {
+            for caller in self.drains.drain(..) {
+                // It is not a failure if the caller has gone.
+                let _ = caller.send(());
+            }
+        }
+        self.set_alarm(ctx);
+    }
+
+    fn next_worker(&mut self) -> Option<OneshotSender<Option<Offer<K>>>> {
+        std::iter::from_fn(|| self.workers.pop_front()).find(|worker| !worker.is_closed())
+    }
+
+    /// Wakes when a key may be handed out: at once if there was more than one turn's worth.
+    fn set_alarm(&mut self, ctx: &mut Context<Self>) {
+        let content = &self.spec.inside.content;
+        let has_more = !self.workers.is_empty() && content.with(|queue, _, _| !queue.is_empty());
+        let due = if has_more { Some(Duration::ZERO) } else { content.next_due() };
+        let due = due.filter(|_| !self.workers.is_empty());
+        if due == self.alarm.map(|(at, _)| at) {
+            return;
+        }
+        if let Some((_, alarm)) = self.alarm.take() {
+            ctx.cancel_future(alarm);
+        }
+        let Some(due) = due else { return };
+        let clock = content.clock().clone();
+        let wait = async move {
+            if due.is_zero() { tokio::task::yield_now().await } else { sleep_until(&clock, due).await }
+        };
+        let woken = wait.into_actor(self).map(|(), actor: &mut Self, ctx| {
+            actor.alarm = None;
+            actor.look(ctx);
+        });
+        self.alarm = Some((due, ctx.spawn(woken)));
+    }
+}
+
+impl<K: QueueKey> fmt::Debug for QueueActor<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueActor").field("queue", &self.spec.inside.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,76 @@
+//! What a work queue holds, outside of its actor: it outlives a panic of the actor.
+//!
+//! Answers "what is in the queue after something has panicked?". Adds and returns change the content at once, from any
+//! thread, so nothing that was added is in a mailbox that a panic could take it from, and a key that is added a thousand
+//! times takes the memory of one. Invariants:
+//! 1. The lock is held for one call of the core. The order and the clone of the keys, and the rate limiter, are the only
+//!    foreign code under it.
+//! 2. If such a call panics, the next one finds the queue marked. It is used on only if its check holds; else it is
+//!    built anew from its keys.
+//!
+//! Read next: `actor.rs`, which takes keys out; `informer_core::work_queue`, which decides.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use informer_core::reflector::Moment;
+use informer_core::work_queue::{RateLimiter, WorkQueue};
+
+use crate::runtime::locked::locked;
+use crate::runtime::{Clock, RandomNumbers};
+
+pub(super) type Limiter<K> = Box<dyn RateLimiter<K> + Send>;
+
+pub(super) struct Content<K> {
+    clock: Clock,
+    inner: Mutex<Inner<K>>,
+}
+
+struct Inner<K> {
+    queue: WorkQueue<K>,
+    limiter: Limiter<K>,
+    chance: RandomNumbers,
+    /// A call was begun and has not returned.
+    is_changing: bool,
+    rebuilt: u64,
+}
+
+impl<K: Ord + Clone> Content<K> {
+    pub(super) fn new(
+        queue: WorkQueue<K>,
+        limiter: Limiter<K>,
+        (clock, chance): (Clock, RandomNumbers),
+    ) -> Self {
+        Self { clock, inner: Mutex::new(Inner { queue, limiter, chance, is_changing: false, rebuilt: 0 }) }
+    }
+
+    /// Calls the core.
+    pub(super) fn with<R>(
+        &self,
+        call: impl FnOnce(&mut WorkQueue<K>, &mut (dyn RateLimiter<K> + Send), Moment) -> R,
+    ) -> R {
+        let mut inner = locked(&self.inner);
+        let Inner { queue, limiter, chance, is_changing, rebuilt } = &mut *inner;
+        if *is_changing && queue.check().is_err() {
+            *queue = std::mem::take(queue).rebuilt();
+            *rebuilt += 1;
+        }
+        *is_changing = true;
+        let result = call(queue, &mut **limiter, chance.moment(&self.clock));
+        *is_changing = false;
+        result
+    }
+
+    /// How often the queue was built anew from its keys.
+    pub(super) fn rebuilt(&self) -> u64 {
+        locked(&self.inner).rebuilt
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        locked(&self.inner).queue.next_due()
+    }
+}

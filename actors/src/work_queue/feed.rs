@@ -1,0 +1,40 @@
+//! An informer that feeds a work queue with the keys of its objects.
+//!
+//! Answers "how does a change become a key that waits?". The queue's own actor is the subscriber, so what waits is keys,
+//! and no object is kept alive. Keys of the first list and of resyncs have low priority. Read next:
+//! `key_subscriber.rs`, what is delivered.
+
+use actix::{Context, Handler};
+use informer_core::delta::Cause;
+use informer_core::meta::ObjectKey;
+use informer_core::work_queue::Priority;
+
+use super::WorkQueue;
+use super::actor::QueueActor;
+use crate::informer::Informer;
+use crate::pipeline::messages::{Body, Touched};
+use crate::subscription::{SubscribeError, Subscription};
+
+impl<S: Body> Informer<S> {
+    /// Adds the key of each object to this queue when something happens to it, as long as the subscription is kept: with
+    /// low priority for the first list and for resyncs, else with normal priority. What is delivered is that of
+    /// [`Self::subscribe_keys`].
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn enqueue(&self, queue: &WorkQueue<ObjectKey>) -> Result<Subscription<S>, SubscribeError> {
+        self.subscribe_keys(queue.shared.address.clone())
+    }
+}
+
+impl Handler<Touched> for QueueActor<ObjectKey> {
+    type Result = ();
+
+    fn handle(&mut self, Touched { key, cause }: Touched, ctx: &mut Context<Self>) {
+        let priority = match cause {
+            Cause::InitialList | Cause::Resync => Priority::Low,
+            _ => Priority::Normal,
+        };
+        self.add(key, priority, ctx);
+    }
+}

@@ -1,0 +1,133 @@
+//! A key that was handed out, and how it comes back.
+//!
+//! Answers "what becomes of a key whose worker ends, however it ends?": it comes back. Invariants:
+//! 1. Each key that was handed out comes back once: by one of the item's methods, or when it is dropped.
+//! 2. A key that was offered to a worker that has gone waits again, and no failure is counted.
+//!
+//! Read next: `work_queue.rs`, whose `next` gives items.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use informer_core::work_queue::{Priority, Taken};
+
+use super::QueueKey;
+use super::shared::Shared;
+
+/// A key to work on. No other worker gets this key until the item has come back.
+///
+/// Dropping it is [`Self::retry`]: what ended a worker, or cancelled it, has not reconciled the key.
+#[must_use = "a dropped item is a failure of its key, which is tried again later"]
+pub struct WorkItem<K: QueueKey> {
+    /// None when it has come back.
+    taken: Option<Taken<K>>,
+    shared: Arc<Shared<K>>,
+}
+
+impl<K: QueueKey> Message for WorkItem<K> {
+    type Result = ();
+}
+
+/// A key on its way to a worker.
+pub(super) struct Offer<K: QueueKey>(Option<WorkItem<K>>);
+
+impl<K: QueueKey> WorkItem<K> {
+    /// Which key.
+    pub fn key(&self) -> &K {
+        &self.taken().key
+    }
+
+    /// With which priority it waited.
+    pub fn priority(&self) -> Priority {
+        self.taken().priority
+    }
+
+    /// How long it has waited.
+    pub fn waited(&self) -> Duration {
+        self.taken().waited
+    }
+
+    /// How many failures of this key are counted.
+    pub fn failures(&self) -> u32 {
+        self.shared.inside.content.with(|_, limiter, _| limiter.failures(self.key()))
+    }
+
+    /// The key is in order: its failures are forgotten. It is handed out again when it is added again, which may have
+    /// happened already.
+    pub fn done(mut self) {
+        self.back(|shared, key| {
+            shared.inside.content.with(|queue, limiter, moment| {
+                limiter.forget(key);
+                queue.done(key, moment.now);
+            });
+        });
+    }
+
+    /// A failure: the key is handed out again after the delay that the rate limiter says, which is given.
+    pub fn retry(mut self) -> Duration {
+        self.fail()
+    }
+
+    /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
+    pub fn retry_after(mut self, delay: Duration) {
+        self.back(|shared, key| {
+            shared.inside.content.with(|queue, limiter, moment| {
+                limiter.forget(key);
+                queue.retry_after(key, delay, moment.now);
+            });
+        });
+    }
+
+    fn taken(&self) -> &Taken<K> {
+        self.taken.as_ref().expect("what has come back is dropped at once")
+    }
+
+    fn fail(&mut self) -> Duration {
+        let retry = |shared: &Shared<K>, key: &K| {
+            shared.inside.content.with(|queue, limiter, moment| queue.retry(key, limiter, moment))
+        };
+        self.back(retry).flatten().unwrap_or_default()
+    }
+
+    fn back<R>(&mut self, how: impl FnOnce(&Shared<K>, &K) -> R) -> Option<R> {
+        let taken = self.taken.take()?;
+        let result = how(&self.shared, &taken.key);
+        self.shared.tell();
+        Some(result)
+    }
+}
+
+impl<K: QueueKey> Drop for WorkItem<K> {
+    fn drop(&mut self) {
+        self.fail();
+    }
+}
+
+impl<K: QueueKey> fmt::Debug for WorkItem<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkItem").field("queue", &self.shared.inside.name).finish_non_exhaustive()
+    }
+}
+
+impl<K: QueueKey> Offer<K> {
+    pub(super) fn new(taken: Taken<K>, shared: Arc<Shared<K>>) -> Self {
+        Self(Some(WorkItem { taken: Some(taken), shared }))
+    }
+
+    /// The worker has it.
+    pub(super) fn accept(mut self) -> Option<WorkItem<K>> {
+        self.0.take()
+    }
+}
+
+impl<K: QueueKey> Drop for Offer<K> {
+    fn drop(&mut self) {
+        if let Some(mut item) = self.0.take() {
+            item.back(|shared, key| {
+                shared.inside.content.with(|queue, _, moment| queue.put_back(key, moment.now));
+            });
+        }
+    }
+}

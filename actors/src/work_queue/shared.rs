@@ -1,0 +1,48 @@
+//! What handles, items and the actor of a work queue share: the content, and the actor's address.
+//!
+//! Answers "how does the actor learn that there is something to hand out?": by one `Look` that waits in its mailbox,
+//! however much has changed. Invariants:
+//! 1. At most one `Look` is in the mailbox, and one more for each restart. The actor takes the mark away before it looks,
+//!    and when it starts: a change after that sends another one.
+//! 2. When the actor has ended for good, adds are refused and every wait ends.
+//!
+//! Read next: `content.rs`; `actor.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix::Addr;
+use tokio_util::sync::CancellationToken;
+
+use super::QueueKey;
+use super::actor::QueueActor;
+use super::content::Content;
+use super::messages::Look;
+
+/// What the actor has, too.
+pub(super) struct Inside<K> {
+    pub(super) name: Arc<str>,
+    pub(super) content: Content<K>,
+    pub(super) is_told: AtomicBool,
+    /// Cancelled when nothing of the actor exists any more.
+    pub(super) over: CancellationToken,
+}
+
+/// What handles and items have.
+pub(super) struct Shared<K: QueueKey> {
+    pub(super) inside: Arc<Inside<K>>,
+    pub(super) address: Addr<QueueActor<K>>,
+}
+
+impl<K: QueueKey> Shared<K> {
+    /// Tells the actor that something has changed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
+    )]
+    pub(super) fn tell(&self) {
+        if !self.inside.is_told.swap(true, Ordering::AcqRel) {
+            self.address.do_send(Look);
+        }
+    }
+}

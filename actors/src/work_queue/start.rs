@@ -1,0 +1,89 @@
+//! How a work queue starts, and what follows when its actor fails.
+//!
+//! Answers "who restarts the actor, and what happens when it is given up?". The queue is the owner of one child. When
+//! nothing of the actor exists any more, adds are refused, what waits is discarded, and every wait ends. Read next:
+//! `actor.rs`; `supervision/guard.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::words::Brief;
+use informer_core::work_queue::WorkQueue;
+use tokio_util::sync::CancellationToken;
+
+use super::QueueKey;
+use super::actor::{QueueActor, QueueSpec};
+use super::content::{Content, Limiter};
+use super::shared::{Inside, Shared};
+use crate::runtime::Runtime;
+use crate::supervision::child::Mailbox;
+use crate::supervision::group::{Epoch, EpochCell, Group};
+use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::parent::Parent;
+
+const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
+
+/// A queue as the owner of its actor.
+struct QueueOwner(Arc<str>);
+
+/// There is no group.
+#[derive(Default)]
+struct NoGroup(AtomicU64);
+
+/// Starts the actor of this queue.
+pub(super) fn start<K: QueueKey>(
+    runtime: &Runtime,
+    name: Arc<str>,
+    queue: WorkQueue<K>,
+    limiter: Limiter<K>,
+) -> Shared<K> {
+    let (owner, stop) = (Arc::new(QueueOwner(Arc::clone(&name))), CancellationToken::new());
+    let group = Group::new(Arc::new(NoGroup::default()));
+    let parent = Parent::start(&name, owner, group, runtime, (RestartPolicy::default(), stop.clone()));
+    let time = (parent.arbiter.clock().clone(), runtime.chance());
+    let inside = Arc::new(Inside {
+        name,
+        content: Content::new(queue, limiter, time),
+        is_told: AtomicBool::new(false),
+        over: CancellationToken::new(),
+    });
+    let spec = QueueSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
+    let Mailbox(address, inbox) = Mailbox::<QueueActor<K>>::new();
+    let ended = Arc::clone(&inside);
+    parent.context("work-queue", ALONE).start(inbox, spec, move |_| {
+        // The parent's other child, the supervisor, is not needed any more.
+        stop.cancel();
+        ended.content.with(|queue, _, _| queue.force());
+        ended.over.cancel();
+    });
+    Shared { inside, address }
+}
+
+impl Owner for QueueOwner {
+    fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        let queue = &self.0;
+        match event {
+            ChildEvent::Restarts { exit, after } => {
+                tracing::error!(%queue, %actor, "work queue {queue}: its actor {}; it starts again in {}, and no key is lost", Ended(exit), Brief(after));
+            }
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(%queue, %actor, "work queue {queue}: its actor {}", Ended(exit))
+            }
+            ChildEvent::GivenUp { reason } => {
+                tracing::error!(%queue, %actor, "work queue {queue}: its actor {reason}; it is not started again: keys are refused, and workers get none");
+            }
+            ChildEvent::Revived => {}
+        }
+    }
+}
+
+impl EpochCell for NoGroup {
+    fn epoch(&self) -> Epoch {
+        Epoch(self.0.load(Ordering::Acquire))
+    }
+
+    fn begin_epoch_after(&self, current: Epoch) -> bool {
+        self.0.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}

@@ -1,0 +1,12 @@
+//! Work queues: keys that wait once each, and are handed out to one worker at a time.
+//!
+//! Answers "how does a program work on what has changed, one key at a time, and try again what failed?" with names from
+//! `informer_actors` and `informer_core`; adds nothing. A queue needs no informer and no cluster, and takes any ordered
+//! type as its key. Read next: [`WorkQueue`].
+
+pub use informer_actors::work_queue::{
+    Added, Bucket, ExponentialPerKey, FastSlow, Figures, MaxOf, MaxWait, Measured, NotDrained, Priority,
+    QueueKey, RateLimiter, WorkItem, WorkQueue, WorkQueueBuilder,
+};
+pub use informer_core::reflector::Moment;
+pub use informer_core::work_queue::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};
