@@ -24,7 +24,7 @@ use informer_core::meta::Object;
 /// let _long_ones = SubscribeOptions::<String>::new()
 ///     .name("long ones")
 ///     .filter(|text| text.len() > 10)
-///     .changes(ChangeFilter::of(|text| text.len()));
+///     .changes(ChangeFilter::<String>::of(|text| text.len()));
 /// ```
 ///
 /// [`SubscriptionStatus::filter_panics`]: crate::subscription::SubscriptionStatus::filter_panics
