@@ -338,13 +338,12 @@ fn fac_14_the_snapshots_of_all_informers_are_read_by_their_handles_and_awaited_b
             before.iter().map(|(name, ..)| name.to_string()).collect::<Vec<_>>(),
             [maps.name(), nodes.name()]
         );
-        let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", "namespace": "a"}});
-        let made = cluster.server.create(map).expect("a new name");
+        let made = cluster.server.create(map("default", "late")).expect("a new name");
         let version =
             made["metadata"]["resourceVersion"].as_str().expect("stored").parse().expect("a number");
         let wanted = Versions::new().of(&maps, &version);
         let after = factory.snapshot().at_least(&wanted, LONG).await.expect("the watch brings it");
-        let key = "a/late".parse().expect("a key");
+        let key = "default/late".parse().expect("a key");
         assert!(after.get(&maps).is_some_and(|maps| maps.contains(&key)));
         assert!(before.get(&maps).is_some_and(|maps| !maps.contains(&key)), "a snapshot never changes");
         assert!(after.get(&nodes).is_some());

@@ -278,7 +278,7 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
         let lister = informer.lister();
         let which = lister.wait_for(&version, LONG).await.expect_err("which source?");
         assert!(matches!(which, WaitForError::SeveralSources { .. }));
-        let words = "informer \"both\" has several sources (a, b): use wait_for_source";
+        let words = "informer \"both\" has several sources (a, b): use wait_for_write or wait_for_source";
         assert_eq!(which.to_string(), words);
         let unknown = lister.wait_for_source(&SourceId::new("c"), &version, LONG).await.expect_err("no such");
         assert_eq!(unknown.to_string(), "informer \"both\" has no source named \"c\"");
