@@ -37,7 +37,8 @@ enum Initial<K> {
 
 /// A subscription as the stream that kube-rs's `watcher` gives, to be put in its place: `reflect`, `applied_objects`,
 /// `Controller::for_stream` and the other adaptors of kube-rs run on it. It never gives an error: an informer asks again
-/// by itself, and shows failures in its status and by `Informer::on_error`.
+/// by itself, and shows failures in its status and by `Informer::on_error`. The stream that is given must not have been
+/// polled: what was taken from it before is missing among the initial events.
 ///
 /// It gives `Init`, `InitApply` for each object that was there, `InitDone`, and then `Apply` and `Delete`. Where kube-rs's
 /// watcher begins again with `Init` after it has lost its place, this stream gives what differs. A filter of the

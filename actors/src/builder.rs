@@ -71,7 +71,7 @@ impl<S: Body> Informer<S> {
 
     /// Whether it was stopped, or is being stopped, for whatever reason. Its handles give what it had published last.
     pub fn has_stopped(&self) -> bool {
-        self.0.ending.stop.is_cancelled()
+        self.0.ending.stop_reading.is_cancelled()
     }
 }
 

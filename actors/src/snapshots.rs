@@ -73,6 +73,13 @@ struct Wanted {
     version: ResourceVersion,
 }
 
+impl Wanted {
+    /// The error of an informer that has ended.
+    fn stopped(&self) -> WaitForError {
+        WaitForError::Stopped { informer: self.informer.name(), wanted: self.version.clone() }
+    }
+}
+
 /// Which versions were not reached, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -140,15 +147,22 @@ impl Snapshots {
             .iter()
             .map(|wanted| wanted.informer.reaches(wanted.source.as_ref(), &wanted.version, limit));
         let errors: Vec<_> = join_all(waits).await.into_iter().filter_map(Result::err).collect();
+        let taken: Vec<_> = self.0.iter().map(|entry| entry.informer.newest()).collect();
+        // One that has ended since its version was reached has no snapshot of it.
+        let ended = wanted.0.iter().filter(|wanted| wanted.informer.newest().is_none());
+        let errors: Vec<_> = match errors.is_empty() {
+            true => ended.map(Wanted::stopped).collect(),
+            false => errors,
+        };
         if !errors.is_empty() {
             return Err(NotAllReached { versions: wanted.0.len(), errors });
         }
-        let newest = |entry: &Entry| {
-            // One that has ended meanwhile stays as it was.
-            let taken = entry.informer.newest().unwrap_or_else(|| Arc::clone(&entry.taken));
+        let newest = |(entry, taken): (&Entry, Option<Arc<dyn Taken>>)| {
+            // One of which nothing is wanted, and that has ended, stays as it was.
+            let taken = taken.unwrap_or_else(|| Arc::clone(&entry.taken));
             Entry { informer: Arc::clone(&entry.informer), taken }
         };
-        Ok(Self(self.0.iter().map(newest).collect()))
+        Ok(Self(self.0.iter().zip(taken).map(newest).collect()))
     }
 }
 
@@ -250,6 +264,16 @@ mod tests {
             let error = after.at_least(&wanted, LIMIT).await.expect_err("one is frozen");
             assert_eq!((runtime.now() - now, error.versions, error.errors.len()), (LIMIT, 3, 1));
             assert!(error.to_string().contains("informer \"numbers\" has not reached version"), "{error}");
+
+            // One reaches its version and ends while the other is waited for: it has no snapshot of that version.
+            let text = server.apply("a/z", "late".to_owned());
+            let wanted = Versions::new().of(&texts, &text).of(&numbers, &late);
+            let waiting = actix_rt::spawn(async move { after.at_least(&wanted, LIMIT).await });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(texts);
+            other.freeze_watches(false);
+            let error = waiting.await.expect("no panic").expect_err("one has ended");
+            assert!(error.to_string().contains("informer \"texts\" stopped"), "{error}");
         });
     }
 

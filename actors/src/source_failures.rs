@@ -86,11 +86,16 @@ impl<S: Body> Informer<S> {
         Fut: Future<Output = ()> + 'static,
     {
         let board = self.0.pipeline.shared.board.clone();
-        let mut failures = self.failures();
+        let (mut failures, ended) = (self.failures(), Arc::clone(&self.0.ending));
         self.runtime().callback_arbiter().spawn(move || async move {
             while let Some(failure) = failures.next().await {
                 let (informer, source) = (Arc::clone(&failure.informer), failure.source.clone());
-                let called = AssertUnwindSafe(async { closure(failure).await }).catch_unwind().await;
+                let call = AssertUnwindSafe(async { closure(failure).await }).catch_unwind();
+                let called = tokio::select! {
+                    biased;
+                    called = call => called,
+                    () = ended.over.cancelled() => return,
+                };
                 if let Err(panic) = called {
                     let panicked = one_line(panic_text(&*panic), QUOTED);
                     tracing::error!(%informer, %source, "the handler of failures of {informer} has panicked: {panicked}");

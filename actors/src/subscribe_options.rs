@@ -84,7 +84,8 @@ impl<S> SubscribeOptions<S> {
     }
 
     /// Of the updates delivers only those that pass this filter; of several filters all have to ([`ChangeFilter::or`]
-    /// for either). `Added` and `Deleted` are delivered in any case.
+    /// for either). `Added` and `Deleted` are delivered in any case. With several filters an update is dropped as soon as one
+    /// of them refuses it: two values that change one after the other may both stay undelivered.
     ///
     /// The `old` of an `Updated` is then the state before the change that passed: of states whose updates were dropped
     /// nothing is kept, so it may not have been delivered. An event that still waits takes the newest state along.

@@ -39,7 +39,7 @@ use crate::runtime::within;
 pub struct WeakInformer<S: Body> {
     running: Weak<Running<S>>,
     name: Arc<str>,
-    stop: CancellationToken,
+    stop_reading: CancellationToken,
     over: CancellationToken,
 }
 
@@ -47,8 +47,9 @@ impl<S: Body> Informer<S> {
     /// A reference that does not keep this informer running. Costs a few pointers and no message.
     pub fn downgrade(&self) -> WeakInformer<S> {
         let ending = &self.0.ending;
-        let (running, stop, over) = (Arc::downgrade(&self.0), ending.stop.clone(), ending.over.clone());
-        WeakInformer { running, name: Arc::clone(&self.0.pipeline.parent.name), stop, over }
+        let (running, over) = (Arc::downgrade(&self.0), ending.over.clone());
+        let stop_reading = ending.stop_reading.clone();
+        WeakInformer { running, name: Arc::clone(&self.0.pipeline.parent.name), stop_reading, over }
     }
 }
 
@@ -75,7 +76,7 @@ impl<S: Body> WeakInformer<S> {
 
     /// Whether the informer was stopped, or is being stopped, as [`Informer::has_stopped`].
     pub fn has_stopped(&self) -> bool {
-        self.stop.is_cancelled()
+        self.stop_reading.is_cancelled()
     }
 
     /// Whether the informer has stopped and all of its actors have ended. Never blocks.
@@ -99,7 +100,7 @@ impl<S: Body> Clone for WeakInformer<S> {
         Self {
             running: Weak::clone(&self.running),
             name: Arc::clone(&self.name),
-            stop: self.stop.clone(),
+            stop_reading: self.stop_reading.clone(),
             over: self.over.clone(),
         }
     }

@@ -68,7 +68,9 @@ impl Prune {
 
     /// Decodes one whole JSON document without the cut fields.
     ///
-    /// A path cannot lead through a map whose keys are not strings in Rust; it may end at such a map.
+    /// A path cannot lead through a map whose keys are not strings in Rust; it may end at such a map. Nothing is cut from a
+    /// `serde_json::value::RawValue`, whose text is taken as it is: [`Encoded::pruned`](super::Encoded::pruned) gives the
+    /// text without the cut fields.
     ///
     /// # Errors
     /// [`DecodeError::Json`] with the path of the field for everything that `serde_json::from_str` would refuse, also

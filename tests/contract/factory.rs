@@ -254,6 +254,16 @@ fn fac_08_the_last_handle_ends_an_informer_its_store_and_its_metrics_and_the_nex
         assert!(again.shutdown(LONG).await.is_clean());
         let third = factory.informer::<ConfigMap>().expect("declared anew");
         assert!(!third.has_stopped() && again.has_stopped());
+        // So is one that is being shut down and still delivers.
+        let _stuck = third.for_each(|_| std::future::pending()).expect("it runs");
+        factory.start().expect("open");
+        third.synced_within(LONG).await.expect("it lists");
+        let stopping = third.clone();
+        let shutdown = actix_rt::spawn(async move { stopping.shutdown(LONG).await });
+        settle().await;
+        let fourth = factory.informer::<ConfigMap>().expect("declared anew");
+        assert!(!shutdown.is_finished() && !fourth.has_stopped() && third.has_stopped());
+        drop(shutdown.await.expect("no panic"));
     });
 }
 

@@ -250,6 +250,26 @@ fn inf_91_an_informer_of_the_program_selects_the_namespaces_by_what_its_objects_
 }
 
 #[test]
+fn inf_91_a_selection_waits_for_the_other_informer_without_a_permit_that_this_one_needs() {
+    Runtime::simulation(1).lists_at_once(1).build().run(|runtime| async move {
+        let cluster = Cluster::of(&["a/1", "b/1"]);
+        let names = Server::named(SourceId::new("names"));
+        names.apply("a", "shop".to_owned());
+        let connected = names.clone();
+        let spec =
+            SourceSpec::new(SourceId::new("names"), connected.connect(), ReflectorConfig::new("names"));
+        let all = Informer::builder(&runtime, "names").source_with(spec).declare().expect("it is declared");
+        let selection = Selection::of(SourceId::new("names/shop"), &all, |name| name.body() == "shop");
+        let sources = NamespaceSources::selected(cluster.each(), selection);
+        let texts = Informer::builder(&runtime, "texts").namespaces(sources).start().expect("it runs");
+        assert!(texts.synced_within(LONG).await.is_err(), "what has not begun has not listed nothing");
+        all.begin();
+        texts.synced_within(LONG).await.expect("the other one has got the permit");
+        assert_eq!(texts.namespaces(), ["a".into()]);
+    });
+}
+
+#[test]
 fn inf_91_of_a_thousand_namespaces_that_come_and_go_no_event_is_lost_and_none_is_told_twice() {
     Runtime::simulated(1).run(|runtime| async move {
         let cluster = Cluster::of(&[]);

@@ -220,7 +220,8 @@ impl<S: Body> Handler<Distribute<S>> for Listener<S> {
             // The age of an event counts from when the reflector read it, not from when it came here.
             let arrived = self.spec.shared.board.arrived();
             self.follow_sources();
-            self.machine.handle_changes(changes.as_slice(), &snapshot, resync, arrived);
+            let times = (arrived, self.spec.shared.runtime.now());
+            self.machine.handle_changes(changes.as_slice(), &snapshot, resync, times);
             self.drive(ctx);
         }
         // The changes are recorded. When the last listener has dropped its share, the Indexer goes on.

@@ -63,11 +63,13 @@ impl NamespaceFilter {
         self.state().is_settled
     }
 
-    /// The store has of the source exactly the objects of these.
-    pub(crate) fn list(&self, kept: &Names) {
+    /// The store has of the source exactly the objects of these. Whether that settles what was asked for.
+    pub(crate) fn list(&self, kept: &Names) -> bool {
         let mut state = self.state();
+        let was_settled = state.is_settled;
         state.listed = Some(intersection(kept, &state.asked));
         state.is_settled = *kept == state.asked;
+        state.is_settled && !was_settled
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

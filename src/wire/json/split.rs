@@ -63,6 +63,8 @@ pub struct Splitter {
     /// The bytes of an unfinished key or value.
     key_or_value: PartialFrame,
     head: ListHead,
+    /// The fields of the head that have come.
+    fields: Vec<Field>,
     /// The length of the chunks before the current one.
     bytes_before: u64,
 }
@@ -132,6 +134,7 @@ impl Splitter {
             frame: PartialFrame::new(limit),
             key_or_value: PartialFrame::new(HEAD_LIMIT),
             head: ListHead::default(),
+            fields: Vec::new(),
             bytes_before: 0,
         }
     }
@@ -259,17 +262,25 @@ impl Splitter {
         }
     }
 
-    fn key(&self, frame: Option<Frame>, at: usize) -> Result<Field, SplitError> {
+    fn key(&mut self, frame: Option<Frame>, at: usize) -> Result<Field, SplitError> {
         let Some(Frame::Whole(text)) = frame else { return Err(self.invalid(at, "key longer than 1 MiB")) };
         let key: String =
             serde_json::from_slice(&text).map_err(|_| self.invalid(at, "key is not a valid string"))?;
-        Ok(match key.as_str() {
+        let field = match key.as_str() {
             "kind" => Field::Kind,
             "apiVersion" => Field::ApiVersion,
             "metadata" => Field::Metadata,
             "items" => Field::Items,
-            _ => Field::Other,
-        })
+            _ => return Ok(Field::Other),
+        };
+        // Of two, nobody could say which one counts.
+        match self.fields.contains(&field) {
+            true => Err(self.invalid(at, "kind, apiVersion, metadata or items is there twice")),
+            false => {
+                self.fields.push(field);
+                Ok(field)
+            }
+        }
     }
 
     fn value(&mut self, field: Field, frame: Option<Frame>, at: usize) -> Result<(), SplitError> {

@@ -1,11 +1,11 @@
 //! Events that are held until their key has been quiet for a while.
 //!
 //! Answers "which keys have been quiet for long enough, and when is the next one?". What a key went through meanwhile is
-//! coalesced as it is among the events that wait. The time is that of the newest publish, or comes with the call.
+//! coalesced as it is among the events that wait. The time comes with the call.
 //! Invariants:
 //! 1. A key is held until nothing has happened to it for `quiet`, and at most [`MOST_PERIODS`] times as long.
-//! 2. Initial lists, relists, restarts and resyncs are not held; one of them ends the wait of every key, since its cursor
-//!    leads on from the state that they come to.
+//! 2. Initial lists, relists, restarts and resyncs are not held. A list or a restart ends the wait of every key, since its
+//!    cursor leads on from the state that they come to; a resync does not, and leaves the held keys out.
 //! 3. What is held keeps no drain waiting: it is released at once.
 //!
 //! Read next: `pending.rs`, which merges; `machine.rs`, which asks for a timer.
@@ -25,6 +25,8 @@ pub const MOST_PERIODS: u32 = 10;
 /// The keys that are held, and what has happened to them.
 pub(super) struct Debounce<S> {
     quiet: Duration,
+    /// When the newest publish came here: that of its events may be older.
+    now: Duration,
     /// Since when each key is held, and until when.
     held: BTreeMap<ObjectKey, (Duration, Duration)>,
     due: BTreeSet<(Duration, ObjectKey)>,
@@ -41,6 +43,7 @@ impl<S> Debounce<S> {
     pub(super) fn new(quiet: Duration) -> Self {
         Self {
             quiet,
+            now: Duration::ZERO,
             held: BTreeMap::new(),
             due: BTreeSet::new(),
             events: Pending::new(MOST_BRIEF_LIVES),
@@ -87,11 +90,18 @@ impl<S> Backlog<S> {
         self
     }
 
+    /// The time at which a key is touched by what is published next.
+    pub(super) fn set_touched_at(&mut self, now: Duration) {
+        if let Some(debounce) = &mut self.debounce {
+            debounce.now = now;
+        }
+    }
+
     /// Lets a live change wait, after its key has been quiet if that was asked for.
     pub(super) fn merge_later(&mut self, change: Change<S>) {
-        let now = self.now;
+        let arrived = self.now;
         match self.debounce.as_mut().filter(|debounce| !debounce.is_over) {
-            Some(debounce) => debounce.touch(change.key(), now),
+            Some(debounce) => debounce.touch(change.key(), debounce.now.max(arrived)),
             None => return self.merge(change),
         }
         self.hold(change);

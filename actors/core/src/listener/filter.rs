@@ -54,7 +54,8 @@ impl<S: 'static> ChangeFilter<S> {
     ///
     /// All updates that were dropped since the last delivered one left the value as it was. So the value of the state
     /// that was delivered last is always that of the newest state, once nothing waits: nothing is hidden, however much
-    /// is coalesced. (A value that changes and changes back before it is delivered may be delivered or not.)
+    /// is coalesced. (A value that changes and changes back before it is delivered may be delivered or not.) That holds for
+    /// one filter and for filters joined with [`Self::or`], not for several that have to pass all.
     pub fn of<V: PartialEq>(value: impl Fn(&Object<S>) -> V + Send + Sync + 'static) -> Self {
         Self::between(move |old, new| value(old) != value(new))
     }

@@ -4,7 +4,8 @@
 //! does not depend on messages, a clock or a subscriber. Invariants:
 //! 1. One window at a time: the next one is given when the one before was handled. A stream's ask says both.
 //! 2. A publish is recorded at once in every state; only its delivery waits.
-//! 3. Each turn shows its figures at most once, after its window was given and before a drain is answered.
+//! 3. Each turn shows its figures after its window was given and before a drain is answered; before the mark behind the
+//!    initial events they are shown, too.
 //! 4. Cursors that must not stand still are walked, 250 keys a turn, whether or not a window is wanted.
 //! 5. A drain is answered when no event waits or is with the subscriber. A stream that is not polled is not waited for.
 //!
@@ -156,17 +157,19 @@ impl<S> ListenerMachine<S> {
         (self.is_attaching, self.must_attach) = (true, true);
     }
 
-    /// Something was published; with `resync` every object is to be delivered again.
+    /// Something was published; with `resync` every object is to be delivered again. Its oldest event was read when it
+    /// `arrived`, from which its age counts; it came here `now`, from which a debounced key has to be quiet.
     pub fn handle_changes(
         &mut self,
         changes: &[Changes<S>],
         snapshot: &Snapshot<S>,
         resync: bool,
-        now: Duration,
+        (arrived, now): (Duration, Duration),
     ) {
         debug_assert!(!self.is_attaching, "the Processor sends changes to attached listeners only");
         let Some(backlog) = &mut self.backlog else { return };
-        backlog.set_now(now);
+        backlog.set_now(arrived);
+        backlog.set_touched_at(now);
         backlog.publish(changes, snapshot);
         // A subscription that is being shut down gets what waits and no resync: that might never end.
         if resync && self.drains == Drains::None {
@@ -274,6 +277,10 @@ impl<S> ListenerMachine<S> {
             // A window without events may have been the last initial one.
             let is_mark = is_due_before || (window.is_empty() && is_due(backlog));
             if is_mark {
+                // The mark says that the subscription is synced: that is shown first.
+                if !std::mem::replace(&mut self.is_shown, true) {
+                    return Some(Effect::Show(self.figures()));
+                }
                 (self.mark, self.window, self.is_shown) = (Mark::Given, Window::UnderWay(0), false);
                 return Some(Effect::Deliver(Notifications::InitDone));
             }

@@ -64,6 +64,9 @@ pub struct ReflectorConfig {
     /// How long a missing kind or refused credentials are asked for again soon: an operator is often installed before
     /// its CRD, and a new token may be there a moment later. Zero: never. 600 s.
     pub early_for: Duration,
+    /// Whether its lists take a permit of the list budget. True. False for a source that costs no memory to list, and may
+    /// have to wait for another source that needs a permit.
+    pub list_permit: bool,
     /// The name that the rewind question asks for: a valid name that no object has.
     pub absent_name: Arc<str>,
 }
@@ -107,6 +110,7 @@ impl Default for ReflectorConfig {
             refused_wait: Duration::from_secs(30),
             early_backoff: BackoffPolicy { base: Duration::from_secs(1), cap: Duration::from_secs(15) },
             early_for: Duration::from_secs(600),
+            list_permit: true,
             absent_name: "informer-asks-only-for-the-version".into(),
         }
     }

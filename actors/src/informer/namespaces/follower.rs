@@ -34,6 +34,8 @@ use crate::supervision::child::{Child, Mailbox};
 
 /// So many sources are removed at once; then the actor looks again.
 const LEAVE_AT_ONCE: usize = 32;
+/// A cluster-wide source that is refused is asked for again after this at the earliest.
+const LEAST_RETRY: Duration = Duration::from_secs(1);
 
 /// Restarted alone: no source depends on it.
 const FOLLOWER: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
@@ -192,7 +194,7 @@ impl<S: Body> Exchange<S> {
             let (informer, seconds) = (&self.pipeline.parent.name, policy.retry_after.as_secs());
             tracing::warn!(%informer, "the namespaces are followed one by one, as one cluster-wide watch is refused: {reason}; it is asked for again in {seconds} s");
         }
-        let until = self.now().saturating_add(policy.retry_after);
+        let until = self.now().saturating_add(policy.retry_after.max(LEAST_RETRY));
         self.set.refuse(Some(Refused { reason, until }));
     }
 

@@ -69,16 +69,19 @@ impl<M: Body> OfInformer<M> {
         let stopped = |error: WaitError| ListWatchError::source(error.to_string());
         let status = self.namespaces.wait_until(|status| status.synced || fails(&status.state())).await;
         let status = status.map_err(stopped)?;
-        match status.last_error().filter(|_| !status.synced) {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
+        if status.synced {
+            return Ok(());
         }
+        Err(status.last_error().cloned().unwrap_or_else(|| {
+            ListWatchError::source(format!("informer {:?} is not synced: {}", status.name, status.state()))
+        }))
     }
 }
 
 /// Whether waiting is not enough.
 fn fails(state: &SourceState) -> bool {
-    !matches!(state, SourceState::Starting | SourceState::Listing { .. } | SourceState::Streaming)
+    use SourceState::{Declared, Listing, Starting, Streaming};
+    !matches!(state, Declared | Starting | Listing { .. } | Streaming)
 }
 
 fn one() -> ResourceVersion {

@@ -70,6 +70,7 @@ impl<S: Body> Selection<S> {
             watch_list: false,
             list_deadline: Duration::MAX,
             renew_after: Duration::MAX,
+            list_permit: false,
             ..ReflectorConfig::new("namespaces")
         };
         SourceSpec::new(id, of_informer, config)

@@ -93,7 +93,9 @@ impl Filtering {
             return true;
         }
         if *kept == asked {
-            filter.list(kept);
+            if filter.list(kept) {
+                of.shared.board.sources_moved().raise();
+            }
             return false;
         }
         let others = kept.difference(&asked).cloned().collect();
@@ -162,7 +164,8 @@ impl Filtering {
     }
 }
 
-/// Waits until the source has published all that it has delivered. Then: whether no object of these namespaces is left.
+/// Waits until the source has published all that it has delivered. Then: whether no object of these namespaces is left,
+/// decoded or not.
 async fn is_clean<S: Body>(
     shared: PipelineShared<S>,
     (source, newest): (SourceId, Option<ResourceVersion>),
@@ -182,7 +185,13 @@ async fn is_clean<S: Body>(
         Some(cluster) => snapshot.namespace_in(cluster, namespace).next().is_none(),
         None => snapshot.namespace(namespace).next().is_none(),
     };
-    Ok(namespaces.iter().all(is_empty))
+    // A list forgets them, and their repairs.
+    let is_readable = !snapshot.undecodable().any(|undecodable| {
+        let key = &undecodable.key;
+        let is_of = |namespace: &Arc<str>| key.namespace() == Some(&**namespace);
+        key.cluster_name() == cluster.as_ref() && namespaces.iter().any(is_of)
+    });
+    Ok(is_readable && namespaces.iter().all(is_empty))
 }
 
 /// Whether a part says nothing but how far the source has come.

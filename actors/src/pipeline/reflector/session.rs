@@ -203,9 +203,9 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Begins to wait for a permit, unless one is held: a list that starts over keeps its permit.
+    /// Begins to wait for a permit, unless one is held (a list that starts over keeps it) or none is needed.
     fn acquire_permit(&mut self) {
-        if self.permit.is_some() {
+        if self.permit.is_some() || !self.spec.config.list_permit {
             let now = self.moment();
             return self.machine.handle_list_permit(now);
         }

@@ -113,6 +113,8 @@ fn a_document_that_is_not_a_list_is_refused_with_the_position_of_the_fault() {
         (r#"{"kind":7}"#, 8),
         (r#"{"metadata":"x"}"#, 12),
         (r#"{"a" 1}"#, 5),
+        (r#"{"items":[],"items":[]}"#, 12),
+        (r#"{"metadata":{},"metadata":{}}"#, 15),
     ] {
         match split(text.as_bytes(), &[], NO_LIMIT) {
             Err(SplitError::InvalidDocument { at: found, .. }) => assert_eq!(found, at, "{text}"),

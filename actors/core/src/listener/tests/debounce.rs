@@ -53,6 +53,18 @@ fn lis_42_a_key_waits_until_it_has_been_quiet_and_others_go_their_own_way() {
 }
 
 #[test]
+fn lis_42_a_key_has_to_be_quiet_from_when_its_event_came_and_not_from_when_the_batch_began() {
+    let mut backlog = held(Snapshot::empty());
+    // The batch began with the event of another key, ten seconds earlier.
+    backlog.set_now(at(10));
+    backlog.set_touched_at(at(20));
+    record(&mut backlog, &[added(&object("a", 1))]);
+    assert_eq!(backlog.poll_alarm(), Some(at(25)));
+    assert_eq!(told_at(&mut backlog, 24), Vec::<String>::new());
+    assert_eq!(told_at(&mut backlog, 25), ["+ a u1@1 (Watch)"]);
+}
+
+#[test]
 fn lis_42_a_key_that_is_never_quiet_waits_ten_times_as_long_and_what_came_to_nothing_is_not_delivered() {
     let mut backlog = held(snapshot(&[object("a", 1)]));
     assert_eq!(told_at(&mut backlog, 0), ["+ a u1@1 (InitialList)"], "the first list is not held");
