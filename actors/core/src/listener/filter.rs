@@ -43,7 +43,7 @@ type OnPanic = Arc<dyn Fn(&ObjectKey, Box<dyn Any + Send>) + Send + Sync>;
 /// #     Object::new(Meta::new(ObjectKey::cluster("text"), version, SourceId::default()), body.to_owned())
 /// # };
 /// let length_or_start = ChangeFilter::<String>::of(|text| text.len())
-///     .or(ChangeFilter::between(|old, new| old.chars().next() != new.chars().next()));
+///     .or(ChangeFilter::<String>::between(|old, new| old.chars().next() != new.chars().next()));
 /// assert!(!length_or_start.passes(&text(1, "one"), &text(2, "old")));
 /// assert!(length_or_start.passes(&text(2, "old"), &text(3, "older")));
 /// ```
