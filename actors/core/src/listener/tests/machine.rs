@@ -167,8 +167,7 @@ impl Surroundings {
             match effect {
                 Effect::Attach => self.wants_attach = true,
                 Effect::Deliver(Notifications::InitDone) => {
-                    prop_assert!(self.is_pulled && self.is_window_wanted && self.world.is_listed());
-                    prop_assert!(self.figures.synced, "shown before");
+                    prop_assert!(self.is_pulled && self.is_window_wanted && self.figures.synced);
                     self.marks += 1;
                     (self.is_window_wanted, self.in_flight) = (false, 0);
                 }
