@@ -23,10 +23,12 @@ pub use informer_core::work_queue::{
     Added, Bucket, ExponentialPerKey, FastSlow, Figures, MaxOf, MaxWait, Measured, Priority, RateLimiter,
 };
 pub use item::WorkItem;
+pub use limiter::WAIT_AFTER_PANIC;
+pub use worker::Handing;
 
 use crate::runtime::mailbox::{Closed, ask_with};
 use crate::runtime::{ArbiterHandle, Runtime, within};
-use content::Limiter;
+use limiter::Limiter;
 use messages::{Drained, Next};
 use shared::Shared;
 
@@ -34,11 +36,13 @@ mod actor;
 mod content;
 mod feed;
 mod item;
+mod limiter;
 mod messages;
 mod shared;
 mod start;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 /// What a key has to be: cheap to clone, ordered, and sent between threads. Every such type is one.
 ///
@@ -127,8 +131,8 @@ impl<K: QueueKey> WorkQueue<K> {
     }
 
     /// Counts a failure of a key that is not an item in hand, and adds it after the delay that the rate limiter says.
-    /// Does not block.
-    pub fn add_rate_limited(&self, key: K) -> Duration {
+    /// `None` if the queue is shut down: the key is refused, and its failures are forgotten. Does not block.
+    pub fn add_rate_limited(&self, key: K) -> Option<Duration> {
         let delay =
             self.shared.inside.content.with(|queue, limiter, moment| {
                 queue.add_rate_limited(key, Priority::Normal, limiter, moment)
@@ -161,22 +165,11 @@ impl<K: QueueKey> WorkQueue<K> {
         }
     }
 
-    /// Hands keys to an actor, at most so many at the same time (at least one), until the queue is over or the actor has
-    /// stopped. The actor keeps the item until it is done with it; what counts is when its handler returns.
-    pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K>>>, at_once: usize) {
-        let worker = worker.into();
-        for _ in 0..at_once.max(1) {
-            let (queue, worker) = (self.clone(), worker.clone());
-            let work = async move {
-                while worker.connected()
-                    && let Some(item) = queue.next().await
-                {
-                    // A worker that dies over an item drops it: its key is tried again later.
-                    let _ = worker.send(item).await;
-                }
-            };
-            self.callbacks.spawn(move || work);
-        }
+    /// Hands keys to an actor, at most so many at the same time (at least one), until what is returned is dropped, the
+    /// queue is over or the actor has stopped. The actor keeps the item until it is done with it; what counts is when its
+    /// handler returns. Until then the queue and the actor's address are kept.
+    pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K>>>, at_once: usize) -> Handing {
+        worker::start(self, &worker.into(), at_once, &self.callbacks)
     }
 
     /// How many keys wait.
@@ -194,9 +187,14 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.inside.content.with(|queue, _, moment| queue.figures(moment.now))
     }
 
-    /// How often the content was built anew from its keys, after a panic in the order of keys or in the rate limiter.
+    /// How often the content was built anew from its keys, after a panic in the order or the clone of keys.
     pub fn rebuilt(&self) -> u64 {
         self.shared.inside.content.rebuilt()
+    }
+
+    /// How often the rate limiter has panicked. A failure that it panicked over waits for [`WAIT_AFTER_PANIC`].
+    pub fn limiter_panics(&self) -> u64 {
+        self.shared.inside.content.limiter_panics()
     }
 
     /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are discarded, and a
@@ -211,7 +209,7 @@ impl<K: QueueKey> WorkQueue<K> {
     }
 
     /// Refuses adds, and waits until everything that waits was handed out and has come back, or until
-    /// [`Self::shut_down`] is called.
+    /// [`Self::shut_down`] is called. After a shutdown it waits, too.
     ///
     /// # Errors
     /// When the time is up, or the queue has ended before: what is left.

@@ -9,6 +9,8 @@
 //! 4. In a lane of a priority, keys leave in the order in which they came. No key waits for ever (`lines.rs`).
 //! 5. After a shutdown nothing is added. What waits, and what was added while it is being processed, is still handed
 //!    out; delayed adds are discarded and counted.
+//! 6. The orders and the limiter are asked before anything changes: a panic in them changes nothing that is added,
+//!    released or brought back.
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
 //! most 8 of an index; a delayed add takes 33 more. Nothing is held for a key that is done. Read next: `lines.rs`,
@@ -130,8 +132,16 @@ impl<K: Ord + Clone> WorkQueue<K> {
             self.cells.refused += 1;
             return Added::Refused;
         }
-        let id = self.slot_of(key);
-        self.make_ready(id, priority, nanos(now))
+        let (now, place) = (nanos(now), self.search(&key));
+        let place = match place {
+            Ok((_, id)) => return self.make_ready(id, priority, now),
+            Err(place) => place,
+        };
+        let line = self.lines.find(&self.slots, &key, priority);
+        let id = self.store(place, key);
+        self.lines.put(&mut self.slots, id, (priority, now), line);
+        self.cells.adds += 1;
+        Added::Accepted
     }
 
     /// Adds a key when this time has passed; at once if it is zero. Of several delayed adds of a key the earliest counts,
@@ -158,18 +168,24 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if former.is_none_or(|former| former.due != next.due) { Added::Accepted } else { Added::Merged }
     }
 
-    /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay.
+    /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay; `None` if
+    /// the add is refused, and then the limiter forgets the key.
     pub fn add_rate_limited(
         &mut self,
         key: K,
         priority: Priority,
         limiter: &mut (impl RateLimiter<K> + ?Sized),
         moment: Moment,
-    ) -> Duration {
+    ) -> Option<Duration> {
+        if self.is_shut_down() {
+            self.cells.refused += 1;
+            limiter.forget(&key);
+            return None;
+        }
         let delay = limiter.when(&key, moment);
-        self.cells.retries += 1;
         self.add_after(key, delay, priority, moment.now);
-        delay
+        self.cells.retries += 1;
+        Some(delay)
     }
 
     /// Hands out the next key, if one waits. It is being processed until it comes back by [`Self::done`] or
@@ -190,18 +206,21 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
     /// and nothing happens, if it is not being processed.
     pub fn done(&mut self, key: &K, now: Duration) -> bool {
-        let Some(id) = self.find(key) else { return false };
+        let Ok((place, id)) = self.search(key) else { return false };
         let Some(State::Processing(processing)) = self.slots.get(id).map(|slot| slot.state) else {
             return false;
         };
+        let again = processing.again.map(|priority| (priority, self.lines.find(&self.slots, key, priority)));
         self.processing.remove(&(processing.since, id));
         self.cells.worked.record(Duration::from_nanos(nanos(now).saturating_sub(processing.since)));
         if let Some(slot) = self.slots.get_mut(id) {
             slot.state = State::Idle;
         }
-        match processing.again {
-            Some(priority) => self.lines.push(&mut self.slots, id, (priority, processing.again_since)),
-            None => self.free_if_idle(id),
+        match again {
+            Some((priority, line)) => {
+                self.lines.put(&mut self.slots, id, (priority, processing.again_since), line);
+            }
+            None => self.free_if_idle(place, id),
         }
         true
     }
@@ -229,8 +248,9 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.done(key, now)
     }
 
-    /// A key comes back after a failure, and is added after the delay that the limiter says. Gives the delay; `None`,
-    /// and nothing happens, if the key is not being processed.
+    /// A key comes back after a failure, and is added after the delay that the limiter says. Gives the delay. `None` after
+    /// a shutdown: it comes back, the add is refused, and the limiter forgets the key. `None`, and nothing happens, if
+    /// the key is not being processed.
     pub fn retry(
         &mut self,
         key: &K,
@@ -240,9 +260,15 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if !self.is_processing(key) {
             return None;
         }
+        if self.is_shut_down() {
+            self.done(key, moment.now);
+            self.cells.refused += 1;
+            limiter.forget(key);
+            return None;
+        }
         let delay = limiter.when(key, moment);
-        self.cells.retries += 1;
         self.retry_after(key, delay, moment.now);
+        self.cells.retries += 1;
         Some(delay)
     }
 
@@ -279,11 +305,16 @@ impl<K: Ord + Clone> WorkQueue<K> {
         match self.search(&key) {
             Ok((_, id)) => id,
             Err(place) => {
-                let id = self.slots.insert(Slot { key, state: State::Idle, delay: None });
-                self.by_key.insert(place, id);
-                id
+                self.lines.ask(&key);
+                self.store(place, key)
             }
         }
+    }
+
+    fn store(&mut self, place: sorted_ids::Place, key: K) -> u32 {
+        let id = self.slots.insert(Slot { key, state: State::Idle, delay: None });
+        self.by_key.insert(place, id);
+        id
     }
 
     /// The key of this slot is added now.
@@ -294,8 +325,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             State::Waiting(Waiting { since, priority: former, .. }) => {
                 let since = *since;
                 if *former < priority {
-                    self.lines.remove(&mut self.slots, id);
-                    self.lines.push(&mut self.slots, id, (priority, since));
+                    self.lines.raise(&mut self.slots, id, (priority, since));
                 }
                 return Added::Merged;
             }
@@ -316,20 +346,23 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let now = nanos(now);
         for _ in 0..MOST_DUE {
             let Some((due, id)) = self.delays.first().copied().filter(|(due, _)| *due <= now) else { return };
-            self.delays.remove(&(due, id));
-            let delay = self.slots.get_mut(id).and_then(|slot| slot.delay.take());
+            let delay = self.slots.get(id).and_then(|slot| slot.delay);
             if let Some(delay) = delay {
                 self.make_ready(id, delay.priority, due);
+            }
+            self.delays.remove(&(due, id));
+            if let Some(slot) = self.slots.get_mut(id) {
+                slot.delay = None;
             }
         }
     }
 
-    fn free_if_idle(&mut self, id: u32) {
-        let Some(Slot { key, state: State::Idle, delay: None }) = self.slots.get(id) else { return };
-        if let Ok((place, _)) = self.search(key) {
+    /// Nothing is known of a key that is idle and not delayed. The place is that of its slot.
+    fn free_if_idle(&mut self, place: sorted_ids::Place, id: u32) {
+        if matches!(self.slots.get(id), Some(Slot { state: State::Idle, delay: None, .. })) {
             self.by_key.remove(place);
+            self.slots.remove(id);
         }
-        self.slots.remove(id);
     }
 }
 

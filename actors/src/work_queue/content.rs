@@ -4,9 +4,9 @@
 //! thread, so nothing that was added is in a mailbox that a panic could take it from, and a key that is added a thousand
 //! times takes the memory of one. Invariants:
 //! 1. The lock is held for one call of the core. The order and the clone of the keys, and the rate limiter, are the only
-//!    foreign code under it.
+//!    foreign code under it. A panic of the rate limiter is caught (`limiter.rs`).
 //! 2. If such a call panics, the next one finds the queue marked. It is used on only if its check holds; else it is
-//!    built anew from its keys.
+//!    built anew from its keys. If that panics, the queue stays as it is, and the next call tries again.
 //!
 //! Read next: `actor.rs`, which takes keys out; `informer_core::work_queue`, which decides.
 
@@ -14,12 +14,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use informer_core::reflector::Moment;
-use informer_core::work_queue::{RateLimiter, WorkQueue};
+use informer_core::work_queue::WorkQueue;
 
+use super::limiter::{CaughtLimiter, Limiter};
 use crate::runtime::locked::locked;
 use crate::runtime::{Clock, RandomNumbers};
-
-pub(super) type Limiter<K> = Box<dyn RateLimiter<K> + Send>;
 
 pub(super) struct Content<K> {
     clock: Clock,
@@ -28,7 +27,7 @@ pub(super) struct Content<K> {
 
 struct Inner<K> {
     queue: WorkQueue<K>,
-    limiter: Limiter<K>,
+    limiter: CaughtLimiter<K>,
     chance: RandomNumbers,
     /// A call was begun and has not returned.
     is_changing: bool,
@@ -41,22 +40,24 @@ impl<K: Ord + Clone> Content<K> {
         limiter: Limiter<K>,
         (clock, chance): (Clock, RandomNumbers),
     ) -> Self {
+        let limiter = CaughtLimiter::new(limiter);
         Self { clock, inner: Mutex::new(Inner { queue, limiter, chance, is_changing: false, rebuilt: 0 }) }
     }
 
     /// Calls the core.
     pub(super) fn with<R>(
         &self,
-        call: impl FnOnce(&mut WorkQueue<K>, &mut (dyn RateLimiter<K> + Send), Moment) -> R,
+        call: impl FnOnce(&mut WorkQueue<K>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
         let mut inner = locked(&self.inner);
         let Inner { queue, limiter, chance, is_changing, rebuilt } = &mut *inner;
         if *is_changing && queue.check().is_err() {
-            *queue = std::mem::take(queue).rebuilt();
+            let anew = queue.rebuilt();
+            *queue = anew;
             *rebuilt += 1;
         }
         *is_changing = true;
-        let result = call(queue, &mut **limiter, chance.moment(&self.clock));
+        let result = call(queue, limiter, chance.moment(&self.clock));
         *is_changing = false;
         result
     }
@@ -64,6 +65,11 @@ impl<K: Ord + Clone> Content<K> {
     /// How often the queue was built anew from its keys.
     pub(super) fn rebuilt(&self) -> u64 {
         locked(&self.inner).rebuilt
+    }
+
+    /// How often the rate limiter has panicked.
+    pub(super) fn limiter_panics(&self) -> u64 {
+        locked(&self.inner).limiter.panics()
     }
 
     pub(super) fn clock(&self) -> &Clock {

@@ -1,20 +1,23 @@
 //! A key that was handed out, and how it comes back.
 //!
 //! Answers "what becomes of a key whose worker ends, however it ends?": it comes back. Invariants:
-//! 1. Each key that was handed out comes back once: by one of the item's methods, or when it is dropped.
+//! 1. Each key that was handed out comes back once: by one of the item's methods, or when it is dropped. If the order of
+//!    keys panics meanwhile, the drop tries again.
 //! 2. A key that was offered to a worker that has gone waits again, and no failure is counted.
 //!
 //! Read next: `work_queue.rs`, whose `next` gives items.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
-use informer_core::work_queue::{Priority, Taken};
+use informer_core::work_queue::{Priority, RateLimiter, Taken};
 
 use super::QueueKey;
 use super::shared::Shared;
+use crate::runtime::drop_payload;
 
 /// A key to work on. No other worker gets this key until the item has come back.
 ///
@@ -59,14 +62,15 @@ impl<K: QueueKey> WorkItem<K> {
     pub fn done(mut self) {
         self.back(|shared, key| {
             shared.inside.content.with(|queue, limiter, moment| {
-                limiter.forget(key);
                 queue.done(key, moment.now);
+                limiter.forget(key);
             });
         });
     }
 
-    /// A failure: the key is handed out again after the delay that the rate limiter says, which is given.
-    pub fn retry(mut self) -> Duration {
+    /// A failure: the key is handed out again after the delay that the rate limiter says, which is given. `None` if the
+    /// queue is shut down: the key is refused, and its failures are forgotten.
+    pub fn retry(mut self) -> Option<Duration> {
         self.fail()
     }
 
@@ -74,8 +78,8 @@ impl<K: QueueKey> WorkItem<K> {
     pub fn retry_after(mut self, delay: Duration) {
         self.back(|shared, key| {
             shared.inside.content.with(|queue, limiter, moment| {
-                limiter.forget(key);
                 queue.retry_after(key, delay, moment.now);
+                limiter.forget(key);
             });
         });
     }
@@ -84,16 +88,24 @@ impl<K: QueueKey> WorkItem<K> {
         self.taken.as_ref().expect("what has come back is dropped at once")
     }
 
-    fn fail(&mut self) -> Duration {
+    /// Nobody has worked on the key: it waits again, and no failure is counted.
+    pub(super) fn put_back(&mut self) {
+        self.back(|shared, key| {
+            shared.inside.content.with(|queue, _, moment| queue.put_back(key, moment.now));
+        });
+    }
+
+    fn fail(&mut self) -> Option<Duration> {
         let retry = |shared: &Shared<K>, key: &K| {
             shared.inside.content.with(|queue, limiter, moment| queue.retry(key, limiter, moment))
         };
-        self.back(retry).flatten().unwrap_or_default()
+        self.back(retry).flatten()
     }
 
     fn back<R>(&mut self, how: impl FnOnce(&Shared<K>, &K) -> R) -> Option<R> {
-        let taken = self.taken.take()?;
-        let result = how(&self.shared, &taken.key);
+        // It is taken away when the key is back: a panic before leaves it to the drop.
+        let result = how(&self.shared, &self.taken.as_ref()?.key);
+        self.taken = None;
         self.shared.tell();
         Some(result)
     }
@@ -101,7 +113,11 @@ impl<K: QueueKey> WorkItem<K> {
 
 impl<K: QueueKey> Drop for WorkItem<K> {
     fn drop(&mut self) {
-        self.fail();
+        caught(|| {
+            self.fail();
+        });
+        // The order of keys has panicked: it is asked once more.
+        caught(|| self.put_back());
     }
 }
 
@@ -125,9 +141,14 @@ impl<K: QueueKey> Offer<K> {
 impl<K: QueueKey> Drop for Offer<K> {
     fn drop(&mut self) {
         if let Some(mut item) = self.0.take() {
-            item.back(|shared, key| {
-                shared.inside.content.with(|queue, _, moment| queue.put_back(key, moment.now));
-            });
+            caught(|| item.put_back());
         }
+    }
+}
+
+/// A panic in a drop while another panic unwinds would end the process.
+fn caught(job: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+        drop_payload(panic);
     }
 }

@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::QueueKey;
 use super::actor::{QueueActor, QueueSpec};
-use super::content::{Content, Limiter};
+use super::content::Content;
+use super::limiter::Limiter;
 use super::shared::{Inside, Shared};
 use crate::runtime::Runtime;
 use crate::supervision::child::Mailbox;

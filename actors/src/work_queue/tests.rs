@@ -1,12 +1,13 @@
 //! The queue with its actor in simulated time: waits, drains, timers, and the actor's death at each of its messages.
 
-use std::cmp::Ordering;
+mod panics;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use actix::{Actor, Context, Handler, ResponseFuture};
+use actix::{Actor, ActorContext, Context, Handler, ResponseFuture};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 
@@ -141,6 +142,21 @@ fn wq_06_and_wq_07_a_shutdown_returns_at_once_and_ends_a_drain_that_waits() {
 }
 
 #[test]
+fn a_drain_after_a_shutdown_waits_and_a_failure_after_it_gets_no_delay() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let queue = queue(&runtime);
+        queue.add("foo");
+        let item = queue.next().await.expect("foo");
+        queue.shut_down();
+        let mut drain = std::pin::pin!(queue.drain(LONG));
+        sleep(ms(10)).await;
+        assert!(drain.as_mut().now_or_never().is_none());
+        assert_eq!((queue.add_rate_limited("bar"), item.retry()), (None, None));
+        assert_eq!((drain.await, queue.figures().retries, queue.figures().refused), (Ok(()), 0, 2));
+    });
+}
+
+#[test]
 fn wq_10_a_worker_that_waits_gets_a_delayed_key_when_it_is_due() {
     Runtime::simulated(7).run(|runtime| async move {
         let queue = queue(&runtime);
@@ -178,7 +194,7 @@ fn an_item_that_is_dropped_is_tried_again_later_and_a_wait_that_is_dropped_loses
         drop(item);
         let item = queue.next().await.expect("it is tried again");
         assert_eq!((item.failures(), runtime.now()), (1, start + ms(5)));
-        assert_eq!(item.retry(), ms(10));
+        assert_eq!(item.retry(), Some(ms(10)));
         let item = queue.next().await.expect("and again");
         assert_eq!((item.failures(), runtime.now()), (2, start + ms(15)));
         item.retry_after(ms(100));
@@ -242,11 +258,58 @@ fn an_actor_is_handed_as_many_items_at_once_as_it_was_said_to_take() {
     Runtime::simulated(7).run(|runtime| async move {
         let (queue, done) = (queue(&runtime), Work::default());
         (0..30).for_each(|key| assert_eq!(queue.add(key), Added::Accepted));
-        queue.hand_to(Worker(done.clone()).start(), 3);
+        let _handing = queue.hand_to(Worker(done.clone()).start(), 3);
         sleep(ms(1)).await;
         assert_eq!((queue.figures().processing, queue.len()), (3, 27));
         queue.drain(LONG).await.expect("all is done");
         assert_eq!((done.times().len(), runtime.now() < ms(40)), (30, true));
+    });
+}
+
+#[test]
+fn a_queue_ends_with_its_last_handle_when_what_hands_its_keys_over_is_dropped() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (queue, done) = (queue(&runtime), Work::default());
+        let handing = queue.hand_to(Worker(done.clone()).start(), 3);
+        (0..9).for_each(|key| assert_eq!(queue.add(key), Added::Accepted));
+        sleep(ms(1)).await;
+        drop(handing);
+        sleep(ms(100)).await;
+        assert_eq!((done.times().len(), queue.len(), queue.figures().processing), (3, 6, 0));
+        let over = queue.shared.inside.over.clone();
+        drop(queue);
+        over.cancelled().await;
+    });
+}
+
+/// Stops the worker.
+struct Stop;
+
+impl actix::Message for Stop {
+    type Result = ();
+}
+
+impl Handler<Stop> for Worker {
+    type Result = ();
+
+    fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
+
+#[test]
+fn a_key_that_is_taken_for_an_actor_that_has_stopped_waits_again_without_a_failure() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let queue = queue(&runtime);
+        let worker = Worker(Work::default()).start();
+        let _handing = queue.hand_to(worker.clone(), 1);
+        sleep(ms(1)).await;
+        worker.send(Stop).await.expect("it runs");
+        sleep(ms(1)).await;
+        queue.add(7);
+        sleep(ms(1)).await;
+        assert_eq!((queue.len(), queue.figures().retries), (1, 0));
+        assert_eq!(queue.next().await.map(|item| *item.key()), Some(7));
     });
 }
 
@@ -320,39 +383,5 @@ fn when_the_actor_is_given_up_every_wait_ends_and_adds_are_refused() {
         assert!(item.is_none());
         assert!(drain.is_err() && queue.is_empty());
         assert_eq!((queue.add("bar"), queue.figures().refused > 0), (Added::Refused, true));
-    });
-}
-
-/// A key whose order panics once when it is told to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Fragile(u32);
-
-impl PartialOrd for Fragile {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-static FUSE: AtomicU32 = AtomicU32::new(0);
-
-impl Ord for Fragile {
-    fn cmp(&self, other: &Self) -> Ordering {
-        assert!(FUSE.swap(0, Relaxed) == 0, "an order that panics");
-        self.0.cmp(&other.0)
-    }
-}
-
-#[test]
-fn a_panic_in_the_order_of_keys_loses_no_key_and_the_queue_goes_on() {
-    Runtime::simulated(7).run(|runtime| async move {
-        let queue = queue(&runtime);
-        (0..3).for_each(|key| assert_eq!(queue.add(Fragile(key)), Added::Accepted));
-        let item = queue.next().await.expect("a key");
-        FUSE.store(1, Relaxed);
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.add(Fragile(9))))
-            .expect_err("it panics");
-        let others = [queue.next().await, queue.next().await].map(|item| item.expect("a key").key().0);
-        assert_eq!((item.key().0, others), (0, [1, 2]));
-        item.done();
     });
 }

@@ -5,7 +5,7 @@
 
 use super::WorkQueue;
 use super::shutdown::Phase;
-use super::slots::{Processing, Slot, State};
+use super::slots::{Delay, Processing, Slot, State};
 
 impl<K: Ord + Clone> WorkQueue<K> {
     /// Whether all invariants hold. Linear in the number of keys.
@@ -21,17 +21,24 @@ impl<K: Ord + Clone> WorkQueue<K> {
         }
         self.lines.check(&self.slots)?;
         let (mut waiting, mut processing, mut delayed) = (0, 0, 0);
+        let mut is_noted = true;
         for (id, slot) in self.slots.iter() {
             match slot.state {
                 State::Idle if slot.delay.is_none() => return Err("a slot of which nothing is known".into()),
                 State::Idle => {}
                 State::Waiting(_) => waiting += 1,
                 State::Processing(Processing { since, .. }) => {
-                    processing += usize::from(self.processing.contains(&(since, id)));
+                    processing += 1;
+                    is_noted &= self.processing.contains(&(since, id));
                 }
             }
-            let is_delayed = slot.delay.is_some_and(|delay| self.delays.contains(&(delay.due, id)));
-            delayed += usize::from(is_delayed);
+            if let Some(Delay { due, .. }) = slot.delay {
+                delayed += 1;
+                is_noted &= self.delays.contains(&(due, id));
+            }
+        }
+        if !is_noted {
+            return Err("a key that is processed or delayed, and not noted".into());
         }
         if waiting != self.lines.len() {
             return Err(format!("{waiting} keys wait, {} are in lines", self.lines.len()));
@@ -48,13 +55,14 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// A queue of the same keys, for one whose invariants do not hold: what is being processed stays so, everything
     /// else waits, also what was delayed, and what is known of a key that is processed makes it wait once more. No key
-    /// is lost, and none is handed out twice at once.
+    /// is lost, and none is handed out twice at once. This one stays as it is, also if the order or a clone panics.
     #[must_use]
-    pub fn rebuilt(self) -> Self {
+    pub fn rebuilt(&self) -> Self {
         let Self { slots, lines, cells, phase, .. } = self;
-        let mut anew = Self { cells, phase: Phase::Open, ..Self::with_lanes(lines.order()) };
+        let mut anew = Self { cells: *cells, phase: Phase::Open, ..Self::with_lanes(lines.order()) };
+        let slots = slots.iter().map(|(_, slot)| slot.clone());
         let (processing, others): (Vec<Slot<K>>, Vec<Slot<K>>) =
-            slots.into_slots().partition(|slot| matches!(slot.state, State::Processing(_)));
+            slots.partition(|slot| matches!(slot.state, State::Processing(_)));
         for Slot { key, state, delay } in processing {
             let id = anew.slot_of(key);
             let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };
@@ -76,7 +84,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             anew.make_ready(id, priority, since);
         }
         anew.cells.adds = cells.adds;
-        anew.phase = phase;
+        anew.phase = *phase;
         anew
     }
 }

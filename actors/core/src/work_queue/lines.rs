@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use super::priority::Priority;
 use super::slots::{NONE, Slot, Slots, State, Waiting};
-use super::sorted_ids::SortedIds;
+use super::sorted_ids::{Place, SortedIds};
 
 /// How often a class is passed over in a row while a key waits in it.
 pub const MOST_PASSED_OVER: u32 = 7;
@@ -30,6 +30,9 @@ const MOST_SPARE: usize = 16;
 
 /// Which keys are of one lane: those that compare equal.
 pub type LaneOrder<K> = fn(&K, &K) -> Ordering;
+
+/// A lane and its place, or the place of a new one.
+type Line = Result<(Place, u32), Place>;
 
 #[derive(Debug)]
 pub(super) struct Lines<K> {
@@ -75,15 +78,43 @@ impl<K> Lines<K> {
         self.classes[priority as usize].len
     }
 
+    /// Asks the order about this key alone: one for which it panics gets no slot.
+    pub(super) fn ask(&self, key: &K) {
+        (self.order)(key, key);
+    }
+
+    /// The lane of this key in the class of this priority, or the place of a new one; valid until the next change of the
+    /// class.
+    pub(super) fn find(&self, slots: &Slots<K>, key: &K, priority: Priority) -> Line {
+        self.ask(key);
+        self.classes[priority as usize].find(slots, key, self.order)
+    }
+
     /// Puts a key at the end of its lane.
     pub(super) fn push(&mut self, slots: &mut Slots<K>, id: u32, (priority, since): (Priority, u64)) {
         let Some(slot) = slots.get(id) else { return };
+        let line = self.find(slots, &slot.key, priority);
+        self.put(slots, id, (priority, since), line);
+    }
+
+    /// Moves a key that waits into the class of another priority.
+    pub(super) fn raise(&mut self, slots: &mut Slots<K>, id: u32, (priority, since): (Priority, u64)) {
+        let Some(slot) = slots.get(id) else { return };
+        let line = self.find(slots, &slot.key, priority);
+        self.remove(slots, id);
+        self.put(slots, id, (priority, since), line);
+    }
+
+    /// Puts a key at the end of the lane that was found for it. Asks no order.
+    pub(super) fn put(
+        &mut self,
+        slots: &mut Slots<K>,
+        id: u32,
+        (priority, since): (Priority, u64),
+        line: Line,
+    ) {
         let class = &mut self.classes[priority as usize];
-        let found = class.sorted.find(|lane| {
-            let first = slots.get(class.lanes[lane as usize].first);
-            first.map_or(Ordering::Less, |first| (self.order)(&first.key, &slot.key))
-        });
-        let (lane, before) = match found {
+        let (lane, before) = match line {
             Ok((_, lane)) => (lane, class.lanes[lane as usize].last),
             Err(place) => {
                 let lane = class.open(id);
@@ -108,10 +139,7 @@ impl<K> Lines<K> {
         let class = &mut self.classes[waiting.priority as usize];
         let Waiting { before, behind, lane, .. } = waiting;
         if before == NONE && behind == NONE {
-            let place = class.sorted.find(|lane| {
-                let first = slots.get(class.lanes[lane as usize].first);
-                first.map_or(Ordering::Less, |first| (self.order)(&first.key, &slot.key))
-            });
+            let place = class.find(slots, &slot.key, self.order);
             class.close(lane, place.ok().map(|(place, _)| place));
         } else if before == NONE {
             class.lanes[lane as usize].first = behind;
@@ -219,6 +247,13 @@ impl<K> Slot<K> {
 }
 
 impl Class {
+    fn find<K>(&self, slots: &Slots<K>, key: &K, order: LaneOrder<K>) -> Line {
+        self.sorted.find(|lane| {
+            let first = slots.get(self.lanes[lane as usize].first);
+            first.map_or(Ordering::Less, |first| order(&first.key, key))
+        })
+    }
+
     /// A new lane with this first key, behind all others.
     fn open(&mut self, first: u32) -> u32 {
         let lane = Lane { first, last: first, turn: 0 };
@@ -240,7 +275,7 @@ impl Class {
         self.next_turn += 1;
     }
 
-    fn close(&mut self, lane: u32, place: Option<super::sorted_ids::Place>) {
+    fn close(&mut self, lane: u32, place: Option<Place>) {
         if let Some(place) = place {
             self.sorted.remove(place);
         }

@@ -22,12 +22,10 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.discard_delays();
     }
 
-    /// Shuts down, and [`Self::is_drain_over`] says when everything is done. After [`Self::shut_down`] nothing happens.
+    /// Shuts down, and [`Self::is_drain_over`] says when everything is done, also after [`Self::shut_down`].
     pub fn drain(&mut self) {
-        if self.phase == Phase::Open {
-            self.phase = Phase::Draining;
-            self.discard_delays();
-        }
+        self.phase = Phase::Draining;
+        self.discard_delays();
     }
 
     /// Shuts down and discards all that waits, or would wait again. What is being processed goes on. Gives how many
@@ -37,7 +35,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.shut_down();
         while let Some((id, _)) = self.lines.pop(&mut self.slots) {
             self.cells.discarded += 1;
-            self.free_if_idle(id);
+            self.forget_if_idle(id);
         }
         for (_, id) in &self.processing {
             if let Some(State::Processing(processing)) = self.slots.get_mut(*id).map(|slot| &mut slot.state) {
@@ -57,7 +55,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.is_shut_down() && self.is_empty() && !self.processing.iter().any(|(_, id)| self.is_again(*id))
     }
 
-    /// Whether a drain has nothing to wait for: everything is done, or [`Self::shut_down`] was called.
+    /// Whether a drain has nothing to wait for: everything is done, or [`Self::shut_down`] was called after
+    /// [`Self::drain`].
     pub fn is_drain_over(&self) -> bool {
         match self.phase {
             Phase::Open => false,
@@ -67,12 +66,19 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     fn discard_delays(&mut self) {
-        for (_, id) in std::mem::take(&mut self.delays) {
+        while let Some((_, id)) = self.delays.pop_first() {
             self.cells.discarded += 1;
             if let Some(slot) = self.slots.get_mut(id) {
                 slot.delay = None;
             }
-            self.free_if_idle(id);
+            self.forget_if_idle(id);
+        }
+    }
+
+    fn forget_if_idle(&mut self, id: u32) {
+        let place = self.slots.get(id).and_then(|slot| self.search(&slot.key).ok());
+        if let Some((place, _)) = place {
+            self.free_if_idle(place, id);
         }
     }
 

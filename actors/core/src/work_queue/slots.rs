@@ -19,7 +19,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The slots of a block: the numbers inside a block are one byte.
 const BLOCK: usize = 256;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Slot<K> {
     pub(super) key: K,
     pub(super) state: State,
@@ -148,11 +148,6 @@ impl<K> Slots<K> {
         blocks.flat_map(|(first, block)| {
             (first..).zip(&block.slots).filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
         })
-    }
-
-    /// All slots, in the order of their numbers.
-    pub(super) fn into_slots(self) -> impl Iterator<Item = Slot<K>> {
-        self.blocks.into_iter().flat_map(|block| block.slots).flatten()
     }
 }
 

@@ -234,8 +234,7 @@ impl World {
 
     /// The keys are the same; their places and delays are not.
     fn rebuild(&mut self) -> Result<(), TestCaseError> {
-        let queue = std::mem::take(&mut self.queue);
-        self.queue = queue.rebuilt();
+        self.queue = self.queue.rebuilt();
         prop_assert_eq!(self.queue.check(), Ok(()));
         let runs: Vec<u8> = (0..KEYS).filter(|key| self.queue.is_processing(key)).collect();
         prop_assert!(runs.iter().eq(self.model.runs.keys()), "{:?}", runs);

@@ -1,7 +1,8 @@
 //! How a queue ends: what is still handed out, what is refused, and when it is over.
 
 use super::{NORMAL, ms, queue, take_all};
-use crate::work_queue::{Added, Priority, WorkQueue};
+use crate::reflector::Moment;
+use crate::work_queue::{Added, ExponentialPerKey, Priority, RateLimiter, WorkQueue};
 
 #[test]
 fn wq_01_after_a_shutdown_everything_that_waits_is_handed_out_and_nothing_is_added() {
@@ -54,8 +55,31 @@ fn wq_06_and_wq_07_a_shutdown_waits_for_nothing_and_ends_a_drain() {
     assert!(!queue.is_drain_over());
     queue.shut_down();
     assert!(queue.is_drain_over());
+}
+
+#[test]
+fn a_drain_after_a_shutdown_waits_for_what_is_processed() {
+    let mut queue = queue(&["foo"]);
+    queue.take(ms(0)).expect("it waits");
+    queue.shut_down();
     queue.drain();
-    assert!(queue.is_drain_over(), "a drain after it has nothing to wait for");
+    assert!(queue.is_shut_down() && !queue.is_drain_over());
+    queue.done(&"foo", ms(1));
+    assert!(queue.is_drain_over());
+}
+
+#[test]
+fn after_a_shutdown_a_failure_gets_no_delay_is_counted_as_refused_and_forgotten() {
+    let (mut queue, mut limiter) = (queue(&["foo"]), ExponentialPerKey::new(ms(1), ms(1_000)));
+    let moment = Moment { now: ms(1), chance: 0.0 };
+    limiter.when(&"foo", moment);
+    queue.take(ms(0)).expect("it waits");
+    queue.shut_down();
+    assert_eq!(queue.add_rate_limited("bar", NORMAL, &mut limiter, moment), None);
+    assert_eq!(queue.retry(&"foo", &mut limiter, moment), None);
+    assert_eq!((limiter.failures(&"foo"), limiter.failures(&"bar"), queue.slots.len()), (0, 0, 0));
+    let figures = queue.figures(ms(1));
+    assert_eq!((figures.refused, figures.retries, figures.processing), (2, 0, 0));
 }
 
 #[test]
