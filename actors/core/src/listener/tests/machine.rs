@@ -167,9 +167,9 @@ impl Surroundings {
             match effect {
                 Effect::Attach => self.wants_attach = true,
                 Effect::Deliver(Notifications::InitDone) => {
-                    prop_assert!(self.is_pulled && self.is_window_wanted && self.figures.synced);
-                    self.marks += 1;
-                    (self.is_window_wanted, self.in_flight) = (false, 0);
+                    prop_assert!(self.is_pulled && self.is_window_wanted && self.world.is_listed());
+                    prop_assert!(self.figures.synced, "shown before");
+                    (self.marks, self.is_window_wanted, self.in_flight) = (self.marks + 1, false, 0);
                 }
                 Effect::Wait { until } => {
                     prop_assert!(self.alarm.is_none(), "one wait at a time");
