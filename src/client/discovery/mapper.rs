@@ -30,7 +30,7 @@ pub(crate) struct Found {
     pub(crate) also: Vec<String>,
 }
 
-#[cfg(feature = "service")]
+#[cfg(any(feature = "service", feature = "unstable"))]
 impl ServerResources {
     /// The one resource of this name, among what was discovered.
     ///
