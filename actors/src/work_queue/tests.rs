@@ -149,6 +149,7 @@ fn a_drain_after_a_shutdown_waits_and_a_failure_after_it_gets_no_delay() {
         let item = queue.next().await.expect("foo");
         queue.shut_down();
         let mut drain = std::pin::pin!(queue.drain(LONG));
+        assert!(drain.as_mut().now_or_never().is_none());
         sleep(ms(10)).await;
         assert!(drain.as_mut().now_or_never().is_none());
         assert_eq!((queue.add_rate_limited("bar"), item.retry()), (None, None));
