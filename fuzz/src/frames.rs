@@ -56,7 +56,8 @@ fn split(bytes: &Bytes, chunk: usize, limit: usize) -> Split {
     Ok((splitter.finish()?, items))
 }
 
-/// The items are the same in any chunks, and those that a parser finds; a list that a parser accepts is accepted.
+/// The items are the same in any chunks, and those that a parser finds; a list that a parser accepts is accepted, unless it
+/// has a member twice.
 pub fn frames_list(data: &[u8]) {
     let Some((Arrival { chunk, limit }, bytes)) = arrival(data) else { return };
     let found = split(&bytes, chunk, limit);
@@ -70,7 +71,9 @@ pub fn frames_list(data: &[u8]) {
     if limit < bytes.len() {
         return;
     }
-    if members.are_a_list() {
+    if members.repeat() {
+        assert!(found.is_err(), "a list with a member twice is accepted");
+    } else if members.are_a_list() {
         let (_, items) = found.unwrap_or_else(|error| panic!("a list is refused: {error}"));
         let items: Vec<Value> = items.iter().map(value).collect();
         assert_eq!(items, members.items());
@@ -98,6 +101,13 @@ impl Members {
             ("items", value) => value.is_null() || value.is_array(),
             _ => true,
         })
+    }
+
+    /// Whether a member that the splitter reads is there twice: such a list is refused.
+    fn repeat(&self) -> bool {
+        ["kind", "apiVersion", "metadata", "items"]
+            .iter()
+            .any(|read| self.0.iter().filter(|(key, _)| key == read).count() > 1)
     }
 
     fn items(&self) -> Vec<Value> {
