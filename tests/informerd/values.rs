@@ -38,7 +38,7 @@ fn secret(number: usize) -> Value {
 
 fn of_another_kind(number: usize) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "c1", "annotations": {LAST_APPLIED: applied("ConfigMap", number)}},
+        "metadata": {"name": "m1", "annotations": {LAST_APPLIED: applied("ConfigMap", number)}},
         "data": {"count": number.to_string()}})
 }
 
@@ -70,9 +70,9 @@ fn reported_of(representation: &str, format: &str) -> String {
         command(&["--kubeconfig", kubeconfig, "--config", config, "--output", format, "--list-at-end"]);
     process.env("RUST_LOG", "actix_informer=trace,informer_actors=trace,informer_core=trace,informerd=trace");
     let mut informerd = Informerd::run(process);
-    informerd.lines_with(&[&["Added", "s1"], &["Added", "c1"], &["Added", "p1"]]);
+    informerd.lines_with(&[&["Added", "s1"], &["Added", "m1"], &["Added", "p1"]]);
     for (resource, name, changed) in
-        [("secrets", "s1", secret(1)), ("configmaps", "c1", of_another_kind(1)), ("pods", "p1", pod(1))]
+        [("secrets", "s1", secret(1)), ("configmaps", "m1", of_another_kind(1)), ("pods", "p1", pod(1))]
     {
         server.merge_patch(resource, "default", name, &changed).unwrap();
         informerd.line(|line| line.contains("Updated") && line.contains(name));
