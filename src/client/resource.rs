@@ -177,24 +177,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 
     /// Keeps objects in another way, for example with a transform.
-    pub fn keep_as<T: Representation>(self, representation: T) -> ResourceSource<K, T> {
-        ResourceSource {
-            representation: Arc::new(representation),
-            kept_as: None,
-            backend: self.backend,
-            scope: self.scope,
-            named: self.named.map(Named::kept_otherwise),
-            namespaces: self.namespaces,
-            selected_by: self.selected_by,
-            cluster_wide: self.cluster_wide,
-            prune: self.prune,
-            settings: self.settings,
-            name: self.name,
-            source: self.source,
-            cluster: self.cluster,
-            frame_limit: self.frame_limit,
-            kind: PhantomData,
-        }
+    pub fn keep_as<T: Representation>(mut self, representation: T) -> ResourceSource<K, T> {
+        let named = self.named.take().map(Named::kept_otherwise);
+        ResourceSource { kept_as: None, ..self.made_of(Arc::new(representation), named) }
     }
 
     /// As [`Self::keep_as`], with a name for the representation: an [`InformerFactory`](crate::factory::InformerFactory)

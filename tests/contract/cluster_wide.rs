@@ -5,13 +5,11 @@
 
 use std::time::Duration;
 
-use actix::Actor;
 use informer_actors::informer::{ClusterWide, Informer, InformerBuilder, NamespaceSources};
 use informer_actors::runtime::Runtime;
-use informer_actors::subscription::Subscription;
-use informer_actors::testing::{Recorder, RecorderHandle, Site, kill_at};
+use informer_actors::testing::{Site, kill_at};
 
-use crate::views::Cluster;
+use crate::views::{Cluster, Followed, synced};
 use crate::world::{LONG, pass, settle, until};
 
 const RETRY: Duration = Duration::from_secs(300);
@@ -30,48 +28,10 @@ fn cluster(count: usize) -> (Cluster, Vec<String>) {
     (cluster, names)
 }
 
-struct Followed {
-    informer: Informer<String>,
-    received: RecorderHandle<String>,
-    _subscription: Subscription<String>,
-}
-
-async fn synced(builder: InformerBuilder<String>) -> Followed {
-    let informer = builder.start().expect("the description is sound");
-    informer.synced_within(LONG).await.expect("it syncs");
-    let (recorder, received) = Recorder::new();
-    let subscription = informer.subscribe(recorder.start()).expect("it runs");
-    subscription.synced_within(LONG).await.expect("what there is is delivered");
-    let followed = Followed { informer, received, _subscription: subscription };
-    followed.lines().await;
-    followed
-}
-
 impl Followed {
     async fn set(&self, names: &[String]) -> Vec<String> {
         self.informer.set_namespaces(names.iter().map(String::as_str)).expect("names");
         self.lines().await
-    }
-
-    async fn lines(&self) -> Vec<String> {
-        self.informer.namespaces_synced().await.expect("it runs");
-        until(|| self.received.agrees_with(&self.informer.snapshot()).is_ok()).await;
-        settle().await;
-        let lines = self.received.lines();
-        self.received.clear_lines();
-        lines
-    }
-
-    fn sources(&self) -> Vec<String> {
-        self.informer.status().sources.iter().map(|source| source.source.as_str().to_owned()).collect()
-    }
-
-    fn holds(&self, cluster: &Cluster, names: &[String]) {
-        let snapshot = self.informer.snapshot();
-        let held: Vec<_> =
-            snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(held, cluster.content(&names));
     }
 }
 

@@ -3,19 +3,21 @@
 //! A scripted server is a whole cluster; `views.rs` shows each source the objects of its namespace.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::Actor;
-use informer_actors::informer::{Informer, InformerBuilder, NamespaceSources, NamespacesError, Selection};
+use informer_actors::informer::{
+    Informer, InformerBuilder, NamespaceSources, NamespacesError, OfNamespace, Selection,
+};
 use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
-use informer_actors::subscription::Subscription;
-use informer_actors::testing::{Recorder, RecorderHandle, Server, Site, kill_at};
+use informer_actors::testing::{Server, Site, kill_at};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::{ReflectorConfig, SourceState};
 
-use crate::views::Cluster;
-use crate::world::{LONG, pass, settle, until};
+use crate::views::{Cluster, synced};
+use crate::world::{LONG, pass, until};
 
 fn given(runtime: &Runtime, cluster: &Cluster, names: &[&str]) -> InformerBuilder<String> {
     let names = names.iter().copied();
@@ -26,48 +28,6 @@ fn given(runtime: &Runtime, cluster: &Cluster, names: &[&str]) -> InformerBuilde
 fn watching(names: &Server<String>) -> Selection<String> {
     let config = ReflectorConfig::new("namespaces");
     Selection::watching(SourceSpec::new(SourceId::new("names/all"), names.connect(), config))
-}
-
-async fn synced(builder: InformerBuilder<String>) -> Followed {
-    let informer = builder.start().expect("the description is sound");
-    informer.synced_within(LONG).await.expect("it syncs");
-    let (recorder, received) = Recorder::new();
-    let subscription = informer.subscribe(recorder.start()).expect("it runs");
-    subscription.synced_within(LONG).await.expect("what there is is delivered");
-    let followed = Followed { informer, received, _subscription: subscription };
-    followed.lines().await;
-    followed
-}
-
-/// An informer with a subscriber.
-struct Followed {
-    informer: Informer<String>,
-    received: RecorderHandle<String>,
-    _subscription: Subscription<String>,
-}
-
-impl Followed {
-    /// The events since the last call, once the last change of the namespaces is carried out.
-    async fn lines(&self) -> Vec<String> {
-        self.informer.namespaces_synced().await.expect("it runs");
-        until(|| self.received.agrees_with(&self.informer.snapshot()).is_ok()).await;
-        settle().await;
-        let lines = self.received.lines();
-        self.received.clear_lines();
-        lines
-    }
-
-    fn sources(&self) -> Vec<String> {
-        self.informer.status().sources.iter().map(|source| source.source.as_str().to_owned()).collect()
-    }
-
-    /// Whether it holds what the cluster has in these namespaces.
-    fn holds(&self, cluster: &Cluster, namespaces: &[&str]) {
-        let snapshot = self.informer.snapshot();
-        let held: Vec<_> =
-            snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect();
-        assert_eq!(held, cluster.content(namespaces));
-    }
 }
 
 #[test]
@@ -94,6 +54,50 @@ fn inf_90_a_change_of_the_namespaces_is_told_as_exactly_the_difference() {
         until(|| !followed.received.is_empty()).await;
         assert_eq!(followed.lines().await, ["Updated(Watch) b/1@6"]);
         followed.holds(&cluster, &["a", "b"]);
+    });
+}
+
+#[test]
+fn inf_90_a_source_of_the_set_is_removed_by_its_namespace_alone() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let cluster = Cluster::of(&["a/1", "b/1"]);
+        let followed = synced(given(&runtime, &cluster, &["a", "b"])).await;
+        let error = followed.informer.remove_source(&SourceId::new("a")).await.expect_err("it is wanted");
+        let why = "source \"a\" of informer \"texts\" follows one of its namespaces: remove the namespace";
+        assert_eq!(error.to_string(), why);
+        let exchanged = followed.informer.hand_over(&[SourceId::new("a")], Vec::new()).await;
+        assert_eq!(exchanged.expect_err("it is wanted").to_string(), why);
+        assert_eq!(followed.lines().await, Vec::<String>::new());
+        followed.informer.remove_namespace("a").expect("a name");
+        assert_eq!(followed.lines().await, ["Missed(Relist) a/1@2"]);
+    });
+}
+
+#[test]
+fn inf_90_a_function_that_panics_over_a_namespace_costs_that_namespace_alone() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let cluster = Cluster::of(&["a/1", "b/1", "c/1"]);
+        let (make, is_bad) = (cluster.each(), Arc::new(AtomicBool::new(false)));
+        let panics = Arc::clone(&is_bad);
+        let each: OfNamespace<String> = Arc::new(move |name| {
+            assert!(name != "b" || !panics.load(Ordering::Relaxed), "on purpose");
+            make(name)
+        });
+        let names = Server::named(SourceId::new("names/all"));
+        names.apply("a", String::new());
+        let sources = NamespaceSources::selected(each, watching(&names));
+        let followed = synced(Informer::builder(&runtime, "texts").namespaces(sources)).await;
+        is_bad.store(true, Ordering::Relaxed);
+        names.apply("b", String::new());
+        names.apply("c", String::new());
+        until(|| followed.informer.namespaces().len() == 3).await;
+        assert_eq!(
+            followed.lines().await,
+            ["Added(InitialList) c/1@4"],
+            "the wait ends, and others are followed"
+        );
+        let status = followed.informer.status();
+        assert_eq!((status.restarts, followed.sources().contains(&"b".to_owned())), (0, false));
     });
 }
 
@@ -199,7 +203,7 @@ fn inf_91_an_informer_is_synced_when_every_selected_namespace_has_listed_also_if
         let names = Server::named(SourceId::new("names/all"));
         let sources = NamespaceSources::selected(cluster.each(), watching(&names));
         let followed = synced(Informer::builder(&runtime, "none").namespaces(sources)).await;
-        followed.holds(&cluster, &[]);
+        followed.holds(&cluster, &[""; 0]);
         names.apply("a", String::new());
         until(|| !followed.received.is_empty()).await;
         assert_eq!(followed.lines().await, ["Added(InitialList) a/1@2"]);

@@ -6,18 +6,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use actix::Actor;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use informer_actors::informer::{OfCluster, OfNamespace};
+use informer_actors::informer::{Informer, InformerBuilder, OfCluster, OfNamespace};
 use informer_actors::list_watch::{
     Connect, Coverage, KnownObjects, ListStream, ListWatch, SourceSpec, WatchStream,
 };
-use informer_actors::testing::Server;
+use informer_actors::subscription::Subscription;
+use informer_actors::testing::{Recorder, RecorderHandle, Server};
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::request::{ListRequest, WatchRequest};
+
+use crate::world::{LONG, settle, until};
 
 /// A cluster.
 #[derive(Clone)]
@@ -171,5 +175,49 @@ impl ListWatch<String> for View {
         _key: ObjectKey,
     ) -> LocalBoxFuture<'static, Result<Option<Object<String>>, ListWatchError>> {
         async { Ok(None) }.boxed_local()
+    }
+}
+
+/// Starts it with a subscriber, and waits until both are synced.
+pub(crate) async fn synced(builder: InformerBuilder<String>) -> Followed {
+    let informer = builder.start().expect("the description is sound");
+    informer.synced_within(LONG).await.expect("it syncs");
+    let (recorder, received) = Recorder::new();
+    let subscription = informer.subscribe(recorder.start()).expect("it runs");
+    subscription.synced_within(LONG).await.expect("what there is is delivered");
+    let followed = Followed { informer, received, _subscription: subscription };
+    followed.lines().await;
+    followed
+}
+
+/// An informer with a subscriber.
+pub(crate) struct Followed {
+    pub(crate) informer: Informer<String>,
+    pub(crate) received: RecorderHandle<String>,
+    _subscription: Subscription<String>,
+}
+
+impl Followed {
+    /// The events since the last call, once the last change of the namespaces is carried out.
+    pub(crate) async fn lines(&self) -> Vec<String> {
+        self.informer.namespaces_synced().await.expect("it runs");
+        until(|| self.received.agrees_with(&self.informer.snapshot()).is_ok()).await;
+        settle().await;
+        let lines = self.received.lines();
+        self.received.clear_lines();
+        lines
+    }
+
+    pub(crate) fn sources(&self) -> Vec<String> {
+        self.informer.status().sources.iter().map(|source| source.source.as_str().to_owned()).collect()
+    }
+
+    /// Whether it holds what the cluster has in these namespaces.
+    pub(crate) fn holds(&self, cluster: &Cluster, namespaces: &[impl AsRef<str>]) {
+        let snapshot = self.informer.snapshot();
+        let held: Vec<_> =
+            snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect();
+        let namespaces: Vec<&str> = namespaces.iter().map(AsRef::as_ref).collect();
+        assert_eq!(held, cluster.content(&namespaces));
     }
 }

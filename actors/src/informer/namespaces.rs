@@ -164,7 +164,7 @@ fn begin<S: Body>(
     };
     let member = |namespace| Some(Member { set: set.number, namespace });
     let each = given.iter().map(|namespace| {
-        let made = (set.each)(namespace).map_err(|reason| refused(namespace, reason))?;
+        let made = set.source_of(namespace).map_err(|reason| refused(namespace, reason))?;
         Ok(SourceSpec { member: member(Some(Arc::clone(namespace))), ..made })
     });
     let each = each.collect::<Result<Vec<_>, _>>()?;
@@ -281,7 +281,7 @@ impl<S: Body> Informer<S> {
         }
         let known = set.wanted().map(|wanted| wanted.names).unwrap_or_default();
         for namespace in new.difference(&known) {
-            if let Err(reason) = (set.each)(namespace) {
+            if let Err(reason) = set.source_of(namespace) {
                 let namespace = Arc::clone(namespace);
                 return Err(NamespacesError::Refused { informer, namespace, reason });
             }

@@ -107,6 +107,15 @@ pub enum RemoveSourceError {
         /// The name that was given.
         name: SourceId,
     },
+    /// It follows namespaces of a set, which would follow them again. To end that, use [`Informer::remove_namespace`],
+    /// [`Informer::set_namespaces`] or [`Informer::remove_cluster`].
+    #[error("source {:?} of informer {informer:?} follows one of its namespaces: remove the namespace", .name.as_str())]
+    OfNamespaces {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The name of the source.
+        name: SourceId,
+    },
     /// It is the only source. To exchange it, use [`Informer::hand_over`]; to end it, stop the informer.
     #[error("source {:?} is the last one of informer {informer:?}", .name.as_str())]
     LastSource {
@@ -130,8 +139,8 @@ pub enum HandOverError {
     /// A new source was refused. Nothing has changed.
     #[error(transparent)]
     Add(#[from] AddSourceError),
-    /// A source that is to go could not be removed. Unless there is none of its name, in which case nothing has
-    /// changed, the new ones are followed.
+    /// A source that is to go could not be removed. Unless there is none of its name or it follows namespaces of a set, in
+    /// which cases nothing has changed, the new ones are followed.
     #[error(transparent)]
     Remove(#[from] RemoveSourceError),
     /// A new source was given up, or the informer has stopped, before it had listed. All sources are still there.
@@ -164,12 +173,16 @@ impl<S: Body> Informer<S> {
     /// an informer has at least one.
     ///
     /// # Errors
-    /// When there is no such source or no other one, in which case nothing changes; or when the informer has stopped.
+    /// When there is no such source or no other one, or when it follows namespaces of a set, in which cases nothing
+    /// changes; or when the informer has stopped.
     pub async fn remove_source(&self, source: &SourceId) -> Result<(), RemoveSourceError> {
         let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
         let informer = Arc::clone(&pipeline.parent.name);
         if ending.stop.is_cancelled() {
             return Err(RemoveSourceError::Stopped { informer });
+        }
+        if pipeline.shared.sources.is_of_set(source) {
+            return Err(RemoveSourceError::OfNamespaces { informer, name: source.clone() });
         }
         let over = match begin_removal(pipeline, source) {
             Ok(over) => over,
@@ -255,6 +268,10 @@ impl<S: Body> Informer<S> {
         if let Some(name) = remove.iter().find(|source| !pipeline.shared.sources.contains(source)) {
             let name = name.clone();
             return Err(RemoveSourceError::UnknownSource { informer: informer(), name }.into());
+        }
+        if let Some(name) = remove.iter().find(|source| pipeline.shared.sources.is_of_set(source)) {
+            let name = name.clone();
+            return Err(RemoveSourceError::OfNamespaces { informer: informer(), name }.into());
         }
         let added: Vec<SourceId> = add.iter().map(|source| source.id.clone()).collect();
         self.join(add, true)?;

@@ -42,14 +42,17 @@ impl<S: Body> BlockingHost<S> {
                 return;
             }
             let key = notify.key().clone();
-            let is_limited = self.state.times().callback_limit.is_some();
-            if is_limited {
+            let limit = self.state.times().callback_limit;
+            if limit.is_some() {
                 self.state.begin_call(&key, began);
             }
             let call = AssertUnwindSafe(|| inside(&self.state, || (self.closure)(notify)));
             let called = catch_unwind(call);
-            if is_limited {
-                self.state.end_call();
+            if let Some(limit) = limit
+                && let Some(key) = self.state.end_call(limit, self.clock.now())
+            {
+                let (informer, subscription) = (&self.state.label().owner, self.state.name());
+                tracing::warn!(%informer, %subscription, %key, "a blocking callback of {subscription} took longer than its limit of {limit:?} on {key}");
             }
             began = count_call(&self.state, &self.clock, began);
             if let Err(panic) = called {

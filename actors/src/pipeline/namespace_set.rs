@@ -9,15 +9,18 @@
 //! Read next: `informer/namespaces.rs`, what a handle does with it; `informer_core::namespaces`, which decides.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use informer_core::meta::ClusterName;
 use informer_core::namespaces::{ClusterWide, Names};
+use informer_core::words::panic_text;
 
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::signal::Signal;
 use crate::pipeline::source_spec::SourceSpec;
+use crate::runtime::drop_payload;
 use crate::runtime::locked::locked;
 
 /// Makes the source of one namespace, or says why it cannot be followed.
@@ -30,7 +33,7 @@ pub(crate) struct NamespaceSet<S> {
     /// The number of the set in its informer.
     pub(crate) number: usize,
     pub(crate) cluster: Option<ClusterName>,
-    pub(crate) each: OfNamespace<S>,
+    each: OfNamespace<S>,
     pub(crate) all: Option<(ClusterWide, OfCluster<S>)>,
     /// Whether a source selects the namespaces, so that nobody else may change them.
     pub(crate) is_selected: bool,
@@ -78,6 +81,16 @@ impl<S> NamespaceSet<S> {
     /// The same set, which a cluster-wide source may follow.
     pub(crate) fn cluster_wide(self, policy: ClusterWide, all: OfCluster<S>) -> Self {
         Self { all: Some((policy, all)), ..self }
+    }
+
+    /// The source of a namespace, or why there is none: also if the user's function panics.
+    pub(crate) fn source_of(&self, namespace: &str) -> Result<SourceSpec<S>, Arc<str>> {
+        made(|| (self.each)(namespace))
+    }
+
+    /// The cluster-wide source, if the set can have one, or why there is none: also if the user's function panics.
+    pub(crate) fn source_of_all(&self) -> Option<Result<SourceSpec<S>, Arc<str>>> {
+        self.all.as_ref().map(|(_, make)| made(|| make()))
     }
 
     pub(crate) fn filter(&self) -> Option<Arc<NamespaceFilter>> {
@@ -168,6 +181,14 @@ impl<S> NamespaceSet<S> {
     fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
+}
+
+fn made<T>(make: impl FnOnce() -> Result<T, Arc<str>>) -> Result<T, Arc<str>> {
+    catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {
+        let why = format!("making its source panicked: {}", panic_text(&*panic));
+        drop_payload(panic);
+        Err(why.into())
+    })
 }
 
 /// The sets of one informer: none, or one for each cluster.

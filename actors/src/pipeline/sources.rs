@@ -115,6 +115,11 @@ impl Sources {
         self.entries().iter().any(|entry| entry.id == *id && entry.leaving.is_none())
     }
 
+    /// Whether it is the source of a namespace of a set, or the cluster-wide one.
+    pub(crate) fn is_of_set(&self, id: &SourceId) -> bool {
+        self.entries().iter().any(|entry| entry.id == *id && entry.member.is_some())
+    }
+
     /// Whether a source of this name is being removed.
     pub(crate) fn is_leaving(&self, id: &SourceId) -> bool {
         self.entries().iter().any(|entry| entry.id == *id && entry.leaving.is_some())

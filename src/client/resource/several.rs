@@ -9,7 +9,7 @@ use std::sync::Arc;
 use informer_core::meta::ClusterName;
 use informer_core::namespaces::ClusterWide;
 
-use super::ResourceSource;
+use super::{Named, ResourceSource};
 use crate::client::backend::Backend;
 use crate::client::namespaces::SelectedBy;
 use crate::representation::Representation;
@@ -50,12 +50,22 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 
     /// The same without the type that its objects are made of.
-    pub(crate) fn erased(self) -> ResourceSource<(), R> {
+    pub(crate) fn erased(mut self) -> ResourceSource<(), R> {
+        let (representation, named) = (Arc::clone(&self.representation), self.named.take());
+        self.made_of(representation, named)
+    }
+
+    /// The same for objects of another type, or kept in another way.
+    pub(super) fn made_of<J, T>(
+        self,
+        representation: Arc<T>,
+        named: Option<Named<T>>,
+    ) -> ResourceSource<J, T> {
         ResourceSource {
-            representation: self.representation,
+            representation,
+            named,
             backend: self.backend,
             scope: self.scope,
-            named: self.named,
             namespaces: self.namespaces,
             kept_as: self.kept_as,
             selected_by: self.selected_by,

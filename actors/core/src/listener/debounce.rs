@@ -72,12 +72,12 @@ impl<S> Debounce<S> {
         self.due.insert((until, key.clone()));
     }
 
-    /// The key that is due first, if it is by then.
-    fn pop_due(&mut self, now: Duration) -> Option<ObjectKey> {
+    /// The key that is due first, if it is by then, and since when it was held.
+    fn pop_due(&mut self, now: Duration) -> Option<(ObjectKey, Duration)> {
         let (until, key) = self.due.first().filter(|(until, _)| *until <= now).cloned()?;
         self.due.remove(&(until, key.clone()));
-        self.held.remove(&key);
-        Some(key)
+        let (since, _) = self.held.remove(&key)?;
+        Some((key, since))
     }
 }
 
@@ -164,9 +164,13 @@ impl<S> Backlog<S> {
             return;
         }
         self.put_back();
-        while let Some(key) = self.debounce.as_mut().and_then(|debounce| debounce.pop_due(now)) {
+        let newest = self.now;
+        while let Some((key, since)) = self.debounce.as_mut().and_then(|debounce| debounce.pop_due(now)) {
+            // The age of an event counts from when it began to be held.
+            self.now = since;
             self.release(&key);
         }
+        self.now = newest;
     }
 
     fn release(&mut self, key: &ObjectKey) {

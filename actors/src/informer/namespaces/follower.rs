@@ -140,7 +140,7 @@ impl<S: Body> Exchange<S> {
 
     async fn carry_out(&mut self, next: Plan, ids: &[(SourceId, Option<Arc<str>>)], generation: u64) {
         for namespace in next.follow {
-            let made = (self.set.each)(&namespace);
+            let made = self.set.source_of(&namespace);
             self.begin(Some(namespace), made);
         }
         match &next.all {
@@ -163,8 +163,7 @@ impl<S: Body> Exchange<S> {
     }
 
     fn follow_all(&mut self, names: &Names) {
-        let made = self.set.all.as_ref().map(|(_, make)| make());
-        if let Some(made) = made {
+        if let Some(made) = self.set.source_of_all() {
             let made = made.map(|source| self.set.filtered(source, names));
             self.begin(None, made);
         }

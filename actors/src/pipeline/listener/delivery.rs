@@ -13,6 +13,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use actix::dev::RecipientRequest;
 use actix::{ActorFutureExt, AsyncContext, Context, Message, Recipient, WeakRecipient, WrapFuture};
@@ -30,6 +31,8 @@ use crate::runtime::{OnArbiter, PooledValue, Runtime, sleep_until};
 
 /// The most notifications in a window that stands in no mailbox.
 const MOST_IN_WINDOW: usize = 1_024;
+/// A blocking call is looked at once in such a time at most, however short its limit is.
+const LEAST_LOOK: Duration = Duration::from_millis(10);
 
 /// How notifications leave.
 pub(crate) enum Delivery<S: Body> {
@@ -163,7 +166,7 @@ async fn watched<T>(called: impl Future<Output = T>, state: SubscriptionState, r
         tokio::select! {
             biased;
             done = &mut called => return done,
-            () = sleep_until(&runtime.0.clock, until) => {}
+            () = sleep_until(&runtime.0.clock, until.max(runtime.now() + LEAST_LOOK)) => {}
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Answers "has this call taken too long, and is it reported?". The closure's host notes when a call begins and ends; the
 //! Listener looks at it when it is due. Invariants:
-//! 1. A call is reported once.
+//! 1. A call that takes too long is counted and reported once: while it is under way, or at its end if nobody has looked
+//!    before.
 //!
 //! Read next: `listener/delivery.rs`, which looks.
 
@@ -43,10 +44,15 @@ impl SubscriptionState {
         self.figures().rare.get_or_insert_default().call = Some(call);
     }
 
-    /// The call has returned.
-    pub(crate) fn end_call(&self) {
-        let call = self.figures().rare.as_mut().and_then(|rare| rare.call.take());
-        drop(call);
+    /// The call has returned. If it took too long and that is not reported yet, it is counted, and this is its key.
+    pub(crate) fn end_call(&self, limit: Duration, now: Duration) -> Option<ObjectKey> {
+        let mut figures = self.figures();
+        let rare = figures.rare.as_mut()?;
+        let call = rare.call.take()?;
+        let is_news = !call.is_overdue && now.saturating_sub(call.began) > limit;
+        rare.overran += u32::from(is_news);
+        drop(figures);
+        is_news.then_some(call.key)
     }
 
     /// Whether the call under way is overdue; one that is found to be is counted, and reported this once.
@@ -64,5 +70,39 @@ impl SubscriptionState {
         let key = call.key.clone();
         rare.overran += 1;
         CallCheck::Overdue(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use informer_core::listener::Policy;
+    use informer_core::meta::ObjectKey;
+
+    use super::super::{SubscriptionState, Times};
+    use super::CallCheck;
+    use crate::runtime::Label;
+
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn lis_41_a_call_that_nobody_looked_at_is_counted_at_its_end_and_no_call_is_counted_twice() {
+        let label = Label { owner: "texts".into(), kind: "blocking", name: "slow".into() };
+        let state = SubscriptionState::new(Arc::new(label), Policy::Coalesce, Times::default(), at(0));
+        let key = ObjectKey::namespaced("default", "a");
+        state.begin_call(&key, at(0));
+        assert_eq!(state.end_call(LIMIT, at(5)), None, "as long as it may take");
+        state.begin_call(&key, at(10));
+        assert_eq!(state.end_call(LIMIT, at(16)), Some(key.clone()));
+        state.begin_call(&key, at(20));
+        assert_eq!(state.check_call(LIMIT, at(25)), CallCheck::Overdue(key));
+        assert_eq!(state.end_call(LIMIT, at(30)), None, "it was reported");
+        assert_eq!(state.read().overran, 2);
     }
 }

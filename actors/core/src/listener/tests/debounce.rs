@@ -53,6 +53,21 @@ fn lis_42_a_key_waits_until_it_has_been_quiet_and_others_go_their_own_way() {
 }
 
 #[test]
+fn lis_42_the_age_of_an_event_that_was_held_counts_from_when_it_began_to_be_held() {
+    let mut backlog = held(Snapshot::empty());
+    backlog.set_now(at(3));
+    record(&mut backlog, &[added(&object("a", 1))]);
+    backlog.set_now(at(4));
+    record(&mut backlog, &[updated(&object("a", 1), &object("a", 2))]);
+    backlog.release_due(at(9));
+    assert_eq!(backlog.stats().oldest_since, Some(at(3)));
+    drained(&mut backlog);
+    record(&mut backlog, &[added(&object("b", 3))]);
+    backlog.release_due(at(14));
+    assert_eq!(backlog.stats().oldest_since, Some(at(4)), "the time of others is as it was");
+}
+
+#[test]
 fn lis_42_a_key_has_to_be_quiet_from_when_its_event_came_and_not_from_when_the_batch_began() {
     let mut backlog = held(Snapshot::empty());
     // The batch began with the event of another key, ten seconds earlier.
