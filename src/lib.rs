@@ -36,6 +36,7 @@
 //! | follow something that is not Kubernetes | [`source`] |
 //! | choose threads, stop everything | [`runtime`] |
 //! | see how it is doing | [`status`] |
+//! | answer a kubelet's probes | `probes`, with the feature of that name |
 //! | unit-test code that reads or is notified | [`fake`] |
 //! | test an operator | `testing`, with the feature of that name |
 //!
@@ -62,6 +63,11 @@ pub mod object;
 #[cfg(feature = "client")]
 pub mod overlay;
 pub mod prelude;
+#[cfg(feature = "probes")]
+#[cfg_attr(not(feature = "service"), allow(unreachable_pub))]
+mod printable;
+#[cfg(feature = "probes")]
+pub mod probes;
 #[cfg(feature = "client")]
 pub mod representation;
 #[cfg(feature = "client")]

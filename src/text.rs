@@ -1,7 +1,7 @@
 //! Texts from servers and files, shortened for an error, a log or a line of output.
 //!
 //! Answers "how much of it is kept?" and nothing else. Where the text comes from is decided whether it may be shown at
-//! all; `service/printable.rs` decides what a terminal may receive. Invariants:
+//! all; `printable.rs` decides what a terminal may receive. Invariants:
 //! 1. What is kept is bounded in characters, so that no error grows with what a server or a file sent.
 
 /// At most `most` characters of a text, and whether there was more.

@@ -25,16 +25,15 @@ mod kept;
 mod kinds;
 mod lines;
 mod output;
-mod printable;
 mod probes;
 mod run;
 mod signals;
 mod target;
 
+pub use crate::printable::printable;
 pub use config::Config;
 pub use error::Error;
 pub use kinds::WatchedKind;
-pub use printable::printable;
 pub use run::{CauseCounts, Ending, EventCounts, InformerReport, Report, Service};
 pub use signals::stop_signal;
 pub use target::{Environment, NoCluster, Target};

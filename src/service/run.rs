@@ -22,10 +22,11 @@ use super::error::Error;
 use super::follow::{Printer, WatchedKindHandle, follow};
 use super::lines::{Style, Text};
 use super::output::{Ended, Output};
-use super::printable::printable;
-use super::probes::{self, ProbeState, Probes};
+use super::probes::ProbeState;
 use super::target::Target;
 use crate::client::Client;
+use crate::printable::printable;
+use crate::probes::{ProbeSocket, Probes};
 use crate::runtime::Runtime;
 
 mod own_server;
@@ -92,8 +93,8 @@ impl Service {
     }
 
     async fn start(&self) -> Result<Running, Error> {
-        let listener = self.config.probes.listen.map(probes::bind).transpose()?;
-        let address = listener.as_ref().map(|(_, address)| *address);
+        let socket = self.config.probes.listen.map(ProbeSocket::bind).transpose()?;
+        let address = socket.as_ref().map(ProbeSocket::address);
         let (own_server, client_config) = match self.target.client_config()? {
             Some(config) => (None, config),
             None => OwnServer::start(&self.config.demo)?,
@@ -110,7 +111,7 @@ impl Service {
             .map(|(at, kind)| follow((&client, &runtime), (&informers, at), kind, &printer))
             .collect::<Result<Vec<_>, _>>()?;
         let state = Arc::new(ProbeState { kinds, runtime, draining: AtomicBool::new(false) });
-        let probes = listener.map(|socket| probes::serve(socket, Arc::clone(&state))).transpose()?;
+        let probes = socket.map(|socket| socket.serve(Arc::clone(&state))).transpose()?;
         warnings.append(&mut notes);
         self.announce((own_server.as_ref(), &informers), (&endpoint, &warnings), address);
         let reporters = status_reporter::start(&state.kinds, &printer, &self.config.output);

@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use super::{KindStatus, policy_name, queue_order_name, state_name};
-use crate::service::printable::printable_json;
+use crate::printable::printable_json;
 use crate::service::run::Report;
 use informer_actors::subscription::Notify;
 use informer_core::meta::Object;

@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style as Paint};
 
 use super::{KindStatus, state_name};
+use crate::printable::printable;
 use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
-use crate::service::printable::printable;
 use crate::service::run::{Ending, InformerReport, Report};
 use crate::text::shortened;
 use informer_actors::subscription::Notify;

@@ -7,6 +7,7 @@
 //! 2. All other characters are unchanged. Backslashes are not doubled: the result is for people, not for a parser.
 
 use std::borrow::Cow;
+#[cfg(feature = "service")]
 use std::fmt::Write as _;
 
 /// The text with every control character escaped, as Rust writes it: `\n`, `\u{1b}`. Borrowed if there is none.
@@ -33,7 +34,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`printable`], for a JSON document: the escapes are those of JSON, so a parser gets the original text.
-pub(super) fn printable_json(document: String) -> String {
+#[cfg(feature = "service")]
+pub(crate) fn printable_json(document: String) -> String {
     if !document.contains(is_control) {
         return document;
     }
@@ -77,6 +79,7 @@ mod tests {
         assert!(matches!(printable("é ünï 日本"), Cow::Borrowed(_)));
     }
 
+    #[cfg(feature = "service")]
     #[test]
     fn escaped_json_is_the_same_document() {
         let document = serde_json::to_string(HOSTILE).unwrap();

@@ -1,0 +1,183 @@
+//! Serves the probes of a kubelet over HTTP: `/livez` (also `/healthz`) and `/readyz`.
+//!
+//! Answers two questions: "would a restart of the process help?" and "can it do its work?". What is asked is a
+//! [`Probed`]: a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state. It changes nothing.
+//! Invariants:
+//! 1. An answer is one word. The reasons quote servers and name kinds, so they are returned only with `?verbose` and
+//!    only to clients on this machine: a port that is open to the network shows nothing to strangers.
+//! 2. Clients that hold connections open cannot block the probes: a request must be sent within seconds, a connection
+//!    serves one request, and a peer that opens too many connections loses its oldest one.
+//! 3. The probes have a thread of their own: they also answer while everything else is blocked.
+//!
+//! Effects: one thread, at most 64 connections. Read next: `probes/reasons.rs`, what a runtime answers;
+//! `probes/connections.rs`, which connection is closed.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_http::{HttpService, KeepAlive, Request};
+use actix_service::{Service as _, ServiceFactory as _, fn_service};
+use tokio::sync::oneshot;
+
+use connections::Connections;
+#[cfg(feature = "service")]
+pub(crate) use reasons::{given_up, stalled, stuck_threads};
+
+mod answer;
+mod connections;
+mod reasons;
+
+/// How long the head of a request may take: a kubelet sends it at once, and waits one second by default.
+const HEAD_DEADLINE: Duration = Duration::from_secs(2);
+/// How long a connection may last.
+const CONNECTION_DEADLINE: Duration = Duration::from_secs(5);
+/// The pause after an accept that failed because the system has no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What probes ask. Each method is called for each request, on the thread of the probes: it must not block.
+pub trait Probed: Send + Sync + 'static {
+    /// Why the process should be restarted; empty if a restart would not help. An unreachable cluster is no reason.
+    fn unhealthy(&self) -> Vec<String>;
+
+    /// What is missing until it can do its work, each with the reason; empty if nothing is.
+    fn unready(&self) -> Vec<String>;
+}
+
+impl<T: Probed + ?Sized> Probed for Arc<T> {
+    fn unhealthy(&self) -> Vec<String> {
+        (**self).unhealthy()
+    }
+
+    fn unready(&self) -> Vec<String> {
+        (**self).unready()
+    }
+}
+
+/// The probes cannot be served on this address.
+#[derive(Debug, thiserror::Error)]
+#[error("probes cannot listen on {address}: {source}")]
+#[non_exhaustive]
+pub struct ProbesError {
+    /// The address.
+    pub address: SocketAddr,
+    /// Why.
+    pub source: std::io::Error,
+}
+
+/// A bound address. Bind it before anything else is started: then a taken port ends the program at once.
+///
+/// ```
+/// use actix_informer::probes::ProbeSocket;
+/// use actix_informer::runtime::Runtime;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::threads().start()?;
+/// let socket = ProbeSocket::bind("127.0.0.1:0".parse()?)?; // in a pod: 0.0.0.0:8081
+/// println!("http://{}/readyz?verbose", socket.address());
+/// let probes = socket.serve(runtime.clone())?; // ready when every informer of the runtime is synced
+/// drop(probes); // they are served until here
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct ProbeSocket {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl ProbeSocket {
+    /// Binds the address; with port 0 the system chooses one. Nobody is answered before [`Self::serve`].
+    ///
+    /// # Errors
+    /// When the system refuses the address.
+    pub fn bind(address: SocketAddr) -> Result<Self, ProbesError> {
+        let failed = |source| ProbesError { address, source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The address with its port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves the probes on this socket, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// When the system cannot start a thread.
+    pub fn serve(self, probed: impl Probed) -> Result<Probes, ProbesError> {
+        let Self { listener, address } = self;
+        let failed = |source| ProbesError { address, source };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let (stop, stopped) = oneshot::channel();
+        let serving = move || {
+            tokio::task::LocalSet::new().block_on(&runtime, async move {
+                tokio::select! {
+                    biased;
+                    _ = stopped => {}
+                    () = answer_all(listener, Rc::new(probed)) => {}
+                }
+            });
+        };
+        std::thread::Builder::new().name("probes".to_owned()).spawn(serving).map_err(failed)?;
+        Ok(Probes { address, _stop: stop })
+    }
+}
+
+/// Probes that are served until this is dropped.
+#[derive(Debug)]
+#[must_use = "the probes are not served any more once this is dropped"]
+pub struct Probes {
+    address: SocketAddr,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<Infallible>,
+}
+
+impl Probes {
+    /// The address with its port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "the probes cannot be served"),
+    };
+    let one = move |request: Request| ready(Ok::<_, Infallible>(answer::answer(&*probed, &request)));
+    let http = HttpService::build()
+        .client_request_timeout(HEAD_DEADLINE)
+        .client_disconnect_timeout(HEAD_DEADLINE)
+        .keep_alive(KeepAlive::Disabled)
+        .h1(fn_service(one))
+        .tcp();
+    let Ok(http) = http.new_service(()).await else {
+        return tracing::error!("the probes cannot be served");
+    };
+    let http = Rc::new(http);
+    let mut connections = Connections::default();
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let http = Rc::clone(&http);
+                // Errors of a connection are ignored: a peer without an answer sends its request again.
+                let served =
+                    async move { drop(tokio::time::timeout(CONNECTION_DEADLINE, http.call(stream)).await) };
+                connections.add(peer.ip(), tokio::task::spawn_local(served).abort_handle());
+            }
+            Err(error) => {
+                tracing::debug!(%error, pause = ?ACCEPT_PAUSE,
+                    "a connection to the probes could not be accepted; trying again after a pause");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

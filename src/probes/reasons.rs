@@ -1,0 +1,70 @@
+//! What the probes answer about a runtime and its informers.
+//!
+//! Answers "why would a restart help?" and "which cache is not filled, and why?". Invariants:
+//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part still runs or is restarted. A
+//!    restart of the process repairs each of these. An unreachable cluster does not make a runtime unhealthy.
+//! 2. Ready: every informer that runs has synced once, and none was given up. A cluster that becomes unreachable later
+//!    leaves it ready: the cache can still be read.
+//!
+//! Read next: `informer_actors::status`, which has the figures.
+
+use std::time::Duration;
+
+use super::Probed;
+use crate::runtime::{Runtime, StuckKind};
+use crate::status::InformerStatus;
+
+/// An arbiter without a pulse for longer than this is stuck: pulses come each second.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+impl Probed for Runtime {
+    fn unhealthy(&self) -> Vec<String> {
+        let of_informer = |status: InformerStatus| {
+            let name = format!("informer {}", status.name);
+            [stalled(&name, &status), given_up(&name, &status)].into_iter().flatten()
+        };
+        stuck_threads(self).into_iter().chain(running(self).flat_map(of_informer)).collect()
+    }
+
+    fn unready(&self) -> Vec<String> {
+        let of_informer = |status: InformerStatus| {
+            let name = format!("informer {}", status.name);
+            [unsynced(&name, &status), given_up(&name, &status)].into_iter().flatten()
+        };
+        running(self).flat_map(of_informer).collect()
+    }
+}
+
+/// The informers that have not stopped.
+fn running(runtime: &Runtime) -> impl Iterator<Item = InformerStatus> {
+    let informers = runtime.report().informers.into_iter();
+    informers.map(|informer| informer.status).filter(|status| !status.stopped)
+}
+
+/// The threads of a runtime that do not respond.
+pub(crate) fn stuck_threads(runtime: &Runtime) -> Vec<String> {
+    let stuck = runtime.arbiters().into_iter().filter(|arbiter| arbiter.since_pulse > STUCK_AFTER);
+    let text = stuck.map(|arbiter| {
+        let running = arbiter.running.map(|what| format!(", busy with {what}")).unwrap_or_default();
+        let seconds = arbiter.since_pulse.as_secs();
+        format!("thread {} has not responded for {seconds} s{running}", arbiter.name)
+    });
+    text.collect()
+}
+
+/// Why a kind is not healthy whose informer runs but makes no progress with its work.
+pub(crate) fn stalled(kind: &str, status: &InformerStatus) -> Option<String> {
+    let stuck = status.stuck.as_ref().filter(|stuck| stuck.kind == StuckKind::NoProgress)?;
+    let actor = stuck.actor.as_deref().unwrap_or(&stuck.arbiter);
+    Some(format!("{kind} is not up to date: {actor} makes no progress although there is work"))
+}
+
+/// Why a part of this kind's informer is not restarted any more.
+pub(crate) fn given_up(kind: &str, status: &InformerStatus) -> Option<String> {
+    status.failed.as_ref().map(|why| format!("{kind} is not restarted any more: {why}"))
+}
+
+fn unsynced(kind: &str, status: &InformerStatus) -> Option<String> {
+    let error = status.last_error().map(|error| format!(": {error}")).unwrap_or_default();
+    (!status.synced).then(|| format!("{kind} is not synced, {}{error}", status.state()))
+}

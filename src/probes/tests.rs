@@ -1,0 +1,80 @@
+//! Tests of the probes over HTTP: codes, words, and reasons for clients on this machine.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use super::*;
+
+/// A state that the test sets.
+#[derive(Default)]
+struct Fixed {
+    unhealthy: Vec<String>,
+    unready: Vec<String>,
+}
+
+impl Probed for Fixed {
+    fn unhealthy(&self) -> Vec<String> {
+        self.unhealthy.clone()
+    }
+
+    fn unready(&self) -> Vec<String> {
+        self.unready.clone()
+    }
+}
+
+fn served(probed: impl Probed) -> Probes {
+    let socket = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    socket.serve(probed).expect("a thread can be started")
+}
+
+fn get(probes: &Probes, path: &str) -> String {
+    let mut stream = TcpStream::connect(probes.address()).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: probes\r\n\r\n").expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("head and body");
+    format!("{} {body}", head.split(' ').nth(1).expect("a code"))
+}
+
+#[test]
+fn what_is_probed_decides_the_code_and_reasons_are_given_only_when_they_are_asked_for() {
+    let fine = served(Fixed::default());
+    for path in ["/livez", "/healthz", "/readyz", "/readyz?verbose"] {
+        assert_eq!(get(&fine, path), "200 ok\n", "{path}");
+    }
+    assert_eq!(get(&fine, "/metrics"), "404 not found\n");
+    let (unhealthy, unready) = (vec!["a thread is stuck".to_owned()], vec!["pods\nwait".to_owned()]);
+    let broken = served(Arc::new(Fixed { unhealthy, unready }));
+    assert_eq!(get(&broken, "/livez"), "503 unhealthy\n");
+    assert_eq!(get(&broken, "/livez?verbose"), "503 a thread is stuck\n");
+    assert_eq!(get(&broken, "/readyz"), "503 unready\n");
+    assert_eq!(get(&broken, "/readyz?verbose"), "503 pods\\nwait\n", "a reason is one line");
+}
+
+#[test]
+fn a_taken_address_is_an_error_that_names_it() {
+    let first = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    let error = ProbeSocket::bind(first.address()).expect_err("it is taken").to_string();
+    assert!(error.starts_with(&format!("probes cannot listen on {}: ", first.address())), "{error}");
+}
+
+#[cfg(feature = "testing")]
+#[test]
+fn a_runtime_is_ready_when_each_of_its_informers_is_synced_and_the_reason_names_the_one_that_is_not() {
+    use crate::informer::Informer;
+    use crate::runtime::Runtime;
+    use crate::testing::Server;
+
+    Runtime::simulated(1).run(|runtime| async move {
+        let server = Server::<String>::new();
+        server.hold_lists(true);
+        let source = server.clone();
+        let informer = Informer::builder(&runtime, "texts").source(move || source.clone()).start();
+        let informer = informer.expect("the spec is sound");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(runtime.unready(), ["informer texts is not synced, listing, 0 objects received"]);
+        server.hold_lists(false);
+        informer.synced_within(Duration::from_secs(30)).await.expect("it syncs");
+        assert_eq!((runtime.unready(), runtime.unhealthy()), (vec![], vec![]));
+    });
+}
