@@ -14,6 +14,7 @@ use informer_actors::informer::{
 };
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
+use informer_actors::work_queue::NotDrained;
 use informer_core::index::UnknownIndex;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ParseClusterError, ParseKeyError, ParseVersionError};
@@ -141,6 +142,9 @@ pub enum Error {
     /// A fake cache has a newer state.
     #[error(transparent)]
     NotNewer(#[from] NotNewer),
+    /// A work queue was not drained in time.
+    #[error(transparent)]
+    NotDrained(#[from] NotDrained),
     /// A text that is not an object's key.
     #[error(transparent)]
     Key(#[from] ParseKeyError),

@@ -4,8 +4,8 @@
 //! next: `informer.rs`, which gives it.
 
 pub use informer_actors::status::{
-    DataCounters, InformerReport, InformerStatus, QueueStatus, RepairCounters, RuntimeReport, SourceStatus,
-    TIMING_BOUNDS, Timing, WatchEnds,
+    DataCounters, InformerReport, InformerStatus, QueueReport, QueueStatus, RepairCounters, RuntimeReport,
+    SourceStatus, TIMING_BOUNDS, Timing, WatchEnds,
 };
 pub use informer_core::indexer::Reason;
 pub use informer_core::reflector::{RelistCounters, SourceCounters, SourceState};

@@ -6,7 +6,7 @@
 
 pub use informer_actors::work_queue::{
     Added, Bucket, ExponentialPerKey, FastSlow, Figures, Handing, MaxOf, MaxWait, Measured, NotDrained,
-    Priority, QueueKey, RateLimiter, WAIT_AFTER_PANIC, WorkItem, WorkQueue, WorkQueueBuilder,
+    Priority, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC, WorkItem, WorkQueue, WorkQueueBuilder,
 };
 pub use informer_core::reflector::Moment;
 pub use informer_core::work_queue::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};

@@ -40,7 +40,7 @@ use crate::pipeline::wiring::{self, InformerSpec};
 use crate::running::Running;
 pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
-use crate::runtime::{Runtime, within};
+use crate::runtime::{Named, Runtime, within};
 pub use crate::snapshots::{NotAllReached, Snapshots, Versions};
 pub use crate::source_failures::SourceFailure;
 pub use crate::until::{NotMet, UntilError};
@@ -141,7 +141,7 @@ impl<S: Body> Informer<S> {
         check(&spec)?;
         let sources = sources_of(&spec)?;
         let refused = StartError::RuntimeStopped { informer: Arc::clone(&spec.name) };
-        let Some(registration) = runtime.register(&spec.name) else { return Err(refused) };
+        let Some(registration) = runtime.register(Named::Informer, &spec.name) else { return Err(refused) };
         spec.name = Arc::clone(registration.name());
         let pipeline = wiring::start(runtime, spec, sources);
         let tokens = (pipeline.parent.stop.clone(), pipeline.shared.stop_reading.clone());

@@ -37,6 +37,7 @@ mod lister;
 mod observed;
 mod overlay;
 mod pipeline;
+mod report;
 mod running;
 pub mod runtime;
 mod snapshots;

@@ -48,7 +48,7 @@ pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
 pub use pool::{DecodePool, JobPanicked};
-pub(crate) use registry::{Registrant, Registration, Registry};
+pub(crate) use registry::{Named, Registrant, Registration, Registry};
 pub use watchdog::{Stuck, StuckKind};
 pub(crate) use watchdog::{Watchdog, Watched};
 
@@ -226,7 +226,7 @@ impl Runtime {
         Err(StillRunning { decoding, freeing: stuck.is_empty() && !decoding, stuck })
     }
 
-    /// All registered informers, in the order of registration. Their type is known to the layers above.
+    /// All that are registered, in the order of registration. Their type is known to the layers above.
     pub(crate) fn registrants(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
         self.0
             .registry
@@ -252,9 +252,9 @@ impl Runtime {
         RandomNumbers::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Registers one more informer; `None` after the shutdown.
-    pub(crate) fn register(&self, name: &Arc<str>) -> Option<Registration> {
-        self.0.registry.register(name)
+    /// Registers one more informer, or something else with a name; `None` after the shutdown.
+    pub(crate) fn register(&self, named: Named, name: &Arc<str>) -> Option<Registration> {
+        self.0.registry.register(named, name)
     }
 }
 

@@ -24,6 +24,8 @@ pub use informer_core::work_queue::{
 };
 pub use item::WorkItem;
 pub use limiter::WAIT_AFTER_PANIC;
+pub use report::QueueReport;
+pub(crate) use report::RegisteredQueue;
 pub use worker::Handing;
 
 use crate::runtime::mailbox::{Closed, ask_with};
@@ -38,6 +40,7 @@ mod feed;
 mod item;
 mod limiter;
 mod messages;
+mod report;
 mod shared;
 mod start;
 #[cfg(test)]
@@ -102,7 +105,8 @@ pub struct WorkQueueBuilder<K: QueueKey> {
 }
 
 impl<K: QueueKey> WorkQueue<K> {
-    /// The builder of a queue with this name, which is shown in logs. Failures are delayed as client-go delays them (5 ms,
+    /// The builder of a queue with this name, which is shown in logs and reports; if a live queue of the runtime has it, a
+    /// number follows. Failures are delayed as client-go delays them (5 ms,
     /// doubled with each failure of the key, at most 1,000 s; ten tries a second of all keys after a hundred at once), and
     /// all keys are of one lane.
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> WorkQueueBuilder<K> {
@@ -170,6 +174,11 @@ impl<K: QueueKey> WorkQueue<K> {
     /// handler returns. Until then the queue and the actor's address are kept.
     pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K>>>, at_once: usize) -> Handing {
         worker::start(self, &worker.into(), at_once, &self.callbacks)
+    }
+
+    /// Its name: the one it was given, or that with a number, if a live queue of the runtime had it.
+    pub fn name(&self) -> &str {
+        &self.shared.inside.name
     }
 
     /// How many keys wait.

@@ -245,7 +245,7 @@ async fn only_the_absence_of_the_object_is_none() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_tried_five_times_and_every_other_refusal_once() {
+async fn rl_13_a_conflict_is_tried_five_times_and_every_other_refusal_once() {
     for (status, reason, attempts) in [
         ("409 Conflict", "Conflict", 5),
         ("409 Conflict", "AlreadyExists", 1),

@@ -18,8 +18,10 @@ use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 
 pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
 pub use crate::pipeline::namespaces_status::NamespacesStatus;
-pub use crate::pipeline::report::{InformerReport, RuntimeReport};
+pub use crate::pipeline::report::InformerReport;
+pub use crate::report::RuntimeReport;
 use crate::runtime::Stuck;
+pub use crate::work_queue::QueueReport;
 pub use informer_core::indexer::DataCounters;
 
 /// How one source is doing.

@@ -1,9 +1,10 @@
-//! The informers of a runtime: their names, and how the runtime stops them when it ends first.
+//! What runs on a runtime: informers, queues and operators, their names, and how the runtime stops them when it ends first.
 //!
-//! Answers "which names are taken, and which informers are stopped when the runtime is shut down?". It knows informers
-//! only as [`Registrant`]s. Invariants:
-//! 1. A name has one holder. A request for a taken name gets it with a number after it: `pods`, `pods-2`.
-//! 2. A name is free again at the stop of its informer. The informer stays listed until all of its actors have ended.
+//! Answers "which names are taken, and what is stopped when the runtime is shut down?". It knows what runs only as
+//! [`Registrant`]s. Invariants:
+//! 1. Of one kind a name has one holder. A request for a taken name gets it with a number after it: `pods`, `pods-2`. An
+//!    informer and a queue may have the same name.
+//! 2. A name is free again at the stop of its holder, which stays listed until all of its actors have ended.
 //! 3. After the close nothing is registered any more; the close gives all that are registered.
 //! 4. No method of a registrant is called under the lock.
 //!
@@ -17,7 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use tokio_util::sync::CancellationToken;
 
-/// What a runtime does with a registered informer.
+/// What has names of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Named {
+    Informer,
+    Queue,
+}
+
+/// What a runtime does with what is registered.
 pub(crate) trait Registrant: Any + Send + Sync {
     /// Stops it, because the runtime ends.
     fn stop(&self);
@@ -29,21 +37,22 @@ pub(crate) trait Registrant: Any + Send + Sync {
     fn over(&self) -> CancellationToken;
 }
 
-/// The names and informers of one runtime.
+/// What runs on one runtime.
 #[derive(Default)]
 pub(crate) struct Registry(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     closed: bool,
-    names: BTreeSet<Arc<str>>,
+    names: BTreeSet<(Named, Arc<str>)>,
     registrants: BTreeMap<u64, Arc<dyn Registrant>>,
     registered: u64,
 }
 
-/// The registration of one informer; its drop ends it.
+/// The registration of one of them; its drop ends it.
 pub(crate) struct Registration {
     registry: Weak<Registry>,
+    named: Named,
     name: Arc<str>,
     number: u64,
     holds_name: AtomicBool,
@@ -51,26 +60,26 @@ pub(crate) struct Registration {
 
 impl Registry {
     /// Registers this name, or the first free one of `name-2`, `name-3` and so on; `None` after the close.
-    pub(crate) fn register(self: &Arc<Self>, name: &Arc<str>) -> Option<Registration> {
+    pub(crate) fn register(self: &Arc<Self>, named: Named, name: &Arc<str>) -> Option<Registration> {
         let mut state = self.state();
         if state.closed {
             return None;
         }
-        let name = state.free_name(name);
-        state.names.insert(Arc::clone(&name));
+        let name = state.free_name(named, name);
+        state.names.insert((named, Arc::clone(&name)));
         state.registered += 1;
         let (registry, number) = (Arc::downgrade(self), state.registered);
-        Some(Registration { registry, name, number, holds_name: AtomicBool::new(true) })
+        Some(Registration { registry, named, name, number, holds_name: AtomicBool::new(true) })
     }
 
-    /// Refuses registrations from now on, and gives all registered informers.
+    /// Refuses registrations from now on, and gives all that are registered.
     pub(super) fn close(&self) -> Vec<Arc<dyn Registrant>> {
         let mut state = self.state();
         state.closed = true;
         state.registrants.values().cloned().collect()
     }
 
-    /// All registered informers, in the order of registration.
+    /// All that are registered, in the order of registration.
     pub(super) fn registrants(&self) -> Vec<Arc<dyn Registrant>> {
         self.state().registrants.values().cloned().collect()
     }
@@ -81,10 +90,10 @@ impl Registry {
 }
 
 impl State {
-    fn free_name(&self, wanted: &Arc<str>) -> Arc<str> {
+    fn free_name(&self, named: Named, wanted: &Arc<str>) -> Arc<str> {
         let mut name = Arc::clone(wanted);
         let mut number = 1_u64;
-        while self.names.contains(&name) {
+        while self.names.contains(&(named, Arc::clone(&name))) {
             number += 1;
             name = format!("{wanted}-{number}").into();
         }
@@ -116,11 +125,11 @@ impl Registration {
         if let Some(registry) =
             self.registry.upgrade().filter(|_| self.holds_name.swap(false, Ordering::AcqRel))
         {
-            registry.state().names.remove(&self.name);
+            registry.state().names.remove(&(self.named, Arc::clone(&self.name)));
         }
     }
 
-    /// Removes the informer from the list.
+    /// Removes it from the list.
     pub(crate) fn unlist(&self) {
         let Some(registry) = self.registry.upgrade() else { return };
         let left = registry.state().registrants.remove(&self.number);

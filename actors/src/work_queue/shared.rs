@@ -28,6 +28,14 @@ pub(super) struct Inside<K> {
     pub(super) over: CancellationToken,
 }
 
+impl<K: QueueKey> Inside<K> {
+    /// Ends every wait: nothing is added or handed out any more.
+    pub(super) fn end(&self) {
+        self.content.with(|queue, _, _| queue.force());
+        self.over.cancel();
+    }
+}
+
 /// What handles and items have.
 pub(super) struct Shared<K: QueueKey> {
     pub(super) inside: Arc<Inside<K>>,

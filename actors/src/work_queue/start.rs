@@ -16,8 +16,9 @@ use super::QueueKey;
 use super::actor::{QueueActor, QueueSpec};
 use super::content::Content;
 use super::limiter::Limiter;
+use super::report::RegisteredQueue;
 use super::shared::{Inside, Shared};
-use crate::runtime::Runtime;
+use crate::runtime::{Named, Runtime};
 use crate::supervision::child::Mailbox;
 use crate::supervision::group::{Epoch, EpochCell, Group};
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
@@ -39,6 +40,9 @@ pub(super) fn start<K: QueueKey>(
     queue: WorkQueue<K>,
     limiter: Limiter<K>,
 ) -> Shared<K> {
+    // Without a registration the runtime was shut down: the actor never starts, and the queue is over at once.
+    let registration = runtime.register(Named::Queue, &name);
+    let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
     let (owner, stop) = (Arc::new(QueueOwner(Arc::clone(&name))), CancellationToken::new());
     let group = Group::new(Arc::new(NoGroup::default()));
     let parent = Parent::start(&name, owner, group, runtime, (RestartPolicy::default(), stop.clone()));
@@ -51,12 +55,15 @@ pub(super) fn start<K: QueueKey>(
     });
     let spec = QueueSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
     let Mailbox(address, inbox) = Mailbox::<QueueActor<K>>::new();
+    if let Some(registration) = &registration {
+        registration.list(Arc::new(RegisteredQueue::new(&inside, stop.clone())));
+    }
     let ended = Arc::clone(&inside);
     parent.context("work-queue", ALONE).start(inbox, spec, move |_| {
         // The parent's other child, the supervisor, is not needed any more.
         stop.cancel();
-        ended.content.with(|queue, _, _| queue.force());
-        ended.over.cancel();
+        drop(registration);
+        ended.end();
     });
     Shared { inside, address }
 }

@@ -1,6 +1,7 @@
 //! The queue with its actor in simulated time: waits, drains, timers, and the actor's death at each of its messages.
 
 mod panics;
+mod running;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,0 +1,57 @@
+//! A report of everything that runs on a runtime, in one value.
+//!
+//! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers
+//! and its work queues, an informer its sources, its queue and its subscriptions. Each call copies figures; it sends no
+//! message to an actor, so it also works when a thread is blocked. Invariants:
+//! 1. Arbiters, informers, sources and work queues come in the order in which they were made, subscriptions in that of
+//!    their calls.
+//! 2. An informer or a work queue is listed from its start until nothing of it runs any more, a subscription until no
+//!    actor runs for it.
+//!
+//! Read next: `pipeline/report.rs`, one informer; `work_queue/report.rs`, one queue.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::pipeline::ending::Ending;
+use crate::runtime::{ArbiterHealth, Runtime};
+use crate::status::InformerReport;
+use crate::work_queue::{QueueReport, RegisteredQueue};
+
+/// How a runtime and everything on it is doing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RuntimeReport {
+    /// When it was made, as time since the runtime's start.
+    pub at: Duration,
+    /// Its threads for actors and async closures.
+    pub arbiters: Vec<ArbiterHealth>,
+    /// Bytes that are dropped and not yet freed.
+    pub bytes_to_free: usize,
+    /// Its informers.
+    pub informers: Vec<InformerReport>,
+    /// Its work queues, those of controllers, too.
+    pub work_queues: Vec<QueueReport>,
+}
+
+impl Runtime {
+    /// How it and everything on it is doing: all figures that there are. Blocks for no longer than copies take; its
+    /// cost grows with the number of informers, sources, subscriptions, queues and keys that are being processed, and
+    /// with nothing else.
+    pub fn report(&self) -> RuntimeReport {
+        let registrants = self.registrants();
+        RuntimeReport {
+            at: self.now(),
+            arbiters: self.arbiters(),
+            bytes_to_free: self.bytes_to_free(),
+            informers: of_kind::<Ending>(&registrants).map(|ending| ending.report()).collect(),
+            work_queues: of_kind::<RegisteredQueue>(&registrants).map(|queue| queue.report()).collect(),
+        }
+    }
+}
+
+/// Those of this type, in the same order.
+fn of_kind<T: Any + Send + Sync>(registrants: &[Arc<dyn Any + Send + Sync>]) -> impl Iterator<Item = Arc<T>> {
+    registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast().ok())
+}
