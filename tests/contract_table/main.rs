@@ -21,8 +21,10 @@ use proofs::{Proof, Proofs, numbers, proofs};
 use scenarios::{Clause, Scenario, scenarios};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SECTIONS: [&str; 14] =
-    ["ref", "wl", "fifo", "rf", "idx", "inf", "lis", "fac", "lst", "wq", "rl", "rest", "dyn", "str"];
+const SECTIONS: [&str; 16] = [
+    "ref", "wl", "fifo", "rf", "idx", "inf", "lis", "fac", "lst", "wq", "rl", "rest", "dyn", "str", "le",
+    "rec",
+];
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum State {

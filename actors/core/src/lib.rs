@@ -13,7 +13,7 @@
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
 //! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
-//! waits on a condition, [`overlay`] which answers to writes a reader sees before the watch brings them. [`work_queue`] is the
+//! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees before the watch brings them. [`work_queue`] is the
 //! queue of keys that a controller works on.
 
 pub mod backoff;
@@ -23,6 +23,7 @@ pub mod delta;
 pub mod delta_fifo;
 pub mod index;
 pub mod indexer;
+pub mod leader_election;
 pub mod list_watch_error;
 pub mod listener;
 pub mod meta;

@@ -1,0 +1,220 @@
+//! One candidate of a leader election: which request is next, and whether this process may work as the leader.
+//!
+//! Answers "who leads?" from the answers of the server and two clocks of this machine. A candidate that leads renews its
+//! lease; any other waits until the lease has stood unchanged for its duration. Invariants:
+//! 1. A term lasts from a successful write until `renew_deadline` after that write was *sent*. Others wait for
+//!    `lease_duration`, which is longer, from when they have *seen* it. So no two lead, as long as their clocks count
+//!    suspensions and differ in speed by less than the two durations do.
+//! 2. What others wrote is judged by when it was seen here, never by the times in it.
+//! 3. Each term has a fencing number of its own, greater than those before: also where the same candidate leads again.
+//! 4. The leader writes without reading first. A conflict is followed by one read and one write.
+//! 5. A lease that is deleted while somebody else holds it is created again only when that one must have ended its work.
+//!
+//! ```text
+//!  poll_effect ──▶ [ReadCandidate ──▶ Create/RenewCandidate] ──▶ Read ──▶ Create / Update ──▶ term until …
+//!                                          leader: ─────────────────────▶ Update ─ conflict ─▶ Read ──▶ Update
+//!  handle_shutdown ──▶ [WithdrawCandidate] ──▶ Update with no holder ──▶ over
+//! ```
+//! Read next: `leader_election/attempt.rs`, what follows each answer; `settings.rs`, the durations; `tests/props.rs`.
+
+use std::time::Duration;
+
+pub use effect::{Effect, Figures, Leading, Moment, Read, WhyNot, Written};
+pub use record::{CandidateRecord, LeaseRecord};
+pub use settings::{JITTER, Settings, SettingsError};
+
+use attempt::Step;
+use record::Observed;
+
+mod attempt;
+mod effect;
+mod record;
+mod release;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+/// One candidate. It knows what the server has answered, and nothing of other candidates.
+///
+/// ```
+/// use informer_core::leader_election::{Effect, LeaderElection, Moment, Read, Settings, Written};
+/// use std::time::Duration;
+/// let at = |seconds| Moment { now: Duration::from_secs(seconds), wall: Duration::ZERO, chance: 0.5 };
+/// let mut candidate = LeaderElection::new(Settings::new("me"));
+/// assert_eq!(candidate.poll_effect(at(0)), Some(Effect::Read));
+/// candidate.handle_read(Read::Absent, at(0));
+/// let Some(Effect::Create(record)) = candidate.poll_effect(at(1)) else { panic!() };
+/// assert_eq!((&*record.holder, record.transitions), ("me", 0));
+/// candidate.handle_written(Written::Done, at(2));
+/// let leading = candidate.leading(at(2).now).expect("it leads");
+/// assert_eq!(leading.until, Duration::from_secs(11)); // ten seconds after the write was sent
+/// assert_eq!(candidate.leading(leading.until), None);
+/// ```
+#[derive(Debug)]
+pub struct LeaderElection {
+    settings: Settings,
+    observed: Option<Observed>,
+    /// The greatest number of transitions that was seen or written.
+    transitions: Option<u64>,
+    term: Option<Term>,
+    why_not: WhyNot,
+    step: Step,
+    /// When the next attempt begins.
+    next: Duration,
+    /// A write whose answer is not known may have made this candidate the holder.
+    may_hold: bool,
+    /// Until when a lease that this candidate holds keeps others away, as far as it is known here.
+    kept_until: Duration,
+    /// When the registration was written last.
+    registered: Option<Duration>,
+    stopping: bool,
+    /// The requests of the end have begun.
+    releasing: bool,
+    released: bool,
+    figures: Figures,
+}
+
+/// A term that has begun.
+#[derive(Debug, Clone, Copy)]
+struct Term {
+    leading: Leading,
+    /// The time of day at which it has begun.
+    acquired: Duration,
+}
+
+impl LeaderElection {
+    /// A candidate that has asked nothing yet. The settings are checked.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            observed: None,
+            transitions: None,
+            term: None,
+            why_not: WhyNot::NotTried,
+            step: Step::Idle,
+            next: Duration::ZERO,
+            may_hold: false,
+            kept_until: Duration::ZERO,
+            registered: None,
+            stopping: false,
+            releasing: false,
+            released: false,
+            figures: Figures::default(),
+        }
+    }
+
+    /// The next request, if one is due and none is under way. Ends a term that was not renewed in time.
+    pub fn poll_effect(&mut self, moment: Moment) -> Option<Effect> {
+        self.end_late_term(moment.now);
+        match self.step {
+            // What an attempt would have asked next is of no use any more.
+            Step::AskCandidate(_) | Step::AskRead | Step::AskWrite(_) if self.stopping && !self.releasing => {
+                self.begin_release(moment)
+            }
+            Step::Idle if self.stopping => self.begin_release(moment),
+            Step::Idle if self.next <= moment.now => Some(self.begin_attempt(moment)),
+            _ => self.next_request(moment),
+        }
+    }
+
+    /// The end of the process or of its part in the election: the term ends now, and the lease is given back by the next
+    /// effects. [`Self::is_over`] says when that is done.
+    pub fn handle_shutdown(&mut self) {
+        self.stopping = true;
+        self.term = None;
+        self.why_not = WhyNot::ShutDown;
+        self.next = Duration::ZERO;
+    }
+
+    /// When [`Self::poll_effect`] is to be called again if nothing else happens before; `None` if only an answer, or
+    /// nothing, can follow.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        let end = self.term.map(|term| term.leading.until);
+        let next = matches!(self.step, Step::Idle).then_some(self.next);
+        end.into_iter().chain(next).min()
+    }
+
+    /// The term, if it lasts at this time.
+    pub fn leading(&self, now: Duration) -> Option<Leading> {
+        self.term.map(|term| term.leading).filter(|leading| now < leading.until)
+    }
+
+    /// Why it does not lead, if it does not.
+    pub fn why_not(&self) -> &WhyNot {
+        &self.why_not
+    }
+
+    /// Who holds the lease, as far as it was seen; empty if nobody does.
+    pub fn holder(&self) -> &str {
+        self.observed.as_ref().map_or("", |observed| &observed.record.holder)
+    }
+
+    /// Since when the lease stands as it is with this candidate as its holder; `None` if it holds it not.
+    pub fn own_since(&self) -> Option<Duration> {
+        let observed = self.observed.as_ref()?;
+        (*observed.record.holder == *self.settings.identity).then_some(observed.since)
+    }
+
+    /// Whether a shutdown has done what it could.
+    pub fn is_over(&self) -> bool {
+        matches!(self.step, Step::Over)
+    }
+
+    /// Whether the shutdown has given the lease back, or found that there is none to give back.
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// What has been counted.
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn end_late_term(&mut self, now: Duration) {
+        if self.term.is_some_and(|term| term.leading.until <= now) {
+            self.lose(WhyNot::NotRenewed(self.settings.renew_deadline));
+        }
+    }
+
+    /// Ends the term, if there is one.
+    fn lose(&mut self, why: WhyNot) {
+        if self.term.take().is_some() {
+            self.figures.lost += 1;
+        }
+        self.why_not = why;
+    }
+
+    /// Remembers a record. One that has not changed is as old as before.
+    fn observe(&mut self, record: LeaseRecord, now: Duration) {
+        self.transitions = self.transitions.max(Some(record.transitions));
+        if self.observed.as_ref().is_none_or(|observed| observed.record != record) {
+            self.observed = Some(Observed { record, since: now });
+        }
+    }
+}
+
+/// Whether a candidate whose own record has stood since `own_since` is healthy: it is not if the record has not been
+/// renewed for the lease's duration and `tolerance` more, since then this process should have given up long ago.
+///
+/// ```
+/// use informer_core::leader_election::{Settings, is_healthy};
+/// use std::time::Duration;
+/// let (settings, second) = (Settings::new("me"), Duration::from_secs(1));
+/// assert!(is_healthy(&settings, Some(Duration::ZERO), 5 * second, 20 * second));
+/// assert!(!is_healthy(&settings, Some(Duration::ZERO), 5 * second, 21 * second));
+/// assert!(is_healthy(&settings, None, 5 * second, 21 * second)); // somebody else holds it
+/// ```
+pub fn is_healthy(
+    settings: &Settings,
+    own_since: Option<Duration>,
+    tolerance: Duration,
+    now: Duration,
+) -> bool {
+    let longest = settings.lease_duration.saturating_add(tolerance);
+    own_since.is_none_or(|since| now.saturating_sub(since) <= longest)
+}

@@ -1,0 +1,306 @@
+//! One attempt: from its first request to a term, or to the reason why there is none.
+//!
+//! Answers "what follows this answer?". Invariants:
+//! 1. An attempt is at most: the candidate's registration, one fast write, one read, one write.
+//! 2. A term begins and is prolonged only by a write that was answered, and counts from when that was sent. An answer
+//!    that comes when the term would be over begins none.
+//! 3. A renewal whose term has ended meanwhile begins no term: the next term has a number of its own.
+//!
+//! Read next: `release.rs`, the end.
+
+use std::time::Duration;
+
+use super::effect::{Effect, Leading, Moment, Read, WhyNot, Written};
+use super::record::{CandidateRecord, LeaseRecord, Observed};
+use super::{LeaderElection, Term};
+
+/// A registration is renewed after this time, also if nobody asks: after 30 minutes the controller would forget it.
+const REGISTER_EACH: Duration = Duration::from_secs(300);
+
+/// Where an attempt is. `Ask…` is sent by the next `poll_effect`; the others wait for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Idle,
+    ReadingCandidate,
+    AskCandidate(Effect),
+    WritingCandidate,
+    AskRead,
+    Reading,
+    AskWrite(Write),
+    Writing(Write),
+    Withdrawing,
+    Over,
+}
+
+/// A write of the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) goal: Goal,
+    pub(super) creates: bool,
+    /// A conflict is followed by a read: it was written without one.
+    pub(super) fast: bool,
+    pub(super) sent: Duration,
+    /// The time of day in it.
+    pub(super) wall: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// To lead with this fencing number.
+    Acquire(u64),
+    /// To go on in the term with this number.
+    Renew(u64),
+    /// To have nobody lead.
+    Release,
+}
+
+impl LeaderElection {
+    /// The answer to [`Effect::Read`].
+    pub fn handle_read(&mut self, answer: Read<LeaseRecord>, moment: Moment) {
+        if self.step != Step::Reading {
+            debug_assert!(false, "no read is under way: {:?}", self.step);
+            return;
+        }
+        self.end_late_term(moment.now);
+        match answer {
+            Read::Failed => self.fail(moment),
+            Read::Absent if self.stopping => self.end(true),
+            Read::Absent => self.found_absent(moment),
+            Read::Found(record) => {
+                self.may_hold = *record.holder == *self.settings.identity;
+                self.observe(record, moment.now);
+                if self.stopping { self.release_after_read() } else { self.found(moment) }
+            }
+        }
+    }
+
+    /// The answer to [`Effect::Create`] or [`Effect::Update`].
+    pub fn handle_written(&mut self, answer: Written, moment: Moment) {
+        let Step::Writing(write) = self.step else {
+            debug_assert!(false, "no write is under way: {:?}", self.step);
+            return;
+        };
+        self.end_late_term(moment.now);
+        match answer {
+            Written::Done => self.written(write, moment),
+            Written::Conflict => {
+                self.figures.conflicts += 1;
+                if write.fast {
+                    self.step = Step::AskRead;
+                } else {
+                    self.rest(moment);
+                }
+            }
+            Written::Failed => {
+                if write.goal != Goal::Release {
+                    self.may_hold = true;
+                    let kept_until = write.sent.saturating_add(self.settings.lease_duration);
+                    self.kept_until = self.kept_until.max(kept_until);
+                }
+                self.fail(moment);
+            }
+        }
+    }
+
+    /// The answer to [`Effect::ReadCandidate`].
+    pub fn handle_candidate(&mut self, answer: Read<CandidateRecord>, moment: Moment) {
+        let is_old = self.registered.is_none_or(|at| at.saturating_add(REGISTER_EACH) <= moment.now);
+        self.step = match answer {
+            Read::Absent => Step::AskCandidate(Effect::CreateCandidate(moment.wall)),
+            Read::Found(record) => match record.answer(moment.wall) {
+                Some(answer) => Step::AskCandidate(Effect::RenewCandidate(answer)),
+                None if is_old => Step::AskCandidate(Effect::RenewCandidate(moment.wall)),
+                None => Step::AskRead,
+            },
+            Read::Failed => {
+                self.figures.failures += 1;
+                Step::AskRead
+            }
+        };
+    }
+
+    /// The answer to [`Effect::CreateCandidate`], [`Effect::RenewCandidate`] or [`Effect::WithdrawCandidate`]. The attempt
+    /// goes on with the lease, whatever the answer is.
+    pub fn handle_candidate_written(&mut self, answer: Written, moment: Moment) {
+        let withdraws = self.step == Step::Withdrawing;
+        match answer {
+            Written::Done => self.registered = (!withdraws).then_some(moment.now),
+            Written::Conflict => self.figures.conflicts += 1,
+            Written::Failed => self.figures.failures += 1,
+        }
+        self.step = if withdraws { self.first_step_of_release(moment) } else { Step::AskRead };
+    }
+
+    pub(super) fn begin_attempt(&mut self, moment: Moment) -> Effect {
+        self.next = moment.now.saturating_add(self.settings.retry_period);
+        if self.settings.coordinated {
+            self.step = Step::ReadingCandidate;
+            return Effect::ReadCandidate;
+        }
+        // Whoever leads has written the lease, and knows its version.
+        let Some(Term { leading: Leading { fence, .. }, .. }) = self.term else {
+            self.step = Step::Reading;
+            return Effect::Read;
+        };
+        self.write(Goal::Renew(fence), moment, (false, true))
+    }
+
+    /// The request of an attempt that has begun.
+    pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
+        match std::mem::replace(&mut self.step, Step::Idle) {
+            Step::AskCandidate(effect) => {
+                self.step = Step::WritingCandidate;
+                Some(effect)
+            }
+            Step::AskRead => {
+                self.step = Step::Reading;
+                Some(Effect::Read)
+            }
+            Step::AskWrite(write) => Some(self.write(write.goal, moment, (write.creates, write.fast))),
+            waits => {
+                self.step = waits;
+                None
+            }
+        }
+    }
+
+    /// Sends a write now; `how` is whether it creates, and whether it is written without a read.
+    fn write(&mut self, goal: Goal, moment: Moment, how: (bool, bool)) -> Effect {
+        let (creates, fast) = how;
+        let write = Write { goal, creates, fast, sent: moment.now, wall: moment.wall };
+        self.step = Step::Writing(write);
+        let record = self.record_of(write);
+        if creates { Effect::Create(record) } else { Effect::Update(record) }
+    }
+
+    fn record_of(&self, write: Write) -> LeaseRecord {
+        let before = self.observed.as_ref().map(|observed| &observed.record);
+        let preferred_holder = before.map(|record| record.preferred_holder.clone()).unwrap_or_default();
+        let (acquired, renewed) = (Some(write.wall), Some(write.wall));
+        let own = LeaseRecord {
+            holder: self.settings.identity.clone(),
+            duration_seconds: self.settings.lease_seconds(),
+            acquired,
+            renewed,
+            transitions: 0,
+            preferred_holder: preferred_holder.clone(),
+        };
+        match write.goal {
+            Goal::Acquire(transitions) => LeaseRecord { transitions, ..own },
+            Goal::Renew(transitions) => {
+                let acquired = self.term.map(|term| term.acquired).or(acquired);
+                LeaseRecord { transitions, acquired, ..own }
+            }
+            Goal::Release => LeaseRecord {
+                holder: "".into(),
+                duration_seconds: 1,
+                transitions: self.transitions.unwrap_or_default(),
+                ..own
+            },
+        }
+    }
+
+    /// The lease is not there.
+    fn found_absent(&mut self, moment: Moment) {
+        let held =
+            self.observed.as_ref().filter(|it| it.is_held_by_other(&self.settings.identity, moment.now));
+        if let Some(held) = held {
+            let holder = held.record.holder.clone();
+            self.why_not = WhyNot::DeletedWhileHeld(holder);
+            return self.rest(moment);
+        }
+        if self.settings.coordinated {
+            self.lose(WhyNot::NotChosen);
+            return self.rest(moment);
+        }
+        let goal = match self.term {
+            Some(term) => Goal::Renew(term.leading.fence),
+            None => Goal::Acquire(self.transitions.map_or(0, |before| before.saturating_add(1))),
+        };
+        self.ask_write(goal, (true, false));
+    }
+
+    /// The lease is there, and was observed.
+    fn found(&mut self, moment: Moment) {
+        let Some(observed) = &self.observed else { return };
+        let identity = &self.settings.identity;
+        let (record, expired) = (&observed.record, observed.has_expired(moment.now));
+        let (holder, is_own) = (record.holder.clone(), *record.holder == **identity);
+        let hands_over =
+            is_own && !record.preferred_holder.is_empty() && *record.preferred_holder != **identity;
+        let preferred = record.preferred_holder.clone();
+        let why_not = match (self.settings.coordinated, is_own) {
+            (true, true) if hands_over => Some(WhyNot::HandsOver(preferred)),
+            (true, true) if !expired || self.term.is_some() => None,
+            (true, _) if expired || holder.is_empty() => Some(WhyNot::NotChosen),
+            (false, false) if expired || holder.is_empty() => None,
+            (_, false) => Some(WhyNot::HeldBy(holder)),
+            (_, true) => None,
+        };
+        if let Some(why) = why_not {
+            self.lose(why);
+            return self.rest(moment);
+        }
+        if !is_own {
+            // Nobody holds it any more; a term of this candidate would be over, too.
+            self.lose(WhyNot::Free);
+        }
+        let goal = match self.term {
+            Some(term) => {
+                self.figures.slow_paths += 1;
+                Goal::Renew(term.leading.fence)
+            }
+            None => Goal::Acquire(self.transitions.map_or(0, |before| before.saturating_add(1))),
+        };
+        self.ask_write(goal, (false, false));
+    }
+
+    /// Asks for a write; `how` is whether it creates, and whether it is written without a read.
+    pub(super) fn ask_write(&mut self, goal: Goal, (creates, fast): (bool, bool)) {
+        let write = Write { goal, creates, fast, sent: Duration::ZERO, wall: Duration::ZERO };
+        self.step = Step::AskWrite(write);
+    }
+
+    fn written(&mut self, write: Write, moment: Moment) {
+        let record = self.record_of(write);
+        self.transitions = self.transitions.max(Some(record.transitions));
+        self.observed = Some(Observed { record, since: moment.now });
+        self.may_hold = write.goal != Goal::Release;
+        self.kept_until = write.sent.saturating_add(self.settings.lease_duration);
+        let until = write.sent.saturating_add(self.settings.renew_deadline);
+        let is_late = until <= moment.now;
+        match write.goal {
+            Goal::Release => return self.end(true),
+            Goal::Acquire(fence) if !is_late && !self.stopping => {
+                self.figures.terms += 1;
+                self.term = Some(Term { leading: Leading { fence, until }, acquired: write.wall });
+            }
+            Goal::Renew(_) if !is_late && self.term.is_some() => {
+                self.figures.renewals += 1;
+                if let Some(term) = &mut self.term {
+                    term.leading.until = until;
+                }
+            }
+            // The answer came too late to begin or to go on with.
+            _ if self.term.is_none() && !self.stopping => self.why_not = WhyNot::Failed,
+            _ => {}
+        }
+        self.rest(moment);
+    }
+
+    pub(super) fn fail(&mut self, moment: Moment) {
+        self.figures.failures += 1;
+        if self.term.is_none() && !matches!(self.why_not, WhyNot::NotRenewed(_) | WhyNot::ShutDown) {
+            self.why_not = WhyNot::Failed;
+        }
+        self.rest(moment);
+    }
+
+    /// Waits for the next attempt: the leader from when this one began, others from now on and not all at once.
+    fn rest(&mut self, moment: Moment) {
+        self.step = Step::Idle;
+        let leads = self.term.is_some() || self.stopping;
+        let waits = moment.now.saturating_add(self.settings.candidates_wait(moment.chance));
+        self.next = if leads { self.next.max(moment.now) } else { waits };
+    }
+}

@@ -1,0 +1,89 @@
+//! A coordinated election: a controller of the server chooses the leader. The test is the controller.
+
+use super::*;
+
+fn candidate() -> Stage {
+    Stage::new(Settings { coordinated: true, ..Settings::new("me") })
+}
+
+#[test]
+fn a_candidate_registers_and_waits_until_it_is_chosen() {
+    let mut stage = candidate();
+    stage.pass(5 * SECOND);
+    assert_eq!(stage.registration.expect("registered").renewed, Some(DAY));
+    assert_eq!((stage.lease.is_none(), stage.candidate.why_not()), (true, &WhyNot::NotChosen));
+    stage.lease = Some(LeaseRecord { duration_seconds: 5, acquired: None, ..held_by("me", 2) });
+    stage.pass(2 * SECOND);
+    assert_eq!((stage.fence(), stage.lease().transitions, stage.lease().duration_seconds), (Some(3), 3, 15));
+    stage.pass(20 * SECOND);
+    assert_eq!((stage.fence(), stage.candidate.figures().terms), (Some(3), 1), "one term");
+}
+
+#[test]
+fn a_candidate_takes_no_lease_that_is_free_or_has_run_out() {
+    for lease in [held_by("", 2), held_by("other", 2), held_by("me", 2)] {
+        let mut stage = candidate();
+        stage.settle();
+        stage.lease = Some(lease.clone());
+        stage.candidate.observe(lease.clone(), stage.now);
+        stage.now += 60 * SECOND;
+        stage.settle();
+        assert_eq!((stage.fence(), stage.lease()), (None, &lease));
+        assert_eq!(*stage.candidate.why_not(), WhyNot::NotChosen);
+    }
+}
+
+#[test]
+fn le_10_when_another_is_preferred_we_stop_renewing_and_leave_the_lease_to_run_out() {
+    let mut stage = candidate();
+    stage.lease = Some(held_by("me", 2));
+    stage.pass(4 * SECOND);
+    assert_eq!(stage.fence(), Some(3));
+    let preferred = LeaseRecord { preferred_holder: "newer".into(), ..stage.lease().clone() };
+    stage.lease = Some(preferred.clone());
+    stage.pass(SECOND * 2);
+    assert_eq!((stage.fence(), stage.candidate.why_not()), (None, &WhyNot::HandsOver("newer".into())));
+    stage.pass(60 * SECOND);
+    assert_eq!(*stage.lease(), preferred, "nothing was written");
+    stage.lease = Some(held_by("newer", 3));
+    stage.pass(SECOND * 5);
+    assert_eq!(*stage.candidate.why_not(), WhyNot::HeldBy("newer".into()));
+}
+
+#[test]
+fn le_10_a_lease_that_prefers_us_is_renewed() {
+    let mut stage = candidate();
+    stage.lease = Some(LeaseRecord { preferred_holder: "me".into(), ..held_by("me", 2) });
+    stage.pass(4 * SECOND);
+    assert_eq!(stage.fence(), Some(3));
+    assert_eq!(&*stage.lease().preferred_holder, "me");
+}
+
+#[test]
+fn le_11_a_candidate_that_is_pinged_renews_its_registration_at_the_next_attempt() {
+    let mut stage = candidate();
+    stage.settle();
+    // The controller's clock is a minute ahead.
+    let pinged = Some(DAY + 60 * SECOND);
+    stage.registration = Some(CandidateRecord { pinged, renewed: Some(DAY) });
+    stage.pass(2 * SECOND);
+    assert_eq!(stage.registration, Some(CandidateRecord { pinged, renewed: pinged }), "not before the ping");
+    let registrations = |stage: &Stage| stage.asked.iter().filter(|asked| **asked == "register").count();
+    let after_answer = registrations(&stage);
+    stage.pass(20 * SECOND);
+    assert_eq!(registrations(&stage), after_answer, "one answer is enough");
+    stage.pass(300 * SECOND);
+    assert_eq!(registrations(&stage), after_answer + 1, "and now and then one unasked");
+}
+
+#[test]
+fn at_shutdown_the_registration_is_taken_back_before_the_lease() {
+    let mut stage = candidate();
+    stage.lease = Some(held_by("me", 2));
+    stage.pass(4 * SECOND);
+    stage.asked.clear();
+    stage.candidate.handle_shutdown();
+    stage.settle();
+    assert_eq!(stage.asked, ["withdraw", "update"]);
+    assert_eq!((&*stage.lease().holder, stage.registration, stage.candidate.is_over()), ("", None, true));
+}
