@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::client::ResourceSource;
 use crate::representation::{Representation, RequestedContent};
+use crate::select::FieldText;
 use crate::wire::{FieldPath, FieldPathError, JsonError};
 
 mod walk;
@@ -24,8 +25,25 @@ impl FieldPath {
     /// When the body's own `Serialize` fails.
     pub fn values_of<T: Serialize + ?Sized>(&self, body: &T) -> Result<Vec<String>, JsonError> {
         let mut values = Vec::new();
-        let walked = body.serialize(walk::Walk::new(self.steps(), &mut |text| values.push(text.to_owned())));
-        walked.map(|()| values).map_err(|error| JsonError::from(&error))
+        self.visit(body, &mut |text| values.push(text.to_owned())).map(|()| values)
+    }
+
+    /// Gives each of the values to `give`, without a copy.
+    pub(crate) fn visit<T: Serialize + ?Sized>(
+        &self,
+        body: &T,
+        give: &mut dyn FnMut(&str),
+    ) -> Result<(), JsonError> {
+        body.serialize(walk::Walk::new(self.steps(), give)).map_err(|error| JsonError::from(&error))
+    }
+
+    /// An index by the values at this path, named `field:` and the path.
+    pub(crate) fn index<S: Serialize + 'static>(self) -> Index<S, FieldText> {
+        let name = format!("field:{self}");
+        Index::fallible(name, move |object: &Object<S>| {
+            let values = self.values_of(object.body()).map_err(|error| IndexError::new(error.to_string()))?;
+            Ok(values.into_iter().map(FieldText::new).collect())
+        })
     }
 }
 
@@ -38,7 +56,8 @@ where
     ///
     /// The values are texts: of a number or a boolean that of its JSON (`3`, `true`). An object without the field, or with
     /// null there, is in no entry; `[*]` stands for each element of an array. The index reads what is kept, so a field that
-    /// is cut, or that the type does not have, is not found.
+    /// is cut, or that the type does not have, is not found. A selection by a field that
+    /// [`Fields::path`](crate::object::Fields::path) names uses it.
     ///
     /// ```
     /// use actix_informer::prelude::*;
@@ -58,16 +77,13 @@ where
     /// # Errors
     /// [`FieldPathError::Invalid`] when it is not a path; [`FieldPathError::NotMetadata`] when only metadata is kept and
     /// the path is not below `metadata`.
-    pub fn by_path(&self, path: &str) -> Result<Index<R::Body>, FieldPathError> {
+    pub fn by_path(&self, path: &str) -> Result<Index<R::Body, FieldText>, FieldPathError> {
         let path: FieldPath = path.parse()?;
         if self.requested_content() == RequestedContent::Metadata && !path.is_in_metadata() {
             let (resource, path) = (self.resource_name(), path.to_string());
             return Err(FieldPathError::NotMetadata { resource, path });
         }
-        let name = format!("field:{path}");
-        Ok(Index::fallible(name, move |object: &Object<R::Body>| {
-            path.values_of(object.body()).map_err(|error| IndexError::new(error.to_string()))
-        }))
+        Ok(path.index())
     }
 }
 

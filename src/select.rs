@@ -2,9 +2,9 @@
 //!
 //! Answers "which objects of this snapshot does a selector select?", for typed and dynamic objects and for bodies of
 //! metadata alone. Invariants:
-//! 1. An index changes the cost of a selection, never its result. Only an index that [`by_label`] or
-//!    [`Fields::index`] has made is used: its values have a type of their own, so that no other index of the same name is
-//!    taken for it.
+//! 1. An index changes the cost of a selection, never its result. Only an index that [`by_label`],
+//!    [`Fields::index`] or `by_path` has made is used: its values have a type of their own, so that no other index of the
+//!    same name is taken for it.
 //! 2. Objects come in key order, each once.
 //!
 //! Read next: `select/fields.rs`; `client/selector/labels.rs`; `informer_core::index`.
@@ -91,7 +91,7 @@ pub trait Select<S> {
 
     /// The objects that both selectors select, in key order. For conditions that no selector can say, filter what comes.
     ///
-    /// Of the indices that fit ([`by_label`], [`Fields::index`]) the one that gives the fewest objects is used; without
+    /// Of the indices that fit ([`by_label`], [`Fields::index`], `by_path`) the one that gives the fewest objects is used; without
     /// one, a namespace that the fields name is visited alone. Otherwise as [`Self::labelled`].
     fn selected<'a>(
         &'a self,

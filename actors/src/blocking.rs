@@ -4,7 +4,7 @@
 //! `pipeline/blocking_host.rs`. Read next: `callback.rs`, async closures.
 
 use crate::informer::Informer;
-use crate::pipeline::blocking_host::BlockingHost;
+use crate::pipeline::blocking_host::{BlockingClosure, BlockingHost};
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify};
 use crate::runtime::PooledValue;
@@ -33,8 +33,58 @@ impl<S: Body> Informer<S> {
         options: SubscribeOptions<S>,
         closure: impl FnMut(Notify<S>) + Send + 'static,
     ) -> Result<Subscription<S>, SubscribeError> {
+        self.start_blocking(options, "blocking", BlockingClosure::Each(Box::new(closure)))
+    }
+
+    /// Subscribes a closure that may block its thread to batches: it is called with all events that wait, in order, at most
+    /// 64, as one vector that is never empty. While a call runs, what comes waits, by the policy; so the slower the closure,
+    /// the larger its batches. A panic skips its whole batch, and is logged with the key of the first event. All else is as
+    /// for [`Self::for_each_blocking`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")]
+    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # server.apply("default/one", "1".to_owned());
+    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
+    /// let subscription = texts.for_each_blocking_batch(|events| {
+    ///     println!("{} events in one transaction of a database", events.len());
+    /// })?;
+    /// subscription.synced().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).expect("it is delivered");
+    /// ```
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each_blocking_batch(
+        &self,
+        closure: impl FnMut(Vec<Notify<S>>) + Send + 'static,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        self.for_each_blocking_batch_with(SubscribeOptions::new(), closure)
+    }
+
+    /// As [`Self::for_each_blocking_batch`], with options; [`SubscribeOptions::window`] is the size of the largest batch.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each_blocking_batch_with(
+        &self,
+        options: SubscribeOptions<S>,
+        closure: impl FnMut(Vec<Notify<S>>) + Send + 'static,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        self.start_blocking(options, "blocking-batches", BlockingClosure::Batches(Box::new(closure)))
+    }
+
+    fn start_blocking(
+        &self,
+        options: SubscribeOptions<S>,
+        kind: &str,
+        closure: BlockingClosure<S>,
+    ) -> Result<Subscription<S>, SubscribeError> {
         let (pool, clock) = (self.runtime().0.blocking.clone(), self.runtime().0.clock.clone());
-        self.start_listener(options, "blocking", move |state| {
+        self.start_listener(options, kind, move |state| {
             let host = BlockingHost::new(closure, state.clone(), clock);
             Delivery::Blocking(PooledValue::new(pool, host, state.enter()))
         })

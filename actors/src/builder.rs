@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use informer_core::delta_fifo::{Bounds, QueueOrder};
 use informer_core::index::{AnyIndex, Index};
+use informer_core::listener::{Policy, WhenFull};
 use informer_core::meta::{Object, SourceId};
 use informer_core::reflector::ReflectorConfig;
 use informer_core::restart::RestartPolicy;
@@ -48,6 +49,7 @@ impl<S: Body> Informer<S> {
             bounds: Bounds::default(),
             queue_order: QueueOrder::default(),
             resync: None,
+            policy: Policy::default(),
             restarts: RestartPolicy::default(),
         };
         InformerBuilder { runtime: runtime.clone(), spec, namespaces: Vec::new() }
@@ -152,6 +154,22 @@ impl<S: Body> InformerBuilder<S> {
     /// is never). Default: never.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.spec.resync = Some(period);
+        self
+    }
+
+    /// Subscriptions receive every event, one by one, as with
+    /// [`SubscribeOptions::every`](crate::subscription::SubscribeOptions::every), unless they choose otherwise: by
+    /// [`SubscribeOptions::newest`](crate::subscription::SubscribeOptions::newest), by being debounced, or by receiving
+    /// keys alone. Default: [`Self::deliver_newest`].
+    pub fn deliver_every(mut self, bytes: usize, when_full: WhenFull) -> Self {
+        self.spec.policy = Policy::Every { bytes, when_full };
+        self
+    }
+
+    /// A subscriber that lags receives the newest state of each object, unless it asks for every event. The default; takes
+    /// back what [`Self::deliver_every`] says, for example in the settings of a factory.
+    pub fn deliver_newest(mut self) -> Self {
+        self.spec.policy = Policy::Coalesce;
         self
     }
 

@@ -32,7 +32,7 @@ use informer_core::meta::Object;
 pub struct SubscribeOptions<S> {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) resync: Option<Duration>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: Option<Policy>,
     pub(crate) filter: Filter<S>,
     pub(crate) window: Option<usize>,
     pub(crate) callback_limit: Option<Duration>,
@@ -40,7 +40,8 @@ pub struct SubscribeOptions<S> {
 }
 
 impl<S> SubscribeOptions<S> {
-    /// A generated name, no resync, every object, and a subscriber that lags receives the newest state of each object.
+    /// A generated name, every object, and what the informer's builder says of resyncs and of how events wait: unless it
+    /// says something, no resync, and a subscriber that lags receives the newest state of each object.
     pub fn new() -> Self {
         Self::default()
     }
@@ -62,8 +63,22 @@ impl<S> SubscribeOptions<S> {
     /// bytes as they came from the wire, and 64); beyond that the subscription ends, or receives the difference to the
     /// current state. What happens while the pipeline restarts is delivered as a difference, too.
     pub fn every(mut self, bytes: usize, when_full: WhenFull) -> Self {
-        self.policy = Policy::Every { bytes, when_full };
+        self.policy = Some(Policy::Every { bytes, when_full });
         self
+    }
+
+    /// A subscriber that lags receives the newest state of each object, and not those between: the default, unless the
+    /// informer's builder says otherwise
+    /// ([`InformerBuilder::deliver_every`](crate::informer::InformerBuilder::deliver_every)).
+    pub fn newest(mut self) -> Self {
+        self.policy = Some(Policy::Coalesce);
+        self
+    }
+
+    /// How events wait, where every event is delivered unless this subscription excludes that by being debounced.
+    pub(crate) fn policy_or(&self, default: Policy) -> Policy {
+        let unless_said = if self.debounce.is_some() { Policy::Coalesce } else { default };
+        self.policy.unwrap_or(unless_said)
     }
 
     /// Delivers only objects for which this holds; of several filters all have to hold. It must give the same answer for
@@ -116,7 +131,8 @@ impl<S> SubscribeOptions<S> {
     }
 
     /// Holds what happens to an object until nothing has happened to it for `quiet`, and for ten times as long at most;
-    /// meanwhile it coalesces, and other objects are not held up. Works with keys, too, and not with [`Self::every`].
+    /// meanwhile it coalesces, and other objects are not held up. Works with keys, too, and not with [`Self::every`]; what
+    /// the informer's builder says about every event does not hold then.
     ///
     /// The initial events, the differences that a list or a restart finds, and resyncs are not held, and a list or a
     /// restart ends every wait. A shutdown does not wait either: what is held is delivered at once. Costs the memory of
@@ -142,8 +158,15 @@ impl<S> SubscribeOptions<S> {
 
 impl<S> Default for SubscribeOptions<S> {
     fn default() -> Self {
-        let (policy, filter) = (Policy::default(), Filter::default());
-        Self { name: None, resync: None, policy, filter, window: None, callback_limit: None, debounce: None }
+        Self {
+            name: None,
+            resync: None,
+            policy: None,
+            filter: Filter::default(),
+            window: None,
+            callback_limit: None,
+            debounce: None,
+        }
     }
 }
 

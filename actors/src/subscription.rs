@@ -87,10 +87,10 @@ impl<S: Body> Informer<S> {
         kind: &str,
         recipient: Recipient<Touched>,
     ) -> Result<Subscription<S>, SubscribeError> {
-        if options.policy != Policy::Coalesce {
+        if matches!(options.policy, Some(Policy::Every { .. })) {
             return Err(SubscribeError::EveryKey { informer: Arc::clone(&self.0.pipeline.parent.name) });
         }
-        let options = SubscribeOptions { policy: Policy::Keys, ..options };
+        let options = SubscribeOptions { policy: Some(Policy::Keys), ..options };
         self.start_listener(options, kind, |_| Delivery::Keys(recipient))
     }
 
@@ -104,7 +104,8 @@ impl<S: Body> Informer<S> {
         if running.pipeline.parent.stop.is_cancelled() {
             return Err(SubscribeError::Stopped { informer: Arc::clone(&running.pipeline.parent.name) });
         }
-        if options.debounce.is_some() && matches!(options.policy, Policy::Every { .. }) {
+        let policy = options.policy_or(running.pipeline.shared.policy);
+        if options.debounce.is_some() && matches!(policy, Policy::Every { .. }) {
             return Err(SubscribeError::EveryDebounced {
                 informer: Arc::clone(&running.pipeline.parent.name),
             });
@@ -113,7 +114,7 @@ impl<S: Body> Informer<S> {
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
-        let SubscribeOptions { policy, resync, callback_limit, debounce, .. } = options;
+        let SubscribeOptions { resync, callback_limit, debounce, .. } = options;
         let resync = resync.or(running.pipeline.shared.resync);
         let times = Times { resync, callback_limit, debounce };
         let state = SubscriptionState::new(label, policy, times, self.runtime().now());

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use informer_actors::informer::{
-    ClusterWide, Informer, InformerBuilder, NamespaceSources, OfCluster, OfNamespace, Selection,
+    Body, ClusterWide, Informer, InformerBuilder, NamespaceSources, OfCluster, OfNamespace, Selection,
 };
 use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
@@ -132,6 +132,37 @@ impl<K, R: Representation> ResourceSource<K, R> {
         builder: InformerBuilder<R::Body>,
         runtime: &Runtime,
     ) -> Result<InformerBuilder<R::Body>, Error> {
+        Ok(match self.parts(runtime)? {
+            Parts::One(source) => builder.source_with(source),
+            Parts::Namespaces(sources) => builder.namespaces(sources),
+        })
+    }
+
+    /// Adds the sources of this description to an informer that runs: one ([`Informer::add_source`]), or one for each of its
+    /// namespaces ([`Informer::add_namespaces`]). To add a cluster of which only some namespaces are followed:
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(af: Client, pods: Informer<Pod>) -> Result<(), actix_informer::Error> {
+    /// let shops = af.resource::<Pod>().namespaces(["shop", "web"]);
+    /// shops.in_cluster("af", &af)?.add_to(&pods)?; // two sources: af|shop and af|web
+    /// pods.namespaces_synced().await?;
+    /// pods.remove_cluster(&"af".parse()?).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`]. Nothing changes then.
+    pub fn add_to(self, informer: &Informer<R::Body>) -> Result<(), crate::Error> {
+        match self.parts(informer.runtime())? {
+            Parts::One(source) => informer.add_source(source)?,
+            Parts::Namespaces(sources) => informer.add_namespaces(sources)?,
+        }
+        Ok(())
+    }
+
+    fn parts(self, runtime: &Runtime) -> Result<Parts<R::Body>, Error> {
         let cluster = self.cluster_name().cloned();
         let each = self.each(runtime);
         let sources = match self.several() {
@@ -148,15 +179,14 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 let spec = cluster.iter().cloned().fold(spec, SourceSpec::in_cluster);
                 NamespaceSources::selected(each, Selection::watching(spec))
             }
-            (None, None) => return Ok(builder.source_with(self.source(runtime)?)),
+            (None, None) => return Ok(Parts::One(self.source(runtime)?)),
         };
         let sources = cluster.into_iter().fold(sources, NamespaceSources::in_cluster);
         let (policy, all) = (*self.clone().cluster_wide_policy(), self.all(runtime));
-        Ok(builder.namespaces(
-            policy
-                .into_iter()
-                .fold(sources, |sources, policy| sources.cluster_wide(policy, Arc::clone(&all))),
-        ))
+        let sources = policy
+            .into_iter()
+            .fold(sources, |sources, policy| sources.cluster_wide(policy, Arc::clone(&all)));
+        Ok(Parts::Namespaces(sources))
     }
 
     /// This description of one namespace, or of all.
@@ -203,6 +233,12 @@ impl<K, R: Representation> ResourceSource<K, R> {
         let namespaces = namespaces.labels(selector).source_id(id);
         self.cluster_name().cloned().into_iter().fold(namespaces, ResourceSource::cluster).source(runtime)
     }
+}
+
+/// The sources of a description.
+enum Parts<S: Body> {
+    One(SourceSpec<S>),
+    Namespaces(NamespaceSources<S>),
 }
 
 /// The name of a source; in an informer of several clusters it begins with the cluster's.

@@ -299,7 +299,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
             return Err(several_sources());
         }
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
-        let decoder = Arc::new(Decoder { representation, prune, source, cluster, scopes: Scopes::default() });
+        let scopes = Scopes::default();
+        let decoder = Arc::new(Decoder { representation, prune, source, form: 0, cluster, scopes });
         Ok(move || {
             let (scope, decoder, pool) = (scope.clone(), Arc::clone(&decoder), pool.clone());
             KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })

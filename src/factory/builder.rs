@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use informer_actors::informer::{Body, InformerBuilder};
 use informer_actors::runtime::Runtime;
+use informer_core::listener::{Policy, WhenFull};
 use informer_core::reflector::ReflectorConfig;
 use kube_core::Resource;
 
@@ -59,6 +60,30 @@ impl InformerFactoryBuilder {
         self
     }
 
+    /// Every subscription receives every event, one by one, as
+    /// [`SubscribeOptions::every`](crate::subscription::SubscribeOptions::every) says, unless it chooses otherwise, or its
+    /// kind does by [`Self::configure`]:
+    ///
+    /// ```no_run
+    /// # fn demo(runtime: actix_informer::runtime::Runtime, client: actix_informer::client::Client) {
+    /// use actix_informer::prelude::*;
+    /// use actix_informer::subscription::WhenFull;
+    /// use k8s_openapi::api::core::v1::{Event, Pod};
+    ///
+    /// let factory = InformerFactory::builder(&runtime, &client)
+    ///     .deliver_every(1 << 20, WhenFull::Restate) // of all kinds
+    ///     .configure::<Pod>(|pods| pods.deliver_newest()) // but pods
+    ///     .configure::<Event>(|events| events.deliver_every(8 << 20, WhenFull::Disconnect))
+    ///     .build();
+    /// # }
+    /// ```
+    ///
+    /// Default: a subscriber that lags receives the newest state of each object.
+    pub fn deliver_every(mut self, bytes: usize, when_full: WhenFull) -> Self {
+        self.defaults.policy = Policy::Every { bytes, when_full };
+        self
+    }
+
     /// Describes this kind further, in [`InformerFactory::resource`] and [`InformerFactory::informer`]: its namespaces,
     /// selectors, fields to cut, list settings, or a named representation with the same body. The last one given for a
     /// kind counts.
@@ -90,8 +115,8 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// Configures each informer whose objects are kept as `S` before it is declared: its indices, queue, restarts and the
-    /// resync of its subscriptions. The last one given for a type counts.
+    /// Configures each informer whose objects are kept as `S` before it is declared: its indices, queue, restarts, and the
+    /// resync and delivery of its subscriptions. The last one given for a type counts.
     ///
     /// ```no_run
     /// # fn demo(runtime: actix_informer::runtime::Runtime, client: actix_informer::client::Client) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_actors::informer::{Body, InformerBuilder};
+use informer_core::listener::Policy;
 use informer_core::reflector::ReflectorConfig;
 use kube_core::{ClusterResourceScope, DynamicObject, Resource};
 
@@ -27,6 +28,8 @@ pub(super) struct Defaults {
     pub(super) prune: Option<Prune>,
     pub(super) settings: Option<ChangeSettings>,
     pub(super) resync: Option<Duration>,
+    /// How events wait for subscriptions.
+    pub(super) policy: Policy,
     /// By the type of the kind: a [`Change`] of its description.
     pub(super) descriptions: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     /// By the type of the body: a [`Change`] of the builder.
@@ -83,6 +86,10 @@ impl Defaults {
         let builder = match self.resync {
             Some(period) => builder.resync_every(period),
             None => builder,
+        };
+        let builder = match self.policy {
+            Policy::Every { bytes, when_full } => builder.deliver_every(bytes, when_full),
+            _ => builder,
         };
         let own = self.configurations.get(&TypeId::of::<S>());
         match own.and_then(|own| own.downcast_ref::<Change<InformerBuilder<S>>>()) {

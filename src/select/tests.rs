@@ -103,6 +103,43 @@ fn fields() -> Fields<Pod> {
     Fields::new().field("spec.nodeName", |pod: &Pod| pod.spec.as_ref()?.node_name.as_deref())
 }
 
+fn at_paths() -> Fields<Pod> {
+    Fields::new().path(".spec.nodeName").expect("a path")
+}
+
+#[test]
+fn of_a_field_at_a_path_the_index_by_that_path_is_visited_unless_the_field_is_not_to_be_set() {
+    let pods = [placed("a", "", "x"), placed("a", "n", "x"), placed("b", "n", "y"), placed("b", "m", "y")];
+    let by_path = at_paths().index("spec.nodeName").expect("it is known");
+    assert_eq!(&**by_path.name(), "field:spec.nodeName");
+    let snapshot = placed_snapshot(&pods, vec![by_path.into(), by_label("app").into()]);
+    let visited = |labels: &str, fields: &str| {
+        let fields = at_paths().select(fields).expect("a selector");
+        indexed(&snapshot, &labels.parse().expect("a selector"), Some(&fields)).map(|found| found.len())
+    };
+    assert_eq!(visited("", "spec.nodeName=n"), Some(2));
+    assert_eq!(visited("app=y", "spec.nodeName=m"), Some(1));
+    assert_eq!((visited("", "spec.nodeName="), visited("", "spec.nodeName!=n")), (None, None));
+}
+
+#[test]
+fn a_path_of_a_field_has_one_value_and_a_number_or_a_boolean_has_its_text() {
+    let error =
+        Fields::<Pod>::new().path("spec.containers[*].image").expect_err("several values").to_string();
+    assert!(error.ends_with("at character 16: a field selector needs one value for each object"), "{error}");
+    let mut pod = placed("a", "n", "x");
+    let spec = pod.spec.get_or_insert_default();
+    (spec.host_network, spec.priority) = (Some(true), Some(3));
+    let snapshot = placed_snapshot(&[pod], Vec::new());
+    let fields =
+        Fields::<Pod>::new().path("spec.hostNetwork").and_then(|fields| fields.path("spec.priority"));
+    let fields = fields.expect("two paths");
+    for (text, count) in [("spec.hostNetwork=true,spec.priority=3", 1), ("spec.priority!=3", 0)] {
+        let (everything, selector) = (LabelSelector::everything(), fields.select(text).expect("a selector"));
+        assert_eq!(snapshot.selected(&everything, &selector).count(), count, "{text}");
+    }
+}
+
 #[test]
 fn a_field_that_nobody_has_named_is_an_error_with_those_that_are_known() {
     let error = fields().select("spec.nodename=a").expect_err("it is not known").to_string();
@@ -147,13 +184,16 @@ proptest! {
         let plain = placed_snapshot(&pods, Vec::new());
         let by_node = fields().index("spec.nodeName").expect("it is known");
         let indexed = placed_snapshot(&pods, vec![by_label("app").into(), by_node.into()]);
+        let by_path = at_paths().index("spec.nodeName").expect("it is known");
+        let by_path = placed_snapshot(&pods, vec![by_label("app").into(), by_path.into()]);
+        let at_path = at_paths().select(&texts.join(",")).expect("a selector");
         let expected: Vec<_> = plain
             .labelled(&labels)
             .filter(|object| selector.matches(object))
             .map(|object| object.key().clone())
             .collect();
-        for snapshot in [&plain, &indexed] {
-            let found: Vec<_> = snapshot.selected(&labels, &selector).map(|object| object.key().clone()).collect();
+        for (snapshot, selector) in [(&plain, &selector), (&indexed, &selector), (&plain, &at_path), (&by_path, &at_path)] {
+            let found: Vec<_> = snapshot.selected(&labels, selector).map(|object| object.key().clone()).collect();
             prop_assert_eq!(&found, &expected);
         }
     }

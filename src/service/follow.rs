@@ -21,7 +21,7 @@ use super::config::InformerConfig;
 use super::describe::{LateValues, Values};
 use super::discovered;
 use super::error::Error;
-use super::kept::{KeptBody, described};
+use super::kept::{KeptBody, followed};
 use super::lines::{self, KindStatus, Style};
 use super::output::Output;
 use super::run::{CauseCounts, EventCounts, InformerReport};
@@ -80,7 +80,7 @@ pub(super) fn follow(
     let builder = match config.kind.resource() {
         Some(resource) => {
             values.found(Values::of(config));
-            let source = described(client, config, resource);
+            let source = followed(client, config, resource);
             match config.namespaces.as_slice() {
                 [] => source.informer(runtime)?,
                 some => source.namespaces(some).informer(runtime)?,

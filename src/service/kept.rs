@@ -8,6 +8,8 @@
 //!
 //! Read next: `follow.rs`, which uses it; `describe.rs`, which describes a body for people.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::{ApiResource, Scope};
 use kube_core::metadata::PartialObjectMeta;
@@ -66,6 +68,23 @@ pub(super) fn described(
         Values::Shown => source,
         // This annotation repeats the values, so it is not kept.
         Values::Hidden => source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED])),
+    }
+}
+
+/// The same for an informer that runs: a kind that the server has found by a name is looked up by it again when it is
+/// gone, since it may be served in another version then. One with a Rust type has no other version.
+pub(super) fn followed(
+    client: &Client,
+    config: &InformerConfig,
+    resource: &ApiResource,
+) -> ResourceSource<DynamicObject, KeepAs> {
+    let source = described(client, config, resource);
+    match config.kind.found_by().filter(|_| !config.kind.has_type()) {
+        Some(name) => {
+            let config = config.clone();
+            source.followed_as(client.finder(name), Arc::new(move |found| KeepAs::new(&config, found)))
+        }
+        None => source,
     }
 }
 

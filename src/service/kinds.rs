@@ -56,6 +56,8 @@ pub struct WatchedKind {
     namespaced: Option<bool>,
     /// Whether the configuration says all that is needed, so that nobody else is asked.
     is_given: bool,
+    /// Whether the server has said what it is.
+    is_discovered: bool,
 }
 
 impl WatchedKind {
@@ -77,13 +79,13 @@ impl WatchedKind {
             (group, version) => format!("{kind}.{version}.{group}"),
         };
         let is_given = !plural.is_empty() && resource.is_some();
-        Self { asked, resource, namespaced: known.map(|row| row.4), is_given }
+        Self { asked, resource, namespaced: known.map(|row| row.4), is_given, is_discovered: false }
     }
 
     /// What the server says of it.
     pub(super) fn discovered(&self, resource: &ApiResource, is_namespaced: bool) -> Self {
         let (asked, resource) = (self.asked.clone(), Some(resource.clone()));
-        Self { asked, resource, namespaced: Some(is_namespaced), is_given: true }
+        Self { asked, resource, namespaced: Some(is_namespaced), is_given: true, is_discovered: true }
     }
 
     /// The name of the kind: `Pod`. As the configuration names it, if only the server knows what it is.
@@ -99,6 +101,11 @@ impl WatchedKind {
     /// The name for discovery; `None` if everything is known.
     pub(super) fn asked(&self) -> Option<&str> {
         (!self.is_given).then_some(&*self.asked)
+    }
+
+    /// The name by which the server has found it: the server may find another version by it later.
+    pub(super) fn found_by(&self) -> Option<&str> {
+        self.is_discovered.then_some(&*self.asked)
     }
 
     /// The plural, or the name for discovery.

@@ -70,6 +70,16 @@ impl FieldPath {
         &self.steps
     }
 
+    /// Refuses a path on which an object can have several values.
+    pub(crate) fn of_one_value(self) -> Result<Self, FieldPathError> {
+        if !self.steps.contains(&PathStep::Elements) {
+            return Ok(self);
+        }
+        let before = self.text.split("[*]").next().unwrap_or_default();
+        let (at, path) = (before.chars().count() + 1, self.text.to_string());
+        Err(FieldPathError::Invalid { path, at, what: "a field selector needs one value for each object" })
+    }
+
     /// Whether it leads into the field `metadata`.
     pub(crate) fn is_in_metadata(&self) -> bool {
         matches!(&*self.steps, [PathStep::Field(name), _, ..] if &**name == "metadata")
@@ -86,7 +96,8 @@ impl FromStr for FieldPath {
     type Err = FieldPathError;
 
     fn from_str(text: &str) -> Result<Self, FieldPathError> {
-        let mut rest = text.strip_prefix('.').unwrap_or(text);
+        let without_dot = text.strip_prefix('.').unwrap_or(text);
+        let mut rest = without_dot;
         let mut steps = Vec::new();
         while steps.is_empty() || !rest.is_empty() {
             let (step, behind) = step(rest, steps.is_empty()).map_err(|what| {
@@ -96,7 +107,7 @@ impl FromStr for FieldPath {
             steps.push(step);
             rest = behind;
         }
-        Ok(Self { text: text.into(), steps: steps.into() })
+        Ok(Self { text: without_dot.into(), steps: steps.into() })
     }
 }
 

@@ -33,6 +33,8 @@ mod layers;
 mod list;
 mod logs;
 #[cfg(feature = "testing")]
+mod many_namespaces;
+#[cfg(feature = "testing")]
 mod overlay;
 mod pages;
 mod paths;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use actix_informer::client::{Client, Config, ResourceSource};
 use actix_informer::informer::{Index, Informer};
-use actix_informer::object::FieldPathError;
+use actix_informer::object::{FieldPathError, FieldText, Fields, LabelSelector, Select};
+use actix_informer::prelude::Object;
 use actix_informer::representation::{MetadataOnly, Representation};
 use informer_actors::runtime::Runtime;
 use informer_apiserver::ApiServer;
@@ -28,7 +29,11 @@ fn pod(name: &str, app: &str, node: Option<&str>, images: &[&str]) -> Value {
 }
 
 /// The names of the objects under a value.
-fn under<S: Send + Sync + 'static>(informer: &Informer<S>, index: &Index<S>, value: &str) -> Vec<String> {
+fn under<S: Send + Sync + 'static>(
+    informer: &Informer<S>,
+    index: &Index<S, FieldText>,
+    value: &str,
+) -> Vec<String> {
     let snapshot = informer.snapshot();
     let found = index.get(&snapshot, value).expect("the informer has the index");
     found.map(|object| object.key().name().to_owned()).collect()
@@ -36,7 +41,7 @@ fn under<S: Send + Sync + 'static>(informer: &Informer<S>, index: &Index<S>, val
 
 async fn synced<K, R: Representation>(
     source: ResourceSource<K, R>,
-    indices: &[Index<R::Body>],
+    indices: &[Index<R::Body, FieldText>],
     runtime: &Runtime,
 ) -> Informer<R::Body> {
     let builder =
@@ -51,7 +56,7 @@ async fn indexed<K, R: Representation<Body: Serialize>, const N: usize>(
     source: ResourceSource<K, R>,
     paths: [&str; N],
     runtime: &Runtime,
-) -> (Informer<R::Body>, [Index<R::Body>; N]) {
+) -> (Informer<R::Body>, [Index<R::Body, FieldText>; N]) {
     let indices = paths.map(|path| source.by_path(path).unwrap());
     (synced(source, &indices, runtime).await, indices)
 }
@@ -97,6 +102,32 @@ async fn idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_
     typed.add_index(&late).await.unwrap();
     typed.wait_until(|_| late.get(&typed.snapshot(), "two").is_ok()).await.unwrap();
     assert_eq!(under(&typed, &late, "two"), ["two"]);
+}
+
+#[tokio::test]
+async fn idx_34_a_field_selector_uses_the_index_by_the_path_that_it_names() {
+    let server = ApiServer::builder().start().await.unwrap();
+    server.create(pod("one", "web", Some("node-a"), &["x"])).unwrap();
+    server.create(pod("two", "db", None, &["y"])).unwrap();
+    let client = Client::new(Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap()).unwrap();
+    let runtime = Runtime::threads().start().unwrap();
+    let fields = Fields::<Pod>::new().path("spec.nodeName").unwrap();
+    let by_node = client.resource::<Pod>().by_path("spec.nodeName").unwrap();
+    let pods = synced(client.resource::<Pod>(), std::slice::from_ref(&by_node), &runtime).await;
+    assert_eq!(
+        fields.index("spec.nodeName").unwrap().count(&pods.snapshot(), "node-a"),
+        Ok(1),
+        "it is that index"
+    );
+    let selected = |text: &str| {
+        let (snapshot, selector) = (pods.snapshot(), fields.select(text).unwrap());
+        let (labels, name) = (LabelSelector::everything(), |of: &Object<Pod>| of.key().name().to_owned());
+        snapshot.selected(&labels, &selector).map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (selected("spec.nodeName=node-a"), selected("spec.nodeName=")),
+        (vec!["one".into()], vec!["two".into()])
+    );
 }
 
 #[test]

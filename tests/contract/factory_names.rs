@@ -113,6 +113,49 @@ fn fac_13_a_kind_that_is_defined_later_goes_away_and_comes_back_otherwise_is_fol
     });
 }
 
+/// The definition with two versions, of which one is served.
+fn served(version: &str) -> Value {
+    let mut definition = definition("v1", "Namespaced");
+    let versions = definition["spec"]["versions"].as_array_mut().expect("a list");
+    let mut second = versions[0].clone();
+    second["name"] = "v2".into();
+    second["storage"] = false.into();
+    versions.push(second);
+    versions.iter_mut().for_each(|of| of["served"] = (of["name"] == version).into());
+    definition
+}
+
+#[test]
+fn fac_13_an_object_that_is_served_in_another_version_unchanged_is_read_anew_and_told_once() {
+    run(|cluster| async move {
+        cluster.server.create(served("v1")).expect("a new definition");
+        cluster.server.create(site("v1", Some("default"), "a")).expect("defined");
+        let factory = cluster.factory();
+        let sites = factory.of(factory.named(NAME).await.expect("a name")).expect("declared");
+        let (subscription, received) = recorded(&sites);
+        factory.start().expect("open");
+        subscription.synced_within(LONG).await.expect("it is there");
+        let version = || sites.snapshot().iter().next().map(|object| object.version().clone());
+        let before = version();
+        assert_eq!(versions(&sites), ["example.org/v1"]);
+
+        let only_v2 = json!({"spec": {"versions": served("v2")["spec"]["versions"]}});
+        cluster.server.merge_patch(DEFINITIONS, "", NAME, &only_v2).expect("it is defined");
+        cluster.server.faults().end_watches();
+        until(|| versions(&sites) == ["example.org/v2"]).await;
+        assert_eq!(version(), before, "the object is unchanged");
+        settle().await;
+        assert_eq!(received.agrees_with(&sites.snapshot()), Ok(()));
+        let lines = received.lines();
+        assert!(lines.len() == 2 && lines[1].starts_with("Updated(Relist) default/a"), "{lines:?}");
+        // Another list of the same resource tells nothing.
+        cluster.server.faults().compact();
+        cluster.server.faults().end_watches();
+        pass(Duration::from_secs(120)).await;
+        assert_eq!((received.lines().len(), versions(&sites)), (2, vec!["example.org/v2".to_owned()]));
+    });
+}
+
 #[test]
 fn fac_13_all_names_of_one_kind_are_one_informer_and_its_scope_decides_about_namespaces() {
     run(|cluster| async move {

@@ -6,6 +6,7 @@
 //! socket. Read `world.rs` first: it wraps the API, so that the tests read as sentences.
 
 mod actors;
+mod added_clusters;
 mod blocking;
 mod brief;
 mod busy_source;
@@ -22,6 +23,8 @@ mod every;
 #[cfg(feature = "client")]
 mod factory;
 mod factory_declared;
+#[cfg(feature = "client")]
+mod factory_defaults;
 #[cfg(feature = "client")]
 mod factory_many;
 #[cfg(feature = "client")]

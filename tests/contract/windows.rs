@@ -86,6 +86,31 @@ fn lis_38_a_closure_and_an_actor_receive_all_that_waits_at_once_up_to_their_wind
 }
 
 #[test]
+fn lis_38_a_closure_that_blocks_receives_all_that_waits_at_once_and_a_panic_costs_its_batch_alone() {
+    run(hundred, |world| async move {
+        let sizes = Sizes::new();
+        let noted = sizes.clone();
+        let options = SubscribeOptions::new().window(30).callback_limit(LONG);
+        let closure = world.informer.for_each_blocking_batch_with(options, move |events| noted.note(&events));
+        let closure = closure.expect("it runs");
+        closure.synced_within(LONG).await.expect("every batch was handled");
+        world.changes_of(50).await;
+        sizes.agree(&world).await;
+        assert_eq!(closure.status().overran, 0);
+        let panics = world.informer.for_each_blocking_batch(|events: Vec<Notify<String>>| {
+            assert!(events[0].cause() != Cause::InitialList, "on purpose");
+        });
+        let panics = panics.expect("it runs");
+        panics.synced_within(LONG).await.expect("it syncs");
+        let (before, batches) = (panics.status().delivered, panics.status().panics);
+        assert!(batches >= 2, "more objects than one batch of 64");
+        world.apply("a/one", "after").await;
+        until(|| panics.status().delivered == before + 1).await;
+        assert_eq!(panics.status().panics, batches);
+    });
+}
+
+#[test]
 fn lis_38_a_panic_costs_its_batch_alone() {
     run(three, |world| async move {
         let subscription = world.informer.for_each_batch(|events: Vec<Notify<String>>| async move {
@@ -228,6 +253,7 @@ fn lis_42_an_object_that_changes_all_the_time_is_delivered_when_it_is_quiet_and_
         watched.synced().await;
         assert!(world.runtime.now() - began < Duration::from_secs(1), "the first list is not held");
         watched.received.clear_lines();
+        let first = world.runtime.now();
         for n in 0..4 {
             world.apply("a/one", &format!("{n}")).await;
             world.apply(&format!("c/{n}"), "new").await;
@@ -235,7 +261,9 @@ fn lis_42_an_object_that_changes_all_the_time_is_delivered_when_it_is_quiet_and_
         }
         let quiet = ["Added(Watch) c/0@6", "Added(Watch) c/1@8"];
         assert_eq!(watched.received.lines(), quiet, "8 s after the first and 6 s after the second");
-        assert_eq!(watched.subscription.status().depth, 3);
+        let status = watched.subscription.status();
+        let age = status.oldest_since.map(|since| since - first);
+        assert!(status.depth == 3 && age.is_some_and(|age| age < Duration::from_secs(1)), "{status:?}");
         pass(Duration::from_secs(5)).await;
         let lines = watched.received.lines();
         assert_eq!(lines.iter().filter(|line| line.contains("a/one")).count(), 1, "{lines:?}");

@@ -27,10 +27,12 @@ mod disasters;
 mod discovery;
 mod factory;
 mod live;
+mod many_namespaces;
 mod namespaces;
 mod network;
 mod outages;
 mod over_kube;
+mod overlay;
 mod proxies;
 mod rewind;
 mod scale;
@@ -135,6 +137,7 @@ group! { discovered:
 group! { coming_and_going:
     namespaces::inf_91_namespaces_come_and_go_under_load,
     namespaces::inf_94_of_two_clusters_one_is_killed_and_comes_back,
+    many_namespaces::inf_92_hundreds_of_namespaces_are_as_many_watches_and_above_the_number_they_are_one,
 }
 
 group! { calm:
@@ -153,6 +156,11 @@ group! { calm:
     access::a_denied_informer_reports_it_and_recovers,
     access::ref_35_a_missing_kind_is_gone_until_it_is_defined,
     access::https_with_a_token_and_with_a_client_certificate,
+}
+
+group! { own_writes:
+    overlay::idx_13_what_was_written_is_shown_at_once_and_the_watch_takes_it_over,
+    overlay::idx_13_a_deletion_and_another_life_are_shown_at_once_and_the_watch_brings_none_back,
 }
 
 group! { through_proxies:
@@ -235,5 +243,11 @@ mod real {
     fn it_sheds_load() {
         let server = crate::server::Server::real_of_one_request();
         crate::stage::on_real(server, &[crate::stage::scenario!(shedding::a_server_that_is_overloaded)]);
+    }
+
+    #[test]
+    fn its_permissions() {
+        let denied = crate::stage::scenario!(many_namespaces::inf_92_forbidden_to_watch_all_it_follows_each);
+        crate::stage::on_real(crate::server::Server::real(), &[denied]);
     }
 }

@@ -100,6 +100,31 @@ fn a_kind_that_is_defined_anew_in_another_version_is_watched_in_that_one() {
 }
 
 #[test]
+fn a_kind_that_is_found_at_the_start_and_served_in_another_version_later_is_watched_in_that_one() {
+    let stage = Stage::new();
+    let mut definition = definition("Widget", "widgets");
+    let mut versions = vec![definition["spec"]["versions"][0].clone(); 2];
+    (versions[1]["name"], versions[1]["served"], versions[1]["storage"]) =
+        ("v2".into(), false.into(), false.into());
+    definition["spec"]["versions"] = json!(versions);
+    stage.server.create(definition).unwrap();
+    stage.server.create(object("Widget", "a")).unwrap();
+    let mut informerd = stage.informerd(&["Widget"]);
+    informerd.lines_with(&[&["Widget", "Added", "default/one"], &["Widget", "Streaming"]]);
+
+    (versions[0]["served"], versions[1]["served"]) = (false.into(), true.into());
+    let migrated = json!({"spec": {"versions": versions}});
+    stage.server.merge_patch("customresourcedefinitions", "", "widgets.example.com", &migrated).unwrap();
+    stage.server.faults().end_watches();
+    informerd.lines_with(&[&["Widget", "Updated", "default/one"]]);
+    let patch = json!({"spec": {"value": "b"}});
+    stage.server.merge_patch("widgets", "default", "one", &patch).unwrap();
+    informerd.line(|line| line.contains("Updated") && line.contains("spec.value"));
+    informerd.signal(Signal::TERM);
+    assert_eq!(informerd.end().0.code(), Some(0));
+}
+
+#[test]
 fn of_two_names_of_a_kind_that_the_server_has_later_only_the_first_is_watched() {
     let stage = Stage::new();
     let mut informerd = stage.informerd(&["widgets", "wdg", "Pod"]);

@@ -17,6 +17,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 mod allocations;
+mod coming_and_going;
 mod selection;
 mod streaming;
 mod work_queue;
@@ -256,6 +257,14 @@ fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bou
         a_kept_snapshot_costs_a_publish_nothing(&runtime).await;
         iterating_allocates_nothing_per_object(&runtime).await;
         selection::the_empty_selector_reads_no_label_of_a_million_objects();
+    });
+}
+
+#[test]
+fn fac_11_ten_thousand_informers_that_come_and_go_leave_memory_where_it_was() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    Runtime::simulated(7).run(|runtime| async move {
+        coming_and_going::informers_that_come_and_go_leave_nothing(&runtime).await;
     });
 }
 

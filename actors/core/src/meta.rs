@@ -205,12 +205,16 @@ pub struct Meta {
     pub source: SourceId,
     /// How many bytes it took on the wire; counts against the queue's byte bound.
     pub wire_bytes: u32,
+    /// In which form the source reads bodies. One version in two forms is two states: a kind that is served in another
+    /// version keeps the versions of its objects.
+    pub form: u32,
 }
 
 impl Meta {
-    /// The object of this key in this version, brought by this source; without a uid, and of no bytes, unless said.
+    /// The object of this key in this version, brought by this source; without a uid, of no bytes, and in the form 0, unless
+    /// said.
     pub fn new(key: ObjectKey, version: ResourceVersion, source: SourceId) -> Self {
-        Self { key, uid: None, version, source, wire_bytes: 0 }
+        Self { key, uid: None, version, source, wire_bytes: 0, form: 0 }
     }
 
     /// Says which life of its key it is.
@@ -224,6 +228,13 @@ impl Meta {
     #[must_use]
     pub fn wire_bytes(mut self, bytes: u32) -> Self {
         self.wire_bytes = bytes;
+        self
+    }
+
+    /// Says in which form its body was read.
+    #[must_use]
+    pub fn form(mut self, form: u32) -> Self {
+        self.form = form;
         self
     }
 }
@@ -305,9 +316,10 @@ impl<S> Object<S> {
         self.key() == other.key() && self.object_uid() == other.object_uid()
     }
 
-    /// Whether both show the same state: one life, one version. Such a pair is not an event.
+    /// Whether both show the same state: one life, one version, one form. Such a pair is not an event.
     pub fn is_same_as(&self, other: &Self) -> bool {
-        self.version() == other.version() && self.is_same_life_as(other)
+        let is_of_form = self.0.meta.form == other.0.meta.form;
+        self.version() == other.version() && is_of_form && self.is_same_life_as(other)
     }
 }
 

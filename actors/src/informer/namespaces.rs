@@ -10,6 +10,7 @@
 //!
 //! Read next: `namespaces/follower.rs`, which carries changes out; `informer_core::namespaces`, which decides.
 
+mod adding;
 mod follower;
 mod of_informer;
 mod selection;
@@ -23,9 +24,9 @@ use informer_core::namespaces::{ClusterWide, Followed, Names, plan};
 
 use self::follower::Follower;
 pub use self::selection::Selection;
-use super::{Informer, WaitError};
+use super::{AddSourceError, Informer, WaitError};
 use crate::pipeline::messages::Body;
-use crate::pipeline::namespace_set::NamespaceSet;
+use crate::pipeline::namespace_set::{Makers, NamespaceSet};
 pub use crate::pipeline::namespace_set::{OfCluster, OfNamespace};
 use crate::pipeline::source_spec::{Member, SourceSpec};
 use crate::pipeline::wiring::{InformerSpec, Pipeline};
@@ -48,6 +49,17 @@ pub enum NamespacesError {
         /// The informer's name.
         informer: Arc<str>,
     },
+    /// The informer follows namespaces of this cluster already.
+    #[error("informer {informer:?} follows namespaces{} already", of_cluster(.cluster.as_ref()))]
+    Exists {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The cluster; `None` in an informer of one.
+        cluster: Option<ClusterName>,
+    },
+    /// One of the sources was refused.
+    #[error(transparent)]
+    Source(#[from] AddSourceError),
     /// A namespace that cannot be followed, such as one whose name is no name.
     #[error("informer {informer:?} cannot follow the namespace {namespace:?}: {reason}")]
     Refused {
@@ -115,6 +127,12 @@ impl<S: Body> NamespaceSources<S> {
         self.cluster = Some(cluster);
         self
     }
+
+    fn parts(self) -> (Option<ClusterName>, Makers<S>, Wanted<S>) {
+        let Self { each, all, cluster, names } = self;
+        let is_selected = matches!(names, Wanted::Selected(_));
+        (cluster, Makers { each, all, is_selected }, names)
+    }
 }
 
 impl<S: Body> fmt::Debug for NamespaceSources<S> {
@@ -132,23 +150,17 @@ pub(crate) fn describe<S: Body>(
     spec: &mut InformerSpec<S>,
     sources: NamespaceSources<S>,
 ) -> Result<(), NamespacesError> {
-    let NamespaceSources { each, all, cluster, names } = sources;
-    let number = spec.namespaces.len();
-    let set = NamespaceSet::new(number, cluster, each);
-    let set = all.into_iter().fold(set, |set, (policy, all)| set.cluster_wide(policy, all));
+    let (cluster, makers, names) = sources.parts();
+    let set = Arc::new(NamespaceSet::new(spec.namespaces.len(), cluster, makers));
     match names {
-        Wanted::Selected(selection) => {
-            let set = Arc::new(set.selected());
-            spec.sources.push(selection.source(Arc::clone(&set)));
-            spec.namespaces.push(set);
-        }
+        Wanted::Selected(selection) => spec.sources.push(selection.source(Arc::clone(&set))),
         Wanted::Given(given) => {
             let begun = begin(&set, &given, &spec.name)?;
             spec.sources.extend(begun);
             set.change(|_| Arc::new(given.into_iter().collect()));
-            spec.namespaces.push(Arc::new(set));
         }
     }
+    spec.namespaces.push(set);
     Ok(())
 }
 
@@ -158,23 +170,35 @@ fn begin<S: Body>(
     given: &[Arc<str>],
     informer: &Arc<str>,
 ) -> Result<Vec<SourceSpec<S>>, NamespacesError> {
+    let each = sources_of_each(set, given, informer)?;
+    let names: Names = Arc::new(given.iter().cloned().collect());
+    let first = plan(&names, &Followed::default(), set.policy(), true);
+    let is_of_all = first.all.is_some() && names.len() == given.len();
+    match is_of_all.then(|| set.source_of_all()).flatten() {
+        Some(Ok(all)) => {
+            let member = Some(Member { set: set.number, namespace: None });
+            Ok(vec![SourceSpec { member, ..set.filtered(all, &names) }])
+        }
+        _ => Ok(each),
+    }
+}
+
+/// One source for each namespace, if each can be followed.
+fn sources_of_each<S: Body>(
+    set: &NamespaceSet<S>,
+    given: &[Arc<str>],
+    informer: &Arc<str>,
+) -> Result<Vec<SourceSpec<S>>, NamespacesError> {
     let refused = |namespace: &Arc<str>, reason| {
         let (informer, namespace) = (Arc::clone(informer), Arc::clone(namespace));
         NamespacesError::Refused { informer, namespace, reason }
     };
-    let member = |namespace| Some(Member { set: set.number, namespace });
     let each = given.iter().map(|namespace| {
         let made = set.source_of(namespace).map_err(|reason| refused(namespace, reason))?;
-        Ok(SourceSpec { member: member(Some(Arc::clone(namespace))), ..made })
+        let member = Some(Member { set: set.number, namespace: Some(Arc::clone(namespace)) });
+        Ok(SourceSpec { member, ..made })
     });
-    let each = each.collect::<Result<Vec<_>, _>>()?;
-    let names: Names = Arc::new(given.iter().cloned().collect());
-    let first = plan(&names, &Followed::default(), set.all.as_ref().map(|(policy, _)| *policy), true);
-    let all = set.all.as_ref().filter(|_| first.all.is_some() && names.len() == given.len());
-    match all.map(|(_, make)| make()) {
-        Some(Ok(all)) => Ok(vec![SourceSpec { member: member(None), ..set.filtered(all, &names) }]),
-        _ => Ok(each),
-    }
+    each.collect()
 }
 
 /// Starts the actors that exchange the sources of the sets.
@@ -249,8 +273,7 @@ impl<S: Body> Informer<S> {
         let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
         let all = async {
             for set in pipeline.shared.namespaces.all() {
-                let change = set.wanted().map_or(1, |wanted| wanted.generation);
-                set.synced(change).await;
+                set.synced(set.newest_change()).await;
             }
         };
         tokio::select! {
@@ -276,7 +299,7 @@ impl<S: Body> Informer<S> {
         let Some(set) = sets.iter().find(|set| set.cluster.as_ref() == cluster) else {
             return Err(NamespacesError::NoSet { informer, cluster: cluster.cloned() });
         };
-        if set.is_selected {
+        if set.is_selected() {
             return Err(NamespacesError::Selected { informer });
         }
         let known = set.wanted().map(|wanted| wanted.names).unwrap_or_default();

@@ -13,7 +13,6 @@
 use std::sync::Arc;
 
 use informer_core::meta::{ClusterName, SourceId};
-use informer_core::namespaces::Names;
 use informer_core::reflector::SourceState;
 use tokio_util::sync::CancellationToken;
 
@@ -213,7 +212,7 @@ impl<S: Body> Informer<S> {
             }
         }
         for set in shared.namespaces.all().iter().filter(|set| set.cluster.as_ref() == Some(cluster)) {
-            let change = set.change(|_| Names::default());
+            let change = set.remove();
             tokio::select! {
                 biased;
                 () = self.0.ending.stop.cancelled() => {}
@@ -292,11 +291,7 @@ impl<S: Body> Informer<S> {
         if self.0.ending.stop.is_cancelled() {
             return Err(AddSourceError::Stopped { informer });
         }
-        begin_all(pipeline, specs, may_overlap).map_err(|Refusal { id: name, why }| match why {
-            Refused::Taken => AddSourceError::NameTaken { informer, name },
-            Refused::Cluster { has_cluster } => AddSourceError::MixedClusters { informer, name, has_cluster },
-            Refused::Overlaps(other) => AddSourceError::Overlapping { informer, name, other },
-        })
+        begin_all(pipeline, specs, may_overlap).map_err(|refusal| not_added(refusal, informer))
     }
 
     /// Follows a source again that was given up because its reflector had failed too often. It goes on where it was:
@@ -345,6 +340,15 @@ pub(super) fn begin_removal<S: Body>(
         carry_out(pipeline, source.clone(), removal.over.clone());
     }
     Ok(removal.over)
+}
+
+pub(super) fn not_added(refusal: Refusal, informer: Arc<str>) -> AddSourceError {
+    let Refusal { id: name, why } = refusal;
+    match why {
+        Refused::Taken => AddSourceError::NameTaken { informer, name },
+        Refused::Cluster { has_cluster } => AddSourceError::MixedClusters { informer, name, has_cluster },
+        Refused::Overlaps(other) => AddSourceError::Overlapping { informer, name, other },
+    }
 }
 
 fn not_removed(why: NotRemoved, informer: Arc<str>, source: &SourceId) -> RemoveSourceError {

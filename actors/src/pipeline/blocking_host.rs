@@ -3,13 +3,17 @@
 //! Answers "where does a blocking closure run?": on the runtime's callback pool, a window of events at a time. The
 //! Listener records events meanwhile, and hands over the next window when this one has been handled. Invariants:
 //! 1. Events come in order, one call at a time. A subscription uses at most one thread, and none while it is idle.
-//! 2. A panic is counted and logged with the event's key. That event is skipped; the next one is delivered.
+//! 2. A panic is counted and logged with the event's key. That event is skipped; the next one is delivered. Of a batch
+//!    the whole batch is skipped, and the key is that of its first event.
 //! 3. After the subscription's end no further call starts; the closure is dropped on the pool, after its last call.
 //!
 //! Read next: `runtime/callbacks.rs`, the pool; `callback_host.rs`, async closures.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use informer_core::meta::ObjectKey;
 
 use crate::pipeline::callback_host::{count_call, count_panic, inside};
 use crate::pipeline::messages::{Body, Notify};
@@ -19,47 +23,70 @@ use crate::runtime::Clock;
 /// A closure and the state of its subscription. Its strand reports that the closure is dropped: a shutdown waits for
 /// that.
 pub(crate) struct BlockingHost<S: Body> {
-    closure: Box<dyn FnMut(Notify<S>) + Send>,
+    closure: BlockingClosure<S>,
     state: SubscriptionState,
     clock: Clock,
 }
 
+/// A closure that may block.
+pub(crate) enum BlockingClosure<S> {
+    /// Called with each event.
+    Each(Box<dyn FnMut(Notify<S>) + Send>),
+    /// Called with a whole window.
+    Batches(Box<dyn FnMut(Vec<Notify<S>>) + Send>),
+}
+
 impl<S: Body> BlockingHost<S> {
     /// The closure of this subscription.
-    pub(crate) fn new(
-        closure: impl FnMut(Notify<S>) + Send + 'static,
-        state: SubscriptionState,
-        clock: Clock,
-    ) -> Self {
-        Self { closure: Box::new(closure), state, clock }
+    pub(crate) fn new(closure: BlockingClosure<S>, state: SubscriptionState, clock: Clock) -> Self {
+        Self { closure, state, clock }
     }
 
-    /// Calls the closure with each event, unless the subscription ends before.
+    /// Calls the closure with each event, or with all of them, unless the subscription ends before.
     pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
-        let mut began = self.clock.now();
-        for notify in window {
-            if self.state.has_ended() {
-                return;
+        let Self { closure, state, clock } = self;
+        let mut began = clock.now();
+        match closure {
+            BlockingClosure::Each(closure) => {
+                for notify in window {
+                    let key = notify.key().clone();
+                    began = call((state, clock), &key, began, || closure(notify));
+                }
             }
-            let key = notify.key().clone();
-            let limit = self.state.times().callback_limit;
-            if limit.is_some() {
-                self.state.begin_call(&key, began);
-            }
-            let call = AssertUnwindSafe(|| inside(&self.state, || (self.closure)(notify)));
-            let called = catch_unwind(call);
-            if let Some(limit) = limit
-                && let Some(key) = self.state.end_call(limit, self.clock.now())
-            {
-                let (informer, subscription) = (&self.state.label().owner, self.state.name());
-                tracing::warn!(%informer, %subscription, %key, "a blocking callback of {subscription} took longer than its limit of {limit:?} on {key}");
-            }
-            began = count_call(&self.state, &self.clock, began);
-            if let Err(panic) = called {
-                count_panic(&self.state, &key, panic);
+            BlockingClosure::Batches(closure) => {
+                let Some(key) = window.first().map(|first| first.key().clone()) else { return };
+                call((state, clock), &key, began, || closure(window));
             }
         }
     }
+}
+
+/// One call, unless the subscription has ended; gives when it ended. `key` is that of its event, or of the first one.
+fn call(
+    (state, clock): (&SubscriptionState, &Clock),
+    key: &ObjectKey,
+    began: Duration,
+    call: impl FnOnce(),
+) -> Duration {
+    if state.has_ended() {
+        return began;
+    }
+    let limit = state.times().callback_limit;
+    if limit.is_some() {
+        state.begin_call(key, began);
+    }
+    let called = catch_unwind(AssertUnwindSafe(|| inside(state, call)));
+    if let Some(limit) = limit
+        && let Some(key) = state.end_call(limit, clock.now())
+    {
+        let (informer, subscription) = (&state.label().owner, state.name());
+        tracing::warn!(%informer, %subscription, %key, "a blocking callback of {subscription} took longer than its limit of {limit:?} on {key}");
+    }
+    let ended = count_call(state, clock, began);
+    if let Err(panic) = called {
+        count_panic(state, key, panic);
+    }
+    ended
 }
 
 impl<S: Body> fmt::Debug for BlockingHost<S> {

@@ -177,10 +177,9 @@ impl<S: Body> Listener<S> {
             status.synced = figures.synced;
             status.depth = figures.depth;
             status.oldest_since = figures.oldest_since;
-            status.in_flight = figures.in_flight;
+            status.in_flight = u32::try_from(figures.in_flight).unwrap_or(u32::MAX);
             status.coalesced = figures.coalesced;
-            status.dropped = figures.dropped;
-            status.show_filtered(figures.filtered);
+            status.show_rare(&figures);
             status.delivered = figures.delivered;
         });
     }

@@ -33,12 +33,23 @@ pub(crate) struct NamespaceSet<S> {
     /// The number of the set in its informer.
     pub(crate) number: usize,
     pub(crate) cluster: Option<ClusterName>,
-    each: OfNamespace<S>,
+    makers: Mutex<Makers<S>>,
+    state: Mutex<State>,
+    pub(crate) changed: Signal,
+}
+
+/// How its sources are made. They are exchanged when a cluster that was removed is added again.
+pub(crate) struct Makers<S> {
+    pub(crate) each: OfNamespace<S>,
     pub(crate) all: Option<(ClusterWide, OfCluster<S>)>,
     /// Whether a source selects the namespaces, so that nobody else may change them.
     pub(crate) is_selected: bool,
-    state: Mutex<State>,
-    pub(crate) changed: Signal,
+}
+
+impl<S> Clone for Makers<S> {
+    fn clone(&self) -> Self {
+        Self { each: Arc::clone(&self.each), all: self.all.clone(), is_selected: self.is_selected }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +65,8 @@ struct State {
     refused: Option<Refused>,
     /// The filter of the cluster-wide source, once there was one.
     filter: Option<Arc<NamespaceFilter>>,
+    /// Its cluster was removed, and not added again since.
+    is_removed: bool,
 }
 
 /// The last refusal of the cluster-wide source.
@@ -73,24 +86,53 @@ pub(crate) struct Wanted {
 
 impl<S> NamespaceSet<S> {
     /// A set that is not known yet.
-    pub(crate) fn new(number: usize, cluster: Option<ClusterName>, each: OfNamespace<S>) -> Self {
-        let (state, changed) = (Mutex::default(), Signal::default());
-        Self { number, cluster, each, all: None, is_selected: false, state, changed }
-    }
-
-    /// The same set, which a cluster-wide source may follow.
-    pub(crate) fn cluster_wide(self, policy: ClusterWide, all: OfCluster<S>) -> Self {
-        Self { all: Some((policy, all)), ..self }
+    pub(crate) fn new(number: usize, cluster: Option<ClusterName>, makers: Makers<S>) -> Self {
+        let (makers, state, changed) = (Mutex::new(makers), Mutex::default(), Signal::default());
+        Self { number, cluster, makers, state, changed }
     }
 
     /// The source of a namespace, or why there is none: also if the user's function panics.
     pub(crate) fn source_of(&self, namespace: &str) -> Result<SourceSpec<S>, Arc<str>> {
-        made(|| (self.each)(namespace))
+        let each = Arc::clone(&locked(&self.makers).each);
+        made(|| each(namespace))
     }
 
     /// The cluster-wide source, if the set can have one, or why there is none: also if the user's function panics.
     pub(crate) fn source_of_all(&self) -> Option<Result<SourceSpec<S>, Arc<str>>> {
-        self.all.as_ref().map(|(_, make)| made(|| make()))
+        let all = locked(&self.makers).all.as_ref().map(|(_, make)| Arc::clone(make));
+        all.map(|make| made(|| make()))
+    }
+
+    /// When a cluster-wide source follows it, if the set can have one.
+    pub(crate) fn policy(&self) -> Option<ClusterWide> {
+        locked(&self.makers).all.as_ref().map(|(policy, _)| *policy)
+    }
+
+    /// Whether a source selects the namespaces, so that nobody else may change them.
+    pub(crate) fn is_selected(&self) -> bool {
+        locked(&self.makers).is_selected
+    }
+
+    /// Its cluster is removed: its makers may be exchanged. Gives the number of this change.
+    pub(crate) fn remove(&self) -> u64 {
+        let change = self.change(|_| Names::default());
+        self.state().is_removed = true;
+        change
+    }
+
+    /// Exchanges how its sources are made, if its cluster was removed.
+    pub(crate) fn renew(&self, makers: Makers<S>) -> Result<(), Makers<S>> {
+        {
+            let mut state = self.state();
+            if !state.is_removed {
+                return Err(makers);
+            }
+            (state.is_removed, state.refused, state.wanted) = (false, None, None);
+        }
+        let before = std::mem::replace(&mut *locked(&self.makers), makers);
+        // What the program captured is dropped after the lock.
+        drop(before);
+        Ok(())
     }
 
     pub(crate) fn filter(&self) -> Option<Arc<NamespaceFilter>> {
@@ -104,15 +146,11 @@ impl<S> NamespaceSet<S> {
         SourceSpec { filter: Some(filter), ..source }
     }
 
-    /// The same set, which a source selects.
-    pub(crate) fn selected(self) -> Self {
-        Self { is_selected: true, ..self }
-    }
-
     /// Changes the set; gives the number of this change. A set that is equal to the last one is no change.
     pub(crate) fn change(&self, change: impl FnOnce(Option<&Names>) -> Names) -> u64 {
         let mut state = self.state();
         let names = change(state.wanted.as_ref());
+        state.is_removed &= names.is_empty();
         if state.wanted.as_ref() != Some(&names) {
             state.wanted = Some(names);
             state.generation += 1;
@@ -127,6 +165,12 @@ impl<S> NamespaceSet<S> {
         let state = self.state();
         let generation = state.generation;
         state.wanted.clone().map(|names| Wanted { names, generation })
+    }
+
+    /// The number of the change that is carried out last: of the next one, if it is not known what is wanted.
+    pub(crate) fn newest_change(&self) -> u64 {
+        let state = self.state();
+        state.generation + u64::from(state.wanted.is_none())
     }
 
     pub(crate) fn refused(&self) -> Option<Refused> {
@@ -202,6 +246,24 @@ impl<S> NamespaceSets<S> {
 
     pub(crate) fn all(&self) -> Vec<Arc<NamespaceSet<S>>> {
         locked(&self.0).clone()
+    }
+
+    /// The set of this cluster: the one that is there, if its cluster was removed, with these makers; or a new one, and
+    /// true. `None` if there is one that is followed.
+    pub(crate) fn renewed_or_new(
+        &self,
+        cluster: Option<ClusterName>,
+        makers: Makers<S>,
+    ) -> Option<(Arc<NamespaceSet<S>>, bool)> {
+        let mut sets = locked(&self.0);
+        if let Some(set) = sets.iter().find(|set| set.cluster == cluster) {
+            let set = Arc::clone(set);
+            drop(sets);
+            return set.renew(makers).is_ok().then_some((set, false));
+        }
+        let set = Arc::new(NamespaceSet::new(sets.len(), cluster, makers));
+        sets.push(Arc::clone(&set));
+        Some((set, true))
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use informer_core::index::AnyIndex;
 use informer_core::indexer::Reported;
+use informer_core::listener::Policy;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::off_arbiter::{Freeing, OffArbiter};
 use informer_core::snapshot::Snapshot;
@@ -45,6 +46,8 @@ pub(crate) struct Common<S: Body> {
     pub(crate) indices: IndexRegistry<S>,
     /// The resync of subscriptions that have none of their own.
     pub(crate) resync: Option<Duration>,
+    /// How events wait for subscriptions that say nothing about it.
+    pub(crate) policy: Policy,
     /// Cancelled when the informer is started. Until then no source is asked for anything.
     pub(crate) begun: CancellationToken,
     /// Cancelled first at a stop: reading ends, so that the waiting events can be delivered.

@@ -89,6 +89,18 @@ impl Sources {
         Ok(())
     }
 
+    /// Why these could not join, if they could not.
+    pub(crate) fn refusal<'a, S: 'a>(
+        &self,
+        specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
+    ) -> Option<Refusal> {
+        let entries = self.entries();
+        specs.into_iter().find_map(|spec| {
+            let why = refusal(&entries, spec, entries.len(), false)?;
+            Some(Refusal { id: spec.id.clone(), why })
+        })
+    }
+
     /// Begins to remove a source: from now on it does not count. Its name stays taken until [`Self::forget`].
     pub(crate) fn begin_removal(&self, id: &SourceId) -> Result<Removal, NotRemoved> {
         let mut entries = self.entries();

@@ -63,12 +63,12 @@ pub(crate) struct Times {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) synced: bool,
-    pub(crate) in_flight: usize,
+    pub(crate) in_flight: u32,
+    present: u32,
     pub(crate) delivered: u64,
     pub(crate) depth: usize,
     pub(crate) oldest_since: Option<Duration>,
     pub(crate) coalesced: u64,
-    pub(crate) dropped: u64,
     // Boxed as the timings are.
     rare: Option<Box<Rare>>,
     // Boxed once there is something to record, to keep idle subscriptions small.
@@ -79,7 +79,6 @@ pub(crate) struct Figures {
     /// Before the sync: when the subscription began. After it: how long the sync took. In nanoseconds.
     sync: u64,
     ended: Option<EndReason>,
-    present: u32,
     /// A shutdown's limit has passed: calls that still run are cancelled.
     cancelled: bool,
     /// The guard of its Listener, to be woken at the end.
@@ -89,7 +88,10 @@ pub(crate) struct Figures {
 /// What most subscriptions never have.
 #[derive(Debug, Default)]
 struct Rare {
+    dropped: u64,
     filtered: u64,
+    /// Since when the key is held that has been held the longest, until it is quiet.
+    held_since: Option<Duration>,
     panics: u32,
     filter_panics: u32,
     overran: u32,
@@ -98,10 +100,13 @@ struct Rare {
 }
 
 impl Figures {
-    /// Shows how many changes a filter has dropped.
-    pub(crate) fn show_filtered(&mut self, filtered: u64) {
-        if filtered > 0 {
-            self.rare.get_or_insert_default().filtered = filtered;
+    /// Shows the figures of a Listener that most subscriptions never have.
+    pub(crate) fn show_rare(&mut self, figures: &informer_core::listener::machine::Figures) {
+        let is_needed = figures.filtered > 0 || figures.dropped > 0 || figures.held_since.is_some();
+        if is_needed || self.rare.is_some() {
+            let rare = self.rare.get_or_insert_default();
+            (rare.dropped, rare.filtered) = (figures.dropped, figures.filtered);
+            rare.held_since = figures.held_since;
         }
     }
 
@@ -177,10 +182,10 @@ impl SubscriptionState {
             synced: figures.synced,
             delivered: figures.delivered,
             depth: figures.depth,
-            oldest_since: figures.oldest_since,
+            oldest_since: rare.and_then(|rare| rare.held_since).into_iter().chain(figures.oldest_since).min(),
             in_flight: figures.in_flight > 0,
             coalesced: figures.coalesced,
-            dropped: figures.dropped,
+            dropped: rare.map_or(0, |rare| rare.dropped),
             filtered: rare.map_or(0, |rare| rare.filtered),
             panics: rare.map_or(0, |rare| rare.panics.into()),
             filter_panics: rare.map_or(0, |rare| rare.filter_panics.into()),
@@ -295,7 +300,7 @@ impl SubscriptionState {
         Unfinished {
             name: Arc::clone(self.name()),
             dropped: figures.depth,
-            in_flight: figures.in_flight,
+            in_flight: figures.in_flight as usize,
             still_running: figures.present > 0,
         }
     }

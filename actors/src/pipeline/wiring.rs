@@ -21,6 +21,7 @@ use std::time::Duration;
 use actix::{Addr, Recipient};
 use informer_core::delta_fifo::{Bounds, QueueOrder};
 use informer_core::index::AnyIndex;
+use informer_core::listener::Policy;
 use informer_core::meta::SourceId;
 use informer_core::restart::RestartPolicy;
 use tokio_util::sync::CancellationToken;
@@ -61,6 +62,8 @@ pub(crate) struct InformerSpec<S> {
     pub(crate) queue_order: QueueOrder,
     /// The resync of subscriptions that have none of their own.
     pub(crate) resync: Option<Duration>,
+    /// How events wait for subscriptions that say nothing about it.
+    pub(crate) policy: Policy,
     /// How often its actors may be restarted.
     pub(crate) restarts: RestartPolicy,
 }
@@ -185,6 +188,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         namespaces: NamespaceSets::new(spec.namespaces.clone()),
         indices: IndexRegistry::new(&spec.indices),
         resync: spec.resync,
+        policy: spec.policy,
         begun: CancellationToken::new(),
         stop_reading: CancellationToken::new(),
     }))

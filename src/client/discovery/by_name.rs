@@ -48,8 +48,8 @@ impl Client {
     /// ```
     ///
     /// Of a kind that is cluster-scoped, a namespace is too much: its state is `Gone` and says so. An object that is the
-    /// same in the old and the new version of its kind (its uid and resource version are) is read in the new one when
-    /// it changes.
+    /// same in the old and the new version of its kind (its uid and resource version are) is read in the new one, and
+    /// delivered as updated.
     pub fn named(&self, name: impl Into<String>) -> ResourceSource<DynamicObject, Dynamic> {
         self.followed_by_name(name.into(), Dynamic::new)
     }
@@ -67,7 +67,7 @@ impl Client {
         name: String,
         represent: fn(&kube_core::discovery::ApiResource) -> R,
     ) -> ResourceSource<DynamicObject, R> {
-        ResourceSource::by_name(self.backend(), self.finder(&name), represent)
+        ResourceSource::by_name(self.backend(), self.finder(&name), Arc::new(represent))
     }
 
     /// Looks this name up on the server of this client.

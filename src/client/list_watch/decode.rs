@@ -2,7 +2,7 @@
 //!
 //! Answers "which object is this, and what is its body?", one frame at a time, on any thread. It does not know streams.
 //!
-//! An object that is already known with the same uid, version and source is returned as it is, without decoding
+//! An object that is already known with the same uid, version, source and form is returned as it is, without decoding
 //! (`Decoding::meta`). Its bytes must still be one document, because they may also hold a second object: an item
 //! or a line that has lost its separator, or members behind the object of an event that was split by position. The
 //! check is skipped if the frame has the same length as the known object had. Objects of the same uid and version have
@@ -41,6 +41,8 @@ pub(crate) struct Decoder<R> {
     pub(crate) representation: Arc<R>,
     pub(crate) prune: Prune,
     pub(crate) source: SourceId,
+    /// In which form bodies are read: another one for each resource that a name means.
+    pub(crate) form: u32,
     /// The cluster in the keys, if the informer has several clusters.
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) scopes: Scopes,
@@ -119,21 +121,23 @@ impl<R: Representation> Decoding<'_, R> {
     fn meta(&self, object: &Encoded<'_>) -> Result<Named<R::Body>, NoObject> {
         let (scan, bytes) = (object.meta(), object.bytes());
         let (name, version) = (scan.name()?, scan.version()?);
-        let (cluster, source) = (self.decoder.cluster.as_ref(), &self.decoder.source);
+        let (cluster, source, form) =
+            (self.decoder.cluster.as_ref(), &self.decoder.source, self.decoder.form);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let Some(published) = self.known.named(cluster, scan.namespace.as_deref(), name) else {
             let meta = Meta::new(self.key(scan)?, version, source.clone()).uid(scan.uid());
-            return Ok(Named::New(meta.wire_bytes(wire_bytes)));
+            return Ok(Named::New(meta.wire_bytes(wire_bytes).form(form)));
         };
         let has_same_uid = published.object_uid().map(Uid::as_str) == scan.uid_text();
-        if has_same_uid && *published.version() == version && published.source() == source {
+        let is_of_form = published.source() == source && published.cached_meta().form == form;
+        if has_same_uid && *published.version() == version && is_of_form {
             // The same length means the same text: see the header.
             let is_one_document = published.wire_bytes() == wire_bytes || self.wire.is_document(bytes);
             return if is_one_document { Ok(Named::Known(published)) } else { Err(NoObject::NotJson) };
         }
         let uid = if has_same_uid { published.object_uid().cloned() } else { scan.uid() };
         let meta = Meta::new(published.key().clone(), version, source.clone()).uid(uid);
-        Ok(Named::New(meta.wire_bytes(wire_bytes)))
+        Ok(Named::New(meta.wire_bytes(wire_bytes).form(form)))
     }
 
     /// Names an object that is longer than the limit, by its first bytes.

@@ -5,8 +5,7 @@
 //! 1. The name is looked up before the first request, and again after each answer that the resource is missing. So a
 //!    kind that is defined later, or comes back with another version or scope, is found; who asks when is decided by the
 //!    reflector's waits.
-//! 2. After the resource has changed nothing of what was read before is taken for known, and no watch goes on: the next
-//!    answer that counts is a list.
+//! 2. After the resource has changed no watch goes on: the next answer that counts is a list.
 //!
 //! Read next: `named.rs`, which asks.
 
@@ -32,38 +31,18 @@ pub(super) enum Asking {
     Changes,
 }
 
-/// What a request may build upon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BuildOn {
-    /// Objects that are known in their version need not be read again.
-    Known,
-    /// Every object is read.
-    Nothing,
-    /// It must not be sent: a list has to come first.
-    ListFirst,
-}
-
 /// A name and the resource that it means, as far as that is known.
 #[derive(Debug)]
 pub(super) struct FollowedName<T> {
     found: Option<T>,
     look_up: LookUp,
-    change: Change,
-}
-
-/// Whether the name means another resource than the one that was listed last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    No,
-    /// It does, and nothing was asked of the new one.
-    Unlisted,
-    /// It does, and the new one is being listed.
-    Listing,
+    /// It means another resource than the one that was listed last.
+    is_unlisted: bool,
 }
 
 impl<T: PartialEq> FollowedName<T> {
     pub(super) fn new() -> Self {
-        Self { found: None, look_up: LookUp::Known, change: Change::No }
+        Self { found: None, look_up: LookUp::Known, is_unlisted: false }
     }
 
     pub(super) fn look_up(&self) -> LookUp {
@@ -74,21 +53,15 @@ impl<T: PartialEq> FollowedName<T> {
     pub(super) fn handle_found(&mut self, found: T) -> bool {
         let is_other = self.found.as_ref().is_some_and(|before| *before != found);
         (self.found, self.look_up) = (Some(found), LookUp::No);
-        if is_other {
-            self.change = Change::Unlisted;
-        }
+        self.is_unlisted |= is_other;
         is_other
     }
 
-    /// What a request may build upon that is sent now. A watch of changes is asked for only after a whole list.
-    pub(super) fn handle_request(&mut self, asking: Asking) -> BuildOn {
-        let (build_on, change) = match (asking, self.change) {
-            (Asking::Objects, Change::Unlisted | Change::Listing) => (BuildOn::Nothing, Change::Listing),
-            (Asking::Changes, Change::Unlisted) => (BuildOn::ListFirst, Change::Unlisted),
-            (Asking::Changes, Change::Listing) | (_, Change::No) => (BuildOn::Known, Change::No),
-        };
-        self.change = change;
-        build_on
+    /// A request is about to be sent. Whether it must not be, as a list has to come first; a watch of changes is asked for
+    /// only after a whole list.
+    pub(super) fn must_list_before(&mut self, asking: Asking) -> bool {
+        self.is_unlisted &= asking == Asking::Changes;
+        self.is_unlisted
     }
 
     /// A request, or a look-up, has failed so.
@@ -117,28 +90,25 @@ mod tests {
         name.handle_failed(ErrorClass::Gone);
         assert_eq!(name.look_up(), LookUp::Anew);
         assert!(!name.handle_found("v1"), "the same again");
-        assert_eq!((name.look_up(), name.handle_request(Asking::Changes)), (LookUp::No, BuildOn::Known));
+        assert!(name.look_up() == LookUp::No && !name.must_list_before(Asking::Changes));
     }
 
     #[test]
-    fn fac_13_after_another_resource_was_found_a_list_that_knows_nothing_comes_before_the_next_watch() {
+    fn fac_13_after_another_resource_was_found_a_list_comes_before_the_next_watch() {
         let mut name = FollowedName::new();
         name.handle_found("v1");
         for asking in [Asking::Objects, Asking::Changes, Asking::Objects] {
-            assert_eq!(name.handle_request(asking), BuildOn::Known);
+            assert!(!name.must_list_before(asking));
         }
         for other in ["v2", "v1"] {
             name.handle_failed(ErrorClass::Gone);
             assert!(name.handle_found(other));
-            assert_eq!(name.handle_request(Asking::Changes), BuildOn::ListFirst);
-            assert_eq!(name.handle_request(Asking::Changes), BuildOn::ListFirst);
-            for page in 1..4 {
-                assert_eq!(name.handle_request(Asking::Objects), BuildOn::Nothing, "page {page}");
+            assert!(name.must_list_before(Asking::Changes) && name.must_list_before(Asking::Changes));
+            for asking in
+                [Asking::Objects, Asking::Objects, Asking::Changes, Asking::Changes, Asking::Objects]
+            {
+                assert!(!name.must_list_before(asking), "{asking:?}");
             }
-            for _ in 0..2 {
-                assert_eq!(name.handle_request(Asking::Changes), BuildOn::Known);
-            }
-            assert_eq!(name.handle_request(Asking::Objects), BuildOn::Known);
         }
     }
 }

@@ -5,8 +5,8 @@
 //! 1. One call is one request, and at most one look-up before it. Waits are the reflector's.
 //! 2. What cannot be looked up is a failure of the request, with the class of the server's answer: a name that means
 //!    nothing is `Gone`.
-//! 3. When the name means another resource, the next list is read without what is known; the store tells subscribers
-//!    the difference between both, and nothing else.
+//! 3. When the name means another resource, a list comes next, whose bodies have another form: also an object whose
+//!    version is the same is read anew. The store tells subscribers the difference between both, and nothing else.
 //!
 //! Read next: `followed_name.rs`, the decisions; `../discovery/by_name.rs`, which looks up.
 
@@ -23,7 +23,7 @@ use informer_core::meta::{ClusterName, Object, ObjectKey, SourceId};
 use informer_core::request::{ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 
-use super::followed_name::{Asking, BuildOn, FollowedName, LookUp};
+use super::followed_name::{Asking, FollowedName, LookUp};
 use super::{ResourceSource, several_sources};
 use crate::client::backend::Backend;
 use crate::client::error::Error;
@@ -54,8 +54,11 @@ pub(crate) struct FoundResource {
 pub(super) struct Named<R> {
     finder: Arc<dyn FindResource>,
     /// Makes the representation of the resource that was found; `None` if it was given.
-    represent: Option<fn(&ApiResource) -> R>,
+    represent: Option<Represent<R>>,
 }
+
+/// Makes the representation of a resource.
+pub(crate) type Represent<R> = Arc<dyn Fn(&ApiResource) -> R + Send + Sync>;
 
 impl<R> Named<R> {
     /// The same name, whose objects are kept in another way.
@@ -66,16 +69,22 @@ impl<R> Named<R> {
 
 impl<R> Clone for Named<R> {
     fn clone(&self) -> Self {
-        Self { finder: Arc::clone(&self.finder), represent: self.represent }
+        Self { finder: Arc::clone(&self.finder), represent: self.represent.clone() }
     }
 }
 
 impl<K, R: Representation> ResourceSource<K, R> {
+    /// The same selectors, settings and so on of the resource that a name means, which may be another one later.
+    #[cfg(feature = "service")]
+    pub(crate) fn followed_as(self, finder: Arc<dyn FindResource>, represent: Represent<R>) -> Self {
+        Self { named: Some(Named { finder, represent: Some(represent) }), ..self }
+    }
+
     /// Describes the resource that a name means.
     pub(crate) fn by_name(
         backend: Arc<Backend>,
         finder: Arc<dyn FindResource>,
-        represent: fn(&ApiResource) -> R,
+        represent: Represent<R>,
     ) -> Self {
         let unknown = ApiResource {
             group: String::new(),
@@ -145,7 +154,7 @@ impl<R: Representation> Template<R> {
         let resource = found.api.clone();
         let scope = Scope { resource, is_cluster_scoped: found.is_cluster_scoped, ..self.scope.clone() };
         scope.check().map_err(|error| ListWatchError::NotFound(error.to_string().into()))?;
-        let representation = match self.named.represent {
+        let representation = match &self.named.represent {
             Some(represent) => Arc::new(represent(&found.api)),
             None => Arc::clone(&self.representation),
         };
@@ -153,6 +162,7 @@ impl<R: Representation> Template<R> {
             representation,
             prune: self.prune.clone(),
             source: self.source.clone(),
+            form: form_of(&found.api),
             cluster: self.cluster.clone(),
             scopes: Scopes::default(),
         };
@@ -203,37 +213,38 @@ impl<R: Representation> Followed<R> {
     fn answer<T: 'static>(
         self: &Rc<Self>,
         asking: Asking,
-        ask: impl FnOnce(&KubeListWatch<R>, BuildOn) -> LocalBoxStream<'static, Result<T, ListWatchError>>
-        + 'static,
+        ask: impl FnOnce(&KubeListWatch<R>) -> LocalBoxStream<'static, Result<T, ListWatchError>> + 'static,
     ) -> LocalBoxStream<'static, Result<T, ListWatchError>> {
         let (this, noting) = (Rc::clone(self), Rc::clone(self));
         let opened = async move {
             let source = this.source().await?;
-            let build_on = this.name.borrow_mut().handle_request(asking);
-            if build_on == BuildOn::ListFirst {
+            if this.name.borrow_mut().must_list_before(asking) {
                 let name = this.template.named.finder.name();
                 let why = format!("{name} is another resource than the one that was listed");
                 return Err(ListWatchError::Expired(why.into()));
             }
-            Ok(ask(&source, build_on))
+            Ok(ask(&source))
         };
         stream::once(opened).try_flatten().inspect_err(move |error| noting.note(error.class())).boxed_local()
     }
 }
 
-/// What is known, if a request may build upon it.
-fn known_if<S>(build_on: BuildOn, known: KnownObjects<S>) -> KnownObjects<S> {
-    if build_on == BuildOn::Known { known } else { KnownObjects::nothing() }
+/// The form of bodies of this resource: equal for equal resources, also after a restart, and hardly ever for others.
+fn form_of(resource: &ApiResource) -> u32 {
+    let texts = [&resource.api_version, "/", &resource.kind, "/", &resource.plural];
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    // FNV-1a.
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 impl<R: Representation> ListWatch<R::Body> for NamedListWatch<R> {
     fn list(&self, request: ListRequest, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
-        self.0.answer(Asking::Objects, |source, build_on| source.list(request, known_if(build_on, known)))
+        self.0.answer(Asking::Objects, |source| source.list(request, known))
     }
 
     fn watch(&self, request: WatchRequest, known: KnownObjects<R::Body>) -> WatchStream<R::Body> {
         let asking = if request.initial_events { Asking::Objects } else { Asking::Changes };
-        self.0.answer(asking, |source, build_on| source.watch(request, known_if(build_on, known)))
+        self.0.answer(asking, |source| source.watch(request, known))
     }
 
     fn get(

@@ -14,7 +14,7 @@ use crate::snapshot::fixture::{key, version};
 
 fn object(number: u64, wire_bytes: u32) -> Object<()> {
     let (key, version) = (key(&format!("x-{number}")), version(number));
-    Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes }, ())
+    Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes, form: 0 }, ())
 }
 
 fn part(number: u64, wire_bytes: u32) -> WatchPart<()> {

@@ -30,6 +30,8 @@ pub(super) struct Debounce<S> {
     /// Since when each key is held, and until when.
     held: BTreeMap<ObjectKey, (Duration, Duration)>,
     due: BTreeSet<(Duration, ObjectKey)>,
+    /// How many keys are held since when.
+    sinces: BTreeMap<Duration, usize>,
     /// Their events; of subscribers of keys, the reasons alone.
     events: Pending<S>,
     causes: BTreeMap<ObjectKey, Cause>,
@@ -46,6 +48,7 @@ impl<S> Debounce<S> {
             now: Duration::ZERO,
             held: BTreeMap::new(),
             due: BTreeSet::new(),
+            sinces: BTreeMap::new(),
             events: Pending::new(MOST_BRIEF_LIVES),
             causes: BTreeMap::new(),
             alarm: None,
@@ -68,6 +71,8 @@ impl<S> Debounce<S> {
         let until = now.saturating_add(self.quiet).min(latest);
         if let Some((_, before)) = self.held.insert(key.clone(), (since, until)) {
             self.due.remove(&(before, key.clone()));
+        } else {
+            *self.sinces.entry(since).or_default() += 1;
         }
         self.due.insert((until, key.clone()));
     }
@@ -77,6 +82,12 @@ impl<S> Debounce<S> {
         let (until, key) = self.due.first().filter(|(until, _)| *until <= now).cloned()?;
         self.due.remove(&(until, key.clone()));
         let (since, _) = self.held.remove(&key)?;
+        if let Some(count) = self.sinces.get_mut(&since) {
+            *count -= 1;
+            if *count == 0 {
+                self.sinces.remove(&since);
+            }
+        }
         Some((key, since))
     }
 }
@@ -134,6 +145,11 @@ impl<S> Backlog<S> {
     /// How many keys are held, each of which counts in the depth.
     pub(super) fn held(&self) -> usize {
         self.debounce.as_ref().map_or(0, |debounce| debounce.len())
+    }
+
+    /// Since when the key is held that has been held the longest.
+    pub(super) fn held_since(&self) -> Option<Duration> {
+        self.debounce.as_ref()?.sinces.first_key_value().map(|(since, _)| *since)
     }
 
     /// When to call [`Self::release_due`]; `None` if nothing is held, or if the caller knows already.

@@ -344,6 +344,7 @@ impl<S> ListenerMachine<S> {
             synced: backlog.initial_delivered(),
             depth: stats.depth,
             oldest_since: stats.oldest_since,
+            held_since: stats.held_since,
             in_flight,
             coalesced: stats.coalesced,
             dropped: stats.dropped,

@@ -75,4 +75,6 @@ pub struct BacklogStats {
     pub oldest: Option<u64>,
     /// When the oldest entry arrived.
     pub oldest_since: Option<Duration>,
+    /// Since when the key is held that has been held the longest, until it is quiet: it is no entry yet.
+    pub held_since: Option<Duration>,
 }

@@ -41,6 +41,7 @@ impl<S> Backlog<S> {
             impossible: self.counters.impossible,
             oldest: oldest.map(|(arrival, _)| arrival),
             oldest_since: oldest.map(|(_, since)| since),
+            held_since: self.held_since(),
         }
     }
 

@@ -48,7 +48,10 @@ fn a_new_uid_under_one_key_is_another_life() {
     let object = |uid: &str, number: u64| {
         let version = ResourceVersion::from_number(number).expect("not zero");
         let key = ObjectKey::namespaced("a", "b");
-        Object::new(Meta { key, uid: Uid::new(uid), version, source: SourceId::default(), wire_bytes: 0 }, ())
+        Object::new(
+            Meta { key, uid: Uid::new(uid), version, source: SourceId::default(), wire_bytes: 0, form: 0 },
+            (),
+        )
     };
     assert!(object("x", 1).is_same_as(&object("x", 1)));
     assert!(!object("x", 1).is_same_as(&object("x", 2)) && object("x", 1).is_same_life_as(&object("x", 2)));
@@ -82,7 +85,8 @@ fn idx_16_what_an_object_gives_is_shared_and_not_to_be_changed() {
     let ways: [fn(&Object<String>) -> &String; 2] = [Object::body, std::ops::Deref::deref];
     let of_meta: fn(&Object<String>) -> &Meta = Object::cached_meta;
     let key = ObjectKey::namespaced("a", "b");
-    let meta = Meta { key, uid: None, version: version("1"), source: SourceId::default(), wire_bytes: 0 };
+    let meta =
+        Meta { key, uid: None, version: version("1"), source: SourceId::default(), wire_bytes: 0, form: 0 };
     let object = Object::new(meta, "body".to_owned());
     let copy = object.clone();
     assert!(ways.iter().all(|way| std::ptr::eq(way(&object), way(&copy))), "clones are one object");

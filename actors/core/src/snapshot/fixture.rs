@@ -38,6 +38,7 @@ pub(crate) fn brought_by(
         version: version(number),
         source: source.clone(),
         wire_bytes: 0,
+        form: 0,
     };
     Object::new(meta, words.to_owned())
 }

@@ -122,7 +122,7 @@ impl<S: Body> Exchange<S> {
         let names = self.followable(names);
         let found = self.find();
         self.note_refusal(&found);
-        let policy = self.set.all.as_ref().map(|(policy, _)| *policy);
+        let policy = self.set.policy();
         let may_ask = self.set.refused().is_none_or(|refused| refused.until <= self.now());
         let next = plan(&names, &found.followed, policy, may_ask);
         self.show(&names, &next);
@@ -188,7 +188,7 @@ impl<S: Body> Exchange<S> {
 
     /// Goes on without the cluster-wide source for a while.
     fn refuse(&self, reason: Arc<str>) {
-        let Some((policy, _)) = &self.set.all else { return };
+        let Some(policy) = self.set.policy() else { return };
         if self.set.refused().is_none_or(|refused| refused.reason != reason) {
             let (informer, seconds) = (&self.pipeline.parent.name, policy.retry_after.as_secs());
             tracing::warn!(%informer, "the namespaces are followed one by one, as one cluster-wide watch is refused: {reason}; it is asked for again in {seconds} s");

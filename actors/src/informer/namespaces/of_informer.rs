@@ -23,6 +23,7 @@ use informer_core::request::{ListRequest, WatchRequest};
 use crate::informer::{Informer, WaitError};
 use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
+use crate::subscribe_options::SubscribeOptions;
 
 /// So many events of the informer are taken as one change.
 const CHUNK: usize = 250;
@@ -107,7 +108,7 @@ impl<M: Body> ListWatch<()> for OfInformer<M> {
 
     fn watch(&self, _request: WatchRequest, _known: KnownObjects<()>) -> WatchStream<()> {
         let source = self.clone();
-        match self.namespaces.events() {
+        match self.namespaces.events_with(SubscribeOptions::new().newest()) {
             Ok(events) => {
                 let first = stream::once({
                     let source = source.clone();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use actix::Actor;
 use informer_core::delta::{Cause, Change, Changes, Replacement, WatchPart};
 use informer_core::delta_fifo::{Bounds, QueueOrder};
+use informer_core::listener::Policy;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::processor::ListenerId;
 use informer_core::reflector::ReflectorConfig;
@@ -30,6 +31,7 @@ fn spec(server: &Server<String>) -> InformerSpec<String> {
         bounds: Bounds::default(),
         queue_order: QueueOrder::default(),
         resync: None,
+        policy: Policy::default(),
         restarts: RestartPolicy::default(),
     }
 }

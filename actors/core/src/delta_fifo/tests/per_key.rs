@@ -13,7 +13,7 @@ fn per_key(bounds: Bounds) -> DeltaQueue<()> {
 
 fn object(name: &str, number: u64) -> Object<()> {
     let (key, version) = (key(name), version(number));
-    Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes: 10 }, ())
+    Object::new(Meta { key, uid: None, version, source: SourceId::default(), wire_bytes: 10, form: 0 }, ())
 }
 
 fn put(name: &str, number: u64) -> WatchPart<()> {

@@ -228,7 +228,8 @@ fn rf_26_the_version_of_a_source_follows_every_kind_of_part_and_never_goes_back(
 fn rf_27_bodies_without_metadata_are_followed_by_what_is_kept_beside_them() {
     let at = |number: u64| {
         let (key, uid) = (key("sensor"), None);
-        let meta = Meta { key, uid, version: version(number), source: SourceId::default(), wire_bytes: 8 };
+        let meta =
+            Meta { key, uid, version: version(number), source: SourceId::default(), wire_bytes: 8, form: 0 };
         Object::new(meta, Duration::from_secs(number))
     };
     let mut store = crate::indexer::Store::<Duration>::new(Default::default(), Vec::new());

@@ -15,6 +15,7 @@ fn state(text: &str) -> Object<()> {
         version: version(number.parse().expect("a number")),
         source: SourceId::default(),
         wire_bytes: 0,
+        form: 0,
     };
     Object::new(meta, ())
 }

@@ -64,6 +64,8 @@ pub struct Figures {
     pub depth: usize,
     /// Since when the oldest of them waits.
     pub oldest_since: Option<Duration>,
+    /// Since when the key is held that has been held the longest, until it is quiet.
+    pub held_since: Option<Duration>,
     /// Events that are with the subscriber.
     pub in_flight: usize,
     /// Events that were left out because a newer one replaced them.

@@ -68,6 +68,25 @@ fn lis_42_the_age_of_an_event_that_was_held_counts_from_when_it_began_to_be_held
 }
 
 #[test]
+fn lis_42_it_is_known_since_when_the_key_is_held_that_was_held_the_longest() {
+    let mut backlog = held(Snapshot::empty());
+    let [a1, a2, b1] = [object("a", 1), object("a", 3), object("b", 2)];
+    assert_eq!(backlog.stats().held_since, None);
+    backlog.set_now(at(1));
+    record(&mut backlog, &[added(&a1)]);
+    backlog.set_now(at(3));
+    record(&mut backlog, &[added(&b1)]);
+    backlog.set_now(at(5));
+    record(&mut backlog, &[updated(&a1, &a2)]);
+    assert_eq!((backlog.stats().held_since, backlog.stats().oldest_since), (Some(at(1)), None));
+    backlog.release_due(at(8));
+    assert_eq!((backlog.stats().held_since, backlog.stats().oldest_since), (Some(at(1)), Some(at(3))));
+    drained(&mut backlog);
+    backlog.release_due(at(10));
+    assert_eq!((backlog.stats().held_since, backlog.stats().oldest_since), (None, Some(at(1))));
+}
+
+#[test]
 fn lis_42_a_key_has_to_be_quiet_from_when_its_event_came_and_not_from_when_the_batch_began() {
     let mut backlog = held(Snapshot::empty());
     // The batch began with the event of another key, ten seconds earlier.
@@ -216,6 +235,8 @@ proptest! {
                     }
                 }
             }
+            let since = backlog.stats().held_since;
+            prop_assert!(since.is_some() == (backlog.held() > 0) && since.is_none_or(|since| since <= book.now));
         }
         backlog.release_due(book.now + QUIET * MOST_PERIODS);
         prop_assert_eq!(backlog.poll_alarm(), None);

@@ -49,7 +49,7 @@ impl Play {
         let object = |n: usize| {
             let key = ObjectKey::namespaced("a", format!("{n:04}"));
             let source = SourceId::default();
-            let meta = Meta { key, uid: None, version: version("7"), source, wire_bytes: 100 };
+            let meta = Meta { key, uid: None, version: version("7"), source, wire_bytes: 100, form: 0 };
             Object::new(meta, Arc::clone(&self.alive))
         };
         (0..COUNT).map(object).collect()

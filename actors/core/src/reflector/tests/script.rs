@@ -271,6 +271,7 @@ pub(super) fn object(text: &str) -> Object<()> {
         version: version(at),
         source: SourceId::default(),
         wire_bytes: 1,
+        form: 0,
     };
     Object::new(meta, ())
 }
