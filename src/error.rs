@@ -7,6 +7,7 @@
 //!
 //! Read next: the error of each step, named at its variant.
 
+use informer_actors::controller::StartControllerError;
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
     AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllReached, NotAllSynced, NotNewer,
@@ -115,6 +116,9 @@ pub enum Error {
     /// A subscription did not end in time.
     #[error(transparent)]
     Unsubscribe(#[from] ShutdownError),
+    /// A controller did not start.
+    #[error(transparent)]
+    StartController(#[from] StartControllerError),
     /// There is no such index.
     #[error(transparent)]
     UnknownIndex(#[from] UnknownIndex),

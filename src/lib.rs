@@ -28,6 +28,7 @@
 //! |---|---|
 //! | follow, read and stop | [`informer`], [`object`] |
 //! | receive changes | [`subscription`] |
+//! | write an operator | [`controller`] |
 //! | work on changed keys, and try failures again | [`work_queue`] |
 //! | reach a cluster | [`client`], [`representation`] |
 //! | share informers in a program | [`factory`] |
@@ -46,6 +47,7 @@
 pub mod client;
 #[cfg(feature = "client")]
 pub mod clusters;
+pub mod controller;
 mod error;
 #[cfg(feature = "client")]
 pub mod factory;

@@ -198,7 +198,7 @@ impl<K, R: Representation> WriteOverlay<K, R> {
 }
 
 /// Whether the object is still there, and will be changed before it is gone.
-fn remains<K: Resource>(object: &K) -> bool {
+pub(crate) fn remains<K: Resource>(object: &K) -> bool {
     let meta = object.meta();
     let waits = meta.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0);
     meta.deletion_timestamp.is_some()

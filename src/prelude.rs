@@ -3,6 +3,7 @@
 //! Answers "what do I import?": `use actix_informer::prelude::*;`. It adds nothing of its own. `actix_informer::Error`
 //! is not among them: programs have an `Error` of their own.
 
+pub use crate::controller::{Controller, Outcome, ReconcileError, Request};
 pub use crate::informer::{
     AnyInformer, Informer, InformerBuilder, Lister, QueueOrder, ShutdownReport, StartError, WaitError,
     WeakInformer,
@@ -27,6 +28,8 @@ pub use crate::client::api::{
 };
 #[cfg(feature = "client")]
 pub use crate::client::{Client, Config, NamedResource};
+#[cfg(feature = "client")]
+pub use crate::controller::{OwnWrites, Owns};
 #[cfg(feature = "client")]
 pub use crate::factory::InformerFactory;
 #[cfg(feature = "client")]

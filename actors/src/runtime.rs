@@ -236,6 +236,11 @@ impl Runtime {
             .collect()
     }
 
+    /// Whether it is a simulated one: then nothing runs on a thread of others.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.0.clock.is_simulated()
+    }
+
     /// The arbiter for the next pipeline, in turn.
     pub(crate) fn pipeline_arbiter(&self) -> ArbiterHandle {
         let turn = self.0.next.fetch_add(1, Ordering::Relaxed);

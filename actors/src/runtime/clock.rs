@@ -57,6 +57,11 @@ impl Clock {
         }
     }
 
+    /// Whether it is the clock of a simulation.
+    pub(crate) const fn is_simulated(&self) -> bool {
+        self.started_at.is_some()
+    }
+
     pub(crate) fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)
     }

@@ -6,7 +6,7 @@
 //!    into a full mailbox reorder; this does not.) A window of one is one awaited `send`.
 //! 2. An actor that is held weakly is held only while a window is sent, never while it is handled.
 //! 3. To a closure a window is one job; to a stream it is the answer to its ask, and its next ask proves it handled.
-//! 4. At most one window leaves in a turn, also if another thread handles it at once.
+//! 4. At most one window leaves in a turn, also if it is handled at once.
 //!
 //! Read next: `callback_host.rs` and `blocking_host.rs`; `event_stream.rs`, the third receiver of ours.
 
@@ -50,7 +50,12 @@ pub(crate) enum Delivery<S: Body> {
     Blocking(PooledValue<BlockingHost<S>>),
     /// Fetched by a stream.
     Pull(Polls),
+    /// Handed to a function of ours on the informer's own arbiter, which takes only keys of it: no window waits.
+    Feed(FeedFn<S>),
 }
+
+/// Takes the keys that a change concerns. It does not block, and runs code of others only guarded.
+pub(crate) type FeedFn<S> = Arc<dyn Fn(&Change<S>) + Send + Sync>;
 
 /// How often a stream was polled: by this its Listener knows that the stream is read.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +76,9 @@ impl<S: Body> Delivery<S> {
     pub(crate) const fn most_in_window(&self) -> usize {
         match self {
             Self::Push(_) | Self::PushWeak(_) | Self::Keys(_) => WINDOW,
-            Self::Batches(_) | Self::Async(_) | Self::Blocking(_) | Self::Pull(_) => MOST_IN_WINDOW,
+            Self::Batches(_) | Self::Async(_) | Self::Blocking(_) | Self::Pull(_) | Self::Feed(_) => {
+                MOST_IN_WINDOW
+            }
         }
     }
 
@@ -98,8 +105,13 @@ impl<S: Body> Listener<S> {
     }
 
     fn deliver_changes(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
-        let window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
         let spec = Arc::clone(&self.spec);
+        if let Delivery::Feed(feed) = &spec.delivery {
+            window.iter().for_each(|change| feed(change));
+            ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.handled(ctx)));
+            return;
+        }
+        let window: Vec<Notify<S>> = window.into_iter().map(Notify::from).collect();
         match &spec.delivery {
             Delivery::Pull(_) => self.answer(Taken::Events(window)),
             Delivery::Batches(recipient) => {
@@ -110,7 +122,7 @@ impl<S: Body> Listener<S> {
                 Some(recipient) => self.await_fence(send_window(&recipient, window), ctx),
                 None => self.end(EndReason::SubscriberGone, ctx),
             },
-            Delivery::Keys(_) => debug_assert!(false, "a subscriber of keys has their policy"),
+            Delivery::Keys(_) | Delivery::Feed(_) => debug_assert!(false, "they are not sent events"),
             Delivery::Async(closure) => {
                 let here = spec.shared.runtime.callback_arbiter();
                 let called = closure.run(move |host| host.handle(window, here));

@@ -1,0 +1,24 @@
+//! The decisions of a controller: what is known of a key between two of its reconciles.
+//!
+//! Answers "is this key to be reconciled, why, and what follows from the result?". It runs no code of a user, knows no
+//! queue and reads no clock. Parts:
+//! - `causes.rs`: why a key is reconciled; a bounded number is kept.
+//! - `ledger.rs`: what is kept of a key: its causes, the last state of its object if that is gone, and whether it rests
+//!   after a terminal error.
+//! - `outcome.rs`: what becomes of a key after each result.
+//! - `writes.rs`: what the cache has to show before the key may be reconciled again.
+//!
+//! Read next: `ledger.rs`. The actors and tasks are in `controller.rs` of the crate above.
+
+pub use causes::{Causes, EventKind, MOST_CAUSES, Reason};
+pub use ledger::{Arrival, Begun, Ledger, LedgerFigures, MOST_DELETED, MOST_WITH_CAUSES};
+pub use outcome::{Ended, Next, Outcome};
+pub use writes::{Awaited, MOST_WRITES, Writes};
+
+mod causes;
+mod deleted;
+mod ledger;
+mod outcome;
+#[cfg(test)]
+mod tests;
+mod writes;

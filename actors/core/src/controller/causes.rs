@@ -1,0 +1,113 @@
+//! Why a key is reconciled.
+//!
+//! Answers "which event of which object led here?" for logs, spans and the reconcile function. Invariants:
+//! 1. Of one key at most [`MOST_CAUSES`] reasons are kept, the first ones; how many more there were is counted.
+//! 2. Equal reasons are kept once.
+//!
+//! Read next: `ledger.rs`, which keeps them.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::delta::Cause;
+use crate::meta::ObjectKey;
+
+/// How many reasons are kept of one key.
+pub const MOST_CAUSES: usize = 4;
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "these three are what can happen to an object")]
+pub enum EventKind {
+    /// It is new.
+    Added,
+    /// It is in another state.
+    Updated,
+    /// It is gone.
+    Deleted,
+}
+
+/// One reason to reconcile a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Something happened to an object: to that of the key itself, or to one that belongs to it.
+    Event {
+        /// The informer that brought it.
+        informer: Arc<str>,
+        /// The object.
+        key: ObjectKey,
+        /// What happened to it.
+        kind: EventKind,
+        /// Why the informer says so.
+        cause: Cause,
+    },
+    /// The program asked for it: a trigger or a stream of keys.
+    Triggered,
+    /// The period of the controller has passed.
+    Timer,
+    /// The last reconcile asked to be run again.
+    Requeued,
+    /// The last reconcile failed, or did not end.
+    Failed,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event { informer, key, kind, cause } => write!(f, "{kind:?} {informer} {key} ({cause})"),
+            Self::Triggered => f.write_str("triggered"),
+            Self::Timer => f.write_str("timer"),
+            Self::Requeued => f.write_str("requeued"),
+            Self::Failed => f.write_str("failed before"),
+        }
+    }
+}
+
+/// The reasons for one reconcile; reads like a slice of [`Reason`]. It is empty if they were not kept: see
+/// [`MOST_WITH_CAUSES`](super::MOST_WITH_CAUSES).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Causes {
+    kept: Vec<Reason>,
+    more: u32,
+}
+
+impl Causes {
+    /// How many further reasons there were.
+    pub const fn more(&self) -> u32 {
+        self.more
+    }
+
+    /// Adds one more.
+    pub(super) fn add(&mut self, reason: Reason) {
+        if self.kept.contains(&reason) {
+            return;
+        }
+        if self.kept.len() < MOST_CAUSES {
+            self.kept.push(reason);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+}
+
+impl Deref for Causes {
+    type Target = [Reason];
+
+    fn deref(&self) -> &[Reason] {
+        &self.kept
+    }
+}
+
+impl fmt::Display for Causes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kept.is_empty() {
+            return f.write_str("not kept");
+        }
+        for (at, reason) in self.kept.iter().enumerate() {
+            write!(f, "{}{reason}", if at == 0 { "" } else { ", " })?;
+        }
+        if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
+    }
+}

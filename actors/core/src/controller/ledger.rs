@@ -1,0 +1,225 @@
+//! What a controller knows of its keys between their reconciles.
+//!
+//! Answers "is this key to be added to the queue, and with what does its next reconcile begin?". Invariants:
+//! 1. A key that rests after a terminal error is added again when its object has another version than the one that
+//!    failed, is gone or has another uid; when an object that is mapped to it changes; when it is triggered. It is not
+//!    added for an owned object, a timer or a resync.
+//! 2. What happens during a reconcile, and is newer than what it was given, is never lost: such a key does not rest.
+//! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, one mark
+//!    for each object that rests, one entry for each reconcile under way.
+//! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
+//!
+//! Read next: `causes.rs`, `deleted.rs`, `outcome.rs`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::deleted::Deleted;
+use super::{Causes, Ended, Next, Reason};
+use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
+
+/// Of how many keys the causes are kept. Of further ones, such as those of a long first list, they are not.
+pub const MOST_WITH_CAUSES: usize = 4_096;
+
+/// How many last states of deleted objects are kept.
+pub const MOST_DELETED: usize = 4_096;
+
+/// What leads to a key.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Arrival<'a, S> {
+    /// Its object, in this state. After a rewind versions are not compared.
+    Present {
+        /// Which state.
+        meta: &'a Meta,
+        /// Whether the server went back to an older state.
+        is_rewound: bool,
+    },
+    /// Its object is gone; this was its last state.
+    Gone(&'a Object<S>),
+    /// What its reconcile depends on: a mapped object, a trigger, or its object left the filter.
+    Input,
+    /// What its reconcile has made, or nothing: an owned object, a timer.
+    Output,
+}
+
+/// With what a reconcile begins.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Begun<S> {
+    /// Why.
+    pub causes: Causes,
+    /// The last state of the object of this key that is gone, if its end has not been reconciled yet.
+    pub deleted: Option<Object<S>>,
+}
+
+/// What is kept, and what was left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedgerFigures {
+    /// Keys that rest after a terminal error.
+    pub resting: usize,
+    /// Arrivals that did not lead to a reconcile since their key rested.
+    pub ignored: u64,
+    /// Last states of deleted objects that are kept.
+    pub deleted: usize,
+    /// Last states that were dropped: more than [`MOST_DELETED`] were waiting.
+    pub deleted_dropped: u64,
+}
+
+/// A state of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    uid: Option<Uid>,
+    version: ResourceVersion,
+}
+
+/// A reconcile under way.
+struct Run<S> {
+    state: Option<State>,
+    deleted: Option<Object<S>>,
+    is_outdated: bool,
+}
+
+/// What is known of all keys; the module's documentation describes it.
+///
+/// ```
+/// use informer_core::controller::{Arrival, Ended, Ledger, Reason};
+/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// let key = ObjectKey::cluster("site");
+/// let site = |version| {
+///     let version = ResourceVersion::from_number(version).expect("not zero");
+///     Object::new(Meta::new(key.clone(), version, SourceId::default()), "a site")
+/// };
+/// let mut ledger = Ledger::default();
+/// let present = |object: &Object<&'static str>| object.cached_meta().clone();
+/// let first = present(&site(1));
+/// let arrival = Arrival::Present { meta: &first, is_rewound: false };
+/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered), "to be reconciled");
+/// let begun = ledger.handle_begin(&key, Some(&first)).expect("it does not rest");
+/// assert_eq!(begun.causes.len(), 1);
+/// ledger.handle_end(&key, Ended::Terminal);
+/// assert!(!ledger.handle_arrival(&key, Arrival::Output, Reason::Timer), "it rests");
+/// let second = present(&site(2));
+/// let arrival = Arrival::Present { meta: &second, is_rewound: false };
+/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered), "it has changed");
+/// ```
+pub struct Ledger<S> {
+    running: BTreeMap<ObjectKey, Run<S>>,
+    causes: BTreeMap<ObjectKey, Causes>,
+    resting: BTreeMap<ObjectKey, State>,
+    deleted: Deleted<S>,
+    ignored: u64,
+}
+
+impl<S> Ledger<S> {
+    /// An empty one that keeps so many last states.
+    pub const fn keeping(most_deleted: usize) -> Self {
+        Self {
+            running: BTreeMap::new(),
+            causes: BTreeMap::new(),
+            resting: BTreeMap::new(),
+            deleted: Deleted::new(most_deleted),
+            ignored: 0,
+        }
+    }
+
+    /// Something leads to this key. Gives whether it is to be added to the queue.
+    pub fn handle_arrival(&mut self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> bool {
+        if let Arrival::Gone(last) = &arrival {
+            self.deleted.keep(Object::clone(last));
+        }
+        if let Some(run) = self.running.get_mut(key) {
+            run.is_outdated |= run.state.as_ref().is_none_or(|state| is_news(state, &arrival));
+        }
+        if let Some(state) = self.resting.get(key) {
+            if !is_news(state, &arrival) {
+                self.ignored += 1;
+                return false;
+            }
+            self.resting.remove(key);
+        }
+        self.note(key, reason);
+        true
+    }
+
+    /// The queue has handed this key out; the cache has this state of its object. `None` if it rests: then there is
+    /// nothing to do.
+    pub fn handle_begin(&mut self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {
+        debug_assert!(!self.running.contains_key(key), "a key is reconciled once at a time");
+        let causes = self.causes.remove(key).unwrap_or_default();
+        if self.resting.contains_key(key) {
+            self.ignored += 1;
+            return None;
+        }
+        let state =
+            cached.map(|Meta { uid, version, .. }| State { uid: uid.clone(), version: version.clone() });
+        let deleted = self.deleted.get(key).cloned();
+        self.running.insert(key.clone(), Run { state, deleted: deleted.clone(), is_outdated: false });
+        Some(Begun { causes, deleted })
+    }
+
+    /// The reconcile of this key has ended. Gives what becomes of the key.
+    pub fn handle_end(&mut self, key: &ObjectKey, ended: Ended) -> Next {
+        let next = ended.next();
+        let Some(run) = self.running.remove(key) else { return next };
+        match next {
+            Next::Done => {}
+            Next::Rest => {
+                // Without an object nothing could end the rest, and nothing is left that could be tried.
+                if let Some(state) = run.state.filter(|_| !run.is_outdated) {
+                    self.resting.insert(key.clone(), state);
+                }
+            }
+            Next::After(_) => self.note(key, Reason::Requeued),
+            Next::Backoff => self.note(key, Reason::Failed),
+        }
+        if let (Next::Done | Next::Rest, Some(deleted)) = (next, &run.deleted) {
+            self.deleted.forget(deleted);
+        }
+        next
+    }
+
+    /// What is kept.
+    pub fn figures(&self) -> LedgerFigures {
+        LedgerFigures {
+            resting: self.resting.len(),
+            ignored: self.ignored,
+            deleted: self.deleted.len(),
+            deleted_dropped: self.deleted.dropped,
+        }
+    }
+
+    fn note(&mut self, key: &ObjectKey, reason: Reason) {
+        if let Some(causes) = self.causes.get_mut(key) {
+            causes.add(reason);
+        } else if self.causes.len() < MOST_WITH_CAUSES {
+            let mut causes = Causes::default();
+            causes.add(reason);
+            self.causes.insert(key.clone(), causes);
+        }
+    }
+}
+
+/// Whether this tells more than a reconcile knew that was given this state.
+fn is_news<S>(state: &State, arrival: &Arrival<'_, S>) -> bool {
+    match arrival {
+        Arrival::Present { meta, is_rewound } => {
+            *is_rewound || meta.uid != state.uid || meta.version > state.version
+        }
+        Arrival::Gone(_) | Arrival::Input => true,
+        Arrival::Output => false,
+    }
+}
+
+impl<S> Default for Ledger<S> {
+    fn default() -> Self {
+        Self::keeping(MOST_DELETED)
+    }
+}
+
+impl<S> fmt::Debug for Ledger<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("figures", &self.figures()).finish_non_exhaustive()
+    }
+}

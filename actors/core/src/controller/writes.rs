@@ -1,0 +1,127 @@
+//! What the caches have to show before a key may be reconciled again: the writes of its last reconcile.
+//!
+//! Answers "has the cache seen it?" for each object that was written or removed. Invariants:
+//! 1. Of one object in one informer there is one entry: the newest version that was written, and the life that was
+//!    removed last.
+//! 2. A removal is seen when the cache has reached the last version that is known of the object, and no longer has that
+//!    life of it.
+//! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
+//!
+//! Read next: `ledger.rs`; the waits are in `controller/settling.rs` of the crate above.
+
+use std::collections::BTreeMap;
+
+use crate::meta::{Meta, ObjectKey, ResourceVersion, Uid};
+
+/// How many objects one reconcile is waited for.
+pub const MOST_WRITES: usize = 1_024;
+
+/// What a cache has to show of one object.
+///
+/// ```
+/// use informer_core::controller::Awaited;
+/// use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+/// let version = |number| ResourceVersion::from_number(number).expect("not zero");
+/// let at = |number| Meta::new(ObjectKey::cluster("map"), version(number), SourceId::default());
+/// let written = Awaited::written(&at(7));
+/// assert!(!written.is_seen(Some(&at(6)), false));
+/// assert!(written.is_seen(Some(&at(8)), false), "something newer");
+/// assert!(written.is_seen(None, true), "its source has passed version 7, so it is gone again");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// The version that the cache has to reach.
+    pub version: ResourceVersion,
+    /// The life that it must not have any more, if the object was removed.
+    removed: Option<Option<Uid>>,
+}
+
+impl Awaited {
+    /// The object was written, and had this version then.
+    pub fn written(meta: &Meta) -> Self {
+        Self { version: meta.version.clone(), removed: None }
+    }
+
+    /// The object was removed; this is what was known of it last.
+    pub fn removed(meta: &Meta) -> Self {
+        Self { version: meta.version.clone(), removed: Some(meta.uid.clone()) }
+    }
+
+    /// Whether the object was removed.
+    pub const fn is_removal(&self) -> bool {
+        self.removed.is_some()
+    }
+
+    /// Whether a cache that has this of the object has seen it; `is_reached` says whether each source that may bring the
+    /// object has reached [`Self::version`].
+    pub fn is_seen(&self, cached: Option<&Meta>, is_reached: bool) -> bool {
+        self.is_version_seen(cached, is_reached) && self.is_removal_seen(cached)
+    }
+
+    /// Whether the version is reached.
+    pub fn is_version_seen(&self, cached: Option<&Meta>, is_reached: bool) -> bool {
+        is_reached || cached.is_some_and(|cached| cached.version >= self.version)
+    }
+
+    /// Whether the life that was removed is gone.
+    pub fn is_removal_seen(&self, cached: Option<&Meta>) -> bool {
+        let Some(removed) = &self.removed else { return true };
+        cached.is_none_or(|cached| cached.uid != *removed)
+    }
+
+    /// What was done later counts; a version never goes back.
+    fn merge(&mut self, later: Self) {
+        self.removed = later.removed;
+        if later.version > self.version {
+            self.version = later.version;
+        }
+    }
+}
+
+/// What one reconcile has written, by informer (its number) and key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Writes {
+    entries: BTreeMap<(usize, ObjectKey), Awaited>,
+    left_out: u64,
+}
+
+impl Writes {
+    /// Something was written or removed that this informer follows.
+    pub fn handle_write(&mut self, informer: usize, key: &ObjectKey, awaited: Awaited) {
+        let is_full = self.entries.len() >= MOST_WRITES;
+        match self.entries.get_mut(&(informer, key.clone())) {
+            Some(entry) => entry.merge(awaited),
+            None if is_full => self.left_out += 1,
+            None => drop(self.entries.insert((informer, key.clone()), awaited)),
+        }
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How many objects are not waited for, since there are too many.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Removes what is seen.
+    pub fn drop_seen(&mut self, mut is_seen: impl FnMut(usize, &ObjectKey, &Awaited) -> bool) {
+        self.entries.retain(|(informer, key), awaited| !is_seen(*informer, key, awaited));
+    }
+}
+
+impl IntoIterator for Writes {
+    type Item = ((usize, ObjectKey), Awaited);
+    type IntoIter = std::collections::btree_map::IntoIter<(usize, ObjectKey), Awaited>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}

@@ -1,0 +1,160 @@
+//! Controllers: each key to which something happens is reconciled, once at a time, until it is in order.
+//!
+//! Answers "how do events become calls of a reconcile function?". Informers feed a work queue with keys; workers take
+//! them and call the function, which reads the cache and is given no event. Decisions are in
+//! `informer_core::controller`. Invariants:
+//! 1. A key to which something happened is reconciled with a state that is at least as new, unless the controller ends
+//!    before. It is never reconciled twice at once.
+//! 2. A panic, an error or a reconcile that hangs affects its own key alone.
+//! 3. A key is not reconciled again before the caches have seen what its last reconcile wrote, within a bound.
+//! 4. What is held is bounded: keys in the queue, and what `informer_core::controller` bounds. No object waits.
+//!
+//! ```text
+//!  primary informer ──▶ Listener ──key──────────┐
+//!  other informers ───▶ Listener ──map──keys──▶ ledger, WorkQueue ──▶ worker 1..n ──▶ reconcile(Request)
+//!  triggers, streams, period ────────────keys───┘        ▲               │ Outcome, error, panic, time limit
+//!                                                        └── key ◀── caches have seen its writes
+//! ```
+//! Read next: `controller/builder.rs`, what is chosen; `controller/worker.rs`, one reconcile; `controller/feed.rs`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::meta::ObjectKey;
+
+pub use any::AnyController;
+pub use builder::{ControllerBuilder, ReadyController, StartControllerError};
+pub use informer_core::controller::{
+    Causes, EventKind, LedgerFigures, MOST_CAUSES, MOST_DELETED, MOST_WITH_CAUSES, MOST_WRITES, Outcome,
+    Reason,
+};
+pub use request::{Reconcile, ReconcileError, Request};
+pub use status::{ControllerState, ControllerStatus, Counts, Failure};
+pub use trigger::Trigger;
+
+use crate::informer::AnyInformer;
+use crate::pipeline::messages::Body;
+use crate::work_queue::{Added, NotDrained};
+use cells::Feeds;
+use shared::Shared;
+
+mod any;
+mod builder;
+mod cells;
+mod feed;
+mod request;
+mod settling;
+mod shared;
+mod start;
+mod status;
+#[cfg(test)]
+mod tests;
+mod trigger;
+mod watched;
+mod worker;
+
+/// A running controller; the module's documentation describes it. Cloning copies a pointer; the last handle dropped
+/// shuts it down.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use informer_actors::controller::{Controller, Outcome, Request};
+/// use informer_actors::informer::Informer;
+/// use informer_actors::runtime::Runtime;
+/// # use informer_actors::testing::Server;
+/// # use std::time::Duration;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let server = Server::<String>::new();
+/// # server.apply("default/one", "1".to_owned());
+/// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
+/// let controller = Controller::builder(&texts)
+///     .workers(8)
+///     .time_limit(Duration::from_secs(30))
+///     .reconcile(|request: Request<String>| async move {
+///         match request.object() {
+///             Some(text) => println!("{} is {}", request.key(), text.body()),
+///             None => println!("{} is gone", request.key()),
+///         }
+///         Ok(Outcome::Done)
+///     })
+///     .start()?;
+/// # texts.synced().await?;
+/// # tokio::time::sleep(Duration::from_secs(1)).await;
+/// assert_eq!(controller.status().counts.succeeded, 1);
+/// controller.drain(Duration::from_secs(10)).await?; // what waits is finished
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+pub struct Controller<S: Body>(Arc<Handle<S>>);
+
+/// What all handles share; its drop stops the controller.
+struct Handle<S: Body> {
+    shared: Arc<Shared<S>>,
+    feeds: Feeds,
+}
+
+impl<S: Body> Controller<S> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.shared.name
+    }
+
+    /// How it is doing. O(informers and keys that are being reconciled).
+    pub fn status(&self) -> ControllerStatus {
+        self.0.shared.status(&self.0.feeds)
+    }
+
+    /// The informers that it watches, the primary one first.
+    pub fn informers(&self) -> Vec<AnyInformer> {
+        self.0.shared.watched.iter().map(|watched| watched.any_informer()).collect()
+    }
+
+    /// This key is to be reconciled, also if it rests after a terminal error. Returns at once; refused after the stop.
+    pub fn trigger(&self, key: ObjectKey) -> Added {
+        self.triggers().trigger(key)
+    }
+
+    /// A handle that does only that, and does not keep the controller running.
+    pub fn triggers(&self) -> Trigger {
+        Trigger::new(&self.0.shared)
+    }
+
+    /// Takes nothing new, and waits until what waits is reconciled and what runs has ended. Retries and delayed keys are
+    /// discarded. Keys wait for nothing if the informers have never been synced, or this program is not the leader: they
+    /// are discarded, too. At the limit what runs goes on: [`Self::shut_down`] ends it.
+    ///
+    /// # Errors
+    /// When the time is up, or the runtime has ended: what is left.
+    pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
+        self.0.shared.drain(&self.0.feeds, limit).await
+    }
+
+    /// Takes nothing new, discards what waits, and tells what runs to end ([`Request::stopping`]); what still runs after
+    /// the grace is dropped. Returns at once; [`Self::ended`] waits.
+    pub fn shut_down(&self) {
+        self.0.shared.shut_down(&self.0.feeds);
+    }
+
+    /// Waits until nothing of it runs any more, after a drain or a shutdown.
+    pub async fn ended(&self) {
+        self.0.shared.tasks.wait().await;
+    }
+}
+
+impl<S: Body> Drop for Handle<S> {
+    fn drop(&mut self) {
+        self.shared.shut_down(&self.feeds);
+    }
+}
+
+impl<S: Body> Clone for Controller<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Body> fmt::Debug for Controller<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,118 @@
+//! A controller without the type of its objects, so that controllers of many kinds fit into one list.
+//!
+//! Answers "how are they all, and how are they stopped?". It is a handle like the others: the last one dropped stops the
+//! controller. Read next: `../controller.rs`, whose methods these are.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use informer_core::meta::ObjectKey;
+
+use super::{Controller, ControllerStatus};
+use crate::informer::AnyInformer;
+use crate::pipeline::messages::Body;
+use crate::work_queue::{Added, NotDrained};
+
+/// A running controller of any kind. Cheap to clone; the last handle dropped stops the controller.
+#[derive(Clone)]
+pub struct AnyController(Arc<dyn Erased>);
+
+trait Erased: Send + Sync {
+    fn name(&self) -> &str;
+    fn status(&self) -> ControllerStatus;
+    fn informers(&self) -> Vec<AnyInformer>;
+    fn trigger(&self, key: ObjectKey) -> Added;
+    fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>>;
+    fn shut_down(&self);
+    fn ended(&self) -> BoxFuture<'_, ()>;
+}
+
+impl<S: Body> Erased for Controller<S> {
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn status(&self) -> ControllerStatus {
+        Self::status(self)
+    }
+
+    fn informers(&self) -> Vec<AnyInformer> {
+        Self::informers(self)
+    }
+
+    fn trigger(&self, key: ObjectKey) -> Added {
+        Self::trigger(self, key)
+    }
+
+    fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>> {
+        Self::drain(self, limit).boxed()
+    }
+
+    fn shut_down(&self) {
+        Self::shut_down(self);
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        Self::ended(self).boxed()
+    }
+}
+
+impl AnyController {
+    /// As [`Controller::name`].
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// As [`Controller::status`].
+    pub fn status(&self) -> ControllerStatus {
+        self.0.status()
+    }
+
+    /// As [`Controller::informers`].
+    pub fn informers(&self) -> Vec<AnyInformer> {
+        self.0.informers()
+    }
+
+    /// As [`Controller::trigger`].
+    pub fn trigger(&self, key: ObjectKey) -> Added {
+        self.0.trigger(key)
+    }
+
+    /// As [`Controller::drain`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
+        self.0.drain(limit).await
+    }
+
+    /// As [`Controller::shut_down`].
+    pub fn shut_down(&self) {
+        self.0.shut_down();
+    }
+
+    /// As [`Controller::ended`].
+    pub async fn ended(&self) {
+        self.0.ended().await;
+    }
+}
+
+impl<S: Body> From<Controller<S>> for AnyController {
+    fn from(controller: Controller<S>) -> Self {
+        Self(Arc::new(controller))
+    }
+}
+
+impl<S: Body> From<&Controller<S>> for AnyController {
+    fn from(controller: &Controller<S>) -> Self {
+        controller.clone().into()
+    }
+}
+
+impl fmt::Debug for AnyController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyController").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,333 @@
+//! How a controller is made: what it watches, how it works, and what reconciles.
+//!
+//! Answers "what can be chosen?". Every default stands at its setter. Read next: `../controller.rs`, what is started.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use actix::Recipient;
+use futures_util::stream::{BoxStream, Stream, StreamExt};
+use informer_core::listener::ChangeFilter;
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::work_queue::{RateLimiter, default_limiter};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::cells::{Feeds, LastFailure, LedgerCell};
+use super::feed::{mapped, primary};
+use super::request::{Reconcile, ReconcileError, Request};
+use super::shared::{Fence, Limits, Shared};
+use super::start::{Starter, anywhere, locally};
+use super::status::Counters;
+use super::trigger::{follow, repeat};
+use super::watched::{Feed, Watched};
+use super::worker::Answer;
+use super::{Controller, Handle};
+use crate::informer::Informer;
+use crate::pipeline::messages::Body;
+use crate::subscription::{SubscribeError, SubscribeOptions};
+use crate::work_queue::WorkQueue;
+
+type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Feed>, SubscribeError> + Send>;
+
+/// The settings of a controller; [`Self::reconcile`] or one of its kin says what reconciles.
+#[must_use = "a builder does nothing until a controller is started"]
+pub struct ControllerBuilder<S: Body> {
+    primary: Informer<S>,
+    name: Arc<str>,
+    options: SubscribeOptions<S>,
+    watched: Vec<Box<dyn Watched>>,
+    feeds: Vec<MakeFeed<S>>,
+    streams: Vec<BoxStream<'static, ObjectKey>>,
+    every: Option<Duration>,
+    limiter: Box<dyn RateLimiter<ObjectKey> + Send>,
+    fence: Option<Fence>,
+    limits: Limits,
+}
+
+/// A controller that is not started yet.
+#[must_use = "it does nothing until it is started"]
+pub struct ReadyController<S: Body> {
+    builder: ControllerBuilder<S>,
+    starter: Starter<S>,
+}
+
+/// Why a controller did not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("controller {controller:?}: {source}")]
+#[non_exhaustive]
+pub struct StartControllerError {
+    /// Its name.
+    pub controller: Arc<str>,
+    /// Which informer cannot be subscribed to, and why.
+    pub source: SubscribeError,
+}
+
+impl<S: Body> Controller<S> {
+    /// The builder of a controller for the objects of this informer, with its runtime and its name. One worker, and the
+    /// delays that client-go has after failures: 5 ms, doubled with each failure of the key, at most 1,000 s; and ten
+    /// tries a second of all keys after a hundred at once.
+    pub fn builder(primary: &Informer<S>) -> ControllerBuilder<S> {
+        ControllerBuilder {
+            primary: primary.clone(),
+            name: primary.name().into(),
+            options: SubscribeOptions::new(),
+            watched: vec![Box::new(primary.clone())],
+            feeds: Vec::new(),
+            streams: Vec::new(),
+            every: None,
+            limiter: Box::new(default_limiter()),
+            fence: None,
+            limits: Limits {
+                workers: 1,
+                time_limit: None,
+                write_wait: Duration::from_secs(5),
+                stop_grace: Duration::from_secs(5),
+            },
+        }
+    }
+}
+
+impl<S: Body> ControllerBuilder<S> {
+    /// Its name in its status, in logs and spans, and that of its queue. That of the primary informer unless set.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The informer whose objects are reconciled.
+    pub const fn primary(&self) -> &Informer<S> {
+        &self.primary
+    }
+
+    /// Objects of another informer lead to these keys: for each change the function is asked about the state before and
+    /// the state after. It runs on the informer's thread and must not block. A change of such an object also ends the
+    /// rest of a key after a terminal error.
+    ///
+    /// The workers begin when this informer is synced, too; and what [`Request::written_as`] is told of its objects is
+    /// waited for.
+    pub fn maps<T: Body, I>(
+        self,
+        informer: &Informer<T>,
+        map: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        self.maps_with(informer, SubscribeOptions::new(), map)
+    }
+
+    /// As [`Self::maps`], with a filter or a debounce; the name in the options is not used.
+    pub fn maps_with<T: Body, I>(
+        self,
+        informer: &Informer<T>,
+        options: SubscribeOptions<T>,
+        map: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        self.watch(informer, options, map, false)
+    }
+
+    /// As [`Self::maps_with`], for objects that the reconcile itself makes: a change of such an object does not end the
+    /// rest of a key after a terminal error. The front door's `owns` reads owner references.
+    pub fn owns_with<T: Body, I>(
+        self,
+        informer: &Informer<T>,
+        options: SubscribeOptions<T>,
+        owner: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        self.watch(informer, options, owner, true)
+    }
+
+    fn watch<T: Body, I>(
+        mut self,
+        informer: &Informer<T>,
+        options: SubscribeOptions<T>,
+        map: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+        is_owned: bool,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        let is_known = |known: &dyn Watched| {
+            known.as_any().downcast_ref::<Informer<T>>().is_some_and(|known| known.is(informer))
+        };
+        if !self.watched.iter().any(|known| is_known(&**known)) {
+            self.watched.push(Box::new(informer.clone()));
+        }
+        let informer = informer.clone();
+        self.feeds.push(Box::new(move |shared| {
+            let map = move |object: &Object<T>| map(object).into_iter().collect();
+            mapped(shared, &informer, options, (Box::new(map), is_owned))
+        }));
+        self
+    }
+
+    /// Keys that come from elsewhere are reconciled, too. The stream is polled on our callbacks' arbiter until it ends or
+    /// the controller does; it is never slowed down, since a key waits once.
+    pub fn stream(mut self, keys: impl Stream<Item = ObjectKey> + Send + 'static) -> Self {
+        self.streams.push(keys.boxed());
+        self
+    }
+
+    /// Reconciles each object of the primary cache again once in each such period, with low priority. Filters do not
+    /// hold it back. Never unless set.
+    pub fn every(mut self, period: Duration) -> Self {
+        self.every = Some(period);
+        self
+    }
+
+    /// Of the updates of primary objects only those that pass this filter lead to a reconcile; of several filters all
+    /// have to. Additions and deletions always do. Default: every update.
+    pub fn filter(mut self, changes: ChangeFilter<S>) -> Self {
+        self.options = self.options.changes(changes);
+        self
+    }
+
+    /// Only primary objects for which this holds lead to a reconcile, and one that begins or ceases to pass.
+    pub fn only(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
+        self.options = self.options.filter(passes);
+        self
+    }
+
+    /// How many keys are reconciled at the same time; at least one. One unless set.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.limits.workers = workers.max(1);
+        self
+    }
+
+    /// How long one reconcile may take: then its future is dropped, which counts as a failure. An actor cannot be
+    /// stopped: its request's [`stopping`](Request::stopping) is ready then, and its answer is waited for. No limit
+    /// unless set.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.limits.time_limit = Some(limit);
+        self
+    }
+
+    /// How long a key waits for the caches to see what its reconcile has written. 5 s unless set.
+    pub fn write_wait(mut self, limit: Duration) -> Self {
+        self.limits.write_wait = limit;
+        self
+    }
+
+    /// How long reconciles may go on after the shutdown, before their futures are dropped. 5 s unless set.
+    pub fn stop_grace(mut self, grace: Duration) -> Self {
+        self.limits.stop_grace = grace;
+        self
+    }
+
+    /// How long keys wait after failures.
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
+        self.limiter = Box::new(limiter);
+        self
+    }
+
+    /// Each request carries the number that this gives; while it gives none, this program is not the leader and no key
+    /// is reconciled. It must not block. It is asked before each reconcile, and while a key waits for it once a second.
+    pub fn fenced_by(mut self, fence: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
+        self.fence = Some(Box::new(fence));
+        self
+    }
+
+    /// Reconciles with this async function. It runs on the tokio runtime in which [`ReadyController::start`] is called,
+    /// which needs its timer enabled; without one on our callbacks' arbiter, where it must not block. When that runtime
+    /// ends, the keys under way wait again, and the status shows that no worker is left.
+    pub fn reconcile<F>(
+        self,
+        function: impl Fn(Request<S>) -> F + Send + Sync + 'static,
+    ) -> ReadyController<S>
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        ReadyController { builder: self, starter: anywhere(function, true) }
+    }
+
+    /// Reconciles with an async function whose futures need not be `Send`, on our callbacks' arbiter. It must not block.
+    pub fn reconcile_local<F>(self, function: impl Fn(Request<S>) -> F + Send + 'static) -> ReadyController<S>
+    where
+        F: Future<Output = Answer> + 'static,
+    {
+        ReadyController { builder: self, starter: locally(function) }
+    }
+
+    /// Reconciles with an actor, which is sent [`Reconcile`] for as many keys at the same time as there are workers. If it
+    /// has stopped, each try is a failure.
+    pub fn reconcile_by(self, actor: impl Into<Recipient<Reconcile<S>>>) -> ReadyController<S> {
+        let actor = actor.into();
+        let function = move |request| {
+            let answer = actor.send(Reconcile(request));
+            async move {
+                let gone = "the actor that reconciles has stopped, or has panicked";
+                answer.await.map_err(|_| ReconcileError::from(gone))?
+            }
+        };
+        ReadyController { builder: self, starter: anywhere(function, false) }
+    }
+}
+
+impl<S: Body> ReadyController<S> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.builder.name
+    }
+
+    /// Subscribes to its informers and starts its workers, which begin when all of these are synced. Returns at once.
+    ///
+    /// # Errors
+    /// When one of the informers has stopped, or its options cannot be met.
+    pub fn start(self) -> Result<Controller<S>, StartControllerError> {
+        let Self { builder, starter } = self;
+        let ControllerBuilder { primary: informer, name, options, feeds, streams, every, .. } = builder;
+        let runtime = informer.runtime().clone();
+        let queue = WorkQueue::of_objects(&runtime, Arc::clone(&name)).rate_limiter(builder.limiter).start();
+        let shared = Arc::new(Shared {
+            name: Arc::clone(&name),
+            runtime: runtime.clone(),
+            primary: informer,
+            watched: builder.watched.into(),
+            queue,
+            ledger: LedgerCell::new(),
+            counters: Counters::default(),
+            last_failure: LastFailure::default(),
+            fence: builder.fence,
+            limits: builder.limits,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            is_draining: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
+        });
+        let first: MakeFeed<S> = Box::new(move |shared| primary(shared, options));
+        let feeds = std::iter::once(first).chain(feeds).map(|feed| feed(&shared));
+        let feeds = feeds.collect::<Result<Vec<_>, _>>();
+        let feeds = feeds.map_err(|source| StartControllerError { controller: name, source })?;
+        starter(&shared);
+        for stream in streams {
+            let shared = Arc::clone(&shared);
+            runtime.spawn_local(move || follow(shared, stream));
+        }
+        if let Some(period) = every {
+            let shared = Arc::clone(&shared);
+            runtime.spawn_local(move || repeat(shared, period));
+        }
+        Ok(Controller(Arc::new(Handle { shared, feeds: Feeds::new(feeds) })))
+    }
+}
+
+impl<S: Body> fmt::Debug for ControllerBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ControllerBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<S: Body> fmt::Debug for ReadyController<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadyController").field("name", &self.builder.name).finish_non_exhaustive()
+    }
+}

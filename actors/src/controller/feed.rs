@@ -1,0 +1,121 @@
+//! How changes of objects become keys that wait.
+//!
+//! Answers "which keys does this change concern?": for the primary informer that of the object, for others those that a
+//! function says. Each informer has a Listener for the controller, which calls a function here with each change, on the
+//! informer's own arbiter; so no object waits. Invariants:
+//! 1. A function that maps objects to keys is asked about the state before and the state after: who loses an object is
+//!    told, too.
+//! 2. A panic of such a function is counted and logged, and costs that state alone.
+//! 3. Keys of first lists and of resyncs have low priority.
+//!
+//! Read next: `pipeline/listener/delivery.rs`, which calls; `shared.rs`, which adds.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use informer_core::controller::{Arrival, EventKind, Reason};
+use informer_core::delta::{Cause, Change};
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::words::{QUOTED, one_line};
+use informer_core::work_queue::Priority;
+
+use super::shared::Shared;
+use super::watched::Feed;
+use crate::informer::Informer;
+use crate::pipeline::listener::Delivery;
+use crate::pipeline::messages::Body;
+use crate::runtime::{drop_payload, panic_text};
+use crate::subscription::{SubscribeError, SubscribeOptions};
+
+/// The keys that an object belongs to.
+pub(super) type MapFn<T> = Box<dyn Fn(&Object<T>) -> Vec<ObjectKey> + Send + Sync>;
+
+/// Adds the key of each object of the primary informer to which something happens.
+pub(super) fn primary<S: Body>(
+    shared: &Arc<Shared<S>>,
+    options: SubscribeOptions<S>,
+) -> Result<Box<dyn Feed>, SubscribeError> {
+    let to = Arc::clone(shared);
+    let name: Arc<str> = shared.primary.name().into();
+    subscribe(&shared.primary, &shared.name, options, move |change| {
+        let arrival = match change {
+            Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
+                Arrival::Present { meta: object.cached_meta(), is_rewound: *cause == Cause::Rewind }
+            }
+            // It is there still, in a state that the filter drops.
+            Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
+            Change::Deleted { last, .. } => Arrival::Gone(last),
+        };
+        to.arrive(change.key(), arrival, why(&name, change));
+    })
+}
+
+/// Adds the keys that this function says for each object of this informer to which something happens. An owned object
+/// does not end the rest of its owner.
+pub(super) fn mapped<S: Body, T: Body>(
+    shared: &Arc<Shared<S>>,
+    informer: &Informer<T>,
+    options: SubscribeOptions<T>,
+    (map, is_owned): (MapFn<T>, bool),
+) -> Result<Box<dyn Feed>, SubscribeError> {
+    let to = Arc::clone(shared);
+    let name: Arc<str> = informer.name().into();
+    subscribe(informer, &shared.name, options, move |change| {
+        let states = match change {
+            Change::Added { object, .. } => [Some(object), None],
+            Change::Updated { old, object, .. } => [Some(object), Some(old)],
+            Change::Deleted { old, last, .. } => [Some(last), Some(old)],
+        };
+        let mut keys = BTreeSet::new();
+        for (at, state) in states.iter().enumerate() {
+            if let Some(state) =
+                state.filter(|state| at == 0 || states[0].is_none_or(|new| !new.ptr_eq(state)))
+            {
+                keys.extend(mapped_keys(&to, &map, state));
+            }
+        }
+        for key in &keys {
+            let arrival = if is_owned { Arrival::Output } else { Arrival::Input };
+            to.arrive(key, arrival, why(&name, change));
+        }
+    })
+}
+
+fn subscribe<T: Body>(
+    informer: &Informer<T>,
+    name: &Arc<str>,
+    options: SubscribeOptions<T>,
+    feed: impl Fn(&Change<T>) + Send + Sync + 'static,
+) -> Result<Box<dyn Feed>, SubscribeError> {
+    let options = options.name(format!("controller {name}"));
+    let subscription = informer.start_listener(options, "controller", |_| Delivery::Feed(Arc::new(feed)))?;
+    Ok(Box::new(subscription))
+}
+
+fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Object<T>) -> Vec<ObjectKey> {
+    catch_unwind(AssertUnwindSafe(|| map(object))).unwrap_or_else(|panic| {
+        let count = shared.counters.map_panics.add(1) + 1;
+        if count.is_power_of_two() {
+            let (controller, key) = (&shared.name, object.key());
+            let panicked = one_line(panic_text(&*panic), QUOTED);
+            tracing::error!(%controller, %key, count, "controller {controller}: the function that maps {key} to keys has panicked: no key is reconciled for this state ({count} times so far): {panicked}");
+        }
+        drop_payload(panic);
+        Vec::new()
+    })
+}
+
+/// The reason, and how urgent it is.
+fn why<T>(informer: &Arc<str>, change: &Change<T>) -> (Reason, Priority) {
+    let (kind, cause) = match change {
+        Change::Added { cause, .. } => (EventKind::Added, *cause),
+        Change::Updated { cause, .. } => (EventKind::Updated, *cause),
+        Change::Deleted { cause, .. } => (EventKind::Deleted, *cause),
+    };
+    let priority = match cause {
+        Cause::InitialList | Cause::Resync => Priority::Low,
+        _ => Priority::Normal,
+    };
+    (Reason::Event { informer: Arc::clone(informer), key: change.key().clone(), kind, cause }, priority)
+}

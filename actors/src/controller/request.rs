@@ -1,0 +1,218 @@
+//! One reconcile, as the function that carries it out sees it.
+//!
+//! Answers "which key, why, what was there, and what did I write?". Invariants:
+//! 1. What a request shows was read from the cache when its key was handed out.
+//! 2. What it was told of writes stays in it: the key is not handed out again before the caches have seen them.
+//!
+//! Read next: `worker.rs`, which makes requests; `informer_core::controller`, what follows from an outcome.
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
+
+use actix::Message;
+use informer_core::controller::{Awaited, Causes, Outcome};
+use informer_core::meta::{Meta, Object, ObjectKey};
+use tokio_util::sync::CancellationToken;
+
+use super::cells::WritesCell;
+use super::watched::Watched;
+use crate::informer::Informer;
+use crate::pipeline::messages::Body;
+
+/// Why a reconcile failed. `?` makes one of any error.
+///
+/// It is a failure that is tried again with the delays of the rate limiter, unless it is [`Self::terminal`].
+///
+/// ```
+/// use informer_actors::controller::ReconcileError;
+/// fn port(text: &str) -> Result<u16, ReconcileError> {
+///     let port = text.parse().map_err(ReconcileError::terminal)?; // a typing error does not go away by itself
+///     if port == 0 { Err("port 0 is taken")? }
+///     Ok(port)
+/// }
+/// assert!(port("x").unwrap_err().is_terminal());
+/// assert_eq!(port("0").unwrap_err().to_string(), "port 0 is taken");
+/// ```
+pub struct ReconcileError {
+    source: Box<dyn std::error::Error + Send + Sync>,
+    is_terminal: bool,
+}
+
+impl ReconcileError {
+    /// An error that another try would not mend: the key is reconciled again when its object has changed, when an object
+    /// that is mapped to it changes, or when it is triggered.
+    pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { source: error.into(), is_terminal: true }
+    }
+
+    /// Whether it is not tried again by itself.
+    pub const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// The error itself.
+    pub fn source(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.source
+    }
+}
+
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for ReconcileError {
+    fn from(error: E) -> Self {
+        Self { source: error.into(), is_terminal: false }
+    }
+}
+
+impl fmt::Display for ReconcileError {
+    /// The error and its causes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ReconcileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReconcileError")
+            .field("error", &self.source)
+            .field("is_terminal", &self.is_terminal)
+            .finish()
+    }
+}
+
+/// A request to reconcile one key.
+///
+/// No other reconcile of the key runs before this one has ended, and before the caches have seen what
+/// [`Self::written_as`] and [`Self::removed_as`] were told.
+pub struct Request<S: Body> {
+    pub(super) key: ObjectKey,
+    pub(super) object: Option<Object<S>>,
+    pub(super) deleted: Option<Object<S>>,
+    pub(super) causes: Causes,
+    pub(super) attempt: u32,
+    pub(super) fence: Option<u64>,
+    pub(super) id: u64,
+    pub(super) stopping: CancellationToken,
+    pub(super) writes: Arc<WritesCell>,
+    pub(super) watched: Arc<[Box<dyn Watched>]>,
+}
+
+impl<S: Body> Request<S> {
+    /// Which key.
+    pub const fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// What the cache has under this key.
+    pub const fn object(&self) -> Option<&Object<S>> {
+        self.object.as_ref()
+    }
+
+    /// The last known state of an object of this key that is gone, until a reconcile that was given it is done. Another
+    /// object may have the key by now. `None` also if the controller has not seen the object, as before its start, or
+    /// more than [`MOST_DELETED`](informer_core::controller::MOST_DELETED) such states were waiting.
+    pub const fn deleted(&self) -> Option<&Object<S>> {
+        self.deleted.as_ref()
+    }
+
+    /// Which events of which objects led here, as far as they are kept.
+    pub const fn causes(&self) -> &Causes {
+        &self.causes
+    }
+
+    /// How often in a row this key has failed.
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The number that [`fenced_by`](super::ControllerBuilder::fenced_by) gave for this request.
+    pub const fn fence(&self) -> Option<u64> {
+        self.fence
+    }
+
+    /// The number of this reconcile within its controller; it is in the span of its logs.
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Ready when the controller is being stopped: what still runs after its grace is cancelled. For an actor also when
+    /// the time limit of this request has passed.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.stopping.clone().cancelled_owned()
+    }
+
+    /// Whether it is being stopped.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// An object was written, and the server returned this of it: the key waits until each informer of this controller
+    /// that has bodies of this type and follows the object has seen it. Gives how many informers that are. The front
+    /// door's `written` needs no type.
+    pub fn written_as<T: 'static>(&self, meta: &Meta) -> usize {
+        self.wait_for(TypeId::of::<T>(), &meta.key, &Awaited::written(meta))
+    }
+
+    /// An object was removed, of which this is known: as [`Self::written_as`], until the informers do not have this life
+    /// of it any more. An object that has finalizers is not removed by its deletion: it is written.
+    pub fn removed_as<T: 'static>(&self, meta: &Meta) -> usize {
+        self.wait_for(TypeId::of::<T>(), &meta.key, &Awaited::removed(meta))
+    }
+
+    /// As [`Self::written_as`], for one informer: where several have bodies of one type, such as dynamic objects. False
+    /// if the controller does not watch it, or it does not follow the object.
+    pub fn written_to<T: Body>(&self, informer: &Informer<T>, meta: &Meta) -> bool {
+        self.wait_in(informer, &meta.key, Awaited::written(meta))
+    }
+
+    /// As [`Self::removed_as`], for one informer.
+    pub fn removed_from<T: Body>(&self, informer: &Informer<T>, meta: &Meta) -> bool {
+        self.wait_in(informer, &meta.key, Awaited::removed(meta))
+    }
+
+    fn wait_for(&self, body: TypeId, key: &ObjectKey, awaited: &Awaited) -> usize {
+        let mut found = 0;
+        for (number, watched) in self.watched.iter().enumerate() {
+            if watched.body() == body && watched.follows(key) {
+                self.writes.write(number, key, awaited.clone());
+                found += 1;
+            }
+        }
+        found
+    }
+
+    fn wait_in<T: Body>(&self, informer: &Informer<T>, key: &ObjectKey, awaited: Awaited) -> bool {
+        let of_informer = |watched: &dyn Watched| {
+            watched.as_any().downcast_ref::<Informer<T>>().is_some_and(|watched| watched.is(informer))
+        };
+        let number = self.watched.iter().position(|watched| of_informer(&**watched) && watched.follows(key));
+        let Some(number) = number else { return false };
+        self.writes.write(number, key, awaited);
+        true
+    }
+}
+
+impl<S: Body> fmt::Debug for Request<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("id", &self.id)
+            .field("key", &format_args!("{}", self.key))
+            .field("attempt", &self.attempt)
+            .field("causes", &format_args!("{}", self.causes))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The message to an actor that reconciles: the request. Its answer is the outcome.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the request, and nothing else")]
+pub struct Reconcile<S: Body>(pub Request<S>);
+
+impl<S: Body> Message for Reconcile<S> {
+    type Result = Result<Outcome, ReconcileError>;
+}

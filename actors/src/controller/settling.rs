@@ -1,0 +1,46 @@
+//! Waiting until the caches have seen what a reconcile has written.
+//!
+//! Answers "for how long is a key held back after its reconcile?": until each object that it wrote or removed is seen
+//! by the cache that has it, for at most the bound. Meanwhile the key counts as being processed, and no worker waits.
+//! Invariants:
+//! 1. A write that is not seen in time is counted and logged, and the key goes on.
+//! 2. The wait ends when the controller stops.
+//!
+//! Read next: `watched.rs`, one wait; `informer_core::controller::Awaited`.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use informer_core::controller::Writes;
+use informer_core::meta::ObjectKey;
+use informer_core::words::Brief;
+
+use super::shared::Shared;
+use crate::pipeline::messages::Body;
+
+/// What of these is not seen yet.
+pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes {
+    let left_out = writes.left_out();
+    if left_out > 0 {
+        shared.counters.writes_left_out.add(left_out);
+    }
+    writes.drop_seen(|informer, key, awaited| shared.watched[informer].is_seen(key, awaited));
+    writes
+}
+
+/// Waits until these are seen, or the bound has passed.
+pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, writes: Writes) {
+    shared.counters.writes_waited.add(writes.len() as u64);
+    let limit = shared.limits.write_wait;
+    let waits = writes.into_iter().map(async |((informer, object), awaited)| {
+        let watched = &shared.watched[informer];
+        if watched.seen(object.clone(), awaited.clone(), limit).await {
+            return;
+        }
+        shared.counters.writes_not_seen.add(1);
+        let (controller, informer, version) = (&shared.name, watched.any_informer(), &awaited.version);
+        let informer = informer.name();
+        tracing::warn!(%controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it", Brief(limit));
+    });
+    let _stopped = shared.stop.run_until_cancelled(join_all(waits)).await;
+}

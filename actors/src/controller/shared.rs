@@ -1,0 +1,162 @@
+//! What the feeds, the workers and the handles of a controller share.
+//!
+//! Answers "how does something that has happened become a key that waits, and may a worker take one?". Invariants:
+//! 1. Something that has happened is noted before its key is added: who takes the key finds it.
+//! 2. No worker begins before every informer of the controller is synced, and none takes a key while the controller is
+//!    not the leader.
+//! 3. After the shutdown nothing is added and no reconcile begins.
+//!
+//! Read next: `feed.rs`, `worker.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use informer_core::controller::{Arrival, Reason};
+use informer_core::meta::ObjectKey;
+use informer_core::work_queue::Priority;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::cells::{Feeds, LastFailure, LedgerCell};
+use super::status::{ControllerState, ControllerStatus, Counters};
+use super::watched::Watched;
+use crate::informer::{Informer, InformerSync};
+use crate::pipeline::messages::Body;
+use crate::runtime::{Runtime, sleep};
+use crate::work_queue::{Added, NotDrained, WorkQueue};
+
+/// How often a worker that has a key asks whether its controller is the leader by now.
+const LEADER_POLL: Duration = Duration::from_secs(1);
+
+/// Gives the fencing number, or none while the controller is not the leader.
+pub(super) type Fence = Box<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// The settings of the workers.
+pub(super) struct Limits {
+    pub(super) workers: usize,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) write_wait: Duration,
+    pub(super) stop_grace: Duration,
+}
+
+pub(super) struct Shared<S: Body> {
+    pub(super) name: Arc<str>,
+    pub(super) runtime: Runtime,
+    pub(super) primary: Informer<S>,
+    /// The informers whose caches show what was written; the primary one is the first.
+    pub(super) watched: Arc<[Box<dyn Watched>]>,
+    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) ledger: LedgerCell<S>,
+    pub(super) counters: Counters,
+    pub(super) last_failure: LastFailure,
+    pub(super) fence: Option<Fence>,
+    pub(super) limits: Limits,
+    /// Reconciles are told to end.
+    pub(super) stop: CancellationToken,
+    /// The workers and what waits for writes.
+    pub(super) tasks: TaskTracker,
+    pub(super) is_draining: AtomicBool,
+    pub(super) has_begun: AtomicBool,
+}
+
+impl<S: Body> Shared<S> {
+    /// Something has happened that leads to this key.
+    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
+        let (reason, priority) = why;
+        if self.ledger.arrive(key, arrival, reason) {
+            self.queue.add_with(key.clone(), priority)
+        } else {
+            Added::Merged
+        }
+    }
+
+    /// Waits until every informer is synced; false if the controller is stopped before.
+    pub(super) async fn synced(&self) -> bool {
+        let informers: Vec<_> = self.watched.iter().map(|watched| watched.any_informer()).collect();
+        let all = join_all(informers.iter().map(async |informer| {
+            // A source that was given up may be revived. An informer that has stopped stays as it is.
+            if informer.wait_until(|status| status.synced).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }));
+        self.stop.run_until_cancelled(all).await.is_some()
+    }
+
+    /// The fencing number of the next request; waits while there is none. False as an error if no request may begin any
+    /// more.
+    pub(super) async fn fence(&self) -> Result<Option<u64>, ()> {
+        let Some(fence) = &self.fence else { return Ok(None) };
+        loop {
+            if let Some(number) = fence() {
+                return Ok(Some(number));
+            }
+            if self.is_draining.load(Ordering::Acquire) {
+                return Err(());
+            }
+            self.stop.run_until_cancelled(sleep(LEADER_POLL)).await.ok_or(())?;
+        }
+    }
+
+    /// Refuses keys, finishes what waits, and then the workers end.
+    pub(super) async fn drain(&self, feeds: &Feeds, limit: Duration) -> Result<(), NotDrained> {
+        self.is_draining.store(true, Ordering::Release);
+        self.tasks.close();
+        feeds.end();
+        if !self.has_begun.load(Ordering::Acquire) {
+            // Its informers are not synced: nothing can be reconciled.
+            self.queue.force_shut_down();
+        }
+        self.queue.drain(limit).await
+    }
+
+    /// Refuses keys, discards what waits, and tells what runs to end.
+    pub(super) fn shut_down(&self, feeds: &Feeds) {
+        self.is_draining.store(true, Ordering::Release);
+        self.stop.cancel();
+        self.queue.force_shut_down();
+        self.tasks.close();
+        feeds.end();
+    }
+
+    pub(super) fn status(&self, feeds: &Feeds) -> ControllerStatus {
+        let informers: Vec<_> = self.watched.iter().map(|watched| watched.any_informer().status()).collect();
+        let not_synced = informers.iter().filter(|status| !status.synced).map(|status| InformerSync {
+            name: Arc::clone(&status.name),
+            state: status.state(),
+            last_error: status.last_error().cloned(),
+            error: None,
+        });
+        let stopped = informers.iter().filter(|status| status.stopped);
+        let stopped = stopped.map(|status| format!("informer {:?}: it has stopped", status.name));
+        ControllerStatus {
+            name: Arc::clone(&self.name),
+            state: self.state(),
+            not_synced: not_synced.collect(),
+            deaf: stopped.chain(feeds.ended()).collect(),
+            workers: self.counters.workers.load(Ordering::Relaxed),
+            counts: self.counters.read(),
+            last_failure: self.last_failure.get(),
+            kept: self.ledger.figures(),
+            queue: self.queue.figures(),
+        }
+    }
+
+    fn state(&self) -> ControllerState {
+        let is = |flag: &AtomicBool| flag.load(Ordering::Acquire);
+        if is(&self.is_draining) && self.tasks.is_empty() {
+            ControllerState::Ended
+        } else if self.stop.is_cancelled() {
+            ControllerState::Stopping
+        } else if is(&self.is_draining) {
+            ControllerState::Draining
+        } else if !is(&self.has_begun) {
+            ControllerState::Syncing
+        } else if self.fence.as_ref().is_some_and(|fence| fence().is_none()) {
+            ControllerState::NotLeading
+        } else {
+            ControllerState::Running
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How a controller starts: its subscriptions, and its workers on the tokio runtime of its caller or with us.
+//!
+//! Answers "on which thread does the reconcile function run?". Invariants:
+//! 1. Everything is subscribed to before the first worker begins.
+//! 2. Futures that are `Send` run on the tokio runtime in which `start` was called; without one, and in simulation, on
+//!    our callbacks' arbiter, as others do.
+//!
+//! Read next: `worker.rs`.
+
+use std::sync::Arc;
+
+use futures_util::future::{LocalBoxFuture, join_all};
+use tokio::runtime::Handle;
+
+use super::request::Request;
+use super::shared::Shared;
+use super::worker::{Answer, Call, Present, work};
+use crate::pipeline::messages::Body;
+use crate::runtime::Label;
+
+/// Starts the workers of a controller.
+pub(super) type Starter<S> = Box<dyn FnOnce(&Arc<Shared<S>>) + Send>;
+
+/// Workers of futures that are `Send`.
+pub(super) fn anywhere<S, C, F>(function: C, is_cancelled_by_drop: bool) -> Starter<S>
+where
+    S: Body,
+    C: Fn(Request<S>) -> F + Send + Sync + 'static,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    Box::new(move |shared| {
+        let call = Arc::new(Call { function, is_cancelled_by_drop });
+        let foreign = Handle::try_current().ok().filter(|_| !shared.runtime.is_simulated());
+        for _ in 0..shared.limits.workers {
+            let (present, call) = (Present::new(shared), Arc::clone(&call));
+            match &foreign {
+                Some(handle) => drop(handle.spawn(work(present, call))),
+                None => with_us(shared, move || Box::pin(work(present, call))),
+            }
+        }
+    })
+}
+
+/// Workers of futures that stay on one thread.
+pub(super) fn locally<S, C, F>(function: C) -> Starter<S>
+where
+    S: Body,
+    C: Fn(Request<S>) -> F + Send + 'static,
+    F: Future<Output = Answer> + 'static,
+{
+    Box::new(move |shared| {
+        let presents: Vec<_> = (0..shared.limits.workers).map(|_| Present::new(shared)).collect();
+        with_us(shared, move || {
+            let call = Arc::new(Call { function, is_cancelled_by_drop: true });
+            let workers = join_all(presents.into_iter().map(|present| work(present, Arc::clone(&call))));
+            Box::pin(async move { drop(workers.await) })
+        });
+    })
+}
+
+/// Runs this on our callbacks' arbiter, under the name of the controller.
+fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'static, ()> + Send + 'static) {
+    let label = Arc::new(Label { owner: Arc::clone(&shared.name), kind: "", name: "reconcile".into() });
+    let arbiter = shared.runtime.callback_arbiter();
+    shared.runtime.spawn_local(move || async move {
+        let labelled = arbiter.label(label);
+        labelled.run(make()).await;
+    });
+}

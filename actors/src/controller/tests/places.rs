@@ -1,0 +1,186 @@
+//! Where reconciles run: on the program's runtime, with us, or in an actor; and who may run them.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use tokio::time::sleep;
+
+use super::*;
+use crate::controller::{ControllerState, Reconcile};
+
+#[test]
+fn ctl_11_futures_that_are_not_send_run_with_us_several_at_the_same_time() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        world.apply("a/two", "1");
+        let log = world.log.clone();
+        let local = move |request: Request<String>| {
+            let (under_way, log) = (Rc::new(log.enter(request.key())), log.clone());
+            async move {
+                sleep(secs(1)).await;
+                log.line(format!("{} beside {}", request.key(), log.under_way()));
+                drop(under_way);
+                DONE
+            }
+        };
+        let controller = world.builder().workers(2).reconcile_local(local).start().expect("it starts");
+        sleep(secs(2)).await;
+        assert_eq!(world.lines().await, ["a/one beside 2", "a/two beside 1"]);
+        assert_eq!(controller.status().workers, 2);
+    });
+}
+
+/// Takes two seconds for each text; panics over `bad`.
+struct Slow(Log);
+
+impl Actor for Slow {
+    type Context = Context<Self>;
+}
+
+impl Handler<Reconcile<String>> for Slow {
+    type Result = ResponseFuture<Answer>;
+
+    fn handle(
+        &mut self,
+        Reconcile(request): Reconcile<String>,
+        _: &mut Context<Self>,
+    ) -> ResponseFuture<Answer> {
+        let (under_way, log) = (self.0.enter(request.key()), self.0.clone());
+        Box::pin(async move {
+            sleep(secs(2)).await;
+            log.line(format!("{}{}", shown(&request), if request.is_stopping() { " late" } else { "" }));
+            drop(under_way);
+            DONE
+        })
+    }
+}
+
+#[test]
+fn ctl_11_an_actor_reconciles_and_its_answer_is_waited_for_beyond_the_time_limit() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let actor = Slow(world.log.clone()).start();
+        let builder = world.builder().workers(4).time_limit(secs(1));
+        let controller = builder.reconcile_by(actor).start().expect("it starts");
+        sleep(secs(1)).await;
+        world.apply("a/one", "2");
+        sleep(secs(10)).await;
+        assert_eq!(world.lines().await[..2], ["a/one=1 late", "a/one=2 late"], "one after the other");
+        assert!(controller.status().counts.timeouts >= 2);
+    });
+}
+
+#[test]
+fn ctl_11_an_actor_that_is_gone_is_a_failure_of_each_key() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        struct Ends;
+        impl Actor for Ends {
+            type Context = Context<Self>;
+            fn started(&mut self, ctx: &mut Context<Self>) {
+                actix::ActorContext::stop(ctx);
+            }
+        }
+        impl Handler<Reconcile<String>> for Ends {
+            type Result = ResponseFuture<Answer>;
+            fn handle(&mut self, _: Reconcile<String>, _: &mut Context<Self>) -> ResponseFuture<Answer> {
+                Box::pin(async { DONE })
+            }
+        }
+        let controller = world.builder().reconcile_by(Ends.start()).start().expect("it starts");
+        sleep(secs(1)).await;
+        let failure = controller.status().last_failure.expect("it fails");
+        assert_eq!(&*failure.why, "the actor that reconciles has stopped, or has panicked");
+    });
+}
+
+#[test]
+fn ctl_11_reconciles_run_on_the_runtime_of_the_caller_and_without_one_with_us() {
+    let runtime = Runtime::threads().start().expect("it starts");
+    let server = Server::<String>::new();
+    server.apply("a/one", "1".to_owned());
+    let informer =
+        Informer::builder(&runtime, "texts").source(move || server.clone()).start().expect("sound");
+    let start = || {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let names = move |_: Request<String>| {
+            let thread = std::thread::current().name().unwrap_or_default().to_owned();
+            let sender = sender.clone();
+            async move {
+                drop(sender.send(thread));
+                DONE
+            }
+        };
+        (Controller::builder(&informer).reconcile(names).start().expect("it starts"), receiver)
+    };
+    let (controller, names) = start();
+    assert_eq!(names.recv_timeout(LONG).as_deref(), Ok("informer-calls"));
+    drop(controller);
+
+    let foreign = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+    let (controller, name) = foreign.block_on(async {
+        let (controller, names) = start();
+        loop {
+            if let Ok(name) = names.try_recv() {
+                return (controller, name);
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(Some(&*name), std::thread::current().name());
+    assert_eq!(controller.status().workers, 1);
+    drop(foreign);
+    assert_eq!(controller.status().workers, 0, "the status shows that nothing runs it");
+}
+
+#[test]
+fn ctl_11_when_what_runs_the_workers_ends_the_keys_under_way_wait_again() {
+    let runtime = Runtime::threads().start().expect("it starts");
+    let server = Server::<String>::new();
+    server.apply("a/one", "1".to_owned());
+    let informer =
+        Informer::builder(&runtime, "texts").source(move || server.clone()).start().expect("sound");
+    let foreign = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+    let (begun, is_begun) = tokio::sync::oneshot::channel();
+    let begun = Mutex::new(Some(begun));
+    let hangs = move |_: Request<String>| {
+        locked(&begun).take().map(|begun| begun.send(()));
+        std::future::pending()
+    };
+    let controller = foreign.block_on(async {
+        let controller = Controller::builder(&informer).reconcile(hangs).start().expect("it starts");
+        is_begun.await.expect("it begins");
+        controller
+    });
+    assert_eq!(controller.status().queue.processing, 1);
+    drop(foreign);
+    let status = controller.status();
+    assert_eq!((status.queue.processing, status.queue.retries, status.counts.cancelled), (0, 1, 1));
+}
+
+#[test]
+fn ctl_13_while_the_program_is_not_the_leader_no_key_is_reconciled_and_each_request_has_its_number() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let leads = Arc::new(AtomicBool::new(false));
+        let (fence, log) = (Arc::clone(&leads), world.log.clone());
+        let builder = world.builder().fenced_by(move || fence.load(Relaxed).then_some(7));
+        let logged = move |request: Request<String>| {
+            log.line(format!("{} fence {:?}", request.key(), request.fence()));
+            async { DONE }
+        };
+        let controller = builder.reconcile(logged).start().expect("it starts");
+        sleep(secs(60)).await;
+        assert_eq!(world.lines().await, [""; 0]);
+        assert_eq!(controller.status().state, ControllerState::NotLeading);
+        leads.store(true, Relaxed);
+        sleep(secs(1)).await;
+        assert_eq!(world.lines().await, ["a/one fence Some(7)"]);
+        leads.store(false, Relaxed);
+        world.apply("a/one", "2");
+        sleep(secs(60)).await;
+        assert_eq!(world.lines().await, [""; 0]);
+        assert_eq!(controller.drain(LONG).await, Ok(()), "there is nothing that it may do");
+    });
+}

@@ -1,0 +1,102 @@
+//! Deaths of actors: no key is lost, and none is reconciled twice at once. And what an idle controller costs.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use tokio::time::sleep;
+
+use super::*;
+use crate::runtime::faults::Site;
+
+/// Reconciles changes while an actor is killed at its nth visit of this site. Gives how often it came there.
+fn run_killed_at(site: Site, nth: u32) -> u32 {
+    let visits = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&visits);
+    let faults = Faults::new(move |here| {
+        assert!(here != site || counted.fetch_add(1, Relaxed) + 1 != nth, "killed on purpose");
+    });
+    run_with(faults, |world| async move {
+        let log = world.log.clone();
+        let slow = move |request: Request<String>| {
+            let under_way = log.enter(request.key());
+            log.line(shown(&request));
+            async move {
+                sleep(Duration::from_millis(3)).await;
+                drop(under_way);
+                DONE
+            }
+        };
+        let builder = world.builder().workers(2).maps(&world.children, text_of);
+        let controller = builder.reconcile(slow).start().expect("it starts");
+        for n in 0..6 {
+            world.apply("a/one", &n.to_string());
+            world.apply(&format!("a/t{n}"), "new");
+            world.numbers.apply("a/one-x", n);
+            sleep(Duration::from_millis(2)).await;
+        }
+        sleep(secs(60)).await;
+        let lines = world.lines().await;
+        let newest = lines.iter().rfind(|line| line.starts_with("a/one")).map(String::as_str);
+        assert_eq!(newest, Some("a/one=5"), "killed at visit {nth} of {site:?}");
+        for n in 0..6 {
+            assert!(lines.contains(&format!("a/t{n}=new")), "killed at visit {nth} of {site:?}: {lines:?}");
+        }
+        world.apply("a/one", "last");
+        sleep(secs(5)).await;
+        assert_eq!(world.lines().await, ["a/one=last"], "killed at visit {nth} of {site:?}");
+        assert_eq!(controller.drain(LONG).await, Ok(()));
+    });
+    visits.load(Relaxed)
+}
+
+#[test]
+fn ctl_14_when_an_actor_of_the_queue_or_of_an_informer_is_killed_no_key_is_lost_or_reconciled_twice_at_once()
+{
+    let sites = [
+        Site::WorkQueueStarted,
+        Site::WorkQueueLook,
+        Site::WorkQueueTaken,
+        Site::IndexerPublished,
+        Site::ProcessorChanges,
+        Site::ReflectorReceived,
+    ];
+    for site in sites {
+        let visits = run_killed_at(site, 0);
+        assert!(visits > 0, "{site:?} is visited");
+        for nth in 1..=visits.min(12) {
+            run_killed_at(site, nth);
+        }
+    }
+}
+
+/// How many turns actors have in a minute in which nothing happens, beside so many controllers; and how many tasks end.
+fn turns_of_an_idle_minute(controllers: usize) -> (u64, usize) {
+    let turns = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&turns);
+    let faults = Faults::new(move |site| {
+        counted.fetch_add(u64::from(site == Site::TurnBegun), Relaxed);
+    });
+    let idle = Arc::new(Mutex::new((0, 0)));
+    let measured = Arc::clone(&idle);
+    run_with(faults, |world| async move {
+        world.apply("a/one", "1");
+        let controllers: Vec<_> = (0..controllers)
+            .map(|n| {
+                let builder = world.builder().name(format!("c{n}")).workers(4).time_limit(secs(30));
+                world.logging(builder.maps(&world.children, text_of))
+            })
+            .collect();
+        assert_eq!(world.lines().await.len(), controllers.len());
+        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let (before, alive) = (turns.load(Relaxed), tasks());
+        sleep(secs(60)).await;
+        *locked(&measured) = (turns.load(Relaxed) - before, alive - tasks());
+        drop(controllers);
+    });
+    let idle = *locked(&idle);
+    idle
+}
+
+#[test]
+fn ctl_16_a_hundred_controllers_on_one_runtime_are_idle_without_a_wake_up() {
+    assert_eq!(turns_of_an_idle_minute(100), turns_of_an_idle_minute(0), "what informers have without them");
+}

@@ -1,0 +1,92 @@
+//! The informers that a controller watches, whatever their bodies are.
+//!
+//! Answers "is it synced, does it follow this object, and has its cache seen this write?". Read next: `settling.rs`,
+//! which waits; `feed.rs`, which subscribes.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use informer_core::controller::Awaited;
+use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
+
+use crate::informer::{AnyInformer, Informer};
+use crate::pipeline::messages::Body;
+use crate::runtime::within;
+use crate::subscription::Subscription;
+
+/// An informer that a controller watches.
+pub(super) trait Watched: Any + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn any_informer(&self) -> AnyInformer;
+    /// The type of its bodies.
+    fn body(&self) -> TypeId;
+    /// Whether one of its sources may bring the object of this key.
+    fn follows(&self, key: &ObjectKey) -> bool;
+    /// Whether its cache has seen this of the object.
+    fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool;
+    /// Waits for that, and gives whether it has come in time.
+    fn seen(&self, key: ObjectKey, awaited: Awaited, limit: Duration) -> BoxFuture<'static, bool>;
+}
+
+impl<T: Body> Watched for Informer<T> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn any_informer(&self) -> AnyInformer {
+        self.into()
+    }
+
+    fn body(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn follows(&self, key: &ObjectKey) -> bool {
+        !self.lister().sources_of(key).is_empty()
+    }
+
+    fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool {
+        let (lister, snapshot) = (self.lister(), self.snapshot());
+        let has_reached =
+            |source: &SourceId| snapshot.version(source).is_some_and(|at| *at >= awaited.version);
+        let is_reached = lister.sources_of(key).iter().all(has_reached);
+        awaited.is_seen(snapshot.get(key).map(Object::cached_meta), is_reached)
+    }
+
+    fn seen(&self, key: ObjectKey, awaited: Awaited, limit: Duration) -> BoxFuture<'static, bool> {
+        let informer = self.clone();
+        let seen = async move {
+            let meta = Meta::new(key.clone(), awaited.version.clone(), SourceId::default());
+            let is_reached = informer.lister().wait_for_write(&meta, Duration::MAX).await.is_ok();
+            if !awaited.is_removal() || !is_reached {
+                return is_reached;
+            }
+            let is_gone =
+                |cached: Option<&Object<T>>| awaited.is_removal_seen(cached.map(Object::cached_meta));
+            informer.until(&key, is_gone, Duration::MAX).await.is_ok()
+        };
+        Box::pin(async move { within(limit, seen).await.unwrap_or(false) })
+    }
+}
+
+/// A subscription that feeds the queue.
+pub(super) trait Feed: Send + Sync {
+    /// Why it has ended, if it has.
+    fn ended(&self) -> Option<String>;
+}
+
+impl<T: Body> Feed for Subscription<T> {
+    fn ended(&self) -> Option<String> {
+        let status = self.status();
+        status.ended.map(|reason| format!("{}: {reason}", status.name))
+    }
+}
+
+impl<T: Body> Informer<T> {
+    /// Whether both are handles of one informer.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}

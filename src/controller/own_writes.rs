@@ -1,0 +1,63 @@
+//! What a reconcile has written, as the API server answered.
+//!
+//! Answers "how does a controller learn what its cache has to show next?". Invariants:
+//! 1. The key, the uid and the version are those of the answer. An answer without a name or a version is not waited for.
+//! 2. What no informer of the controller follows is not waited for.
+//!
+//! Read next: `informer_actors::controller::Request`.
+
+use informer_actors::controller::Request;
+use informer_actors::informer::Body;
+use informer_core::meta::Meta;
+use kube_core::Resource;
+use kube_core::metadata::PartialObjectMeta;
+
+use crate::client::api::Deleted;
+use crate::object::meta_of;
+use crate::overlay::remains;
+
+/// Own writes of a reconcile: its key waits until the caches have seen them. It is in the prelude.
+///
+/// Each method gives how many informers of the controller are waited for: those of typed objects of this type, or of
+/// their metadata alone, that follow the object. Of dynamic objects all that follow its name are taken; say which one with
+/// [`Request::written_to`].
+///
+/// A write that the informer's label or field selector leaves out is waited for as well, until a later event or a
+/// bookmark shows that the cache has passed it, at most for the bound of the controller.
+pub trait OwnWrites {
+    /// A create, a replace, a patch or an apply has returned this.
+    fn written<K: Resource + 'static>(&self, answer: &K) -> usize;
+
+    /// This object was removed: the caches must not have this life of it any more. An object with finalizers is not
+    /// removed by its deletion; [`Self::deletion_answered`] knows.
+    fn removed<K: Resource + 'static>(&self, object: &K) -> usize;
+
+    /// A deletion of this object was answered so: it was removed, or has begun to end.
+    fn deletion_answered<K: Resource + 'static>(&self, object: &K, answer: &Deleted<K>) -> usize {
+        match answer {
+            Deleted::Object(ending) if remains(ending) => self.written(ending),
+            _ => self.removed(object),
+        }
+    }
+}
+
+impl<S: Body> OwnWrites for Request<S> {
+    fn written<K: Resource + 'static>(&self, answer: &K) -> usize {
+        let Some(meta) = meta_here(self, answer) else { return 0 };
+        self.written_as::<K>(&meta) + self.written_as::<PartialObjectMeta<K>>(&meta)
+    }
+
+    fn removed<K: Resource + 'static>(&self, object: &K) -> usize {
+        let Some(meta) = meta_here(self, object) else { return 0 };
+        self.removed_as::<K>(&meta) + self.removed_as::<PartialObjectMeta<K>>(&meta)
+    }
+}
+
+/// The key, uid and version, in the cluster of the request.
+fn meta_here<S: Body, K: Resource>(request: &Request<S>, body: &K) -> Option<Meta> {
+    let mut meta = meta_of(body).ok()?;
+    if let Some(cluster) = request.key().cluster_name() {
+        meta.key = meta.key.in_cluster(cluster);
+    }
+    Some(meta)
+}
