@@ -33,6 +33,7 @@
 //! | reach a cluster | [`client`], [`representation`] |
 //! | share informers in a program | [`factory`] |
 //! | read and write objects | [`client::api`] |
+//! | reconcile: finalizers, children, conditions | [`reconcile`] |
 //! | read one's own writes at once | [`overlay`] |
 //! | follow something that is not Kubernetes | [`source`] |
 //! | choose threads, stop everything | [`runtime`] |
@@ -70,6 +71,8 @@ pub mod prelude;
 mod printable;
 #[cfg(feature = "probes")]
 pub mod probes;
+#[cfg(feature = "client")]
+pub mod reconcile;
 #[cfg(feature = "client")]
 pub mod representation;
 #[cfg(feature = "client")]

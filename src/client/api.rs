@@ -51,7 +51,7 @@ use kube_core::{DynamicObject, NamespaceResourceScope, NamespaceScope, PartialOb
 use super::client::Client;
 use super::scope::Scope;
 
-mod chance;
+pub(crate) mod chance;
 mod class;
 pub mod conditions;
 mod conflicts;
@@ -234,6 +234,12 @@ impl<K> Api<K> {
     /// ```
     pub fn all_namespaces(mut self) -> Self {
         self.scope.namespace = None;
+        self
+    }
+
+    /// The objects of the namespace that an object is in; all of them for an object without one.
+    pub(crate) fn in_namespace(mut self, namespace: Option<&str>) -> Self {
+        self.scope.namespace = namespace.map(str::to_owned);
         self
     }
 

@@ -11,6 +11,8 @@ mod blocking;
 mod brief;
 mod busy_source;
 mod cancelled;
+#[cfg(feature = "client")]
+mod children;
 mod cluster_ages;
 mod cluster_wide;
 mod clusters;
@@ -50,6 +52,10 @@ mod predicates;
 mod progress;
 mod queue;
 mod queue_orders;
+#[cfg(feature = "client")]
+mod reconcile;
+#[cfg(feature = "client")]
+mod reconcile_crashes;
 mod reflector;
 mod repair;
 mod reports;

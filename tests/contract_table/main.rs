@@ -21,9 +21,9 @@ use proofs::{Proof, Proofs, numbers, proofs};
 use scenarios::{Clause, Scenario, scenarios};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SECTIONS: [&str; 16] = [
+const SECTIONS: [&str; 17] = [
     "ref", "wl", "fifo", "rf", "idx", "inf", "lis", "fac", "lst", "wq", "rl", "rest", "dyn", "str", "le",
-    "rec",
+    "rec", "opr",
 ];
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -48,6 +48,7 @@ mod subscribers;
 mod sync;
 mod verbs;
 mod waiting;
+mod website_parts;
 
 /// One test for each scenario on an in-memory server of its own, and one for all of them on one control
 /// plane, one after another or `at once`.
@@ -109,6 +110,11 @@ group_at_once! { every_verb:
     waiting::an_entry_creates_changes_and_refuses_to_overwrite,
     waiting::writers_of_one_object_lose_nothing_when_conflicts_are_retried,
     waiting::until_waits_for_pods_deletions_definitions_and_conditions,
+}
+
+group_at_once! { parts_of_reconcilers:
+    website_parts::opr_04_a_finalizer_is_added_and_removed_beside_others_and_after_conflicts,
+    website_parts::opr_09_children_are_applied_left_alone_put_right_and_pruned,
 }
 
 group_at_once! { streams_of_pods:

@@ -15,14 +15,16 @@
 //! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
 //! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees
 //! before the watch brings them. [`work_queue`] is the queue of keys that a controller works on, [`controller`] what it knows
-//! of them.
+//! of them; [`finalizer`] and [`children`] decide for reconcilers.
 
 pub mod backoff;
+pub mod children;
 pub mod chunks;
 pub mod conflict;
 pub mod controller;
 pub mod delta;
 pub mod delta_fifo;
+pub mod finalizer;
 pub mod index;
 pub mod indexer;
 pub mod leader_election;

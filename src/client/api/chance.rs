@@ -9,7 +9,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 /// A random number in [0, 1).
-pub(super) fn chance() -> f64 {
+pub(crate) fn chance() -> f64 {
     let number = u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or_default();
     f64::from(number) / (f64::from(u32::MAX) + 1.0)
 }

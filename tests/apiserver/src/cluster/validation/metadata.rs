@@ -44,6 +44,24 @@ pub(super) fn check_change(body: &Value, causes: &mut Causes) {
             causes.invalid(&format!("metadata.ownerReferences.{name}"), &json!(""), why);
         }
     }
+    one_controller(metadata, causes);
+}
+
+/// At most one owner is the controller.
+fn one_controller(metadata: &Value, causes: &mut Causes) {
+    let owners = list(metadata, "ownerReferences");
+    let controls = |owner: &&Value| owner["controller"] == true;
+    let mut named = owners
+        .iter()
+        .filter(controls)
+        .map(|owner| format!("{}/{}", text(owner, "kind"), text(owner, "name")));
+    let Some(first) = named.next() else { return };
+    for other in named {
+        let why = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {other}"
+        );
+        causes.invalid("metadata.ownerReferences", &json!(owners), &why);
+    }
 }
 
 /// Labels: qualified names with short values.

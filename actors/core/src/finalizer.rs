@@ -1,0 +1,120 @@
+//! What is to be done about one operator's finalizer on one object.
+//!
+//! Answers "is it added, is the object reconciled or cleaned up, and what does a refused change of the list mean?" It does
+//! not say how the list is changed. Invariants:
+//! 1. An object that is not being deleted is reconciled only while its finalizer is on the server: it is added before.
+//! 2. Work is cleaned up only for an object that is being deleted and still has the finalizer.
+//! 3. Finalizers of others are never looked at.
+//!
+//! Read next: `conflict.rs`, how often a refused change is tried again.
+
+/// What one observation of an object says of its finalizers.
+///
+/// ```
+/// use informer_core::finalizer::{Observed, Refusal, Step};
+///
+/// let foreign = vec!["example.org/other".to_owned()];
+/// let tested = Observed { uid: "u", version: "7", finalizers: &foreign, is_ending: false };
+/// assert_eq!(tested.step("example.org/mine"), Step::Add);
+/// let newest = Observed { version: "9", is_ending: true, ..tested };
+/// assert_eq!(tested.refused(Some(&newest)), Refusal::Conflict); // somebody was faster: decide anew
+/// assert_eq!(newest.step("example.org/mine"), Step::Leave);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers make it of what they have seen")]
+pub struct Observed<'a> {
+    /// Which life of the name it is.
+    pub uid: &'a str,
+    /// The version of this state.
+    pub version: &'a str,
+    /// Its finalizers, in their order.
+    pub finalizers: &'a [String],
+    /// Whether it is being deleted: then no finalizer can be added.
+    pub is_ending: bool,
+}
+
+/// What is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
+pub enum Step {
+    /// The finalizer is added, and the object is looked at again.
+    Add,
+    /// The object is reconciled.
+    Apply,
+    /// What belongs to the object is cleaned up; then the finalizer is removed.
+    CleanUp,
+    /// Nothing: the object is being deleted, and this operator has nothing left to do for it.
+    Leave,
+}
+
+/// What it means that the server refused a change of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
+pub enum Refusal {
+    /// The object is gone, or its name belongs to another one: there is nothing left to change.
+    Gone,
+    /// Another writer was faster: decide anew on the newest state.
+    Conflict,
+    /// The object is as it was: the refusal has another reason.
+    Other,
+}
+
+impl Observed<'_> {
+    /// What this operator does about the object.
+    pub fn step(&self, name: &str) -> Step {
+        match (self.is_ending, self.position(name).is_some()) {
+            (false, false) => Step::Add,
+            (false, true) => Step::Apply,
+            (true, true) => Step::CleanUp,
+            (true, false) => Step::Leave,
+        }
+    }
+
+    /// Where the finalizer is in the list.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.finalizers.iter().position(|found| found == name)
+    }
+
+    /// A change that was made for this state was refused; `newest` is what the server has, `None` if nothing.
+    pub fn refused(&self, newest: Option<&Observed<'_>>) -> Refusal {
+        match newest {
+            None => Refusal::Gone,
+            Some(newest) if newest.uid != self.uid => Refusal::Gone,
+            Some(newest) if newest.version != self.version => Refusal::Conflict,
+            Some(_) => Refusal::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opr_01_the_finalizer_is_added_first_and_work_is_cleaned_up_only_while_it_is_there() {
+        let (mine, foreign) = ("a/mine".to_owned(), "a/other".to_owned());
+        let with = [foreign.clone(), mine.clone()];
+        let without = [foreign];
+        for (finalizers, is_ending, step, position) in [
+            (&without[..], false, Step::Add, None),
+            (&with[..], false, Step::Apply, Some(1)),
+            (&with[..], true, Step::CleanUp, Some(1)),
+            (&without[..], true, Step::Leave, None),
+            (&[][..], false, Step::Add, None),
+        ] {
+            let observed = Observed { uid: "u", version: "1", finalizers, is_ending };
+            assert_eq!((observed.step(&mine), observed.position(&mine)), (step, position), "{observed:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_change_is_tried_again_only_if_the_object_has_changed_and_is_still_the_same_one() {
+        let tested = Observed { uid: "u", version: "1", finalizers: &[], is_ending: false };
+        let changed = Observed { version: "2", ..tested };
+        let another = Observed { uid: "v", ..changed };
+        assert_eq!(tested.refused(Some(&changed)), Refusal::Conflict);
+        assert_eq!(tested.refused(Some(&another)), Refusal::Gone);
+        assert_eq!(tested.refused(None), Refusal::Gone);
+        assert_eq!(tested.refused(Some(&tested)), Refusal::Other);
+    }
+}
