@@ -17,6 +17,8 @@ mod cluster_ages;
 mod cluster_wide;
 mod clusters;
 mod consistency;
+#[cfg(feature = "client")]
+mod controller;
 mod delivery;
 mod durations;
 mod endings;

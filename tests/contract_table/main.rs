@@ -21,9 +21,9 @@ use proofs::{Proof, Proofs, numbers, proofs};
 use scenarios::{Clause, Scenario, scenarios};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SECTIONS: [&str; 17] = [
+const SECTIONS: [&str; 18] = [
     "ref", "wl", "fifo", "rf", "idx", "inf", "lis", "fac", "lst", "wq", "rl", "rest", "dyn", "str", "le",
-    "rec", "opr",
+    "rec", "opr", "ctl",
 ];
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

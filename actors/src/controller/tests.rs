@@ -23,6 +23,13 @@ mod own_writes;
 mod places;
 mod surviving;
 
+/// A value that a test and the code that it starts share.
+type Cell<T> = Arc<Mutex<T>>;
+
+fn cell<T>(value: T) -> Cell<T> {
+    Arc::new(Mutex::new(value))
+}
+
 type Answer = Result<Outcome, ReconcileError>;
 
 const DONE: Answer = Ok(Outcome::Done);

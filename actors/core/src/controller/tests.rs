@@ -1,1 +1,232 @@
-//! The decisions of a controller, against naive models.
+//! The decisions of a controller, against naive models that remember everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::delta::Cause;
+use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+
+fn key(name: impl ToString) -> ObjectKey {
+    ObjectKey::namespaced("a", name.to_string())
+}
+
+fn object(name: impl ToString, life: u8, version: u64) -> Object<u64> {
+    let number = ResourceVersion::from_number(version).expect("not zero");
+    let meta = Meta::new(key(name), number, SourceId::default()).uid(Uid::new(&format!("life-{life}")));
+    Object::new(meta, version)
+}
+
+fn present(object: &Object<u64>) -> Arrival<'_, u64> {
+    Arrival::Present { meta: object.cached_meta(), is_rewound: false }
+}
+
+/// What happens to one of three keys.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Changed,
+    Gone,
+    Mapped,
+    Owned,
+    Begin,
+    End(Ended),
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
+    let ended = prop_oneof![
+        Just(Ended::With(Outcome::Done)),
+        Just(Ended::With(Outcome::RequeueAfter(std::time::Duration::ZERO))),
+        Just(Ended::Failed),
+        Just(Ended::Terminal),
+        Just(Ended::Cancelled),
+    ];
+    let step = prop_oneof![
+        3 => Just(Step::Changed),
+        1 => Just(Step::Gone),
+        1 => Just(Step::Mapped),
+        2 => Just(Step::Owned),
+        3 => Just(Step::Begin),
+        4 => ended.prop_map(Step::End),
+    ];
+    prop::collection::vec((0..3_u8, step), 1..80)
+}
+
+/// All that ever happened to one key, in order.
+#[derive(Default)]
+struct Naive {
+    object: Option<Object<u64>>,
+    life: u8,
+    /// What has come: whether it counts as news, and the version that it tells.
+    news: Vec<bool>,
+    /// How much had come when the run under way began, and the last state that it was given.
+    run: Option<(usize, Option<Object<u64>>, bool)>,
+    /// How much had come when the run that failed terminally began; none if it does not rest.
+    rest: Option<usize>,
+    last: Option<Object<u64>>,
+}
+
+impl Naive {
+    /// A key rests as long as nothing new has come since the run that failed terminally began.
+    fn rests(&self) -> bool {
+        self.rest.is_some_and(|from| self.news[from..].iter().all(|is_news| !is_news))
+    }
+}
+
+proptest! {
+    #[test]
+    fn ctl_04_a_key_rests_exactly_as_long_as_nothing_new_has_come_and_its_last_state_is_kept_until_done(steps in steps()) {
+        let mut ledger = Ledger::default();
+        let mut keys: BTreeMap<u8, Naive> = BTreeMap::new();
+        let mut version = 0;
+        for (name, step) in steps {
+            let naive = keys.entry(name).or_default();
+            let mut arrive = |naive: &mut Naive, arrival: Arrival<'_, u64>, is_news| {
+                naive.news.push(is_news);
+                let is_added = ledger.handle_arrival(&key(name), arrival, Reason::Triggered);
+                prop_assert_eq!(is_added, !naive.rests());
+                if is_added {
+                    naive.rest = None;
+                }
+                Ok(())
+            };
+            match step {
+                Step::Changed => {
+                    version += 1;
+                    let new = object(name, naive.life, version);
+                    arrive(naive, present(&new), true)?;
+                    naive.object = Some(new);
+                }
+                Step::Gone => {
+                    let Some(last) = naive.object.take() else { continue };
+                    naive.life += 1;
+                    naive.last = Some(last.clone());
+                    arrive(naive, Arrival::Gone(&last), true)?;
+                }
+                Step::Mapped => arrive(naive, Arrival::Input, true)?,
+                Step::Owned => arrive(naive, Arrival::Output, false)?,
+                Step::Begin if naive.run.is_none() => {
+                    let cached = naive.object.as_ref().map(Object::cached_meta);
+                    let begun = ledger.handle_begin(&key(name), cached);
+                    prop_assert_eq!(begun.is_none(), naive.rests());
+                    let Some(begun) = begun else { continue };
+                    let given = begun.deleted.map(|deleted| *deleted.body());
+                    prop_assert_eq!(given, naive.last.as_ref().map(|last| *last.body()));
+                    naive.run = Some((naive.news.len(), naive.last.clone(), naive.object.is_some()));
+                }
+                Step::End(ended) => {
+                    let Some((from, given, had_object)) = naive.run.take() else { continue };
+                    let next = ledger.handle_end(&key(name), ended);
+                    prop_assert_eq!(next, ended.next());
+                    naive.rest = (next == Next::Rest && had_object).then_some(from);
+                    let is_same = |last: &Object<u64>| given.as_ref().is_some_and(|given| given.ptr_eq(last));
+                    if matches!(next, Next::Done | Next::Rest) && naive.last.as_ref().is_some_and(is_same) {
+                        naive.last = None;
+                    }
+                }
+                Step::Begin => {}
+            }
+            let figures = ledger.figures();
+            prop_assert_eq!(figures.resting, keys.values().filter(|naive| naive.rests()).count());
+            prop_assert_eq!(figures.deleted, keys.values().filter(|naive| naive.last.is_some()).count());
+        }
+    }
+
+    #[test]
+    fn ctl_07_what_is_waited_for_is_the_newest_version_and_the_life_removed_last(
+        writes in prop::collection::vec((0..2_usize, 0..3_u8, 1..9_u64, any::<bool>()), 0..30),
+        cached in prop::option::of((0..3_u8, 1..9_u64)),
+        reached in 0..9_u64,
+    ) {
+        let mut waited = Writes::default();
+        let mut naive: BTreeMap<(usize, u8), Vec<(u64, bool)>> = BTreeMap::new();
+        for (informer, name, version, is_removal) in writes {
+            let object = object(name, name, version);
+            let meta = object.cached_meta();
+            let awaited = if is_removal { Awaited::removed(meta) } else { Awaited::written(meta) };
+            waited.handle_write(informer, &key(name), awaited);
+            naive.entry((informer, name)).or_default().push((version, is_removal));
+        }
+        prop_assert_eq!(waited.len(), naive.len());
+        for ((informer, object_key), awaited) in waited {
+            let name: u8 = object_key.name().parse().expect("a number");
+            let all = &naive[&(informer, name)];
+            let newest = all.iter().map(|(version, _)| *version).max().expect("one at least");
+            let is_removed = all.last().is_some_and(|(_, is_removal)| *is_removal);
+            let cached = cached.filter(|(cached, _)| *cached == name).map(|(_, version)| object(name, name, version));
+            let has_version = reached >= newest || cached.as_ref().is_some_and(|cached| *cached.body() >= newest);
+            let expected = has_version && !(is_removed && cached.is_some());
+            let awaited_number = awaited.version.as_metric();
+            prop_assert_eq!(awaited_number, newest);
+            let is_seen = awaited.is_seen(cached.as_ref().map(Object::cached_meta), reached >= newest);
+            prop_assert_eq!(is_seen, expected);
+        }
+    }
+}
+
+fn event(number: u64) -> Reason {
+    let (informer, key) = ("pods".into(), key(number));
+    Reason::Event { informer, key, kind: EventKind::Updated, cause: Cause::Watch }
+}
+
+#[test]
+fn ctl_18_of_a_key_four_causes_are_kept_and_the_others_counted_and_of_4096_keys_at_most() {
+    let mut ledger = Ledger::<u64>::default();
+    for number in 0..7 {
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(number)));
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(0)), "the same reason is kept once");
+    }
+    for number in 1..5_000 {
+        assert!(
+            ledger.handle_arrival(&key(number), Arrival::Input, event(number)),
+            "it is added in any case"
+        );
+    }
+    let causes = ledger.handle_begin(&key("one"), None).expect("it does not rest").causes;
+    assert_eq!((causes.len(), causes.more()), (MOST_CAUSES, 3));
+    let text = "Updated pods a/0 (Watch), Updated pods a/1 (Watch), Updated pods a/2 (Watch), Updated pods a/3 (Watch) and 3 more";
+    assert_eq!(causes.to_string(), text);
+    let with_causes = (1..5_000).filter(|number| {
+        let begun = ledger.handle_begin(&key(number), None).expect("it does not rest");
+        !begun.causes.is_empty()
+    });
+    assert_eq!(with_causes.count(), MOST_WITH_CAUSES - 1);
+}
+
+#[test]
+fn ctl_18_of_deleted_objects_the_newest_4096_states_are_kept_and_the_others_counted() {
+    let mut ledger = Ledger::default();
+    for number in 0..4_100_u64 {
+        ledger.handle_arrival(&key(number), Arrival::Gone(&object(number, 0, number + 1)), event(number));
+    }
+    let figures = ledger.figures();
+    assert_eq!((figures.deleted, figures.deleted_dropped), (MOST_DELETED, 4));
+    let kept: BTreeSet<u64> = (0..4_100)
+        .filter(|number| ledger.handle_begin(&key(number), None).is_some_and(|begun| begun.deleted.is_some()))
+        .collect();
+    assert_eq!((kept.first(), kept.len()), (Some(&4), MOST_DELETED));
+}
+
+#[test]
+fn ctl_18_of_one_reconcile_1024_writes_are_waited_for_and_the_others_counted() {
+    let mut writes = Writes::default();
+    for number in 0..1_030 {
+        let written = object(number, 0, 1);
+        writes.handle_write(0, written.key(), Awaited::written(written.cached_meta()));
+    }
+    assert_eq!((writes.len(), writes.left_out()), (MOST_WRITES, 6));
+}
+
+#[test]
+fn ctl_04_a_state_that_the_failed_reconcile_was_given_does_not_end_the_rest_and_a_rewind_does() {
+    let mut ledger = Ledger::default();
+    let one = object("one", 0, 5);
+    ledger.handle_begin(&key("one"), Some(one.cached_meta())).expect("it does not rest");
+    assert!(ledger.handle_arrival(&key("one"), present(&one), event(0)), "its event comes late");
+    ledger.handle_end(&key("one"), Ended::Terminal);
+    assert_eq!(ledger.figures().resting, 1);
+    assert!(!ledger.handle_arrival(&key("one"), present(&one), event(0)), "a resync");
+    let older = object("one", 0, 3);
+    let rewound = Arrival::Present { meta: older.cached_meta(), is_rewound: true };
+    assert!(ledger.handle_arrival(&key("one"), rewound, event(0)));
+}

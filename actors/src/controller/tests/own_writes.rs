@@ -121,7 +121,7 @@ fn ctl_15_a_child_that_is_deleted_the_moment_it_is_made_is_made_again_300_times_
     run(|world| async move {
         world.apply("a/one", "1");
         let numbers = world.numbers.clone();
-        let deletions = Arc::new(Mutex::new(0_u32));
+        let deletions = cell(0_u32);
         let within = world.clone();
         let make = move |request: Request<String>| {
             let child = "a/one-x";

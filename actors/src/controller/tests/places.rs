@@ -103,26 +103,24 @@ fn ctl_11_reconciles_run_on_the_runtime_of_the_caller_and_without_one_with_us() 
     let informer =
         Informer::builder(&runtime, "texts").source(move || server.clone()).start().expect("sound");
     let start = || {
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = cell(None);
+        let shown = Arc::clone(&thread);
         let names = move |_: Request<String>| {
-            let thread = std::thread::current().name().unwrap_or_default().to_owned();
-            let sender = sender.clone();
-            async move {
-                drop(sender.send(thread));
-                DONE
-            }
+            *locked(&shown) = std::thread::current().name().map(str::to_owned);
+            async { DONE }
         };
-        (Controller::builder(&informer).reconcile(names).start().expect("it starts"), receiver)
+        (Controller::builder(&informer).reconcile(names).start().expect("it starts"), thread)
     };
-    let (controller, names) = start();
-    assert_eq!(names.recv_timeout(LONG).as_deref(), Ok("informer-calls"));
+    let (controller, thread) = start();
+    let name = std::iter::repeat_with(|| locked(&thread).take()).flatten().next();
+    assert_eq!(name.as_deref(), Some("informer-calls"));
     drop(controller);
 
     let foreign = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
     let (controller, name) = foreign.block_on(async {
-        let (controller, names) = start();
+        let (controller, thread) = start();
         loop {
-            if let Ok(name) = names.try_recv() {
+            if let Some(name) = locked(&thread).take() {
                 return (controller, name);
             }
             tokio::task::yield_now().await;
@@ -142,8 +140,8 @@ fn ctl_11_when_what_runs_the_workers_ends_the_keys_under_way_wait_again() {
     let informer =
         Informer::builder(&runtime, "texts").source(move || server.clone()).start().expect("sound");
     let foreign = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
-    let (begun, is_begun) = tokio::sync::oneshot::channel();
-    let begun = Mutex::new(Some(begun));
+    let (begun, is_begun) = crate::runtime::mailbox::answer();
+    let begun = cell(Some(begun));
     let hangs = move |_: Request<String>| {
         locked(&begun).take().map(|begun| begun.send(()));
         std::future::pending()

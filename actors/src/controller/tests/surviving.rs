@@ -75,7 +75,7 @@ fn turns_of_an_idle_minute(controllers: usize) -> (u64, usize) {
     let faults = Faults::new(move |site| {
         counted.fetch_add(u64::from(site == Site::TurnBegun), Relaxed);
     });
-    let idle = Arc::new(Mutex::new((0, 0)));
+    let idle = cell((0, 0));
     let measured = Arc::clone(&idle);
     run_with(faults, |world| async move {
         world.apply("a/one", "1");
@@ -92,8 +92,7 @@ fn turns_of_an_idle_minute(controllers: usize) -> (u64, usize) {
         *locked(&measured) = (turns.load(Relaxed) - before, alive - tasks());
         drop(controllers);
     });
-    let idle = *locked(&idle);
-    idle
+    std::mem::take(&mut *locked(&idle))
 }
 
 #[test]
