@@ -1,10 +1,15 @@
-//! For those who come from client-go or kube-rs: their types and functions, and what takes their place here.
+//! Walks through larger subjects; and for those who come from client-go or kube-rs, what takes the place of their types
+//! and functions here.
 //!
-//! Answers "what is X called here, and what does it do differently?" Each row of the tables links to an example that is
-//! compiled with the tests of this crate. Nothing is defined here.
+//! Answers "how is it done as a whole?", and "what is X called here, and what does it do differently?" Each row of the tables
+//! of [`from_client_go`] and [`from_kube_rs`] links to an example that is compiled with the tests of this crate. Nothing is
+//! defined here.
 
 #[doc = include_str!("guide/from_client_go.md")]
 pub mod from_client_go {}
 
 #[doc = include_str!("guide/from_kube_rs.md")]
 pub mod from_kube_rs {}
+
+#[doc = include_str!("guide/operator.md")]
+pub mod operator {}

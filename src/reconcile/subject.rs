@@ -8,8 +8,11 @@
 
 use std::any::TypeId;
 
+use informer_actors::controller::Request;
+use informer_actors::informer::Body;
 use informer_core::meta::{Meta, Object};
 use kube_core::Resource;
+use kube_core::metadata::PartialObjectMeta;
 
 use crate::object::meta_of;
 
@@ -17,8 +20,8 @@ use crate::object::meta_of;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteRecord {
-    /// The type of the object, by which the informer that follows it is found.
-    pub type_id: TypeId,
+    /// The types of which an informer that follows the object may have bodies: its own, and its metadata alone.
+    pub bodies: [TypeId; 2],
     /// Key, uid and version of the answer; of a deletion those of the last state that is known.
     pub meta: Meta,
     /// Whether the object was deleted.
@@ -29,7 +32,8 @@ impl WriteRecord {
     /// An answer that holds the object; `None` if it has no name or no version.
     pub fn written<C: Resource + 'static>(answer: &C) -> Option<Self> {
         let meta = meta_of(answer).ok()?;
-        Some(Self { type_id: TypeId::of::<C>(), meta, is_removed: false })
+        let bodies = [TypeId::of::<C>(), TypeId::of::<PartialObjectMeta<C>>()];
+        Some(Self { bodies, meta, is_removed: false })
     }
 
     /// A deletion of this object; `None` as by [`Self::written`].
@@ -62,6 +66,25 @@ impl<K: Send + Sync> WriteLog for Object<K> {
 impl<K: Send + Sync> Subject<K> for Object<K> {
     fn object(&self) -> Option<&Self> {
         Some(self)
+    }
+}
+
+impl<S: Body> WriteLog for Request<S> {
+    /// The key waits until the informers of its controller that follow the object have seen it.
+    fn record(&self, write: WriteRecord) {
+        let mut meta = write.meta;
+        if let Some(cluster) = self.key().cluster_name() {
+            meta.key = meta.key.in_cluster(cluster);
+        }
+        for body in write.bodies {
+            self.wait_for_write(body, &meta, write.is_removed);
+        }
+    }
+}
+
+impl<S: Body> Subject<S> for Request<S> {
+    fn object(&self) -> Option<&Object<S>> {
+        Self::object(self)
     }
 }
 

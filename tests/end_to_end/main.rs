@@ -39,6 +39,9 @@ mod scale;
 mod scope;
 mod server_faults;
 mod shedding;
+#[path = "../../examples/small_operator.rs"]
+#[allow(dead_code, reason = "its main is not called here")]
+mod small_operator;
 #[path = "../client/small_proxy.rs"]
 mod small_proxy;
 mod streaming;
@@ -48,7 +51,13 @@ mod subscribers;
 mod sync;
 mod verbs;
 mod waiting;
+mod website;
+mod website_killed;
+#[path = "../../examples/website_operator/operator/mod.rs"]
+mod website_operator;
 mod website_parts;
+mod website_process;
+mod website_small;
 
 /// One test for each scenario on an in-memory server of its own, and one for all of them on one control
 /// plane, one after another or `at once`.
@@ -115,6 +124,12 @@ group_at_once! { every_verb:
 group_at_once! { parts_of_reconcilers:
     website_parts::opr_04_a_finalizer_is_added_and_removed_beside_others_and_after_conflicts,
     website_parts::opr_09_children_are_applied_left_alone_put_right_and_pruned,
+}
+
+group! { operators:
+    website::opr_20_the_website_operator_does_its_work_with_the_rights_of_its_manifests,
+    website_small::opr_21_a_child_that_is_deleted_the_moment_it_was_made_is_made_again_300_times,
+    website_killed::opr_22_an_operator_that_is_killed_at_random_moments_loses_nothing_and_makes_nothing_twice,
 }
 
 group_at_once! { streams_of_pods:

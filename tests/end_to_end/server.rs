@@ -43,6 +43,11 @@ impl Server {
         Self::holding(ApiServer::builder().tls().token("s3cret"))
     }
 
+    /// An in-memory server behind HTTPS on which roles decide who may do what, as on a real one.
+    pub(crate) fn memory_with_rbac() -> Self {
+        Self::holding(ApiServer::builder().tls().token("s3cret").rbac())
+    }
+
     /// A real control plane, or `None` after a printed line that says why not.
     pub(crate) fn real() -> Option<Self> {
         let binaries = Binaries::find_or_skip()?;

@@ -175,6 +175,12 @@ impl<S: Body> Request<S> {
         self.wait_in(informer, &meta.key, Awaited::removed(meta))
     }
 
+    /// As [`Self::written_as`] and [`Self::removed_as`], for bodies of a type that is known only at run time.
+    pub fn wait_for_write(&self, body: TypeId, meta: &Meta, is_removed: bool) -> usize {
+        let awaited = if is_removed { Awaited::removed(meta) } else { Awaited::written(meta) };
+        self.wait_for(body, &meta.key, &awaited)
+    }
+
     fn wait_for(&self, body: TypeId, key: &ObjectKey, awaited: &Awaited) -> usize {
         let mut found = 0;
         for (number, watched) in self.watched.iter().enumerate() {

@@ -5,10 +5,11 @@
 use std::time::Duration;
 
 /// What a reconcile says when it has done its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The key is in order. It is reconciled again when something happens to it.
+    #[default]
     Done,
     /// The key is in order for now. It is reconciled again after this time, or earlier when something happens to it.
     RequeueAfter(Duration),

@@ -1,0 +1,36 @@
+//! A real operator: websites, each with a deployment, a service, a config map, a host name, a status and a finalizer.
+//!
+//! Shows how the parts of this crate make an operator: informers, a controller, children by server-side apply, a finalizer
+//! for what the garbage collector cannot reach, conditions, unit tests (`tests.rs`). The operator itself is in
+//! `operator/`; this file gives it a cluster. Without arguments that is an in-memory API server, on which it shows what it
+//! does, and ends:
+//!
+//! ```sh
+//! cargo run --example website_operator
+//! kubectl apply -f config/website-operator/crd.yaml && kubectl create namespace website-operator
+//! cargo run --example website_operator -- --kubeconfig ~/.kube/config   # until Ctrl-C
+//! ```
+
+use actix_informer::prelude::*;
+
+mod demo;
+mod operator;
+#[cfg(all(test, feature = "testing"))]
+mod tests;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let config = match arguments[..] {
+        [] => return demo::run().await,
+        ["--kubeconfig", file] => Config::from_kubeconfig_file(file, None)?,
+        ["--in-cluster"] => Config::in_cluster()?,
+        _ => anyhow::bail!("usage: website_operator [--kubeconfig FILE | --in-cluster]"),
+    };
+    let (client, runtime) = (Client::new(config)?, Runtime::threads().start()?);
+    let operator = operator::start(&client, &runtime)?;
+    tokio::signal::ctrl_c().await?;
+    println!("{}", operator.controller.status());
+    Ok(())
+}

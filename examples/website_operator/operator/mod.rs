@@ -1,0 +1,72 @@
+//! The informers and the controller of the operator, put together.
+//!
+//! Answers "what runs, and what leads to a reconcile?" A website is reconciled when it changes, when one of its parts does,
+//! and when somebody claims the host that it wants, or gives it back.
+//!
+//! Read next: `website.rs` (the kind), `parts.rs` (what a site consists of), `hosts.rs` (what is outside of its namespace),
+//! `reconcile.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_informer::controller::Controller;
+use actix_informer::prelude::*;
+use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+
+use self::hosts::{Hosts, host_of};
+use self::parts::{MANAGED, MANAGER};
+use self::reconcile::{Context, reconcile};
+use self::website::Website;
+
+pub(crate) mod hosts;
+pub(crate) mod parts;
+pub(crate) mod reconcile;
+pub(crate) mod website;
+
+/// The namespace of the operator itself, with the claims of host names.
+pub(crate) const NAMESPACE: &str = "website-operator";
+
+/// The index of websites by the host that they want.
+const BY_HOST: &str = "host";
+
+/// A running operator; it stops when this is dropped.
+pub(crate) struct WebsiteOperator {
+    pub(crate) controller: Controller<Website>,
+}
+
+/// Starts the operator with these credentials.
+pub(crate) fn start(client: &Client, runtime: &Runtime) -> Result<WebsiteOperator, actix_informer::Error> {
+    let sites = client.resource::<Website>().informer(runtime)?;
+    let sites = sites.index(BY_HOST, |site| [site.spec.host.clone()]).start()?;
+    let maps = client.resource::<ConfigMap>().labels(MANAGED).informer(runtime)?;
+    let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
+    let services = client.resource::<Service>().labels(MANAGED).informer(runtime)?;
+    let services = services.index(CONTROLLER_UID, controller_uid).start()?;
+    let deployments = client.resource::<Deployment>().labels(MANAGED).informer(runtime)?;
+    let deployments = deployments.index(CONTROLLER_UID, controller_uid).start()?;
+
+    let children = Children::new(client, MANAGER)
+        .cached(&maps.lister())
+        .cached(&services.lister())
+        .cached(&deployments.lister());
+    let hosts = Hosts::new(client, NAMESPACE, maps.lister());
+    let (client, runtime) = (client.clone(), runtime.clone());
+    let context = Arc::new(Context { client, runtime, children, hosts });
+    let wanted = sites.lister();
+    let wants = move |claim: &Object<ConfigMap>| {
+        let sites = host_of(claim).map(|host| wanted.by_index(BY_HOST, host).unwrap_or_default());
+        sites.into_iter().flatten().map(|site| site.key().clone()).collect::<Vec<_>>()
+    };
+    let controller = Controller::builder(&sites)
+        .owns(&maps)
+        .maps(&maps, wants)
+        .owns(&services)
+        .owns(&deployments)
+        .workers(4)
+        .time_limit(Duration::from_secs(30))
+        .reconcile(move |request| reconcile(Arc::clone(&context), request))
+        .start()?;
+    Ok(WebsiteOperator { controller })
+}
