@@ -29,7 +29,8 @@ pub(crate) async fn run() -> anyhow::Result<()> {
     let spec = |host: &str| WebsiteSpec {
         host: host.to_owned(),
         page: "hello".to_owned(),
-        ..WebsiteSpec::default()
+        replicas: 1,
+        image: "nginx:1.29".to_owned(),
     };
     sites.create(&PostParams::default(), &Website::new("shop", spec("shop.example.org"))).await?;
     let deployments = client.api::<Deployment>().namespaced("default");

@@ -30,7 +30,16 @@ async fn main() -> anyhow::Result<()> {
     };
     let (client, runtime) = (Client::new(config)?, Runtime::threads().start()?);
     let operator = operator::start(&client, &runtime)?;
-    tokio::signal::ctrl_c().await?;
+    end_of_process().await?;
     println!("{}", operator.controller.status());
     Ok(())
+}
+
+/// Returns at Ctrl-C, or when the kubelet ends the pod.
+async fn end_of_process() -> std::io::Result<()> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminated.recv() => Ok(()),
+    }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Whether the site is served as its author wants it.
 pub(crate) const READY: &str = "Ready";
 
-#[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
 #[kube(group = "example.org", version = "v1", kind = "Website", namespaced, schema = "disabled")]
 #[kube(status = "WebsiteStatus", crates(kube_core = "::kube_core"))]
 pub(crate) struct WebsiteSpec {
