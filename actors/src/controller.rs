@@ -135,9 +135,11 @@ impl<S: Body> Controller<S> {
         self.0.shared.shut_down(&self.0.feeds);
     }
 
-    /// Waits until nothing of it runs any more, after a drain or a shutdown.
+    /// Waits until nothing of it runs any more: after a drain or a shutdown, or when what runs its workers has ended.
     pub async fn ended(&self) {
-        self.0.shared.tasks.wait().await;
+        let tasks = &self.0.shared.tasks;
+        tasks.close();
+        tasks.wait().await;
     }
 }
 

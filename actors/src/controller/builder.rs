@@ -178,9 +178,9 @@ impl<S: Body> ControllerBuilder<S> {
     }
 
     /// Reconciles each object of the primary cache again once in each such period, with low priority. Filters do not
-    /// hold it back. Never unless set.
+    /// hold it back. Less than a second is taken as a second. Never unless set.
     pub fn every(mut self, period: Duration) -> Self {
-        self.every = Some(period);
+        self.every = Some(period.max(Duration::from_secs(1)));
         self
     }
 
@@ -230,7 +230,7 @@ impl<S: Body> ControllerBuilder<S> {
     }
 
     /// Each request carries the number that this gives; while it gives none, this program is not the leader and no key
-    /// is reconciled. It must not block. It is asked before each reconcile, and while a key waits for it once a second.
+    /// is reconciled. It must not block; a panic of it is none. It is asked before each reconcile, and while a key waits for it once a second.
     pub fn fenced_by(mut self, fence: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
         self.fence = Some(Box::new(fence));
         self

@@ -8,6 +8,7 @@
 //!
 //! Read next: `feed.rs`, `worker.rs`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Watched;
 use crate::informer::{Informer, InformerSync};
 use crate::pipeline::messages::Body;
-use crate::runtime::{Runtime, sleep};
+use crate::runtime::{Runtime, drop_payload, sleep};
 use crate::work_queue::{Added, NotDrained, WorkQueue};
 
 /// How often a worker that has a key asks whether its controller is the leader by now.
@@ -61,6 +62,14 @@ pub(super) struct Shared<S: Body> {
     pub(super) has_begun: AtomicBool,
 }
 
+/// The number of a fence; none if it panics.
+fn leads(fence: &Fence) -> Option<u64> {
+    catch_unwind(AssertUnwindSafe(fence)).unwrap_or_else(|panic| {
+        drop_payload(panic);
+        None
+    })
+}
+
 impl<S: Body> Shared<S> {
     /// Something has happened that leads to this key.
     pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
@@ -89,7 +98,7 @@ impl<S: Body> Shared<S> {
     pub(super) async fn fence(&self) -> Result<Option<u64>, ()> {
         let Some(fence) = &self.fence else { return Ok(None) };
         loop {
-            if let Some(number) = fence() {
+            if let Some(number) = leads(fence) {
                 return Ok(Some(number));
             }
             if self.is_draining.load(Ordering::Acquire) {
@@ -153,7 +162,9 @@ impl<S: Body> Shared<S> {
             ControllerState::Draining
         } else if !is(&self.has_begun) {
             ControllerState::Syncing
-        } else if self.fence.as_ref().is_some_and(|fence| fence().is_none()) {
+        } else if self.counters.workers.load(Ordering::Relaxed) == 0 {
+            ControllerState::NoWorkers
+        } else if self.fence.as_ref().is_some_and(|fence| leads(fence).is_none()) {
             ControllerState::NotLeading
         } else {
             ControllerState::Running

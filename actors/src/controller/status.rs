@@ -50,6 +50,8 @@ pub enum ControllerState {
     Running,
     /// It is not the leader: keys wait.
     NotLeading,
+    /// What ran its workers has ended, such as the program's tokio runtime: keys wait for ever.
+    NoWorkers,
     /// It takes nothing new, and finishes what waits.
     Draining,
     /// It was shut down, and reconciles still run.
@@ -109,6 +111,7 @@ impl fmt::Display for ControllerState {
             Self::Syncing => "waits until its informers are synced",
             Self::Running => "running",
             Self::NotLeading => "not the leader",
+            Self::NoWorkers => "nothing runs its workers any more",
             Self::Draining => "draining",
             Self::Stopping => "stopping",
             Self::Ended => "ended",

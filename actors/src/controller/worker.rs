@@ -7,7 +7,8 @@
 //! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone.
 //! 3. At the time limit, and at the end of the grace after a stop, the future is dropped. What an actor does cannot be
 //!    dropped: its answer is waited for, and the key stays with it.
-//! 4. A key whose writes are not seen yet comes back when they are (`settling.rs`); the worker goes on with others.
+//! 4. A panic of the worker itself, or of the fence, is a failure of the key, and the worker goes on.
+//! 5. A key whose writes are not seen yet comes back when they are (`settling.rs`); the worker goes on with others.
 //!
 //! Read next: `shared.rs`; `request.rs`, what the function is given; `informer_core::controller`, what follows.
 
@@ -80,15 +81,30 @@ where
     }
     shared.has_begun.store(true, Ordering::Release);
     while let Some(item) = shared.queue.next().await {
-        let Ok(fence) = shared.fence().await else {
-            // Not the leader, and it ends: nobody reconciles this key here.
-            item.done();
-            continue;
-        };
-        if let Some((run, request)) = Run::begin(shared, item, fence) {
-            let ended = run.reconcile(&call, request).await;
-            run.finish(ended);
+        let key = item.key().clone();
+        if let Err(panic) = AssertUnwindSafe(work_on(shared, &call, item)).catch_unwind().await {
+            // Not the function's panic, which is caught where it is called: the item has come back by its drop.
+            let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
+            tracing::error!(%controller, %key, "controller {controller}: a worker has panicked over {key}, which is tried again: {panicked}");
+            shared.counters.panics.add(1);
+            drop_payload(panic);
         }
+    }
+}
+
+async fn work_on<S: Body, C, F>(shared: &Arc<Shared<S>>, call: &Call<C>, item: WorkItem<ObjectKey>)
+where
+    C: Fn(Request<S>) -> F,
+    F: Future<Output = Answer>,
+{
+    let Ok(fence) = shared.fence().await else {
+        // Not the leader, and it ends: nobody reconciles this key here.
+        item.done();
+        return;
+    };
+    if let Some((run, request)) = Run::begin(shared, item, fence) {
+        let ended = run.reconcile(call, request).await;
+        run.finish(ended);
     }
 }
 

@@ -121,8 +121,8 @@ fn ctl_06_the_end_of_the_runtime_ends_the_controller() {
         let controller = slow(&world, false);
         world.lines().await;
         world.runtime.clone().shutdown(LONG).await.expect("it ends");
-        controller.shut_down();
         controller.ended().await;
         assert_eq!((controller.status().workers, world.log.under_way()), (0, 0));
+        assert_eq!(controller.status().state, ControllerState::NoWorkers);
     });
 }

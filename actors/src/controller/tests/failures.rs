@@ -170,6 +170,22 @@ fn ctl_05_a_panic_is_a_failure_of_its_key_alone_wherever_it_is() {
 }
 
 #[test]
+fn ctl_05_a_fence_that_panics_is_none_and_no_worker_is_lost() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let asked = AtomicU64::new(0);
+        let panics_at_first = move || {
+            assert!(asked.fetch_add(1, Relaxed) > 0, "on purpose");
+            Some(1)
+        };
+        let controller = world.logging(world.builder().fenced_by(panics_at_first));
+        sleep(secs(2)).await;
+        assert_eq!(world.lines().await, ["a/one=1"]);
+        assert_eq!(controller.status().workers, 1);
+    });
+}
+
+#[test]
 fn ctl_05_at_the_time_limit_a_reconcile_is_dropped_and_its_key_is_tried_again() {
     run(|world| async move {
         world.apply("a/one", "1");

@@ -189,6 +189,12 @@ fn ctl_10_each_object_is_reconciled_again_in_each_period_whatever_the_filters_sa
         sleep(secs(600)).await;
         assert_eq!(world.lines().await, ["a/one=1 [timer]"]);
     });
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let _controller = world.logging(world.builder().every(Duration::ZERO));
+        sleep(secs(10)).await;
+        assert!((10..=11).contains(&world.lines().await.len()), "a period is a second at least");
+    });
 }
 
 #[test]

@@ -155,6 +155,7 @@ fn ctl_11_when_what_runs_the_workers_ends_the_keys_under_way_wait_again() {
     drop(foreign);
     let status = controller.status();
     assert_eq!((status.queue.processing, status.queue.retries, status.counts.cancelled), (0, 1, 1));
+    assert_eq!(status.state, ControllerState::NoWorkers);
 }
 
 #[test]
