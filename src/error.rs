@@ -75,6 +75,14 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     Commit(#[from] crate::client::api::CommitError),
+    /// An event recorder did not start.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Recorder(#[from] crate::events::RecorderError),
+    /// Not all events were sent.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    NotFlushed(#[from] crate::events::NotFlushed),
     /// The runtime did not start.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),

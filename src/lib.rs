@@ -35,6 +35,7 @@
 //! | read and write objects | [`client::api`] |
 //! | reconcile: finalizers, children, conditions | [`reconcile`] |
 //! | read one's own writes at once | [`overlay`] |
+//! | tell people about objects | [`events`] |
 //! | follow something that is not Kubernetes | [`source`] |
 //! | choose threads, stop everything | [`runtime`] |
 //! | see how it is doing | [`status`] |
@@ -50,6 +51,8 @@ pub mod client;
 pub mod clusters;
 pub mod controller;
 mod error;
+#[cfg(feature = "client")]
+pub mod events;
 #[cfg(feature = "client")]
 pub mod factory;
 pub mod fake;

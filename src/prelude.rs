@@ -31,6 +31,8 @@ pub use crate::client::{Client, Config, NamedResource};
 #[cfg(feature = "client")]
 pub use crate::controller::{OwnWrites, Owns};
 #[cfg(feature = "client")]
+pub use crate::events::{EventType, Recorder};
+#[cfg(feature = "client")]
 pub use crate::factory::InformerFactory;
 #[cfg(feature = "client")]
 pub use crate::object::{LabelSelector, Select};

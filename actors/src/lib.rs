@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
-//! depends on this one. Seven modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
-//! is), [`subscription`], [`work_queue`], [`controller`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All
-//! else is private.
+//! depends on this one. Eight modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
+//! is), [`subscription`], [`work_queue`], [`controller`], [`events`], [`status`], [`runtime`]; with the feature `testing`,
+//! `testing`. All else is private.
 //!
 //! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
 //! actor.
@@ -31,6 +31,7 @@ mod builder;
 mod callback;
 pub mod controller;
 mod event_stream;
+pub mod events;
 mod fake;
 pub mod informer;
 mod key_subscriber;

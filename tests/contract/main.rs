@@ -23,6 +23,8 @@ mod delivery;
 mod durations;
 mod endings;
 mod endurance;
+#[cfg(feature = "client")]
+mod events;
 mod every;
 #[cfg(feature = "client")]
 mod factory;

@@ -15,7 +15,7 @@
 //! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
 //! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees
 //! before the watch brings them. [`work_queue`] is the queue of keys that a controller works on, [`controller`] what it knows
-//! of them; [`finalizer`] and [`children`] decide for reconcilers.
+//! of them; [`finalizer`] and [`children`] decide for reconcilers, [`events`] which events about objects are sent.
 
 pub mod backoff;
 pub mod children;
@@ -24,6 +24,7 @@ pub mod conflict;
 pub mod controller;
 pub mod delta;
 pub mod delta_fifo;
+pub mod events;
 pub mod finalizer;
 pub mod index;
 pub mod indexer;

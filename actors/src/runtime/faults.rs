@@ -49,6 +49,12 @@ pub enum Site {
     WorkQueueLook,
     /// The actor of a work queue has taken a key, before it hands it out.
     WorkQueueTaken,
+    /// The actor of an event recorder is being started.
+    RecorderStarted,
+    /// The actor of an event recorder was told that something has changed, before it looks for requests.
+    RecorderLook,
+    /// The actor of an event recorder has an answer, before it records it.
+    RecorderAnswered,
     /// The Supervisor has received an exit, before it decides.
     SupervisorExited,
     /// Any actor is about to be polled: a turn begins.

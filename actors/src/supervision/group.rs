@@ -9,6 +9,7 @@
 //! Read next: `guard.rs`, which advances the epoch and follows it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
@@ -32,7 +33,26 @@ pub(crate) struct Group {
     moved: Arc<Notify>,
 }
 
+/// The epoch of an owner without a group: nobody begins another one.
+#[derive(Default)]
+struct NoGroup(AtomicU64);
+
+impl EpochCell for NoGroup {
+    fn epoch(&self) -> Epoch {
+        Epoch(self.0.load(Ordering::Acquire))
+    }
+
+    fn begin_epoch_after(&self, current: Epoch) -> bool {
+        self.0.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
 impl Group {
+    /// That of an owner whose children are restarted alone.
+    pub(crate) fn none() -> Self {
+        Self::new(Arc::new(NoGroup::default()))
+    }
+
     /// The group whose epoch this cell stores.
     pub(crate) fn new(cell: Arc<dyn EpochCell>) -> Self {
         Self { cell, moved: Arc::default() }

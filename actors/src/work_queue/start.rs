@@ -5,7 +5,7 @@
 //! `actor.rs`; `supervision/guard.rs`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use informer_core::restart::{OnFailure, RestartPolicy, Role};
 use informer_core::words::Brief;
@@ -20,7 +20,7 @@ use super::report::RegisteredQueue;
 use super::shared::{Inside, Shared};
 use crate::runtime::{Named, Runtime};
 use crate::supervision::child::Mailbox;
-use crate::supervision::group::{Epoch, EpochCell, Group};
+use crate::supervision::group::Group;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
 use crate::supervision::parent::Parent;
 
@@ -28,10 +28,6 @@ const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: f
 
 /// A queue as the owner of its actor.
 struct QueueOwner(Arc<str>);
-
-/// There is no group.
-#[derive(Default)]
-struct NoGroup(AtomicU64);
 
 /// Starts the actor of this queue.
 pub(super) fn start<K: QueueKey>(
@@ -44,8 +40,8 @@ pub(super) fn start<K: QueueKey>(
     let registration = runtime.register(Named::Queue, &name);
     let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
     let (owner, stop) = (Arc::new(QueueOwner(Arc::clone(&name))), CancellationToken::new());
-    let group = Group::new(Arc::new(NoGroup::default()));
-    let parent = Parent::start(&name, owner, group, runtime, (RestartPolicy::default(), stop.clone()));
+    let parent =
+        Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
     let time = (parent.arbiter.clock().clone(), runtime.chance());
     let inside = Arc::new(Inside {
         name,
@@ -83,15 +79,5 @@ impl Owner for QueueOwner {
             }
             ChildEvent::Revived => {}
         }
-    }
-}
-
-impl EpochCell for NoGroup {
-    fn epoch(&self) -> Epoch {
-        Epoch(self.0.load(Ordering::Acquire))
-    }
-
-    fn begin_epoch_after(&self, current: Epoch) -> bool {
-        self.0.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }

@@ -1,0 +1,139 @@
+//! One event on the server, and what it still has to be told.
+//!
+//! Answers "does this repeat need a request, and what does that say?". Invariants:
+//! 1. `count` is at least what was told, and what the request under way says.
+//! 2. A record that waits or is in flight is told all repeats up to the moment in which its request is made.
+//!
+//! Read next: `events.rs`, which sends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::event::{Event, Identity};
+
+/// How repeats are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Repeats {
+    /// As events.k8s.io does: the first repeat begins a series, which is told again every half an hour and at its end.
+    Series,
+    /// As core/v1 does: each repeat that the spam filter lets through is told.
+    Count,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verb {
+    /// The event is not there yet.
+    Create,
+    /// Its count, its last time and its note have changed.
+    Patch,
+}
+
+/// The number of a request; that of its event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestId(pub(super) u64);
+
+/// A request to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Request {
+    /// Its number, for the answer.
+    pub id: RequestId,
+    /// What to do.
+    pub verb: Verb,
+    /// The name of the event on the server.
+    pub name: String,
+    /// What it says, but for the note.
+    pub event: Arc<Event>,
+    /// The note.
+    pub note: String,
+    /// When it was emitted first: the time since 1970.
+    pub first: Duration,
+    /// When it was emitted last.
+    pub last: Duration,
+    /// How often.
+    pub count: u32,
+}
+
+/// What the server has of an event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) count: u32,
+    pub(super) at: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Idle,
+    Waiting,
+    /// With the count that is being told, and whether it has to be told again.
+    InFlight {
+        count: u32,
+        again: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) identity: Arc<Identity>,
+    /// Whether repeats still find it. One that was forgotten is removed after its request.
+    pub(super) is_known: bool,
+    pub(super) name: String,
+    pub(super) event: Arc<Event>,
+    pub(super) note: String,
+    pub(super) first: Duration,
+    pub(super) last: Duration,
+    /// The time of `last` on the clock of the runtime.
+    pub(super) seen: Duration,
+    pub(super) count: u32,
+    /// None: it is not on the server.
+    pub(super) told: Option<Told>,
+    /// A create with this count got no clear answer.
+    pub(super) unclear: Option<u32>,
+    pub(super) tries: u32,
+    pub(super) state: State,
+    /// When it is looked at next, if it is a known one of a series.
+    pub(super) timer: Option<Duration>,
+}
+
+impl Record {
+    pub(super) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    /// Whether one more repeat has to be told by a request, if it does not wait for one already.
+    pub(super) fn wants(&self, repeats: Repeats) -> bool {
+        let said = match self.state {
+            State::InFlight { count, .. } => Some(count),
+            _ => self.told.map(|told| told.count),
+        };
+        repeats == Repeats::Count || said.is_none_or(|said| said < 2)
+    }
+
+    /// Whether a request will tell the repeats up to the present one in any case.
+    pub(super) fn is_told_later(&self) -> bool {
+        matches!(self.state, State::Waiting | State::InFlight { again: true, .. })
+    }
+
+    /// How many repeats the server does not know; none of an event that is not there.
+    pub(super) fn untold(&self) -> u32 {
+        self.told.map_or(0, |told| self.count - told.count)
+    }
+
+    /// Makes its request, and remembers what that says.
+    pub(super) fn request(&mut self, id: u64) -> Request {
+        self.state = State::InFlight { count: self.count, again: false };
+        Request {
+            id: RequestId(id),
+            verb: if self.told.is_some() { Verb::Patch } else { Verb::Create },
+            name: self.name.clone(),
+            event: Arc::clone(&self.event),
+            note: self.note.clone(),
+            first: self.first,
+            last: self.last,
+            count: self.count,
+        }
+    }
+}

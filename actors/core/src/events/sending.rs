@@ -1,0 +1,235 @@
+//! Requests and their answers: what is sent next, and what follows from what the server said.
+//!
+//! Answers "is this event sent again, and when?". Invariants:
+//! 1. A repeat of an event that is gone on the server creates it anew, with its count.
+//! 2. Answers that may be different later are tried again, at most as often as the configuration says. After the first of
+//!    them nothing is sent until a wait is over, which grows until something succeeds.
+//! 3. A create that got no clear answer is not made twice: if the event is there at the next try, it is ours.
+//! 4. Of losses, at most one warning is given in [`WARN_EVERY`]; it counts the others.
+//!
+//! Read next: `record.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::record::{Record, Request, RequestId, State, Told, Verb};
+use super::{At, DropReason, LastError, Recorder};
+
+/// At most one warning about losses in this time.
+pub const WARN_EVERY: Duration = Duration::from_secs(600);
+
+/// What the server said to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// The event to be patched is not there.
+    NotFound,
+    /// An event of this name is there already.
+    Exists,
+    /// It may be done later: the server failed, is overloaded or cannot be reached.
+    Later {
+        /// How long the server asks to wait.
+        after: Option<Duration>,
+        /// What went wrong.
+        why: String,
+    },
+    /// It will not be done.
+    Refused {
+        /// The server's word for it.
+        word: String,
+        /// What it says.
+        why: String,
+    },
+}
+
+/// A loss to be logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// Why something was dropped.
+    pub reason: DropReason,
+    /// What went wrong, and with which event.
+    pub why: String,
+    /// How many losses were not logged since the last warning.
+    pub others: u64,
+}
+
+/// The warning that is to be logged next.
+#[derive(Debug, Default)]
+pub(super) struct Warnings {
+    next: Option<Warning>,
+    quiet_until: Duration,
+    others: u64,
+}
+
+impl Recorder {
+    /// The next request to send. It must be answered by [`Self::handle_answer`].
+    pub fn next_request(&mut self, at: At) -> Option<Request> {
+        self.look_at_series(at);
+        if self.in_flight.len() >= self.config.at_once || self.hold.is_some_and(|end| at.moment.now < end) {
+            return None;
+        }
+        self.hold = None;
+        let id = self.waiting.pop_front()?;
+        self.in_flight.insert(id);
+        self.records.get_mut(&id).map(|record| record.request(id))
+    }
+
+    /// When [`Self::next_request`] may give one without any event or answer before it. May be in the past.
+    pub fn next_due(&self) -> Option<Duration> {
+        let held = self.hold.filter(|_| !self.waiting.is_empty());
+        let series = self.timers.first().filter(|_| !self.is_closed).map(|(at, _)| *at);
+        held.into_iter().chain(series).min()
+    }
+
+    /// Takes the answer to a request.
+    pub fn handle_answer(&mut self, id: RequestId, answer: Answer, at: At) {
+        let RequestId(id) = id;
+        let Some(record) = self.records.get_mut(&id) else { return };
+        let State::InFlight { count, again } = record.state else { return };
+        self.in_flight.remove(&id);
+        record.state = State::Idle;
+        match answer {
+            Answer::Done => self.told(id, count, again, at),
+            Answer::NotFound if record.told.is_some() => {
+                record.told = None;
+                self.put_first(id);
+            }
+            Answer::Exists => match record.unclear {
+                Some(found) => self.told(id, found, again || found < count, at),
+                None => self.name_taken(id, at),
+            },
+            Answer::Later { after, why } => self.failed(id, (count, after), why, at),
+            Answer::NotFound => self.refused(id, "NotFound", "the server has no such namespace or kind", at),
+            Answer::Refused { word, why } => self.refused(id, &word, &why, at),
+        }
+    }
+
+    /// All requests under way will not be answered: they are to be sent again.
+    pub fn reclaim(&mut self, at: At) {
+        let hold = self.hold;
+        for id in self.in_flight.clone() {
+            let why = "the actor that sent it has died".to_owned();
+            self.handle_answer(RequestId(id), Answer::Later { after: None, why }, at);
+        }
+        self.hold = hold;
+    }
+
+    /// The warning that is to be logged, if there is one.
+    pub fn take_warning(&mut self) -> Option<Warning> {
+        self.warning.next.take()
+    }
+
+    /// Lets a record wait for its request.
+    pub(super) fn enqueue(&mut self, id: u64) {
+        let Some(record) = self.records.get_mut(&id) else { return };
+        match &mut record.state {
+            State::InFlight { again, .. } => *again = true,
+            State::Idle => {
+                record.state = State::Waiting;
+                self.waiting.push_back(id);
+            }
+            State::Waiting => {}
+        }
+    }
+
+    fn put_first(&mut self, id: u64) {
+        if let Some(record) = self.records.get_mut(&id) {
+            record.state = State::Waiting;
+            self.waiting.push_front(id);
+        }
+    }
+
+    /// The server has an event with this count.
+    fn told(&mut self, id: u64, count: u32, again: bool, at: At) {
+        let Some(record) = self.records.get_mut(&id) else { return };
+        match record.told.replace(Told { count, at: at.moment.now }) {
+            None => self.figures.created += 1,
+            Some(_) => self.figures.patched += 1,
+        }
+        (record.tries, record.unclear) = (0, None);
+        let again = again || (self.is_closed && record.untold() > 0);
+        self.backoff.reset();
+        self.rest(id, again);
+    }
+
+    /// Somebody else has an event of this name: another one is tried at once.
+    fn name_taken(&mut self, id: u64, at: At) {
+        let Some(event) = self.records.get(&id).map(|record| Arc::clone(&record.event)) else { return };
+        let name = self.name(&event.regarding.name, at);
+        let Some(record) = self.records.get_mut(&id) else { return };
+        record.tries += 1;
+        if record.tries >= self.config.tries {
+            return self.refused(id, "AlreadyExists", "an event of this name is there", at);
+        }
+        record.name = name;
+        self.put_first(id);
+    }
+
+    fn failed(&mut self, id: u64, (count, after): (u32, Option<Duration>), why: String, at: At) {
+        let Some(record) = self.records.get_mut(&id) else { return };
+        record.tries += 1;
+        if record.told.is_none() {
+            record.unclear.get_or_insert(count);
+        }
+        let (gives_up, about) = (record.tries >= self.config.tries, about(record));
+        if gives_up {
+            record.tries = 0;
+            self.figures.drop_one(DropReason::GaveUp);
+            self.note_loss(DropReason::GaveUp, &format!("{about}: {why}"), at);
+            self.rest(id, false);
+        } else {
+            self.figures.retries += 1;
+            self.figures.last_error = Some(LastError { text: format!("{about}: {why}"), wall: at.wall });
+            self.enqueue(id);
+        }
+        if self.hold.is_none() {
+            let drawn = self.backoff.next_wait(at.moment.chance);
+            let wait = after.map_or(drawn, |asked| asked.max(drawn));
+            self.hold = Some(at.moment.now.saturating_add(wait));
+        }
+    }
+
+    fn refused(&mut self, id: u64, word: &str, why: &str, at: At) {
+        let Some(record) = self.records.get_mut(&id) else { return };
+        record.tries = 0;
+        let about = about(record);
+        self.figures.drop_one(DropReason::Refused);
+        self.figures.refuse(word.to_owned());
+        self.note_loss(DropReason::Refused, &format!("{about}: {why}"), at);
+        // The server works.
+        self.backoff.reset();
+        self.rest(id, false);
+    }
+
+    /// A record whose request is over: it waits for another one, or for repeats, or is not needed any more.
+    fn rest(&mut self, id: u64, again: bool) {
+        let is_known = self.records.get(&id).is_some_and(|record| record.is_known);
+        if again {
+            self.enqueue(id);
+        } else if !is_known {
+            self.records.remove(&id);
+        }
+    }
+
+    /// Remembers what was lost, and warns about it unless another loss was warned of a short time ago.
+    pub(super) fn note_loss(&mut self, reason: DropReason, why: &str, at: At) {
+        self.figures.last_error = Some(LastError { text: why.to_owned(), wall: at.wall });
+        let warnings = &mut self.warning;
+        if at.moment.now < warnings.quiet_until {
+            warnings.others += 1;
+            return;
+        }
+        warnings.quiet_until = at.moment.now.saturating_add(WARN_EVERY);
+        let others = std::mem::take(&mut warnings.others);
+        warnings.next = Some(Warning { reason, why: why.to_owned(), others });
+    }
+}
+
+fn about(record: &Record) -> String {
+    let verb = if record.told.is_some() { Verb::Patch } else { Verb::Create };
+    let verb = if verb == Verb::Patch { "patch" } else { "create" };
+    format!("cannot {verb} the event {} of {}", record.event.reason, record.event.regarding)
+}

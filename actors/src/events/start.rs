@@ -1,0 +1,76 @@
+//! How a recorder starts, and what follows when its actor fails.
+//!
+//! Answers "who restarts the actor, and what happens when it is given up?". The recorder is the owner of one child. When
+//! nothing of the actor exists any more, events are refused and every wait ends. Read next: `actor.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use informer_core::events::{Recorder, RecorderConfig};
+use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
+
+use super::EventSink;
+use super::actor::{RecorderActor, RecorderSpec};
+use super::content::Content;
+use super::shared::{Inside, Shared};
+use crate::runtime::Runtime;
+use crate::supervision::child::Mailbox;
+use crate::supervision::group::Group;
+use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::parent::Parent;
+
+const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
+
+/// A recorder as the owner of its actor.
+struct RecorderOwner(Arc<str>);
+
+/// Starts the actor of a recorder.
+pub(super) fn start(
+    runtime: &Runtime,
+    name: Arc<str>,
+    config: RecorderConfig,
+    sink: Arc<dyn EventSink>,
+) -> Shared {
+    let (owner, stop) = (Arc::new(RecorderOwner(Arc::clone(&name))), CancellationToken::new());
+    let parent =
+        Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
+    let content = Content::new(Recorder::new(config), parent.arbiter.clock().clone(), runtime.chance());
+    let (is_told, over) = (AtomicBool::new(false), CancellationToken::new());
+    let inside = Arc::new(Inside { name, content, sink, is_told, over });
+    let spec = RecorderSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
+    let Mailbox(address, inbox) = Mailbox::<RecorderActor>::new();
+    // In simulation the arbiter goes on after the end of its runtime: this task, which is dropped then, ends the actor.
+    let (with_runtime, over) = (stop.clone().drop_guard(), inside.over.clone());
+    runtime.spawn_local(move || async move {
+        over.cancelled().await;
+        drop(with_runtime);
+    });
+    let ended = Arc::clone(&inside);
+    parent.context("event-recorder", ALONE).start(inbox, spec, move |_| {
+        // The parent's other child, the supervisor, is not needed any more.
+        stop.cancel();
+        ended.content.with(|recorder, _| recorder.close());
+        ended.over.cancel();
+    });
+    Shared { inside, address }
+}
+
+impl Owner for RecorderOwner {
+    fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        let recorder = &self.0;
+        match event {
+            ChildEvent::Restarts { exit, after } => {
+                tracing::error!(%recorder, %actor, "recorder {recorder}: its actor {}; it starts again in {}, and no event is lost", Ended(exit), Brief(after));
+            }
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(%recorder, %actor, "recorder {recorder}: its actor {}", Ended(exit));
+            }
+            ChildEvent::GivenUp { reason } => {
+                tracing::error!(%recorder, %actor, "recorder {recorder}: its actor {reason}; it is not started again: events are refused");
+            }
+            ChildEvent::Revived => {}
+        }
+    }
+}

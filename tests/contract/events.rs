@@ -1,0 +1,344 @@
+//! Event recorders (REC-01 to REC-11) over the in-memory API server in the same simulation.
+//!
+//! What the recorder decides is tested beside its core (`actors/core/src/events/tests.rs`), the actor's deaths beside the
+//! actor. Here stands what a server keeps, and what is logged.
+
+use std::time::Duration;
+
+use actix_informer::client::api::{ListParams, PostParams};
+use actix_informer::client::{Api, Client};
+use actix_informer::events::{DropReason, Emitted, EventType, Recorder, RecorderError};
+use informer_apiserver::ApiServer;
+use k8s_openapi::api::core::v1::{ConfigMap, Event as CoreEvent, Node, ObjectReference};
+use k8s_openapi::api::events::v1::Event;
+use kube_core::discovery::ApiResource;
+use kube_core::{DynamicObject, Resource};
+use tracing::Level;
+
+use crate::factory::{Cluster, run};
+use crate::log::recorded;
+use crate::world::{LONG, pass};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn recorder(cluster: &Cluster) -> Recorder {
+    let builder = Recorder::builder(&cluster.client, &cluster.runtime, "price-operator").instance("one");
+    builder.start().expect("valid names")
+}
+
+fn core_recorder(cluster: &Cluster) -> Recorder {
+    let builder = Recorder::builder(&cluster.client, &cluster.runtime, "price-operator").core_v1();
+    builder.start().expect("valid names")
+}
+
+/// A config map that is not on the server: nobody asks for it.
+fn map(name: &str) -> ConfigMap {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name.to_owned());
+    map.metadata.namespace = Some("default".to_owned());
+    map.metadata.uid = Some(format!("uid-of-{name}"));
+    map
+}
+
+fn say(recorder: &Recorder, note: &str) -> Emitted {
+    recorder.event(&map("prices"), EventType::Warning, "Failed", "Read", note)
+}
+
+async fn sent(recorder: &Recorder) {
+    recorder.flush(LONG).await.expect("all is sent");
+}
+
+async fn events(cluster: &Cluster) -> Vec<Event> {
+    let events: Api<Event> = cluster.client.api();
+    events.list(&ListParams::default()).await.expect("a list").items
+}
+
+/// Note and count of each event, in the order of their names.
+async fn notes(cluster: &Cluster) -> Vec<(String, i32)> {
+    let count = |event: &Event| event.series.as_ref().map_or(1, |series| series.count);
+    events(cluster).await.iter().map(|event| (event.note.clone().unwrap_or_default(), count(event))).collect()
+}
+
+async fn core_events(cluster: &Cluster) -> Vec<CoreEvent> {
+    let events: Api<CoreEvent> = cluster.client.api();
+    events.list(&ListParams::default()).await.expect("a list").items
+}
+
+/// The verbs of the requests for events, without lists.
+fn writes(cluster: &Cluster) -> Vec<String> {
+    let requests = cluster.server.requests();
+    let writes =
+        requests.iter().filter(|request| request.resource.starts_with("events") && request.verb != "list");
+    writes.map(|request| request.verb.clone()).collect()
+}
+
+#[test]
+fn rec_01_the_same_event_twice_is_one_on_the_server_with_count_two() {
+    run(|cluster| async move {
+        let recorder = core_recorder(&cluster);
+        say(&recorder, "no price");
+        sent(&recorder).await;
+        pass(MINUTE).await;
+        say(&recorder, "no price");
+        sent(&recorder).await;
+        let events = core_events(&cluster).await;
+        let [event] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((event.count, event.message.as_deref()), (Some(2), Some("no price")));
+        let times =
+            [&event.first_timestamp, &event.last_timestamp].map(|time| time.as_ref().expect("a time").0);
+        assert_eq!(times[1].duration_since(times[0]).as_secs(), 60);
+        assert_eq!(
+            event.source.as_ref().and_then(|source| source.component.as_deref()),
+            Some("price-operator")
+        );
+        assert_eq!(writes(&cluster), ["create", "patch"]);
+    });
+}
+
+#[test]
+fn rec_02_the_tenth_similar_event_is_combined_on_the_server_and_the_next_increments_its_count() {
+    run(|cluster| async move {
+        for recorder in [recorder(&cluster), core_recorder(&cluster)] {
+            for n in 1..=11 {
+                say(&recorder, &format!("price {n} is missing"));
+                sent(&recorder).await;
+                pass(Duration::from_secs(1)).await;
+            }
+        }
+        let combined: Vec<_> = notes(&cluster)
+            .await
+            .into_iter()
+            .filter(|(note, _)| note.starts_with("(combined from similar events): price 1"))
+            .collect();
+        assert_eq!(combined[0], ("(combined from similar events): price 10 is missing".to_owned(), 2));
+        let core = core_events(&cluster).await.into_iter().find(|event| event.count == Some(2));
+        assert_eq!(
+            core.and_then(|event| event.message).as_deref(),
+            Some("(combined from similar events): price 11 is missing")
+        );
+        assert_eq!((combined.len(), notes(&cluster).await.len()), (2, 20));
+    });
+}
+
+#[test]
+fn rec_05_only_a_key_of_its_own_tells_more_than_25_reasons_of_one_object() {
+    run(|cluster| async move {
+        let builder = || Recorder::builder(&cluster.client, &cluster.runtime, "price-operator");
+        let by_reason = builder().spam_key(|event| event.reason.clone()).start().expect("valid names");
+        for (recorder, expected) in [(recorder(&cluster), 25), (by_reason, 40)] {
+            let emit =
+                |n| recorder.event(&map("prices"), EventType::Normal, format!("Reason{n}"), "Read", "it");
+            let accepted = (0..40).map(emit).filter(|one| *one == Emitted::Accepted).count();
+            assert_eq!(
+                (accepted, recorder.figures().dropped(DropReason::Spam)),
+                (expected, 40 - expected as u64)
+            );
+        }
+    });
+}
+
+#[test]
+fn rec_07_a_repeat_of_an_event_that_the_server_has_deleted_creates_it_anew_without_a_version() {
+    run(|cluster| async move {
+        for recorder in [recorder(&cluster), core_recorder(&cluster)] {
+            say(&recorder, "no price");
+            sent(&recorder).await;
+            let found = events(&cluster).await.remove(0);
+            let name = found.metadata.name.expect("a name");
+            cluster.server.delete("events", "default", &name).expect("it is there");
+            say(&recorder, "no price");
+            sent(&recorder).await;
+            let anew = events(&cluster).await.remove(0);
+            let count = anew.series.map(|series| series.count).or(anew.deprecated_count);
+            assert_eq!((anew.metadata.name.as_ref(), count), (Some(&name), Some(2)));
+            cluster.server.delete("events", "default", &name).expect("it is there");
+        }
+        assert_eq!(writes(&cluster), ["create", "patch", "create", "create", "patch", "create"]);
+    });
+}
+
+#[test]
+fn rec_07_a_server_that_fails_is_tried_again_and_an_event_in_a_namespace_that_is_missing_is_given_up() {
+    run(|cluster| async move {
+        let recorder = recorder(&cluster);
+        cluster.server.faults().fail_next(3, 500);
+        say(&recorder, "no price");
+        sent(&recorder).await;
+        let mut elsewhere = map("prices");
+        elsewhere.metadata.namespace = Some("nowhere".to_owned());
+        recorder.event(&elsewhere, EventType::Normal, "Read", "Read", "it");
+        sent(&recorder).await;
+        let figures = recorder.figures();
+        assert_eq!((figures.created, figures.retries, figures.dropped(DropReason::Refused)), (1, 3, 1));
+        assert_eq!((figures.refused["NotFound"], notes(&cluster).await.len()), (1, 1));
+    });
+}
+
+#[test]
+fn rec_08_while_the_server_is_frozen_a_full_queue_drops_the_new_event_at_once() {
+    run(|cluster| async move {
+        let builder = Recorder::builder(&cluster.client, &cluster.runtime, "price-operator").queue(5);
+        let recorder = builder.start().expect("valid names");
+        cluster.server.faults().freeze_server(true);
+        let before = cluster.runtime.now();
+        let emitted: Vec<_> = (0..6).map(|n| say(&recorder, &format!("price {n}"))).collect();
+        assert_eq!(emitted[4..], [Emitted::Accepted, Emitted::Dropped(DropReason::Full)]);
+        assert_eq!(cluster.runtime.now(), before);
+        pass(MINUTE).await;
+        cluster.server.faults().freeze_server(false);
+        sent(&recorder).await;
+        let told: Vec<String> = notes(&cluster).await.into_iter().map(|(note, _)| note).collect();
+        let expected: Vec<String> = (0..5).map(|n| format!("price {n}")).collect();
+        let mut sorted = told.clone();
+        sorted.sort();
+        assert_eq!(sorted, expected, "and none is there twice, though answers were lost");
+    });
+}
+
+#[test]
+fn rec_09_a_shutdown_sends_what_waits_within_its_limit_and_says_what_is_left() {
+    run(|cluster| async move {
+        let first = recorder(&cluster);
+        say(&first, "no price");
+        first.shutdown(MINUTE).await.expect("it is sent");
+        assert_eq!(
+            (notes(&cluster).await.len(), say(&first, "late")),
+            (1, Emitted::Dropped(DropReason::Closed))
+        );
+        let second = recorder(&cluster);
+        cluster.server.faults().freeze_server(true);
+        say(&second, "no price");
+        let before = cluster.runtime.now();
+        let left = second.shutdown(10 * Duration::from_secs(1)).await.expect_err("nobody answers");
+        assert_eq!((left.left, cluster.runtime.now() - before), (1, 10 * Duration::from_secs(1)));
+    });
+}
+
+#[test]
+fn rec_10_the_event_of_an_object_without_namespace_is_in_default() {
+    run(|cluster| async move {
+        let mut node = Node::default();
+        node.metadata.name = Some("one".to_owned());
+        for recorder in [recorder(&cluster), core_recorder(&cluster)] {
+            recorder.event(&node, EventType::Normal, "Ready", "Check", "it is ready");
+            sent(&recorder).await;
+        }
+        let found = events(&cluster).await;
+        assert_eq!(found.len(), 2);
+        for event in found {
+            let regarding = event.regarding.expect("an object");
+            assert_eq!((regarding.kind.as_deref(), regarding.namespace), (Some("Node"), None));
+            assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
+        }
+    });
+}
+
+#[test]
+fn rec_11_a_repeat_begins_a_series_that_is_told_each_half_hour_and_after_six_idle_minutes() {
+    run(|cluster| async move {
+        let recorder = recorder(&cluster);
+        let mut told = Vec::new();
+        for minute in 0..=40 {
+            say(&recorder, "no price");
+            pass(MINUTE).await;
+            let count = notes(&cluster).await[0].1;
+            // A heartbeat comes at the full minute, before the repeat of that minute.
+            if told.last().is_none_or(|(_, last)| *last != count) {
+                told.push((minute, count));
+            }
+        }
+        assert_eq!(told, [(0, 1), (1, 2), (31, 31)]);
+        pass(4 * MINUTE).await;
+        assert_eq!(notes(&cluster).await[0].1, 31);
+        pass(MINUTE).await;
+        assert_eq!(notes(&cluster).await[0].1, 41, "six minutes after the last repeat");
+        say(&recorder, "no price");
+        sent(&recorder).await;
+        assert_eq!(notes(&cluster).await.len(), 2, "another series");
+    });
+}
+
+#[test]
+fn an_event_is_about_typed_dynamic_and_cached_objects_and_references_and_names_a_related_one() {
+    run(|cluster| async move {
+        let recorder = recorder(&cluster);
+        let made = cluster.client.api::<ConfigMap>().namespaced("default");
+        let typed = made.create(&PostParams::default(), &map("prices")).await.expect("a new map");
+        let resource = ApiResource::erase::<ConfigMap>(&());
+        let dynamic: Api<DynamicObject> = cluster.client.dynamic_api(&resource).namespaced("default");
+        let dynamic = dynamic.get("prices").await.expect("it is there");
+        let maps = cluster.client.resource::<ConfigMap>().informer(&cluster.runtime).expect("a description");
+        let maps = maps.start().expect("an informer");
+        maps.synced().await.expect("it syncs");
+        let cached = maps.lister().snapshot().iter().find(|map| map.key().name() == "prices").cloned();
+        let reference: ObjectReference = typed.object_ref(&());
+        recorder.about(&typed).related(&reference).normal("Read", "Read", "typed");
+        recorder.event(&dynamic, EventType::Normal, "Read", "Read", "dynamic");
+        recorder.event(&cached.expect("it is cached"), EventType::Normal, "Read", "Read", "cached");
+        recorder.event(&reference, EventType::Normal, "Read", "Read", "reference");
+        sent(&recorder).await;
+        let found = events(&cluster).await;
+        let is_it = |regarding: Option<&ObjectReference>| {
+            let plain =
+                regarding.map(|regarding| ObjectReference { resource_version: None, ..regarding.clone() });
+            plain.is_some_and(|plain| plain == reference)
+        };
+        assert!(found.iter().all(|event| is_it(event.regarding.as_ref())), "{found:#?}");
+        let with_version =
+            |event: &&Event| event.regarding.as_ref().is_some_and(|of| of.resource_version.is_some());
+        let related = found.iter().filter(|event| is_it(event.related.as_ref())).count();
+        assert_eq!((found.iter().filter(with_version).count(), related), (3, 1));
+    });
+}
+
+#[test]
+fn what_the_server_does_not_allow_is_counted_and_logged_once_in_ten_minutes_with_what_to_do() {
+    recorded(|log| {
+        run(|cluster| async move {
+            let recorder = recorder(&cluster);
+            cluster.server.faults().deny("create", "events.events.k8s.io");
+            for n in 0..3 {
+                say(&recorder, &format!("price {n}"));
+                sent(&recorder).await;
+            }
+            let lines = log.texts(Level::WARN);
+            let [line] = &lines[..] else { panic!("{lines:?}") };
+            assert!(line.starts_with("WARN recorder price-operator: an event is dropped: cannot create the event Failed of ConfigMap default/prices: "), "{line}");
+            assert!(line.contains("403"), "{line}");
+            pass(10 * MINUTE).await;
+            say(&recorder, "another price");
+            sent(&recorder).await;
+            assert!(log.texts(Level::WARN)[1].contains("(2 more since the last line)"));
+            assert_eq!(recorder.figures().refused["Forbidden"], 4);
+        });
+    });
+}
+
+#[test]
+fn a_recorder_whose_names_no_server_would_accept_is_not_started() {
+    run(|cluster| async move {
+        let builder = |name: &str| Recorder::builder(&cluster.client, &cluster.runtime, name);
+        for name in ["", "two words", "a/b/c"] {
+            let error = builder(name).start().expect_err("no name");
+            assert_eq!(error, RecorderError::Controller(name.to_owned()));
+        }
+        assert!(builder("example.com/price-operator").start().is_ok());
+        assert!(builder("price-operator").instance("a".repeat(129)).start().is_err());
+    });
+}
+
+#[test]
+fn two_recorders_at_the_same_moment_take_different_names() {
+    run(|cluster| async move {
+        let other = Client::in_process(&cluster.runtime, ApiServer::service(&cluster.server));
+        let second =
+            Recorder::builder(&other, &cluster.runtime, "other-operator").start().expect("valid names");
+        let first = recorder(&cluster);
+        for recorder in [&first, &second] {
+            say(recorder, "no price");
+        }
+        sent(&first).await;
+        sent(&second).await;
+        assert_eq!(notes(&cluster).await.len(), 2);
+    });
+}
