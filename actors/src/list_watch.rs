@@ -12,6 +12,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
 use informer_core::delta::{ListPart, WatchPart};
@@ -47,6 +48,12 @@ pub trait ListWatch<S> {
 
     /// Asks for one object; `None` if it is gone or outside the selectors of this source.
     fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>>;
+
+    /// What may be the reason that there is nothing, such as a namespace that does not exist: asked once, after a first list
+    /// that is empty, and shown in the source's status until something comes. `None` if nothing is known: the default.
+    fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
+        std::future::ready(None).boxed_local()
+    }
 }
 
 /// Makes a source on the arbiter of its reflector; called at the start and at every restart.

@@ -185,6 +185,10 @@ impl<R: Representation> KubeListWatch<R> {
 }
 
 impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
+    fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
+        self.missing_namespace()
+    }
+
     fn list(&self, request: ListRequest, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
         self.list_at(&self.scope.list(&request), request.token.is_some(), known)
     }
@@ -250,6 +254,25 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Protocol(why)),
             }
         })
+    }
+}
+
+/// The question why a list is empty.
+impl<R: Representation> KubeListWatch<R> {
+    /// Asks for the namespace. Only that it does not exist is an answer: who may not read it learns nothing.
+    fn missing_namespace(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
+        let Some(namespace) = self.scope.namespace.clone().filter(|_| !self.scope.is_cluster_scoped) else {
+            return std::future::ready(None).boxed_local();
+        };
+        let answer = self.send(&format!("/api/v1/namespaces/{namespace}"), Form::Object, RequestKind::Unary);
+        async move {
+            let Ok(Err(refusal)) = answer.await else { return None };
+            let status = refusal.status;
+            let names_it = status.details.as_ref().is_some_and(|details| details.name == namespace);
+            let is_missing = status.code == 404 && names_it;
+            is_missing.then(|| format!("namespace {namespace:?} does not exist").into())
+        }
+        .boxed_local()
     }
 }
 

@@ -133,7 +133,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         runtime: &Runtime,
     ) -> Result<InformerBuilder<R::Body>, Error> {
         Ok(match self.parts(runtime)? {
-            Parts::One(source) => builder.source_with(source),
+            Parts::One(source) => builder.source_with(*source),
             Parts::Namespaces(sources) => builder.namespaces(sources),
         })
     }
@@ -156,7 +156,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// As [`Self::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`]. Nothing changes then.
     pub fn add_to(self, informer: &Informer<R::Body>) -> Result<(), crate::Error> {
         match self.parts(informer.runtime())? {
-            Parts::One(source) => informer.add_source(source)?,
+            Parts::One(source) => informer.add_source(*source)?,
             Parts::Namespaces(sources) => informer.add_namespaces(sources)?,
         }
         Ok(())
@@ -179,7 +179,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 let spec = cluster.iter().cloned().fold(spec, SourceSpec::in_cluster);
                 NamespaceSources::selected(each, Selection::watching(spec))
             }
-            (None, None) => return Ok(Parts::One(self.source(runtime)?)),
+            (None, None) => return Ok(Parts::One(Box::new(self.source(runtime)?))),
         };
         let sources = cluster.into_iter().fold(sources, NamespaceSources::in_cluster);
         let (policy, all) = (*self.clone().cluster_wide_policy(), self.all(runtime));
@@ -237,7 +237,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
 /// The sources of a description.
 enum Parts<S: Body> {
-    One(SourceSpec<S>),
+    One(Box<SourceSpec<S>>),
     Namespaces(NamespaceSources<S>),
 }
 

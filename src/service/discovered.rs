@@ -233,6 +233,11 @@ impl ListWatch<KeptBody> for Late {
         let (source, unless_gone) = (self.source(), self.unless_gone());
         async move { source.await?.get(key).inspect(unless_gone).await }.boxed_local()
     }
+
+    fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
+        let source = self.source.borrow().clone();
+        source.map_or_else(|| std::future::ready(None).boxed_local(), |source| source.explain_nothing())
+    }
 }
 
 /// The stream, or one that ends with the error.

@@ -35,6 +35,8 @@ mod logs;
 #[cfg(feature = "testing")]
 mod many_namespaces;
 #[cfg(feature = "testing")]
+mod missing_namespace;
+#[cfg(feature = "testing")]
 mod overlay;
 mod pages;
 mod paths;

@@ -48,6 +48,7 @@ mod list_budget;
 mod lister;
 mod log;
 mod logs;
+mod many_subscribers;
 mod namespaces;
 mod off_arbiter;
 mod overlay;

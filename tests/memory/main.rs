@@ -18,6 +18,7 @@ static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 mod allocations;
 mod coming_and_going;
+mod objects;
 mod selection;
 mod streaming;
 mod work_queue;
@@ -266,6 +267,12 @@ fn fac_11_ten_thousand_informers_that_come_and_go_leave_memory_where_it_was() {
     Runtime::simulated(7).run(|runtime| async move {
         coming_and_going::informers_that_come_and_go_leave_nothing(&runtime).await;
     });
+}
+
+#[test]
+fn an_object_in_a_store_costs_little_besides_its_body() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    objects::an_object_costs_little_besides_its_body();
 }
 
 #[test]

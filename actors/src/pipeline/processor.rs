@@ -189,6 +189,7 @@ impl<S: Body> Handler<Attach<Listener<S>>> for Processor<S> {
         if self.roster.get(attach.id).is_some() {
             return;
         }
+        self.spec.shared.fail_point(Site::ProcessorAttach);
         send_now(&attach.listener, Start { epoch: self.epoch, snapshot: self.current.clone() });
         self.roster.attach(attach.id, attach.listener);
         if let Some(period) = attach.resync {

@@ -15,6 +15,7 @@ mod filtering;
 mod foreign;
 mod happened;
 mod log;
+mod questions;
 mod session;
 mod turn;
 

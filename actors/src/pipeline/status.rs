@@ -54,6 +54,8 @@ pub struct SourceStatus {
     pub watch_ends: WatchEnds,
     /// How long the newest delivered list or watch-list took, from its beginning to its last object.
     pub last_list_took: Option<Duration>,
+    /// Why there may be nothing, if its first list was empty and it has sent nothing since: its namespace does not exist.
+    pub hint: Option<Arc<str>>,
     /// When the list that is under way began.
     pub(crate) listing_since: Option<Duration>,
 }
@@ -88,6 +90,7 @@ impl SourceStatus {
             restarts: 0,
             repairs: RepairCounters::default(),
             waits_for_memory: false,
+            hint: None,
         }
     }
 }
@@ -103,6 +106,9 @@ impl SourceStatus {
     ) -> bool {
         let Came { wire_bytes, watch_ends } = std::mem::take(came);
         self.wire_bytes += wire_bytes;
+        if wire_bytes > 0 {
+            self.hint = None;
+        }
         self.watch_ends.add(watch_ends);
         self.time_list(machine.state(), now);
         let counters = machine.counters();

@@ -12,6 +12,9 @@ use std::fmt;
 use super::status::InformerStatus;
 use super::subscription_state::SubscriptionStatus;
 
+/// So many hints are in the line: of many namespaces all may be empty.
+const MOST_HINTS: usize = 3;
+
 impl fmt::Display for InformerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
@@ -22,6 +25,9 @@ impl fmt::Display for InformerStatus {
         write!(f, "{state}; {} objects", self.objects)?;
         if !self.synced && !self.stopped {
             f.write_str(", not synced")?;
+        }
+        for hint in self.sources.iter().filter_map(|source| source.hint.as_ref()).take(MOST_HINTS) {
+            write!(f, "; {hint}")?;
         }
         for refused in self.namespaces.iter().filter(|set| set.refused.is_some()) {
             write!(f, "; {refused}")?;

@@ -33,6 +33,8 @@ pub enum Site {
     IndexerPublished,
     /// The Processor is being started.
     ProcessorStarted,
+    /// The Processor attaches a listener.
+    ProcessorAttach,
     /// The Processor has changes, before it sends them to a listener.
     ProcessorChanges,
     /// The Processor has sent changes to the listeners and waits for them.

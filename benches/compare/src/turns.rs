@@ -257,6 +257,7 @@ pub(crate) fn run(objects: usize) -> anyhow::Result<()> {
         rewind(objects).await?;
         stalled(objects).await?;
         restart(objects).await?;
+        subscribing(objects.min(1_000)).await?;
         last_handle(objects).await
     })
 }
@@ -370,6 +371,19 @@ async fn restart(objects: usize) -> anyhow::Result<()> {
     case.pods.synced_within(LONG).await?;
     freed(objects).await;
     case.end("a restart of the group in the middle of a list", ()).await
+}
+
+async fn subscribing(objects: usize) -> anyhow::Result<()> {
+    let case = Case::start("subscribed", objects, &[])?;
+    case.pods.synced_within(LONG).await?;
+    case.turns.take();
+    let many: Result<Vec<_>, _> =
+        (0..1_000).map(|_| case.pods.for_each(|_| std::future::ready(()))).collect();
+    let many = many?;
+    for subscription in &many {
+        subscription.synced_within(LONG).await?;
+    }
+    case.end("1,000 subscriptions at once", many).await
 }
 
 async fn last_handle(objects: usize) -> anyhow::Result<()> {

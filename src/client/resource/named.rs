@@ -254,4 +254,9 @@ impl<R: Representation> ListWatch<R::Body> for NamedListWatch<R> {
         let this = Rc::clone(&self.0);
         async move { this.source().await?.get(key).await }.boxed_local()
     }
+
+    fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
+        let source = self.0.source.borrow().clone();
+        source.map_or_else(|| std::future::ready(None).boxed_local(), |source| source.explain_nothing())
+    }
 }

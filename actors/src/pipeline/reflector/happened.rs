@@ -30,6 +30,8 @@ pub(super) enum Happened<S> {
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
     RepairDue,
     Fetched(Option<Object<S>>),
+    /// It was asked why the first list was empty.
+    Explained,
     /// Other namespaces are to be kept, or the store has those that are; an error if the DeltaFifo has died.
     Filter(Result<(), Closed>),
 }

@@ -21,28 +21,27 @@ use std::future::pending;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt, StreamExt};
-use informer_core::delta::{ListPart, WatchPart};
+use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ObjectKey, ResourceVersion};
+use informer_core::meta::{Object, ResourceVersion};
 use informer_core::off_arbiter::OffArbiter;
 use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 use informer_core::repair::RepairSchedule;
-use informer_core::request::ListRequest;
-use informer_core::words::{QUOTED, one_line};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::ReflectorSpec;
 use super::filtering::Filtering;
 use super::foreign::{check_listed, check_watched};
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
+use super::questions;
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
-use crate::runtime::{RandomNumbers, sleep_until, within};
+use crate::runtime::{RandomNumbers, sleep_until};
 
 /// How many objects, or undecodable keys of a list, are processed at a time.
 const SLICE: usize = 250;
@@ -82,6 +81,8 @@ struct Session<S: Body> {
     /// The undecodable objects, and the GET for one of them.
     repairs: OffArbiter<RepairSchedule>,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
+    /// The question why the first list was empty.
+    why_empty: Option<LocalBoxFuture<'static, ()>>,
     /// The wait for a permit of the list budget, and the permit.
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
@@ -104,6 +105,7 @@ impl<S: Body> Session<S> {
             question: None,
             repairs: spec.shared.off_arbiter(RepairSchedule::new()),
             fetch: None,
+            why_empty: None,
             turn: None,
             permit: None,
             filtering: Filtering::new(spec.filter.clone()),
@@ -172,7 +174,7 @@ impl<S: Body> Session<S> {
             }
             Effect::Yield => tokio::task::yield_now().await,
             Effect::CloseList => self.list = None,
-            Effect::AskVersion(request) => self.question = Some(self.ask_version(request)),
+            Effect::AskVersion(request) => self.question = Some(questions::version(&self.source, request)),
             Effect::Deliver(delivery) => self.deliver(delivery).await?,
             _ => {}
         }
@@ -192,6 +194,8 @@ impl<S: Body> Session<S> {
                 while !self.repairs.observe_replace(&replacement, SLICE, now) {
                     tokio::task::yield_now().await;
                 }
+                let why_empty = questions::why_empty(&self.spec, &self.source, &replacement);
+                self.why_empty = why_empty.or_else(|| self.why_empty.take());
                 let published = self.filtering.deliver();
                 ask(&self.spec.fifo, Replace { epoch, source, replacement, published }).await
             }
@@ -220,41 +224,6 @@ impl<S: Body> Session<S> {
         }
     }
 
-    fn ask_version(
-        &self,
-        request: ListRequest,
-    ) -> LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>> {
-        let mut answer = self.source.list(request, KnownObjects::nothing());
-        async move {
-            while let Some(part) = answer.next().await {
-                if let ListPart::End { version, .. } = part? {
-                    return Ok(version);
-                }
-            }
-            Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
-        }
-        .boxed_local()
-    }
-
-    /// Sends a GET for one undecodable object. No answer in time, or an object that does not decode, gives `None`.
-    fn open_fetch(&self, key: ObjectKey) -> LocalBoxFuture<'static, Option<Object<S>>> {
-        let (answer, limit) = (self.source.get(key.clone()), self.spec.config.answer_deadline);
-        let (shared, source) = (self.spec.shared.clone(), self.spec.source.clone());
-        async move {
-            match within(limit, answer).await {
-                // An object with another key, such as that of another cluster, is not the answer.
-                Some(Ok(found)) => found.filter(|found| found.key() == &key),
-                Some(Err(error)) => {
-                    let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
-                    tracing::debug!(%informer, %source, %key, "{key} still cannot be decoded, and is asked for again later: {error}");
-                    None
-                }
-                None => None,
-            }
-        }
-        .boxed_local()
-    }
-
     fn known(&self, everything: bool) -> KnownObjects<S> {
         let published = (!everything).then(|| Arc::clone(&self.spec.shared.published));
         KnownObjects::new(published, self.filtering.kept())
@@ -274,6 +243,10 @@ impl<S: Body> Session<S> {
             found = settled(&mut self.fetch) => {
                 self.fetch = None;
                 Happened::Fetched(found)
+            }
+            () = settled(&mut self.why_empty) => {
+                self.why_empty = None;
+                Happened::Explained
             }
             news = self.filtering.news(filter_seen) => Happened::Filter(news),
             () = at_last(&clock, repair_due) => Happened::RepairDue,
@@ -298,7 +271,7 @@ impl<S: Body> Session<S> {
         match happened {
             Happened::RepairDue => {
                 if let Some(key) = self.repairs.handle_timeout(now) {
-                    self.fetch = Some(self.open_fetch(key));
+                    self.fetch = Some(questions::object(&self.spec, &self.source, key));
                     self.count_repair(|repairs| &mut repairs.asked);
                 }
             }
@@ -318,6 +291,7 @@ impl<S: Body> Session<S> {
                 self.spec.shared.board.sources_moved().raise();
                 return news;
             }
+            Happened::Explained => {}
             happened => self.feed_machine(happened, now),
         }
         Ok(())
@@ -360,7 +334,7 @@ impl<S: Body> Session<S> {
                 self.list = None;
                 self.machine.handle_list_end(ended.map_or(Ok(()), |part| part.map(drop)), now);
             }
-            Happened::RepairDue | Happened::Fetched(_) | Happened::Filter(_) => {}
+            Happened::RepairDue | Happened::Fetched(_) | Happened::Filter(_) | Happened::Explained => {}
         }
     }
 

@@ -1,0 +1,92 @@
+//! The single requests of a session, beside its lists and watches.
+//!
+//! Answers "which version has the source, how is this object now, and why may there be nothing?". A future that is dropped
+//! asks no more. Invariants:
+//! 1. A question that fails, or that is not answered in time, changes nothing but what is logged.
+//!
+//! Read next: `session.rs`, which asks and waits.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use informer_core::delta::{Cause, ListPart, Replacement};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Object, ObjectKey, ResourceVersion};
+use informer_core::request::ListRequest;
+use informer_core::words::{QUOTED, one_line};
+
+use super::ReflectorSpec;
+use crate::list_watch::{KnownObjects, ListWatch};
+use crate::pipeline::messages::Body;
+use crate::runtime::within;
+
+/// Asks for the version of the source.
+pub(super) fn version<S: Body>(
+    source: &Rc<dyn ListWatch<S>>,
+    request: ListRequest,
+) -> LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>> {
+    let mut answer = source.list(request, KnownObjects::nothing());
+    async move {
+        while let Some(part) = answer.next().await {
+            if let ListPart::End { version, .. } = part? {
+                return Ok(version);
+            }
+        }
+        Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
+    }
+    .boxed_local()
+}
+
+/// Sends a GET for one undecodable object. No answer in time, or an object that does not decode, gives `None`.
+pub(super) fn object<S: Body>(
+    spec: &ReflectorSpec<S>,
+    source: &Rc<dyn ListWatch<S>>,
+    key: ObjectKey,
+) -> LocalBoxFuture<'static, Option<Object<S>>> {
+    let (answer, limit) = (source.get(key.clone()), spec.config.answer_deadline);
+    let (shared, source) = (spec.shared.clone(), spec.source.clone());
+    async move {
+        match within(limit, answer).await {
+            // An object with another key, such as that of another cluster, is not the answer.
+            Some(Ok(found)) => found.filter(|found| found.key() == &key),
+            Some(Err(error)) => {
+                let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
+                tracing::debug!(%informer, %source, %key, "{key} still cannot be decoded, and is asked for again later: {error}");
+                None
+            }
+            None => None,
+        }
+    }
+    .boxed_local()
+}
+
+/// Asks why a first list is empty, if this is one. What is found out is shown in the status, and logged.
+pub(super) fn why_empty<S: Body>(
+    spec: &ReflectorSpec<S>,
+    source: &Rc<dyn ListWatch<S>>,
+    list: &Replacement<S>,
+) -> Option<LocalBoxFuture<'static, ()>> {
+    let is_empty = list.objects.is_empty() && list.undecodable.is_empty();
+    if list.cause != Cause::InitialList || !is_empty {
+        return None;
+    }
+    let (answer, limit) = (source.explain_nothing(), spec.config.answer_deadline);
+    let (shared, source) = (spec.shared.clone(), spec.source.clone());
+    let asked = async move {
+        let Some(Some(hint)) = within(limit, answer).await else { return };
+        let hint: Arc<str> = one_line(&hint, QUOTED).into();
+        let mut is_shown = false;
+        shared.board.update_source(&source, |status| {
+            is_shown = status.wire_bytes == 0;
+            status.hint = Some(Arc::clone(&hint)).filter(|_| is_shown);
+            is_shown
+        });
+        if is_shown {
+            let informer = &shared.name;
+            tracing::info!(%informer, %source, "the first list of source {source} is empty: {hint}");
+        }
+    };
+    Some(asked.boxed_local())
+}
