@@ -13,3 +13,7 @@ pub mod from_kube_rs {}
 
 #[doc = include_str!("guide/operator.md")]
 pub mod operator {}
+
+#[cfg(feature = "test-kit")]
+#[doc = include_str!("guide/testing.md")]
+pub mod testing {}

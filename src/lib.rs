@@ -85,6 +85,8 @@ pub mod service;
 pub mod source;
 pub mod status;
 pub mod subscription;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(feature = "client")]
 mod text;
 #[cfg(feature = "unstable")]
@@ -107,9 +109,6 @@ pub use http;
 /// The `actix` crate whose actors can subscribe (`Handler<Notify<S>>`).
 pub use informer_actors::actix;
 pub use informer_actors::runtime;
-/// What tests of operators need: simulated runtimes, scripted sources, fault hooks.
-#[cfg(feature = "testing")]
-pub use informer_actors::testing;
 /// The `k8s-openapi` crate whose types informers keep. The program chooses a feature of it, such as `v1_36`.
 #[cfg(feature = "client")]
 pub use k8s_openapi;

@@ -11,6 +11,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "testing")]
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,6 +20,8 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, Method, Request, Response, header};
 use informer_actors::runtime::Runtime;
+#[cfg(feature = "testing")]
+use informer_actors::testing::RandomNumbers;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
 
@@ -44,6 +48,9 @@ pub struct Client {
     worker: Arc<Worker>,
     /// What discovery has found.
     pub(super) known: Arc<Memory>,
+    /// The random numbers of its waits, if they are those of a simulation.
+    #[cfg(feature = "testing")]
+    drawn: Option<Arc<Mutex<RandomNumbers>>>,
 }
 
 impl Client {
@@ -54,7 +61,7 @@ impl Client {
     pub fn new(config: Config) -> Result<Self, Error> {
         let backend = Backend::new(&config)?;
         let worker = Arc::new(Worker::new(Arc::clone(&backend)));
-        Ok(Self { backend, namespace: config.default_namespace.into(), worker, known: Arc::default() })
+        Ok(Self::of(backend, config.default_namespace.into(), worker))
     }
 
     /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
@@ -94,7 +101,7 @@ impl Client {
         let namespace = client.default_namespace().into();
         let backend = Backend::kube(KubeTransport::new(client, runtime));
         let worker = Arc::new(Worker::new(Arc::clone(&backend)));
-        Self { backend, namespace, worker, known: Arc::default() }
+        Self::of(backend, namespace, worker)
     }
 
     /// The client of a server in this process, without a socket: `serve` is the server as a function from a request to
@@ -136,7 +143,29 @@ impl Client {
     {
         let backend = Backend::in_process(service(serve));
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&backend)));
-        Self { backend, namespace: "default".into(), worker, known: Arc::default() }
+        let drawn = Some(Arc::new(Mutex::new(runtime.random_numbers())));
+        Self { drawn, ..Self::of(backend, "default".into(), worker) }
+    }
+
+    fn of(backend: Arc<Backend>, namespace: Arc<str>, worker: Arc<Worker>) -> Self {
+        let known = Arc::default();
+        #[cfg(feature = "testing")]
+        return Self { backend, namespace, worker, known, drawn: None };
+        #[cfg(not(feature = "testing"))]
+        Self { backend, namespace, worker, known }
+    }
+
+    /// A random number in [0, 1) of the simulation, if it is in one.
+    #[cfg(feature = "testing")]
+    pub(super) fn draw(&self) -> Option<f64> {
+        let numbers = self.drawn.as_ref()?;
+        Some(numbers.lock().unwrap_or_else(PoisonError::into_inner).draw())
+    }
+
+    /// There is no simulation.
+    #[cfg(not(feature = "testing"))]
+    pub(super) fn draw(&self) -> Option<f64> {
+        None
     }
 
     /// The same client, whose single requests are carried by `runtime` instead of a thread of the client's own: there is one

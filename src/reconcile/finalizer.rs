@@ -200,7 +200,7 @@ where
             if observe(&*newest).is_none_or(|seen| seen.step(self.name) != step) {
                 return Ok(Some(*newest));
             }
-            let Some(wait) = conflicts.handle_conflict(chance()) else { return Err(error) };
+            let Some(wait) = conflicts.handle_conflict(chance(self.api.client())) else { return Err(error) };
             self.api.client().sleep(wait).await?;
             attempt = self.attempt(&newest, step).await?;
         }

@@ -7,10 +7,14 @@
 //! first instead, and every wait must end with it; in others all handles are dropped. A failing seed repeats with
 //! `INFORMER_SIM_SEED=n cargo test --features testing --test simulation`; `INFORMER_SIM_SEEDS=n` runs n seeds.
 //!
+//! Operators in whole worlds, with an API server, are in `operators.rs`.
+//!
 //! Read next: `plan.rs` (what is drawn), `life.rs` and `sources.rs` (what happens), `verdict.rs` (what must hold).
 
 mod dice;
 mod life;
+#[cfg(feature = "test-kit")]
+mod operators;
 mod paged;
 mod plan;
 mod sources;

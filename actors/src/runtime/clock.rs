@@ -44,7 +44,13 @@ impl Clock {
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn simulated(seed: u64) -> Self {
         let into = SIMULATED_RANGE.mul_f64(RandomNumbers::new(seed, TIME_OF_DAY).draw());
-        Self { start: Instant::now(), started_at: Some(SystemTime::UNIX_EPOCH + FIRST_SIMULATED + into) }
+        Self::simulated_from(SystemTime::UNIX_EPOCH + FIRST_SIMULATED + into)
+    }
+
+    /// A clock of a simulation that shows this time of day now.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn simulated_from(wall_time: SystemTime) -> Self {
+        Self { start: Instant::now(), started_at: Some(wall_time) }
     }
 
     /// The time of day.

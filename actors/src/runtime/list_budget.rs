@@ -28,6 +28,12 @@ impl ListBudget {
         Self { size, own: Arc::new(Semaphore::new(size)), clusters: Mutex::default() }
     }
 
+    /// How many lists at once.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
     /// The pool of a cluster. It stays in use as long as a caller keeps it, or a permit of it.
     pub(crate) fn of(&self, cluster: Option<&ClusterName>) -> Arc<Semaphore> {
         let Some(cluster) = cluster else {

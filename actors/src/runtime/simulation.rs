@@ -4,6 +4,7 @@
 //! milliseconds: tokio advances the paused clock when nothing else can run. Invariants:
 //! 1. The wiring is the one that [`Runtime::threads`] uses; only threads and clock differ.
 //! 2. One seed and one script give one trace.
+//! 3. Several runtimes may share the thread and the clock; each ends alone.
 
 use std::fmt;
 use std::future::Future;
@@ -12,8 +13,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use super::{
-    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, ListBudget, Runtime,
-    Watchdog,
+    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, ListBudget,
+    RandomNumbers, Runtime, Watchdog,
 };
 use crate::runtime::faults::Faults;
 
@@ -108,30 +109,60 @@ impl Simulation {
             .build()
             .expect("the system has resources for one more runtime");
         let world = actix_rt::Runtime::from(tokio_runtime);
-        world.block_on(async {
-            let clock = Clock::simulated(self.builder.seed);
-            let watched = self.builder.watched;
-            let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone(), watched);
-            let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone(), watched);
-            actix_rt::spawn(pipeline_work);
-            actix_rt::spawn(callback_work);
-            let mut watchdog = Watchdog::none();
-            if watched {
-                let (looks, look) = Watchdog::here(clock.clone(), vec![pipeline.clone(), callbacks.clone()]);
-                actix_rt::spawn(look);
-                watchdog = looks;
-            }
-            let runtime = self.runtime([pipeline, callbacks], clock, watchdog);
-            scenario(runtime).await
-        })
+        let clock = || Clock::simulated(self.builder.seed);
+        world.block_on(async { scenario(self.builder.start(clock())).await })
+    }
+}
+
+impl Runtime {
+    /// A new stream of random numbers from the seed of this runtime, which differs from all others of it.
+    pub fn random_numbers(&self) -> RandomNumbers {
+        self.chance()
     }
 
-    fn runtime(
-        &self,
-        [pipeline, callbacks]: [ArbiterHandle; 2],
-        clock: Clock,
-        watchdog: Watchdog,
-    ) -> Runtime {
+    /// Another runtime in the same simulation: with arbiters, random numbers and informers of its own, on the same thread and
+    /// the same clock. A simulation with several is one of several processes. Its settings are those of this one, without
+    /// its fault hook.
+    ///
+    /// What runs on it are tasks of the `LocalSet` in which this is called. When that is dropped, all of it ends at once, as
+    /// in a process that is killed.
+    ///
+    /// # Panics
+    /// Outside of a simulation: where there is no `LocalSet`.
+    ///
+    /// ```
+    /// use informer_actors::runtime::Runtime;
+    /// Runtime::simulated(7).run(|runtime| async move {
+    ///     let other = runtime.simulate_another(8);
+    ///     other.shutdown(std::time::Duration::from_secs(1)).await?;
+    ///     let (done, result) = tokio::sync::oneshot::channel();
+    ///     runtime.spawn_local(|| async move { drop(done.send(42)) });
+    ///     assert_eq!(result.await, Ok(42)); // the first one goes on
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn simulate_another(&self, seed: u64) -> Self {
+        let inner = &self.0;
+        let settings =
+            Self::simulation(seed).start_jitter(inner.start_jitter).lists_at_once(inner.lists.size());
+        settings.start(Clock::simulated_from(inner.clock.wall_time()))
+    }
+}
+
+impl SimulationBuilder {
+    /// The runtime, whose work is spawned where this is called.
+    fn start(&self, clock: Clock) -> Runtime {
+        let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone(), self.watched);
+        let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone(), self.watched);
+        actix_rt::spawn(pipeline_work);
+        actix_rt::spawn(callback_work);
+        let mut watchdog = Watchdog::none();
+        if self.watched {
+            let (looks, look) = Watchdog::here(clock.clone(), vec![pipeline.clone(), callbacks.clone()]);
+            actix_rt::spawn(look);
+            watchdog = looks;
+        }
         Runtime(Arc::new(Inner {
             pipelines: vec![pipeline],
             callbacks,
@@ -140,11 +171,11 @@ impl Simulation {
             blocking: CallbackPool::inline(),
             freeing: Freeing::inline(),
             watchdog,
-            lists: ListBudget::new(self.builder.lists),
+            lists: ListBudget::new(self.lists),
             clock,
-            faults: self.builder.faults.clone(),
-            start_jitter: self.builder.start_jitter,
-            seed: self.builder.seed,
+            faults: self.faults.clone(),
+            start_jitter: self.start_jitter,
+            seed: self.seed,
             streams: AtomicU64::new(0),
             registry: Arc::default(),
         }))

@@ -55,7 +55,7 @@ impl Client {
                 Err(error) if error.is_conflict() => error,
                 result => return result,
             };
-            let Some(wait) = conflicts.handle_conflict(chance()) else { return Err(error) };
+            let Some(wait) = conflicts.handle_conflict(chance(self)) else { return Err(error) };
             self.sleep(wait).await?;
         }
     }
@@ -97,7 +97,7 @@ where
                 Err(error) if error.is_conflict() => error,
                 result => return result,
             };
-            let Some(wait) = conflicts.handle_conflict(chance()) else { return Err(error) };
+            let Some(wait) = conflicts.handle_conflict(chance(&self.client)) else { return Err(error) };
             self.client.sleep(wait).await?;
         }
     }

@@ -204,7 +204,7 @@ where
 
     async fn wait_before_list(&self, lists: &mut WatchResume, class: ErrorClass) -> Result<(), Error> {
         let class = if class == ErrorClass::Relist { ErrorClass::Retry } else { class };
-        match lists.handle_failure(class, chance()) {
+        match lists.handle_failure(class, chance(&self.client)) {
             Next::OpenAfter(wait) => self.client.sleep(wait).await,
             _ => Ok(()),
         }

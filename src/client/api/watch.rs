@@ -207,7 +207,7 @@ impl<K> Watch<K> {
         if matches!(error, Error::Stopped) {
             self.connection = Connection::Ended;
         } else {
-            let next = self.resume.handle_failure(class_of(&error), chance());
+            let next = self.resume.handle_failure(class_of(&error), chance(&self.api.client));
             self.follow(next);
         }
         error
@@ -325,7 +325,8 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
                     Some(Err(error)) => return Poll::Ready(Some(Err(this.failed(error.into())))),
                     None => {
                         let asked = Duration::from_secs(this.params.timeout.unwrap_or(TIMEOUT).into());
-                        let next = this.resume.handle_end(since.elapsed(), asked, chance());
+                        let drawn = chance(&this.api.client);
+                        let next = this.resume.handle_end(since.elapsed(), asked, drawn);
                         this.follow(next);
                     }
                 },

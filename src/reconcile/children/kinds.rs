@@ -184,7 +184,9 @@ impl ChildPass<'_> {
             let name = state.meta().name.as_deref().unwrap_or_default();
             let found = api.get_opt(name).await.map_err(failed)?;
             let Some(found) = found.filter(|found| self.is_unwanted(found)) else { return Ok(None) };
-            let Some(wait) = conflicts.handle_conflict(chance()) else { return Err(failed(error)) };
+            let Some(wait) = conflicts.handle_conflict(chance(api.client())) else {
+                return Err(failed(error));
+            };
             api.client().sleep(wait).await.map_err(failed)?;
             newest = Some(found);
         }

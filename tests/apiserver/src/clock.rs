@@ -8,18 +8,25 @@
 //! 3. A stopped clock stands still in both respects until `advance` or `resume`.
 //!
 //! Not governed by it: how long the server waits for a slow client, and faults measured in bytes per second.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::runtime::{Handle, TryCurrentError};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// The clock of a running server; clones share it.
 #[derive(Debug, Clone)]
 pub struct Clock {
     followed: Followed,
-    state: Arc<watch::Sender<State>>,
+    shared: Arc<Shared>,
+}
+
+/// What clones share. Whoever waits is woken in the order in which they began, in every run.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Notify,
 }
 
 /// The clock that this one follows.
@@ -84,7 +91,16 @@ impl Clock {
     }
 
     fn following(followed: Followed) -> Self {
-        Self { followed, state: Arc::new(watch::Sender::new(State::default())) }
+        Self { followed, shared: Arc::default() }
+    }
+
+    fn state(&self) -> State {
+        *self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.shared.changed.notify_waiters();
     }
 
     /// What the wall clock of this server shows now.
@@ -98,7 +114,7 @@ impl Clock {
     /// Times beyond year 9999 or before year -9999 are taken as the nearest time within.
     pub fn set(&self, to: SystemTime) {
         let to = timestamp_of(to);
-        self.state.send_modify(|state| match &mut state.stopped {
+        self.change(|state| match &mut state.stopped {
             Some((wall, _)) => *wall = to,
             None => state.shift = self.followed.timestamp().duration_until(to),
         });
@@ -107,7 +123,7 @@ impl Clock {
     /// Moves the clock on: the wall clock, and everything that waits (bookmarks, watch timeouts).
     pub fn advance(&self, by: Duration) {
         let signed = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-        self.state.send_modify(|state| match &mut state.stopped {
+        self.change(|state| match &mut state.stopped {
             Some((wall, elapsed)) => {
                 *wall = wall.saturating_add(signed).unwrap_or(Timestamp::MAX);
                 *elapsed = elapsed.saturating_add(by);
@@ -122,13 +138,13 @@ impl Clock {
     /// Stops the clock where it is; `advance` still moves it.
     pub fn stop(&self) {
         let at = (self.timestamp(), self.elapsed());
-        self.state.send_modify(|state| state.stopped = state.stopped.or(Some(at)));
+        self.change(|state| state.stopped = state.stopped.or(Some(at)));
     }
 
     /// Lets a stopped clock go on from where it is.
     pub fn resume(&self) {
         let since = self.since_start();
-        self.state.send_modify(|state| {
+        self.change(|state| {
             if let Some((wall, elapsed)) = state.stopped.take() {
                 state.shift = self.followed.timestamp().duration_until(wall);
                 let elapsed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX);
@@ -143,7 +159,7 @@ impl Clock {
     }
 
     pub(crate) fn timestamp(&self) -> Timestamp {
-        let state = *self.state.borrow();
+        let state = self.state();
         match state.stopped {
             Some((wall, _)) => wall,
             None => self.followed.timestamp().saturating_add(state.shift).unwrap_or(Timestamp::MAX),
@@ -152,7 +168,7 @@ impl Clock {
 
     /// How long this server has run, by its own clock.
     pub(crate) fn elapsed(&self) -> Duration {
-        let state = *self.state.borrow();
+        let state = self.state();
         match state.stopped {
             Some((_, elapsed)) => elapsed,
             None => self.since_start().saturating_add(state.ahead).unsigned_abs(),
@@ -161,18 +177,18 @@ impl Clock {
 
     /// Waits until `elapsed` is at least this.
     pub(crate) async fn sleep_until(&self, at: Duration) {
-        let mut changes = self.state.subscribe();
         loop {
-            let stopped = changes.borrow_and_update().stopped.is_some();
+            // It hears of each change from here on.
+            let changed = self.shared.changed.notified();
+            let stopped = self.state().stopped.is_some();
             let left = at.saturating_sub(self.elapsed());
             if left.is_zero() {
                 return;
             }
-            // `self` holds the clock, so `changed` does not fail.
             if stopped {
-                let _moved = changes.changed().await;
+                changed.await;
             } else {
-                let _moved_or_due = tokio::time::timeout(left, changes.changed()).await;
+                let _moved_or_due = tokio::time::timeout(left, changed).await;
             }
         }
     }

@@ -4,13 +4,13 @@
 //! 1. The core is touched only inside `with`; nothing in there waits, reads a socket or encodes a list.
 //! 2. After each visit every stream with pending events is notified, outside the lock.
 //! 3. Waiting for a version or a fault switch follows the server's clock.
-//! 4. Streams are woken in the order in which they were opened, in every run.
+//! 4. What waits is woken in the same order in every run: a `watch` channel of tokio would draw it.
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::access::{Access, Authorization};
 use crate::agent::Agent;
@@ -41,8 +41,10 @@ pub(crate) struct Inner {
 #[derive(Debug)]
 pub(crate) struct World {
     inner: Mutex<Inner>,
-    revision: watch::Sender<u64>,
-    switches: watch::Sender<u64>,
+    /// Told when there is a newer version.
+    advanced: Notify,
+    /// Told when a switch was set.
+    switched: Notify,
     pub(crate) clock: Clock,
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
@@ -63,7 +65,6 @@ impl World {
         if access.authorization == Authorization::Rbac {
             cluster.add_default_roles(clock.seconds());
         }
-        let revision = watch::Sender::new(cluster.revision());
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
         let inner = Mutex::new(Inner {
@@ -76,8 +77,8 @@ impl World {
         });
         Self {
             inner,
-            revision,
-            switches: watch::Sender::new(0),
+            advanced: Notify::new(),
+            switched: Notify::new(),
             agent: Agent::new(clock.clone()),
             clock,
             bookmark_period,
@@ -106,7 +107,6 @@ impl World {
         inner.cluster.resume_deletions(now);
         self.journal = Some(Journal::start(directory, kept.next, inner.cluster.freeze(), limits)?);
         inner.cluster.record_changes();
-        self.revision.send_replace(inner.cluster.revision());
         Ok(())
     }
 
@@ -155,6 +155,7 @@ impl World {
     /// Visits the core, then wakes the streams that the visit concerns.
     pub(crate) fn with<R>(&self, visit: impl FnOnce(&mut Inner) -> R) -> R {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = inner.cluster.revision();
         let result = visit(&mut inner);
         if let Some(journal) = &self.journal {
             let changes = inner.cluster.take_committed();
@@ -174,7 +175,9 @@ impl World {
         for notify in notifies {
             notify.notify_one();
         }
-        self.revision.send_if_modified(|known| std::mem::replace(known, revision) != revision);
+        if revision != before {
+            self.advanced.notify_waiters();
+        }
         result
     }
 
@@ -187,7 +190,7 @@ impl World {
         for notify in streams {
             notify.notify_one();
         }
-        self.switches.send_modify(|count| *count += 1);
+        self.switched.notify_waiters();
         result
     }
 
@@ -205,22 +208,29 @@ impl World {
 
     /// Waits until the store has reached `version`, at most as long as the API waits.
     pub(crate) async fn fresh(&self, version: u64) {
-        let mut revision = self.revision.subscribe();
         let late = self.clock.elapsed() + FRESHNESS_WAIT;
-        // Whether it was reached is checked again under the lock.
-        tokio::select! {
-            _reached = revision.wait_for(|now| *now >= version) => {}
-            () = self.clock.sleep_until(late) => {}
+        loop {
+            // It hears of each notice from here on.
+            let advanced = self.advanced.notified();
+            if self.with(|inner| inner.cluster.revision()) >= version {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = advanced => {}
+                () = self.clock.sleep_until(late) => return,
+            }
         }
     }
 
     /// Waits until the fault switches satisfy `condition`.
     pub(crate) async fn until(&self, condition: impl Fn(&FaultState) -> bool) {
-        let mut switches = self.switches.subscribe();
-        while !self.with(|inner| condition(&inner.faults)) {
-            if switches.changed().await.is_err() {
+        loop {
+            let switched = self.switched.notified();
+            if self.with(|inner| condition(&inner.faults)) {
                 return;
             }
+            switched.await;
         }
     }
 }

@@ -1,0 +1,122 @@
+//! The assertions about a world: what becomes true, what never does, and when nothing happens any more.
+//!
+//! Answers "when is the condition looked at, and what is said when it fails?". Invariants:
+//! 1. What must never be is looked for after each request that takes effect and each event that arrives; what is waited for
+//!    within [`SOON`] of these. If nothing happens, both are looked at each [`LOOK`].
+//! 2. A failure names the place of the assertion, the newest state that the condition told, the seed, and the command that
+//!    repeats it.
+
+use std::panic::Location;
+use std::time::Duration;
+
+use super::check::Check;
+use super::process::Process;
+use super::world::World;
+
+/// How long nothing may happen until a condition is looked at again.
+const LOOK: Duration = Duration::from_secs(10);
+/// How long after a change a condition is looked at that is waited for: many changes are one look.
+const SOON: Duration = Duration::from_millis(100);
+
+impl World {
+    /// Waits until the condition holds. Look at what is stored ([`World::server`]), at shared state of the program, at what
+    /// it has logged: it is asked again after changes, and each ten seconds.
+    ///
+    /// # Panics
+    /// When it does not hold within `limit` of simulated time: with what a `Result` says in its error, and with the seed.
+    #[track_caller]
+    pub fn eventually<C: Into<Check>>(
+        &self,
+        limit: Duration,
+        mut condition: impl FnMut() -> C,
+    ) -> impl Future<Output = ()> {
+        let (world, place) = (self.clone(), Location::caller());
+        async move {
+            let end = world.runtime().now().saturating_add(limit);
+            loop {
+                let seen = world.network().lines();
+                let check: Check = condition().into();
+                if check.holds() {
+                    return;
+                }
+                let left = end.saturating_sub(world.runtime().now());
+                if left.is_zero() {
+                    world.fail(place, &format!("not within {limit:?}: {check}"));
+                }
+                tokio::time::sleep(left.min(SOON)).await;
+                let left = end.saturating_sub(world.runtime().now());
+                let _changed_or_late =
+                    tokio::time::timeout(left.min(LOOK), world.network().more_than(seen)).await;
+            }
+        }
+    }
+
+    /// Waits for this time, in which the condition must not hold once. It is asked after each request that takes effect, as
+    /// they take effect one by one: no state of the server is missed.
+    ///
+    /// # Panics
+    /// When it holds: with the seed.
+    #[track_caller]
+    pub fn never<C: Into<Check>>(
+        &self,
+        time: Duration,
+        mut condition: impl FnMut() -> C,
+    ) -> impl Future<Output = ()> {
+        let (world, place) = (self.clone(), Location::caller());
+        async move {
+            let end = world.runtime().now().saturating_add(time);
+            loop {
+                let seen = world.network().lines();
+                if condition().into().holds() {
+                    let after = end.saturating_sub(world.runtime().now());
+                    world.fail(
+                        place,
+                        &format!("what must not be is there, {after:?} before the end of {time:?}"),
+                    );
+                }
+                let left = end.saturating_sub(world.runtime().now());
+                if left.is_zero() {
+                    return;
+                }
+                let _changed_or_late =
+                    tokio::time::timeout(left.min(LOOK), world.network().more_than(seen)).await;
+            }
+        }
+    }
+
+    /// Waits until for `quiet_for` nothing was written, no write was under way, and no key waited or was worked on in the work
+    /// queues and controllers of the processes: the operator is content with what is there.
+    ///
+    /// # Panics
+    /// When that is not so within `limit` of simulated time: with what was still to do, and with the seed.
+    #[track_caller]
+    pub fn settles(&self, quiet_for: Duration, limit: Duration) -> impl Future<Output = ()> {
+        let (world, place) = (self.clone(), Location::caller());
+        async move {
+            let start = world.runtime().now();
+            let (mut revision, mut quiet_since) = (world.server().revision(), start);
+            loop {
+                let seen = world.network().lines();
+                let (now, newest) = (world.runtime().now(), world.server().revision());
+                let work: usize = world.processes().iter().map(Process::work).sum();
+                let writes = world.network().writes();
+                if (newest, work, writes) != (revision, 0, 0) {
+                    (revision, quiet_since) = (newest, now);
+                } else if now.saturating_sub(quiet_since) >= quiet_for {
+                    return;
+                }
+                if now.saturating_sub(start) >= limit {
+                    let seen = format!("{work} keys to do, {writes} writes under way, revision {newest}");
+                    world.fail(place, &format!("not quiet for {quiet_for:?} within {limit:?}: {seen}"));
+                }
+                let quiet = now.saturating_sub(quiet_since);
+                let next = quiet_for.saturating_sub(quiet).clamp(SOON, LOOK);
+                let _changed_or_late = tokio::time::timeout(next, world.network().more_than(seen)).await;
+            }
+        }
+    }
+
+    fn fail(&self, place: &Location<'_>, what: &str) -> ! {
+        panic!("{what}\n  asserted at {place}, {}", self.report());
+    }
+}

@@ -1,0 +1,344 @@
+//! A process of a world: a program with a runtime and a client of its own, which can be killed, stopped and started again.
+//!
+//! Answers "what does a crash take away, and what stays?". All that the program has in memory is gone; what it has asked of
+//! the server takes effect. Invariants:
+//! 1. Everything a program spawns with `actix_rt::spawn` or `tokio::task::spawn_local`, and all actors, run only while its
+//!    process does. They are dropped where they wait, at once, when it crashes.
+//! 2. A task of `tokio::spawn` outlives a crash, as tokio has no other place for it, and reaches the server no more.
+//! 3. A program that fails or panics is started again after [`START_AGAIN_AFTER`], as a kubelet does; one that returns is
+//!    not.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use informer_actors::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, LocalSet};
+
+use super::network::Network;
+use super::trace::What;
+use crate::client::Client;
+
+/// How long a program that has failed waits until it is started again: the first wait of a kubelet.
+const START_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+type BoxError = Box<dyn std::error::Error>;
+type Program = Rc<dyn Fn(Host) -> LocalBoxFuture<'static, Result<(), BoxError>>>;
+
+/// What a program finds where it runs: one per start of a process. Cloning copies pointers.
+#[derive(Clone)]
+pub struct Host {
+    name: Arc<str>,
+    runtime: Runtime,
+    client: Client,
+    stopping: Arc<Stopping>,
+}
+
+/// Whether a program is asked to stop.
+#[derive(Default)]
+struct Stopping {
+    is_asked: AtomicBool,
+    asked: Notify,
+}
+
+impl Host {
+    /// The name of the process.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The runtime for informers, queues and controllers of this process. It ends with the process.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The client of the world's server. Its requests meet the delays and faults of the world.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Waits until the process is asked to stop by [`Process::stop`], as by SIGTERM.
+    pub async fn stopping(&self) {
+        while !self.stopping.is_asked.load(Ordering::Relaxed) {
+            self.stopping.asked.notified().await;
+        }
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A process of a world, made by `World::start`. Cloning copies a pointer; dropping it ends nothing.
+#[derive(Clone)]
+pub struct Process(Rc<Shared>);
+
+struct Shared {
+    name: Arc<str>,
+    seed: u64,
+    base: Runtime,
+    network: Rc<Network>,
+    program: RefCell<Option<Program>>,
+    state: RefCell<State>,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    frozen: bool,
+    crashes: bool,
+    running: bool,
+    starts: u32,
+    last_end: Option<String>,
+    stopping: Option<Arc<Stopping>>,
+    /// That of the program while it runs.
+    runtime: Option<Runtime>,
+    /// Woken when something is changed from outside.
+    waker: Option<Waker>,
+}
+
+/// How a program has ended.
+enum Exit {
+    Crashed,
+    Returned,
+    Failed(String),
+}
+
+impl Process {
+    /// Kills it, as SIGKILL and a power cut do: all of it is gone at once, wherever it is. Requests that it has sent take
+    /// effect. It stays down until [`Self::start`].
+    pub fn crash(&self) {
+        let mut state = self.0.change();
+        state.wanted = false;
+        state.crashes = state.running;
+    }
+
+    /// Starts the same program again, with an empty memory. Does nothing if it runs.
+    pub fn start(&self) {
+        self.0.change().wanted = true;
+    }
+
+    /// Asks it to stop, as SIGTERM does: [`Host::stopping`] returns in it. At the limit it is killed. Whether it ended by
+    /// itself.
+    pub async fn stop(&self, limit: Duration) -> bool {
+        let stopping = {
+            let mut state = self.0.change();
+            state.wanted = false;
+            state.stopping.clone()
+        };
+        let Some(stopping) = stopping else { return true };
+        stopping.is_asked.store(true, Ordering::Relaxed);
+        stopping.asked.notify_waiters();
+        let in_time = tokio::time::timeout(limit, self.ended()).await.is_ok();
+        if !in_time {
+            self.crash();
+            self.ended().await;
+        }
+        in_time
+    }
+
+    async fn ended(&self) {
+        while self.is_running() {
+            self.0.ended.notified().await;
+        }
+    }
+
+    /// Nothing of it runs until [`Self::thaw`], as after SIGSTOP. Time goes on, and requests that it has sent take effect.
+    pub fn freeze(&self) {
+        self.0.change().frozen = true;
+    }
+
+    /// It goes on where it was.
+    pub fn thaw(&self) {
+        self.0.change().frozen = false;
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Whether its program runs, or is frozen.
+    pub fn is_running(&self) -> bool {
+        self.0.state().running
+    }
+
+    /// How often its program was started.
+    pub fn starts(&self) -> u32 {
+        self.0.state().starts
+    }
+
+    /// How its program ended last; none if it never did.
+    pub fn last_end(&self) -> Option<String> {
+        self.0.state().last_end.clone()
+    }
+
+    /// How many keys wait or are worked on in its work queues. None while it is down.
+    pub(super) fn work(&self) -> usize {
+        let runtime = self.0.state().runtime.clone();
+        let queues = runtime.map(|runtime| runtime.report().work_queues).unwrap_or_default();
+        queues.iter().map(|queue| queue.figures.depth.iter().sum::<usize>() + queue.figures.processing).sum()
+    }
+
+    /// Spawns the process and starts its program.
+    pub(super) fn spawn<F>(
+        name: &str,
+        (base, network, seed): (Runtime, Rc<Network>, u64),
+        program: impl Fn(Host) -> F + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), BoxError>> + 'static,
+    {
+        let program: Program = Rc::new(move |host| program(host).boxed_local());
+        let state = RefCell::new(State { wanted: true, ..State::default() });
+        let program = RefCell::new(Some(program));
+        let (name, ended) = (name.into(), Notify::new());
+        let shared = Rc::new(Shared { name, seed, base, network, program, state, ended });
+        actix_rt::spawn(run(Rc::clone(&shared)));
+        Self(shared)
+    }
+
+    /// Ends it permanently, and drops the program with all that it has captured.
+    pub(super) fn discard(&self) {
+        self.crash();
+        let program = self.0.program.borrow_mut().take();
+        drop(program);
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.0.state();
+        let doing = match (state.running, state.frozen) {
+            (true, true) => "is frozen",
+            (true, false) => "runs",
+            (false, _) => "is down",
+        };
+        write!(f, "{} {doing}, started {} times", self.0.name, state.starts)?;
+        state.last_end.as_ref().map_or(Ok(()), |end| write!(f, "; last time it {end}"))
+    }
+}
+
+impl Shared {
+    fn state(&self) -> Ref<'_, State> {
+        self.state.borrow()
+    }
+
+    /// The state, to be changed; the process looks at it again.
+    fn change(&self) -> RefMut<'_, State> {
+        let mut state = self.state.borrow_mut();
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        state
+    }
+
+    fn note(&self, text: impl Into<String>) {
+        self.network.note(&self.name, What::Happened(text.into()));
+    }
+
+    async fn wanted(&self) {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            state.waker = Some(context.waker().clone());
+            if state.wanted { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// Starts the program whenever it is wanted, as long as the world is there.
+async fn run(shared: Rc<Shared>) {
+    loop {
+        shared.wanted().await;
+        let Some(program) = shared.program.borrow().clone() else { return };
+        let exit = once(&shared, program).await;
+        let (returned, failed) = (matches!(exit, Exit::Returned), matches!(exit, Exit::Failed(_)));
+        let end = match exit {
+            Exit::Crashed => "was killed".to_owned(),
+            Exit::Returned => "returned".to_owned(),
+            Exit::Failed(why) => why,
+        };
+        shared.note(end.clone());
+        {
+            let mut state = shared.state.borrow_mut();
+            (state.running, state.crashes, state.last_end) = (false, false, Some(end));
+            state.wanted &= !returned;
+        }
+        shared.ended.notify_waiters();
+        if failed {
+            tokio::time::sleep(START_AGAIN_AFTER).await;
+        }
+    }
+}
+
+/// Runs the program until it ends or is killed.
+async fn once(shared: &Rc<Shared>, program: Program) -> Exit {
+    let stopping = Arc::new(Stopping::default());
+    let link = shared.network.link(&shared.name, true);
+    let starts = {
+        let mut state = shared.state.borrow_mut();
+        (state.running, state.starts, state.stopping) = (true, state.starts + 1, Some(Arc::clone(&stopping)));
+        state.starts
+    };
+    shared.note("starts");
+    let mut local = LocalSet::new();
+    let (seed, service) = (shared.seed.wrapping_add(u64::from(starts)), link.service());
+    let started = Rc::clone(shared);
+    let mut main = local.spawn_local(async move {
+        let (name, runtime) = (Arc::clone(&started.name), started.base.simulate_another(seed));
+        started.state.borrow_mut().runtime = Some(runtime.clone());
+        let client = Client::in_process(&runtime, service);
+        program(Host { name, runtime, client, stopping }).await
+    });
+    let exit = poll_fn(|context| {
+        {
+            let mut state = shared.state.borrow_mut();
+            state.waker = Some(context.waker().clone());
+            if state.crashes {
+                return Poll::Ready(Exit::Crashed);
+            }
+            if state.frozen {
+                return Poll::Pending;
+            }
+        }
+        // What it spawned and did not wait for goes with it.
+        let _all_is_done = Pin::new(&mut local).poll(context);
+        Pin::new(&mut main).poll(context).map(exit_of)
+    });
+    let exit = exit.await;
+    link.cut();
+    let runtime = {
+        let mut state = shared.state.borrow_mut();
+        state.stopping = None;
+        state.runtime.take()
+    };
+    drop((local, runtime));
+    exit
+}
+
+fn exit_of(end: Result<Result<(), BoxError>, JoinError>) -> Exit {
+    match end {
+        Ok(Ok(())) => Exit::Returned,
+        Ok(Err(error)) => Exit::Failed(format!("failed: {error}")),
+        Err(panicked) => Exit::Failed(format!("panicked: {panicked}")),
+    }
+}

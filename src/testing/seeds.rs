@@ -1,0 +1,102 @@
+//! Many seeds of one test, on all cores, and the command that repeats the one that fails.
+//!
+//! Answers "for which seed does this fail, and how do I run it alone?". Invariants:
+//! 1. Each seed runs whole on one thread; which thread that is makes no difference to a world.
+//! 2. The lowest failing seed that was run is named, with the text of its panic.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use informer_core::words::panic_text;
+
+/// After so many failing seeds no other one is begun.
+const ENOUGH: usize = 5;
+
+/// Runs `scenario` with each of these seeds, on as many threads as there are cores. Blocks until all have ended.
+///
+/// The environment variable `INFORMER_SIM_SEED=n` runs that seed alone, on this thread; `INFORMER_SIM_SEEDS=n` runs n seeds
+/// from the first one on.
+///
+/// # Panics
+/// When a seed fails: with the lowest failing seed, what it says, and the command that runs it alone.
+///
+/// ```
+/// use actix_informer::testing::{World, each_seed};
+/// use std::time::Duration;
+///
+/// each_seed(0..20, |seed| {
+///     World::simulated(seed).run(|world| async move {
+///         world.settles(Duration::from_secs(60), Duration::from_secs(120)).await;
+///     });
+/// });
+/// ```
+pub fn each_seed(seeds: Range<u64>, scenario: impl Fn(u64) + Sync) {
+    if let Some(seed) = number("INFORMER_SIM_SEED") {
+        return scenario(seed);
+    }
+    let end = number("INFORMER_SIM_SEEDS").map_or(seeds.end, |count| seeds.start.saturating_add(count));
+    let (next, failed) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
+    let run = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            let known = || failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if seed >= end || known().len() >= ENOUGH {
+                return;
+            }
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| scenario(seed))) {
+                known().push((seed, panic_text(&*panic).to_owned()));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(run);
+        }
+    });
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.sort_unstable();
+    let Some((seed, text)) = failed.first() else { return };
+    let others: Vec<u64> = failed[1..].iter().map(|(seed, _)| *seed).collect();
+    panic!("seed {seed} fails (and so do {others:?}); run it alone: {}\n{text}", command(*seed));
+}
+
+/// The command that runs this test with this seed alone.
+pub(super) fn command(seed: u64) -> String {
+    let package =
+        std::env::var("CARGO_PKG_NAME").map_or_else(|_| String::new(), |name| format!(" -p {name}"));
+    let thread = std::thread::current();
+    let test =
+        thread.name().filter(|name| *name != "main").map_or_else(String::new, |name| format!(" {name}"));
+    format!("INFORMER_SIM_SEED={seed} cargo test --all-features{package}{test}")
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_failing_seed_is_named_with_its_text_and_the_command_that_repeats_it() {
+        let ran = AtomicU64::new(0);
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            each_seed(0..8, |seed| {
+                ran.fetch_add(1, Ordering::Relaxed);
+                assert!(seed % 3 != 2, "{seed} is not good");
+            });
+        }));
+        let text = panic_text(&*run.expect_err("two seeds fail")).to_owned();
+        assert!(
+            text.starts_with("seed 2 fails (and so do [5]); run it alone: INFORMER_SIM_SEED=2 "),
+            "{text}"
+        );
+        assert!(text.contains("the_lowest_failing_seed") && text.ends_with("2 is not good"), "{text}");
+        assert_eq!(ran.into_inner(), 8);
+    }
+}
