@@ -250,7 +250,7 @@ fn rec_11_a_repeat_begins_a_series_that_is_told_each_half_hour_and_after_six_idl
         assert_eq!(told, [(0, 1), (1, 2), (31, 31)]);
         pass(4 * MINUTE).await;
         assert_eq!(notes(&cluster).await[0].1, 31);
-        pass(MINUTE).await;
+        pass(2 * MINUTE).await;
         assert_eq!(notes(&cluster).await[0].1, 41, "six minutes after the last repeat");
         say(&recorder, "no price");
         sent(&recorder).await;
