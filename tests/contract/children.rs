@@ -3,6 +3,8 @@
 //! Answers "does a pass make what is wanted, delete what is not, and nothing more?" What was sent is read from the server's
 //! log of requests.
 
+#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed the test")]
+
 use std::sync::Mutex;
 
 use actix_informer::object::from_body;

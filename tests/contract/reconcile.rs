@@ -3,6 +3,8 @@
 //! Answers "is nothing done before the finalizer is there, and nothing forgotten before it goes?" for one pass at a time;
 //! `reconcile_crashes.rs` ends passes anywhere.
 
+#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed the test")]
+
 use std::sync::Mutex;
 
 use actix_informer::client::api::{Api, DeleteParams};

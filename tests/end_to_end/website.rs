@@ -161,5 +161,5 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
             .items
             .is_empty()
     );
-    drop(operator);
+    eprintln!("{}", operator.controller.status());
 }
