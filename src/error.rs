@@ -83,6 +83,18 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     NotFlushed(#[from] crate::events::NotFlushed),
+    /// A leader election did not start.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    LeaderElection(#[from] crate::leader_election::LeaderElectionError),
+    /// A leader election has ended.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    ElectionOver(#[from] crate::leader_election::ElectionOver),
+    /// A lease was not given back.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    NotReleased(#[from] crate::leader_election::NotReleased),
     /// The runtime did not start.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),

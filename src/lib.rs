@@ -30,6 +30,7 @@
 //! | receive changes | [`subscription`] |
 //! | write an operator | [`controller`] |
 //! | work on changed keys, and try failures again | [`work_queue`] |
+//! | let one of several replicas work | [`leader_election`] |
 //! | reach a cluster | [`client`], [`representation`] |
 //! | share informers in a program | [`factory`] |
 //! | read and write objects | [`client::api`] |
@@ -65,6 +66,8 @@ pub mod guide;
 pub mod informer;
 #[cfg(feature = "kube")]
 mod kube_events;
+#[cfg(feature = "client")]
+pub mod leader_election;
 pub mod object;
 #[cfg(feature = "client")]
 pub mod overlay;

@@ -30,15 +30,15 @@ mod watchdog;
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use arbiter::ArbiterHandle;
 pub use arbiter::ArbiterHealth;
+pub(crate) use arbiter::{ArbiterHandle, OwnArbiter};
 pub(crate) use callbacks::{CallbackPool, PooledValue, drop_payload};
 pub(crate) use clock::{Clock, RandomNumbers, sleep, sleep_until, within};
 pub use errors::{RuntimeError, StillRunning};
@@ -65,6 +65,9 @@ pub struct Runtime(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pipelines: Vec<ArbiterHandle>,
     callbacks: ArbiterHandle,
+    /// Those that one actor has alone, as long as they run.
+    others: Mutex<Vec<ArbiterHandle>>,
+    name: String,
     next: AtomicUsize,
     pub(crate) pool: DecodePool,
     pub(crate) blocking: CallbackPool,
@@ -182,7 +185,7 @@ impl Runtime {
 
     /// Each arbiter's name, how long ago its last heartbeat was, and which actor it runs now.
     pub fn arbiters(&self) -> Vec<ArbiterHealth> {
-        self.0.arbiters().map(ArbiterHandle::health).collect()
+        self.0.arbiters().iter().map(ArbiterHandle::health).collect()
     }
 
     /// Stops every informer of this runtime, then its threads, and waits until they have ended. Does not block the
@@ -203,12 +206,11 @@ impl Runtime {
     pub async fn shutdown(self, limit: Duration) -> Result<(), StillRunning> {
         let registrants = self.0.registry.close();
         registrants.iter().for_each(|registrant| registrant.stop());
-        for arbiter in self.0.arbiters() {
-            arbiter.stop();
-        }
+        let arbiters = self.0.arbiters();
+        arbiters.iter().for_each(ArbiterHandle::stop);
         let over: Vec<_> = registrants.iter().map(|registrant| registrant.over()).collect();
         let ended = async {
-            join_all(self.0.arbiters().map(ArbiterHandle::ended)).await;
+            join_all(arbiters.iter().map(ArbiterHandle::ended)).await;
             join_all(over.iter().map(CancellationToken::cancelled)).await;
             self.0.pool.close().await;
             self.0.freeing.close().await;
@@ -220,7 +222,7 @@ impl Runtime {
         }
         self.0.end();
         registrants.iter().for_each(|registrant| registrant.abandon());
-        let running = self.0.arbiters().filter(|arbiter| !arbiter.is_over());
+        let running = arbiters.iter().filter(|arbiter| !arbiter.is_over());
         let stuck: Vec<Stuck> = running.map(ArbiterHandle::blocked).collect();
         let decoding = stuck.is_empty() && !self.0.pool.is_over();
         Err(StillRunning { decoding, freeing: stuck.is_empty() && !decoding, stuck })
@@ -247,6 +249,18 @@ impl Runtime {
         self.0.pipelines[turn % self.0.pipelines.len()].clone()
     }
 
+    /// A thread of its own for one actor, which nothing else can delay; in simulation the only one.
+    pub(crate) fn own_arbiter(&self, name: &str) -> Result<OwnArbiter, RuntimeError> {
+        if self.is_simulated() {
+            return Ok(OwnArbiter { arbiter: self.pipeline_arbiter(), is_shared: true });
+        }
+        let arbiter = ArbiterHandle::thread(format!("{}-{name}", self.0.name), self.0.clock.clone())?;
+        let mut others = locked::locked(&self.0.others);
+        others.retain(|other| !other.is_over());
+        others.push(arbiter.clone());
+        Ok(OwnArbiter { arbiter, is_shared: false })
+    }
+
     /// The arbiter that runs async callbacks of subscribers.
     pub(crate) fn callback_arbiter(&self) -> ArbiterHandle {
         self.0.callbacks.clone()
@@ -257,6 +271,14 @@ impl Runtime {
         RandomNumbers::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// A number that differs from process to process, whatever the seed is; in simulation it comes from the seed.
+    pub(crate) fn unique_number(&self) -> u64 {
+        match self.is_simulated() {
+            true => self.chance().draw().to_bits(),
+            false => clock::seed_from_system(),
+        }
+    }
+
     /// Registers one more informer, or something else with a name; `None` after the shutdown.
     pub(crate) fn register(&self, named: Named, name: &Arc<str>) -> Option<Registration> {
         self.0.registry.register(named, name)
@@ -264,17 +286,16 @@ impl Runtime {
 }
 
 impl Inner {
-    fn arbiters(&self) -> impl Iterator<Item = &ArbiterHandle> {
-        self.pipelines.iter().chain(std::iter::once(&self.callbacks))
+    fn arbiters(&self) -> Vec<ArbiterHandle> {
+        let others = locked::locked(&self.others).clone();
+        self.pipelines.iter().cloned().chain([self.callbacks.clone()]).chain(others).collect()
     }
 }
 
 impl Inner {
     /// Ends all threads without waiting for them.
     fn end(&self) {
-        for arbiter in self.arbiters() {
-            arbiter.stop();
-        }
+        self.arbiters().iter().for_each(ArbiterHandle::stop);
         self.blocking.end();
         self.freeing.end();
         self.watchdog.end();
@@ -353,6 +374,7 @@ impl RuntimeBuilder {
             watchdog: Watchdog::thread(&self.name, clock.clone(), watched)?,
             pipelines,
             callbacks,
+            others: Mutex::default(),
             next: AtomicUsize::new(0),
             pool: DecodePool::threads(&self.name, self.decoders)?,
             blocking: CallbackPool::threads(&self.name),
@@ -364,6 +386,7 @@ impl RuntimeBuilder {
             seed: self.seed.unwrap_or_else(clock::seed_from_system),
             streams: AtomicU64::new(0),
             registry: Arc::default(),
+            name: self.name,
         })))
     }
 }

@@ -13,6 +13,8 @@ use std::rc;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
+use informer_actors::leader_election::Validity;
+
 use super::config::Config;
 use super::endpoint::ConnectionSettings;
 use super::error::Error;
@@ -35,6 +37,8 @@ pub(crate) struct Backend {
 enum Carrier {
     /// Connections of this crate.
     Awc(Arc<ConnectionSettings>),
+    /// Another backend, while this process leads.
+    WhileLeading(Arc<Backend>, Validity),
     /// A client of kube-rs.
     #[cfg(feature = "kube")]
     Kube(KubeTransport),
@@ -57,6 +61,12 @@ impl Backend {
         let connections = ConnectionSettings::new(config)?;
         let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(config)?));
         Ok(Arc::new(Self { carrier: Carrier::Awc(Arc::new(connections)), settings, name }))
+    }
+
+    /// The same backend, which sends only while this process leads.
+    pub(crate) fn while_leading(self: &Arc<Self>, validity: Validity) -> Arc<Self> {
+        let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
+        Arc::new(Self { carrier: Carrier::WhileLeading(Arc::clone(self), validity), settings, name })
     }
 
     /// A backend over a client of kube-rs, which authenticates by itself.
@@ -83,6 +93,7 @@ impl Backend {
     pub(crate) fn url(&self) -> Option<String> {
         match &self.carrier {
             Carrier::Awc(connections) => connections.endpoint.url(),
+            Carrier::WhileLeading(base, _) => base.url(),
             #[cfg(feature = "kube")]
             Carrier::Kube(_) => None,
             #[cfg(feature = "testing")]
@@ -97,15 +108,20 @@ impl Backend {
 
     /// The layered transport of this thread, which is made now if no other source here uses it. Connects to nothing.
     pub(crate) fn transport(self: &Arc<Self>) -> Rc<dyn Transport> {
+        self.layers_here()
+    }
+
+    fn layers_here(self: &Arc<Self>) -> Rc<Layers> {
         let this = Arc::downgrade(self);
-        IN_USE.with_borrow_mut(|in_use| {
+        let known = IN_USE.with_borrow_mut(|in_use| {
             in_use.retain(|(_, layers)| layers.strong_count() > 0);
             let known = in_use.iter().find(|(backend, _)| backend.ptr_eq(&this));
-            if let Some(layers) = known.and_then(|(_, layers)| layers.upgrade()) {
-                return layers;
-            }
+            known.and_then(|(_, layers)| layers.upgrade())
+        });
+        known.unwrap_or_else(|| {
+            // Those of a guarded backend are made of those of another one, which are looked up, too.
             let layers = Rc::new(self.layers());
-            in_use.push((this, Rc::downgrade(&layers)));
+            IN_USE.with_borrow_mut(|in_use| in_use.push((this, Rc::downgrade(&layers))));
             layers
         })
     }
@@ -117,6 +133,7 @@ impl Backend {
                 let transport = Rc::new(AwcTransport::new(Arc::clone(connections)));
                 Layers::new(settings, Some(Arc::clone(&connections.identities)), transport)
             }
+            Carrier::WhileLeading(base, validity) => base.layers_here().while_leading(validity.clone()),
             #[cfg(feature = "kube")]
             Carrier::Kube(transport) => Layers::new(settings, None, Rc::new(transport.clone())),
             #[cfg(feature = "testing")]

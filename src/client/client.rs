@@ -19,6 +19,7 @@ use bytes::Bytes;
 #[cfg(feature = "testing")]
 use futures_util::Stream;
 use http::{HeaderMap, Method, Request, Response, header};
+use informer_actors::leader_election::Validity;
 use informer_actors::runtime::Runtime;
 #[cfg(feature = "testing")]
 use informer_actors::testing::RandomNumbers;
@@ -186,6 +187,13 @@ impl Client {
     pub fn carried_by(&self, runtime: &Runtime) -> Self {
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&self.backend)));
         Self { worker, ..self.clone() }
+    }
+
+    /// The same client, whose requests are refused while this process does not lead.
+    pub(crate) fn while_leading(&self, validity: Validity) -> Self {
+        let backend = self.backend.while_leading(validity);
+        let worker = Arc::new(self.worker.by(Arc::clone(&backend)));
+        Self { backend, worker, ..self.clone() }
     }
 
     pub(crate) fn backend(&self) -> Arc<Backend> {

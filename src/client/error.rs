@@ -190,6 +190,12 @@ impl Error {
         self.refused().is_some_and(|refused| refused.is_already_exists())
     }
 
+    /// Whether the request was not sent because this process does not lead: see
+    /// [`LeaderElection::guard`](crate::leader_election::LeaderElection::guard).
+    pub fn is_not_leading(&self) -> bool {
+        matches!(self, Self::Transport(error) if error.is_not_leading())
+    }
+
     /// Whether RBAC or an admission plugin does not allow it (403 Forbidden).
     pub fn is_forbidden(&self) -> bool {
         self.refused().is_some_and(|refused| refused.is_forbidden())
@@ -276,9 +282,25 @@ pub enum TransportError {
     /// The request cannot be sent as it is.
     #[error("the request is invalid: {0}")]
     Request(String),
+    /// The request was not sent: this process does not hold the lease, or has not renewed it in time.
+    #[error("the request was not sent: this process does not lead by the lease {lease}")]
+    NotLeading {
+        /// The lease, as `namespace/name`.
+        lease: Arc<str>,
+    },
     /// There is no usable token.
     #[error("no credentials: {0}")]
     Credentials(#[source] Arc<Error>),
+}
+
+impl TransportError {
+    fn is_not_leading(&self) -> bool {
+        match self {
+            Self::NotLeading { .. } => true,
+            Self::Retried { source, .. } => source.is_not_leading(),
+            _ => false,
+        }
+    }
 }
 
 impl From<TransportError> for ListWatchError {
@@ -290,7 +312,9 @@ impl From<TransportError> for ListWatchError {
             | TransportError::Proxy { source: ProxyError::TimedOut { .. }, .. } => Self::Timeout(message),
             TransportError::Retried { source, .. } => Self::from(*source),
             TransportError::Malformed(_) => Self::Protocol(message),
-            TransportError::Request(_) => Self::Source { message, source: None },
+            TransportError::Request(_) | TransportError::NotLeading { .. } => {
+                Self::Source { message, source: None }
+            }
             TransportError::Credentials(cause) => Self::Source { message, source: Some(cause) },
             TransportError::Connect { .. }
             | TransportError::Proxy { .. }

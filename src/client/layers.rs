@@ -3,7 +3,7 @@
 //! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
 //! function around the next one's `send`, in a file of its own. From the caller to the connection:
 //! `headers`, `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `deadline` (of the answer),
-//! `authorize`. Invariants:
+//! `authorize`, and for the client of a leader `lease`. Invariants:
 //! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
 //! 2. Dropping the answer's future or its body ends the request in all layers.
 //! 3. The requests of informers pass the same layers, with no retries: the reflector decides what is asked again.
@@ -27,6 +27,8 @@ use super::options::RequestOptions;
 use super::transport::{Body, RequestKind, Transport};
 use deadline::Deadlines;
 use headers::Headers;
+use informer_actors::leader_election::Validity;
+use lease::WhileLeading;
 use limit::Limits;
 pub(crate) use measure::CallersSpan;
 use warn::Warnings;
@@ -34,6 +36,7 @@ use warn::Warnings;
 mod authorize;
 mod deadline;
 mod headers;
+mod lease;
 mod limit;
 mod measure;
 mod retry;
@@ -81,6 +84,12 @@ impl Layers {
         transport: Rc<dyn Transport>,
     ) -> Self {
         Self(Rc::new(Inner { settings, identities, transport }))
+    }
+
+    /// The same layers over the same connections, which send only while this process leads.
+    pub(crate) fn while_leading(self: Rc<Self>, validity: Validity) -> Self {
+        let (settings, identities) = (Arc::clone(&self.0.settings), self.0.identities.clone());
+        Self::new(settings, identities, Rc::new(WhileLeading { layers: self, validity }))
     }
 }
 

@@ -39,7 +39,7 @@ mod proxy;
 mod refused;
 mod resource;
 mod retry_after;
-mod scope;
+pub(crate) mod scope;
 pub(crate) mod selector;
 pub(crate) mod status;
 mod stream_error;
@@ -48,7 +48,7 @@ mod tls;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod transport;
 mod warning;
-mod worker;
+pub(crate) mod worker;
 
 pub use api::Api;
 pub use client::Client;

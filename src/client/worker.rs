@@ -45,7 +45,7 @@ const REFUSAL_LIMIT: usize = 1 << 20;
 type Answer<T> = Result<Response<T>, Error>;
 
 /// What the thread does for a caller: it makes a future there, and polls it.
-type Job = Box<dyn FnOnce(Rc<dyn Transport>) -> LocalBoxFuture<'static, ()> + Send>;
+type Job = Box<dyn FnOnce() -> LocalBoxFuture<'static, ()> + Send>;
 
 /// The body of an answer as it arrives, in any async runtime. A body that is cut off ends with an error.
 ///
@@ -70,12 +70,20 @@ impl Stream for BodyStream {
 #[derive(Debug)]
 pub(crate) struct Worker {
     backend: Arc<Backend>,
+    thread: Arc<Thread>,
+}
+
+/// The thread and its queue. Its connections are those of the backend for which it was started.
+#[derive(Debug)]
+struct Thread {
+    backend: Arc<Backend>,
     jobs: OnceLock<Option<mpsc::UnboundedSender<Job>>>,
 }
 
 impl Worker {
     pub(crate) fn new(backend: Arc<Backend>) -> Self {
-        Self { backend, jobs: OnceLock::new() }
+        let thread = Thread { backend: Arc::clone(&backend), jobs: OnceLock::new() };
+        Self { backend, thread: Arc::new(thread) }
     }
 
     /// Sends on a thread of `runtime`, in simulation on the only one there is. Sends nothing after its end.
@@ -83,7 +91,13 @@ impl Worker {
         let (jobs, queue) = mpsc::unbounded_channel();
         let served = Arc::clone(&backend);
         runtime.spawn_local(move || serve(served, queue));
-        Self { backend, jobs: OnceLock::from(Some(jobs)) }
+        let thread = Thread { backend: Arc::clone(&backend), jobs: OnceLock::from(Some(jobs)) };
+        Self { backend, thread: Arc::new(thread) }
+    }
+
+    /// Sends by another backend on the same thread.
+    pub(crate) fn by(&self, backend: Arc<Backend>) -> Self {
+        Self { backend, thread: Arc::clone(&self.thread) }
     }
 
     /// Sends a request and waits for the whole answer.
@@ -173,9 +187,11 @@ impl Worker {
         &self,
         work: impl FnOnce(Rc<dyn Transport>, oneshot::Sender<T>) -> F + Send + 'static,
     ) -> Result<T, Error> {
-        let jobs = self.jobs.get_or_init(|| start(Arc::clone(&self.backend)));
+        let thread = &self.thread;
+        let jobs = thread.jobs.get_or_init(|| start(Arc::clone(&thread.backend)));
         let (done, result) = oneshot::channel();
-        let job: Job = Box::new(move |transport| Box::pin(work(transport, done)));
+        let backend = Arc::clone(&self.backend);
+        let job: Job = Box::new(move || Box::pin(work(backend.transport(), done)));
         jobs.as_ref().ok_or(Error::Stopped)?.send(job).map_err(|_| Error::Stopped)?;
         result.await.map_err(|_| Error::Stopped)
     }
@@ -214,12 +230,12 @@ async fn keep_a_timer() {
 
 /// Runs the jobs, all at once, until the last clone of the client is dropped; what still runs then is dropped, too.
 async fn serve(backend: Arc<Backend>, mut queue: mpsc::UnboundedReceiver<Job>) {
-    let (transport, mut running) = (backend.transport(), JoinSet::new());
+    let (_connections, mut running) = (backend.transport(), JoinSet::new());
     loop {
         tokio::select! {
             biased;
             job = queue.recv() => match job {
-                Some(job) => drop(running.spawn_local(job(Rc::clone(&transport)))),
+                Some(job) => drop(running.spawn_local(job())),
                 None => return,
             },
             // One that panicked has dropped what its caller waits for.
@@ -228,7 +244,8 @@ async fn serve(backend: Arc<Backend>, mut queue: mpsc::UnboundedReceiver<Job>) {
     }
 }
 
-async fn send(transport: &dyn Transport, request: Request<Bytes>) -> Answer<Bytes> {
+/// Sends a request on this thread, and waits for the whole answer.
+pub(crate) async fn send(transport: &dyn Transport, request: Request<Bytes>) -> Answer<Bytes> {
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let (head, body) = transport.send(request, RequestKind::Unary).await?.into_parts();
     let length = length_of(&head.headers);

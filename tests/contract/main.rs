@@ -44,6 +44,8 @@ mod history;
 mod indices;
 mod informer;
 mod keys;
+#[cfg(feature = "client")]
+mod leader_election;
 mod list_budget;
 mod lister;
 mod log;

@@ -15,6 +15,7 @@ mod api;
 mod followed;
 mod kubectl;
 mod relay;
+mod replica;
 mod selectors;
 mod server;
 mod stage;
@@ -26,6 +27,7 @@ mod chaos;
 mod disasters;
 mod discovery;
 mod factory;
+mod leader;
 mod live;
 mod many_namespaces;
 mod namespaces;
@@ -144,6 +146,12 @@ group_at_once! { refused:
     selectors::inf_84_of_every_kind_of_kubernetes_it_is_known_whether_it_is_in_namespaces,
 }
 
+group_at_once! { leading:
+    leader::le_01_one_of_two_replicas_leads_and_the_other_takes_over_after_a_crash_and_after_a_shutdown,
+    leader::le_15_a_leader_that_was_stopped_beyond_its_lease_begins_no_request_when_it_wakes,
+    leader::a_leader_that_is_killed_is_followed_by_the_other_replica,
+}
+
 group! { discovered:
     discovery::each_name_of_each_resource_means_what_it_means_to_kubectl,
     discovery::the_resources_are_those_that_kubectl_lists_with_all_their_columns,
@@ -260,6 +268,13 @@ mod memory {
 
 /// What only a kube-apiserver can do.
 mod real {
+    #[test]
+    fn it_chooses_leaders() {
+        let server = crate::server::Server::real_that_chooses_leaders();
+        let scenario = crate::stage::scenario!(leader::le_10_the_server_chooses_and_the_leader_hands_over);
+        crate::stage::on_real(server, &[scenario]);
+    }
+
     #[test]
     fn it_sheds_load() {
         let server = crate::server::Server::real_of_one_request();

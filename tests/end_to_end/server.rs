@@ -74,6 +74,16 @@ impl Server {
         Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
     }
 
+    /// A real control plane in which a controller chooses the leaders of coordinated elections.
+    pub(crate) fn real_that_chooses_leaders() -> Option<Self> {
+        let binaries = Binaries::find_or_skip()?;
+        let plane = ControlPlane::builder(binaries)
+            .apiserver_flag("--feature-gates=CoordinatedLeaderElection=true")
+            .apiserver_flag("--runtime-config=coordination.k8s.io/v1beta1=true")
+            .start();
+        Some(Self::Real(Box::new(plane.expect("the control plane starts"))))
+    }
+
     /// A client that may do everything.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.config(None)).expect("the server's own kubeconfig is valid")

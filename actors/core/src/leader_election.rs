@@ -117,6 +117,13 @@ impl LeaderElection {
         }
     }
 
+    /// Before the first effect: an election of this process, with the same identity, has ended without a word. What it has
+    /// written last is not known: a shutdown looks for it.
+    pub fn handle_predecessor(&mut self, now: Duration) {
+        self.may_hold = true;
+        self.kept_until = now.saturating_add(self.settings.lease_duration);
+    }
+
     /// The end of the process or of its part in the election: the term ends now, and the lease is given back by the next
     /// effects. [`Self::is_over`] says when that is done.
     pub fn handle_shutdown(&mut self) {

@@ -228,6 +228,26 @@ fn discard(job: Job) {
     }
 }
 
+/// The arbiter of one actor. Its thread ends when this is dropped, unless it has other work in a simulation.
+pub(crate) struct OwnArbiter {
+    pub(super) arbiter: ArbiterHandle,
+    pub(super) is_shared: bool,
+}
+
+impl OwnArbiter {
+    pub(crate) fn handle(&self) -> ArbiterHandle {
+        self.arbiter.clone()
+    }
+}
+
+impl Drop for OwnArbiter {
+    fn drop(&mut self) {
+        if !self.is_shared {
+            self.arbiter.stop();
+        }
+    }
+}
+
 impl fmt::Debug for ArbiterHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ArbiterHandle").field(&self.0.name).finish()

@@ -15,6 +15,30 @@ use std::time::{Duration, SystemTime};
 use informer_core::reflector::Moment;
 use tokio::time::Instant;
 
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+mod suspension {
+    //! The system's clock that counts suspensions.
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    #[cfg(not(target_vendor = "apple"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(target_vendor = "apple")]
+    const CLOCK: ClockId = ClockId::Monotonic;
+
+    pub(super) fn now() -> Option<Duration> {
+        Duration::try_from(clock_gettime(CLOCK)).ok()
+    }
+}
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+mod suspension {
+    //! There is no such clock that could be read here.
+    pub(super) fn now() -> Option<std::time::Duration> {
+        None
+    }
+}
+
 /// A wait of a century or more never ends. No timer is set for it, so no `Instant` has to represent its end.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
@@ -70,6 +94,16 @@ impl Clock {
 
     pub(crate) fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)
+    }
+
+    /// Time that also passes while the machine is suspended, from some fixed moment on; it never goes back. On Linux and
+    /// Android it is the system's `CLOCK_BOOTTIME`, on Apple's systems its `CLOCK_MONOTONIC`. Elsewhere it is
+    /// [`Self::now`], which may stand still in a suspension. In simulation it is the simulated time.
+    pub(crate) fn with_suspension(&self) -> Duration {
+        match self.started_at {
+            Some(_) => self.now(),
+            None => suspension::now().unwrap_or_else(|| self.now()),
+        }
     }
 
     /// The instant of the time `at`; none if that never comes.

@@ -57,6 +57,12 @@ pub enum Site {
     RecorderLook,
     /// The actor of an event recorder has an answer, before it records it.
     RecorderAnswered,
+    /// The actor of a leader election is being started.
+    ElectionStarted,
+    /// The actor of a leader election is about to send a request.
+    ElectionAsks,
+    /// The actor of a leader election has an answer, before it takes it in.
+    ElectionAnswered,
     /// The Supervisor has received an exit, before it decides.
     SupervisorExited,
     /// Any actor is about to be polled: a turn begins.

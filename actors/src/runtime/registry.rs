@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum Named {
     Informer,
     Queue,
+    Election,
 }
 
 /// What a runtime does with what is registered.

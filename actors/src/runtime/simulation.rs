@@ -8,8 +8,8 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{
@@ -166,6 +166,8 @@ impl SimulationBuilder {
         Runtime(Arc::new(Inner {
             pipelines: vec![pipeline],
             callbacks,
+            others: Mutex::default(),
+            name: "simulated".to_owned(),
             next: AtomicUsize::new(0),
             pool: DecodePool::inline(),
             blocking: CallbackPool::inline(),

@@ -9,7 +9,7 @@ use informer_core::restart::{RestartPolicy, Verdict};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::runtime::{Label, Runtime};
+use crate::runtime::{ArbiterHandle, Label, Runtime};
 use crate::supervision::child::{Child, Mailbox, OnEnd};
 use crate::supervision::group::Group;
 use crate::supervision::guard::Guard;
@@ -24,6 +24,16 @@ impl Parent {
         owner: Arc<dyn Owner>,
         group: Group,
         runtime: &Runtime,
+        ends: (RestartPolicy, CancellationToken),
+    ) -> Arc<Self> {
+        Self::start_on(runtime.pipeline_arbiter(), (name, owner, group), runtime, ends)
+    }
+
+    /// The same on this arbiter.
+    pub(crate) fn start_on(
+        arbiter: ArbiterHandle,
+        (name, owner, group): (&str, Arc<dyn Owner>, Group),
+        runtime: &Runtime,
         (policy, stop): (RestartPolicy, CancellationToken),
     ) -> Arc<Self> {
         let Mailbox(supervisor, inbox) = Mailbox::new();
@@ -32,7 +42,7 @@ impl Parent {
             owner: Arc::clone(&owner),
             group,
             stop: stop.clone(),
-            arbiter: runtime.pipeline_arbiter(),
+            arbiter,
             tasks: TaskTracker::new(),
             faults: runtime.0.faults.clone(),
             supervisor,

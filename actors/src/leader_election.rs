@@ -1,0 +1,230 @@
+//! A leader election: of several replicas of a program, one works, as long as it renews its lease.
+//!
+//! Answers "does this process lead, until when, and why not?". One supervised actor on a thread of its own renews the lease,
+//! so that no list and no callback can delay it; `informer_core::leader_election` decides. The lease is reached through
+//! [`LeaseLock`] alone. Invariants:
+//! 1. What handles, terms and [`Validity`] say is checked against a clock that also runs while the machine is suspended,
+//!    at each call: also while the actor is stuck, and in the first instruction after the process was stopped.
+//! 2. A term that ends is over for good; the next one has another number.
+//! 3. After a shutdown, the drop of the last handle, or the end of the runtime nothing leads any more, and every wait ends.
+//!
+//! Read next: `leader_election/actor.rs`; `leader_election/cell.rs`, what handles read; `informer_core::leader_election`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Addr;
+use tokio_util::sync::DropGuard;
+
+pub use cell::{ElectionStatus, Term, Validity};
+pub use informer_core::leader_election::{
+    CandidateRecord, Effect as Request, Figures, LeaseRecord, Read, Settings, SettingsError, WhyNot,
+};
+pub use lock::{Answer, LeaseLock, LockError, MakeLock};
+
+use crate::runtime::mailbox::ask;
+use crate::runtime::{Runtime, RuntimeError, within};
+use actor::ElectionActor;
+use cell::Cell;
+use messages::ShutDown;
+
+mod actor;
+mod cell;
+mod lock;
+mod messages;
+mod start;
+#[cfg(test)]
+mod tests;
+
+/// An election that cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The settings do not fit together.
+    #[error("leader election {lease}: {source}")]
+    Settings {
+        /// The lease.
+        lease: Arc<str>,
+        /// What is wrong.
+        source: SettingsError,
+    },
+    /// The system gives no thread.
+    #[error("leader election {lease}: {source}")]
+    Thread {
+        /// The lease.
+        lease: Arc<str>,
+        /// Why not.
+        source: RuntimeError,
+    },
+}
+
+/// The election has ended, so this process will not lead any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("leader election {lease} has ended")]
+#[non_exhaustive]
+pub struct ElectionOver {
+    /// The lease.
+    pub lease: Arc<str>,
+}
+
+/// The lease was not given back when the time was up: others have to wait until it has run out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("leader election {lease}: the lease was not given back{}", because(.last_error))]
+#[non_exhaustive]
+pub struct NotReleased {
+    /// The lease.
+    pub lease: Arc<str>,
+    /// The last failure of a request.
+    pub last_error: Option<Arc<str>>,
+}
+
+/// This process holds the lease, should have renewed it or given up long ago, and has done neither.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unhealthy {
+    /// The lease is as old as that.
+    #[error("leader election {lease}: this process holds the lease, and has not renewed it for {age:?}{}", because(.last_error))]
+    Stale {
+        /// The lease.
+        lease: Arc<str>,
+        /// The time since the last renewal.
+        age: Duration,
+        /// The last failure of a request.
+        last_error: Option<Arc<str>>,
+    },
+    /// Its actor was given up, or its runtime has ended.
+    #[error("leader election {lease} has ended without a shutdown")]
+    Ended {
+        /// The lease.
+        lease: Arc<str>,
+    },
+}
+
+/// A name for a candidate that no other has: the host's, and random digits. In simulation they come from the seed.
+///
+/// ```
+/// use informer_actors::leader_election::unique_identity;
+/// use informer_actors::runtime::Runtime;
+/// let runtime = Runtime::threads().start()?;
+/// assert_ne!(unique_identity(&runtime, "web-0"), unique_identity(&runtime, "web-0"));
+/// # Ok::<(), informer_actors::runtime::RuntimeError>(())
+/// ```
+pub fn unique_identity(runtime: &Runtime, host: &str) -> String {
+    format!("{host}-{:016x}", runtime.unique_number())
+}
+
+fn because(error: &Option<Arc<str>>) -> String {
+    error.as_deref().map(|error| format!(": {error}")).unwrap_or_default()
+}
+
+/// A candidate of an election. Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is
+/// left to run out; [`Self::shutdown`] gives it back.
+#[derive(Clone)]
+pub struct LeaderElection {
+    cell: Arc<Cell>,
+    address: Addr<ElectionActor>,
+    _stop: Arc<DropGuard>,
+}
+
+impl LeaderElection {
+    /// Starts a candidate for the lease of this name, on a thread of its own. `lock` is called there, and again after a
+    /// panic of the actor.
+    ///
+    /// # Errors
+    /// When the settings do not fit together, or the system has no thread.
+    pub fn start(
+        runtime: &Runtime,
+        lease: impl Into<Arc<str>>,
+        settings: Settings,
+        lock: MakeLock,
+    ) -> Result<Self, StartError> {
+        start::start(runtime, lease.into(), settings, lock)
+    }
+
+    /// Whether work may begin now. Cheap, does not block.
+    pub fn is_leader(&self) -> bool {
+        self.fence().is_some()
+    }
+
+    /// The fencing number of the term that lasts now: the transitions of the lease. Each term has a greater one than all
+    /// terms before, of any candidate. `None` if this process does not lead. Cheap, does not block.
+    pub fn fence(&self) -> Option<u64> {
+        self.cell.leading().map(|leading| leading.fence)
+    }
+
+    /// Waits until this process leads.
+    ///
+    /// # Errors
+    /// When the election ends before.
+    pub async fn acquired(&self) -> Result<Term, ElectionOver> {
+        loop {
+            let seen = self.cell.changes.count();
+            if let Some(term) = self.cell.term() {
+                return Ok(term);
+            }
+            if self.cell.is_over() {
+                return Err(ElectionOver { lease: Arc::clone(&self.cell.lease) });
+            }
+            self.cell.changes.since(seen).await;
+        }
+    }
+
+    /// Waits until this process does not lead; returns at once if it does not.
+    pub async fn lost(&self) {
+        loop {
+            let seen = self.cell.changes.count();
+            if self.cell.term().is_none() {
+                return;
+            }
+            self.cell.changes.since(seen).await;
+        }
+    }
+
+    /// What is asked before each request of a leader. It keeps no thread and no lease alive.
+    pub fn validity(&self) -> Validity {
+        Validity(Arc::clone(&self.cell))
+    }
+
+    /// Whether a liveness probe may say that all is well: not if this process holds the lease and has not renewed it for
+    /// its duration and `tolerance` more. Cheap, does not block; it also sees that the actor is stuck.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn health(&self, tolerance: Duration) -> Result<(), Unhealthy> {
+        self.cell.health(tolerance)
+    }
+
+    /// Who leads, why this process does not, and what was counted. Does not block.
+    pub fn status(&self) -> ElectionStatus {
+        self.cell.status()
+    }
+
+    /// Ends the term at once, gives the lease back so that others need not wait, and ends the election, for at most
+    /// `limit`. Stop the leader's work before: from here on nothing of it may begin, and what is under way may land after
+    /// another has begun to lead.
+    ///
+    /// # Errors
+    /// When the lease was held and could not be given back in time. The election has ended all the same.
+    pub async fn shutdown(&self, limit: Duration) -> Result<(), NotReleased> {
+        self.cell.begin_end();
+        let asked = async {
+            // Fails if the actor dies over it: then the next one finds out by the cell.
+            let _ = ask(&self.address, ShutDown).await;
+            self.cell.over().await;
+        };
+        let _ = within(limit, asked).await;
+        self.cell.stop.cancel();
+        let ElectionStatus { last_error, .. } = self.status();
+        match self.cell.is_released() {
+            true => Ok(()),
+            false => Err(NotReleased { lease: Arc::clone(&self.cell.lease), last_error }),
+        }
+    }
+}
+
+impl fmt::Debug for LeaderElection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderElection").field("lease", &self.cell.lease).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! The actor of an election: it sends the requests that the core decides on, and writes what follows into the cell.
+//!
+//! Answers "when is the next request sent?". Invariants:
+//! 1. One request is under way at most, for at most half the renew deadline.
+//! 2. The time of a request is read before it is sent: a term that follows counts from there.
+//! 3. A death ends the term; the next actor begins without one, with a lock of its own. If a shutdown has begun, it gives
+//!    back what its predecessor may have left.
+//!
+//! Mailbox: `ShutDown` only. It is restarted alone; if it is given up, the election is over and this process does not
+//! lead. Read next: `cell.rs`; `informer_core::leader_election`, which decides.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture,
+};
+use informer_core::leader_election::{
+    CandidateRecord, Effect, LeaderElection, LeaseRecord, Moment, Read, Written,
+};
+use informer_core::words::{QUOTED, one_line};
+
+use super::cell::{Cell, News};
+use super::lock::{Answer, LeaseLock, LockError, MakeLock};
+use super::messages::ShutDown;
+use crate::runtime::faults::{Faults, Site};
+use crate::runtime::{RandomNumbers, sleep, within};
+use crate::supervision::child::Child;
+
+/// What the actor is built from.
+#[derive(Clone)]
+pub(super) struct ElectionSpec {
+    pub(super) cell: Arc<Cell>,
+    pub(super) lock: MakeLock,
+    pub(super) chance: RandomNumbers,
+    pub(super) faults: Faults,
+}
+
+pub(super) struct ElectionActor {
+    spec: ElectionSpec,
+    machine: LeaderElection,
+    lock: Option<Box<dyn LeaseLock>>,
+    alarm: Option<(Duration, SpawnHandle)>,
+    /// The last failures: of a request for the lease, and of one for the registration.
+    errors: [Option<Arc<str>>; 2],
+}
+
+impl Actor for ElectionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.spec.faults.fail_point(Site::ElectionStarted);
+        if self.spec.cell.begin_life() {
+            self.machine.handle_predecessor(self.spec.cell.now());
+        }
+        if self.spec.cell.is_ending() {
+            self.machine.handle_shutdown();
+        }
+        self.lock = Some((self.spec.lock)());
+        self.drive(ctx);
+    }
+}
+
+impl Supervised for ElectionActor {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&self.spec.clone());
+    }
+}
+
+impl Child for ElectionActor {
+    type Spec = ElectionSpec;
+
+    fn build(spec: &ElectionSpec) -> Self {
+        let machine = LeaderElection::new(spec.cell.settings.clone());
+        Self { spec: spec.clone(), machine, lock: None, alarm: None, errors: [None, None] }
+    }
+}
+
+impl Handler<ShutDown> for ElectionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: ShutDown, ctx: &mut Context<Self>) {
+        self.machine.handle_shutdown();
+        self.drive(ctx);
+    }
+}
+
+impl ElectionActor {
+    fn moment(&mut self) -> Moment {
+        let cell = &self.spec.cell;
+        let wall = cell.clock().wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // A lease holds microseconds: what is written is what is read back.
+        let wall = Duration::from_micros(u64::try_from(wall.as_micros()).unwrap_or(u64::MAX));
+        Moment { now: cell.now(), wall, chance: self.spec.chance.draw() }
+    }
+
+    /// Sends what is due, shows what is known, and sets the alarm for what comes next.
+    fn drive(&mut self, ctx: &mut Context<Self>) {
+        let moment = self.moment();
+        if let Some(effect) = self.machine.poll_effect(moment) {
+            self.send(effect, ctx);
+        }
+        self.publish();
+        if self.machine.is_over() {
+            if self.machine.is_released() {
+                self.spec.cell.set_released();
+            }
+            ctx.stop();
+            return;
+        }
+        self.set_alarm(ctx);
+    }
+
+    fn send(&mut self, effect: Effect, ctx: &mut Context<Self>) {
+        self.spec.faults.fail_point(Site::ElectionAsks);
+        let Some(lock) = &self.lock else { return };
+        let limit = self.machine.settings().request_timeout();
+        let request = within(limit, lock.send(effect.clone()));
+        let answered = request.into_actor(self).map(move |answer, actor: &mut Self, ctx| {
+            let late = || Err(LockError::Failed(format!("no answer within {limit:?}").into()));
+            actor.take_in(&effect, answer.unwrap_or_else(late));
+            actor.drive(ctx);
+        });
+        ctx.spawn(answered);
+    }
+
+    fn take_in(&mut self, effect: &Effect, answer: Result<Answer, LockError>) {
+        self.spec.faults.fail_point(Site::ElectionAnswered);
+        let moment = self.moment();
+        let of_lease = matches!(effect, Effect::Read | Effect::Create(_) | Effect::Update(_));
+        self.note(
+            of_lease,
+            match &answer {
+                Err(LockError::Failed(why)) => Some(one_line(why, QUOTED).into()),
+                _ => None,
+            },
+        );
+        let written = match &answer {
+            Ok(_) => Written::Done,
+            Err(LockError::Conflict) => Written::Conflict,
+            Err(LockError::Failed(_)) => Written::Failed,
+        };
+        match effect {
+            Effect::Read => self.machine.handle_read(lease_of(answer), moment),
+            Effect::ReadCandidate => self.machine.handle_candidate(candidate_of(answer), moment),
+            Effect::Create(_) | Effect::Update(_) => self.machine.handle_written(written, moment),
+            Effect::CreateCandidate(_) | Effect::RenewCandidate(_) | Effect::WithdrawCandidate => {
+                self.machine.handle_candidate_written(written, moment);
+            }
+        }
+    }
+
+    /// Remembers the last failure; logs the first of several.
+    fn note(&mut self, of_lease: bool, error: Option<Arc<str>>) {
+        let (lease, last) = (&self.spec.cell.lease, &mut self.errors[usize::from(!of_lease)]);
+        match (&*last, &error) {
+            (None, Some(error)) => {
+                tracing::warn!(%lease, "leader election {lease}: a request failed, and is tried again: {error}");
+            }
+            (Some(_), None) => tracing::info!(%lease, "leader election {lease}: the request succeeds again"),
+            _ => {}
+        }
+        *last = error;
+    }
+
+    fn publish(&self) {
+        let (cell, machine) = (&self.spec.cell, &self.machine);
+        let (began, has_ended) = cell.publish(News {
+            leading: machine.leading(cell.now()),
+            holder: machine.holder().into(),
+            why_not: machine.why_not().clone(),
+            own_since: machine.own_since(),
+            figures: machine.figures(),
+            last_error: self.errors.iter().flatten().next().cloned(),
+        });
+        let (lease, identity, why) = (&cell.lease, &cell.settings.identity, machine.why_not());
+        if has_ended {
+            tracing::warn!(%lease, %identity, "leader election {lease}: this process leads no more: {why}");
+        }
+        if let Some(fence) = began {
+            tracing::info!(%lease, %identity, fence, "leader election {lease}: this process leads, with the fencing number {fence}");
+        }
+    }
+
+    /// Wakes when the next request is due, or the term ends.
+    fn set_alarm(&mut self, ctx: &mut Context<Self>) {
+        let due = self.machine.poll_timeout();
+        if due == self.alarm.map(|(at, _)| at) {
+            return;
+        }
+        if let Some((_, alarm)) = self.alarm.take() {
+            ctx.cancel_future(alarm);
+        }
+        let Some(due) = due else { return };
+        // After a suspension the timer is late by it. Nothing may begin meanwhile, since that asks the clock.
+        let wait = due.saturating_sub(self.spec.cell.now());
+        let woken = sleep(wait).into_actor(self).map(|(), actor: &mut Self, ctx| {
+            actor.alarm = None;
+            actor.drive(ctx);
+        });
+        self.alarm = Some((due, ctx.spawn(woken)));
+    }
+}
+
+fn lease_of(answer: Result<Answer, LockError>) -> Read<LeaseRecord> {
+    match answer {
+        Ok(Answer::Lease(lease)) => lease.map_or(Read::Absent, Read::Found),
+        _ => Read::Failed,
+    }
+}
+
+fn candidate_of(answer: Result<Answer, LockError>) -> Read<CandidateRecord> {
+    match answer {
+        Ok(Answer::Candidate(candidate)) => candidate.map_or(Read::Absent, Read::Found),
+        _ => Read::Failed,
+    }
+}
+
+impl fmt::Debug for ElectionActor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElectionActor").field("lease", &self.spec.cell.lease).finish_non_exhaustive()
+    }
+}

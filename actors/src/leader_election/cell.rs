@@ -1,0 +1,300 @@
+//! What everybody reads of an election, from any thread: the term, until when it lasts, and how the election is doing.
+//!
+//! Answers "may work begin now?" without a message. The actor writes it after each of its steps. Invariants:
+//! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
+//! 2. After the beginning of a shutdown, and after the end of the actor, no term is shown, whatever the actor writes.
+//! 3. The lock is held for copies alone; tokens are cancelled and waiters woken without it.
+//!
+//! Read next: `actor.rs`, which writes.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use informer_core::leader_election::{Figures, Leading, Settings, WhyNot, is_healthy};
+use tokio_util::sync::CancellationToken;
+
+use super::Unhealthy;
+use crate::pipeline::signal::Signal;
+use crate::runtime::Clock;
+use crate::runtime::locked::locked;
+
+/// One time of leading, from its beginning to its end. Cloning is cheap.
+#[derive(Clone)]
+pub struct Term {
+    fence: u64,
+    ended: CancellationToken,
+}
+
+/// Whether this process may begin work of a leader. Cloning is cheap.
+#[derive(Clone)]
+pub struct Validity(pub(super) Arc<Cell>);
+
+/// How an election is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElectionStatus {
+    /// The lease, as `namespace/name`.
+    pub lease: Arc<str>,
+    /// The name of this candidate.
+    pub identity: Arc<str>,
+    /// The fencing number, if this process leads: `leader_election_master_status` is 1.
+    pub fence: Option<u64>,
+    /// For how long work may still begin if the lease is not renewed; zero if this process does not lead.
+    pub lasts_for: Duration,
+    /// Who holds the lease, as it was seen last; empty if nobody does.
+    pub holder: Arc<str>,
+    /// Why this process does not lead; `None` if it does.
+    pub why_not: Option<WhyNot>,
+    /// The last failure of a request; `None` after a success.
+    pub last_error: Option<Arc<str>>,
+    /// What was counted.
+    pub figures: Figures,
+    /// How often the actor was built anew after a panic.
+    pub restarts: u64,
+    /// Whether the election has ended.
+    pub over: bool,
+}
+
+pub(super) struct Cell {
+    pub(super) lease: Arc<str>,
+    pub(super) settings: Settings,
+    pub(super) changes: Signal,
+    /// Ends the actor.
+    pub(super) stop: CancellationToken,
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+/// What the actor knows after a step.
+pub(super) struct News {
+    pub(super) leading: Option<Leading>,
+    pub(super) holder: Arc<str>,
+    pub(super) why_not: WhyNot,
+    pub(super) own_since: Option<Duration>,
+    pub(super) figures: Figures,
+    pub(super) last_error: Option<Arc<str>>,
+}
+
+struct State {
+    news: News,
+    term: Option<Term>,
+    /// How often the actor was built.
+    built: u64,
+    /// A shutdown has begun.
+    ending: bool,
+    over: bool,
+    released: bool,
+}
+
+impl Cell {
+    pub(super) fn new(lease: Arc<str>, settings: Settings, clock: Clock, stop: CancellationToken) -> Self {
+        let news = News {
+            leading: None,
+            holder: "".into(),
+            why_not: WhyNot::NotTried,
+            own_since: None,
+            figures: Figures::default(),
+            last_error: None,
+        };
+        let state = State { news, term: None, built: 0, ending: false, over: false, released: false };
+        Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    /// The time of the election.
+    pub(super) fn now(&self) -> Duration {
+        self.clock.with_suspension()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn leading(&self) -> Option<Leading> {
+        let state = self.state();
+        state.leading(self.now())
+    }
+
+    /// The term that lasts now.
+    pub(super) fn term(&self) -> Option<Term> {
+        let state = self.state();
+        state.leading(self.now()).and_then(|_| state.term.clone())
+    }
+
+    /// Nothing leads from here on, until the actor writes of a new term.
+    fn end_term(&self, change: impl FnOnce(&mut State)) {
+        let ended = {
+            let mut state = self.state();
+            change(&mut state);
+            state.news.leading = None;
+            state.term.take()
+        };
+        self.has_changed(ended);
+    }
+
+    fn has_changed(&self, ended: Option<Term>) {
+        if let Some(term) = ended {
+            term.ended.cancel();
+        }
+        self.changes.raise();
+    }
+
+    /// The actor is built; true if it is not the first.
+    pub(super) fn begin_life(&self) -> bool {
+        self.end_term(|state| state.built += 1);
+        self.state().built > 1
+    }
+
+    /// What the actor knows now. Gives the number of the term that has begun, and whether one has ended.
+    pub(super) fn publish(&self, mut news: News) -> (Option<u64>, bool) {
+        let (began, ended) = {
+            let mut state = self.state();
+            if state.ending || state.over {
+                news.leading = None;
+                news.why_not = WhyNot::ShutDown;
+            }
+            let fence = news.leading.map(|leading| leading.fence);
+            let before = state.term.as_ref().map(|term| term.fence);
+            state.news = news;
+            if fence == before {
+                return (None, false);
+            }
+            let term = fence.map(|fence| Term { fence, ended: CancellationToken::new() });
+            (fence, std::mem::replace(&mut state.term, term))
+        };
+        let has_ended = ended.is_some();
+        self.has_changed(ended);
+        (began, has_ended)
+    }
+
+    /// A shutdown begins.
+    pub(super) fn begin_end(&self) {
+        self.end_term(|state| {
+            state.ending = true;
+            state.news.why_not = WhyNot::ShutDown;
+        });
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.state().ending
+    }
+
+    /// The lease is given back, or there was none to give back.
+    pub(super) fn set_released(&self) {
+        self.state().released = true;
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.state().released
+    }
+
+    /// Nothing of the actor exists any more.
+    pub(super) fn set_over(&self) {
+        self.end_term(|state| state.over = true);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.state().over
+    }
+
+    pub(super) async fn over(&self) {
+        loop {
+            let seen = self.changes.count();
+            if self.is_over() {
+                return;
+            }
+            self.changes.since(seen).await;
+        }
+    }
+
+    pub(super) fn health(&self, tolerance: Duration) -> Result<(), Unhealthy> {
+        let state = self.state();
+        // Read under the lock: what was published is not in the future.
+        let (now, own_since, lease) = (self.now(), state.news.own_since, Arc::clone(&self.lease));
+        if state.over && !state.ending {
+            return Err(Unhealthy::Ended { lease });
+        }
+        if state.over || is_healthy(&self.settings, own_since, tolerance, now) {
+            return Ok(());
+        }
+        let age = now.saturating_sub(own_since.unwrap_or(now));
+        Err(Unhealthy::Stale { lease, age, last_error: state.news.last_error.clone() })
+    }
+
+    pub(super) fn status(&self) -> ElectionStatus {
+        let state = self.state();
+        let now = self.now();
+        let (leading, news) = (state.leading(now), &state.news);
+        let why_not = match &news.why_not {
+            _ if state.over => WhyNot::ShutDown,
+            // The term has ended, and the actor has not found out yet.
+            _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
+            why => why.clone(),
+        };
+        ElectionStatus {
+            lease: Arc::clone(&self.lease),
+            identity: Arc::clone(&self.settings.identity),
+            fence: leading.map(|leading| leading.fence),
+            lasts_for: leading.map_or(Duration::ZERO, |leading| leading.until.saturating_sub(now)),
+            holder: Arc::clone(&news.holder),
+            why_not: leading.is_none().then_some(why_not),
+            last_error: news.last_error.clone(),
+            figures: news.figures,
+            restarts: state.built.saturating_sub(1),
+            over: state.over,
+        }
+    }
+}
+
+impl State {
+    fn leading(&self, now: Duration) -> Option<Leading> {
+        self.news.leading.filter(|leading| now < leading.until)
+    }
+}
+
+impl Term {
+    /// The fencing number of the term.
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    /// Waits until the term has ended: the lease was lost, or the election was shut down. The actor of the election wakes
+    /// it; requests are kept from beginning by [`Validity`], which asks the clock.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.ended.clone().cancelled_owned()
+    }
+
+    /// Whether it is known to have ended.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_cancelled()
+    }
+}
+
+impl Validity {
+    /// Whether work may begin now, by a clock that also runs while the machine is suspended. Cheap, does not block.
+    pub fn may_begin(&self) -> bool {
+        self.0.leading().is_some()
+    }
+
+    /// The lease, as `namespace/name`.
+    pub fn lease(&self) -> &Arc<str> {
+        &self.0.lease
+    }
+}
+
+impl fmt::Debug for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Term").field("fence", &self.fence).field("has_ended", &self.has_ended()).finish()
+    }
+}
+
+impl fmt::Debug for Validity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Validity").field("lease", self.lease()).field("may_begin", &self.may_begin()).finish()
+    }
+}

@@ -1,0 +1,246 @@
+//! Elections on simulated time over a lease in memory: takeovers, ends, deaths of the actor, and reads from other threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use informer_core::leader_election::{Effect, LeaseRecord};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::*;
+use crate::runtime::Runtime;
+use crate::runtime::faults::{Faults, Site};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A lease in memory.
+#[derive(Default)]
+struct Server {
+    lease: Mutex<(u64, Option<LeaseRecord>)>,
+    is_silent: AtomicBool,
+    asked: AtomicU64,
+}
+
+impl Server {
+    fn lease(&self) -> LeaseRecord {
+        self.lease.lock().unwrap().1.clone().expect("a lease")
+    }
+
+    fn answer(&self, effect: Effect, known: &AtomicU64) -> Result<Answer, LockError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut lease = self.lease.lock().unwrap();
+        let (version, record) = &mut *lease;
+        match effect {
+            Effect::Read => {}
+            Effect::Create(_) if record.is_some() => return Err(LockError::Conflict),
+            Effect::Update(_) if *version != known.load(Ordering::Relaxed) => {
+                return Err(LockError::Conflict);
+            }
+            Effect::Create(written) | Effect::Update(written) => {
+                (*version, *record) = (*version + 1, Some(written));
+                known.store(*version, Ordering::Relaxed);
+                return Ok(Answer::Written);
+            }
+            other => panic!("{other:?}"),
+        }
+        known.store(*version, Ordering::Relaxed);
+        Ok(Answer::Lease(record.clone()))
+    }
+}
+
+struct Lock(Arc<Server>, Arc<AtomicU64>);
+
+impl LeaseLock for Lock {
+    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<Answer, LockError>> {
+        let (server, known) = (Arc::clone(&self.0), Arc::clone(&self.1));
+        Box::pin(async move {
+            sleep(Duration::from_millis(5)).await;
+            if server.is_silent.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            let answer = server.answer(effect, &known);
+            sleep(Duration::from_millis(5)).await;
+            answer
+        })
+    }
+}
+
+fn candidate_with(runtime: &Runtime, server: &Arc<Server>, settings: Settings) -> LeaderElection {
+    let server = Arc::clone(server);
+    let make: MakeLock = Arc::new(move || Box::new(Lock(Arc::clone(&server), Arc::default())));
+    LeaderElection::start(runtime, "shop/operator", settings, make).expect("it starts")
+}
+
+fn candidate(runtime: &Runtime, server: &Arc<Server>, identity: &str) -> LeaderElection {
+    candidate_with(runtime, server, Settings::new(identity))
+}
+
+#[test]
+fn another_leads_when_the_lease_of_a_crashed_leader_has_run_out_and_not_before() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let server = Arc::default();
+        let first = candidate(&runtime, &server, "first");
+        let term = first.acquired().await.expect("it leads");
+        let second = candidate(&runtime, &server, "second");
+        sleep(60 * SECOND).await;
+        assert_eq!((first.fence(), second.fence()), (Some(0), None));
+        assert_eq!(second.status().why_not, Some(WhyNot::HeldBy("first".into())));
+        drop(first);
+        let crashed = Instant::now();
+        timeout(SECOND, term.ended()).await.expect("the last handle is gone");
+        let next = second.acquired().await.expect("it leads");
+        assert_eq!(next.fence(), 1);
+        assert!((13..=24).contains(&crashed.elapsed().as_secs()), "{:?}", crashed.elapsed());
+    });
+}
+
+#[test]
+fn a_shutdown_gives_the_lease_back_and_another_leads_soon() {
+    Runtime::simulated(2).run(|runtime| async move {
+        let server = Arc::default();
+        let first = candidate(&runtime, &server, "first");
+        let (term, guard) = (first.acquired().await.expect("it leads"), first.validity());
+        let second = candidate(&runtime, &server, "second");
+        sleep(10 * SECOND).await;
+        assert!(guard.may_begin());
+        let began = Instant::now();
+        let mut ending = Box::pin(first.shutdown(5 * SECOND));
+        assert!(futures_util::poll!(&mut ending).is_pending());
+        assert!(!guard.may_begin() && term.has_ended(), "at once");
+        assert_eq!(ending.await, Ok(()));
+        assert_eq!((&*server.lease().holder, server.lease().duration_seconds), ("", 1));
+        assert_eq!(
+            first.acquired().await.map(|term| term.fence()),
+            Err(ElectionOver { lease: "shop/operator".into() })
+        );
+        assert!(first.status().over);
+        assert_eq!((first.health(SECOND), first.shutdown(SECOND).await), (Ok(()), Ok(())));
+        second.acquired().await.expect("it leads");
+        assert!(began.elapsed() < 5 * SECOND, "{:?}", began.elapsed());
+    });
+}
+
+#[test]
+fn when_the_server_falls_silent_the_term_ends_at_the_renew_deadline_and_le_08_health_ends_later() {
+    Runtime::simulated(3).run(|runtime| async move {
+        let server: Arc<Server> = Arc::default();
+        let leader = candidate(&runtime, &server, "me");
+        let term = leader.acquired().await.expect("it leads");
+        server.is_silent.store(true, Ordering::Relaxed);
+        let silent = Instant::now();
+        leader.lost().await;
+        assert!(term.has_ended() && !leader.is_leader());
+        assert!((9_900..=10_000).contains(&silent.elapsed().as_millis()), "{:?}", silent.elapsed());
+        sleep(9 * SECOND).await;
+        let status = leader.status();
+        assert_eq!(status.why_not, Some(WhyNot::NotRenewed(10 * SECOND)));
+        assert_eq!(status.last_error.as_deref(), Some("no answer within 5s"));
+        assert_eq!(leader.health(5 * SECOND), Ok(()));
+        sleep(2 * SECOND).await;
+        let error = leader.health(5 * SECOND).expect_err("it should have ended long ago").to_string();
+        assert!(error.contains("holds the lease, and has not renewed it for 2"), "{error}");
+        let began = Instant::now();
+        let left = leader.shutdown(3 * SECOND).await.expect_err("the server is silent").to_string();
+        assert!(left.contains("was not given back: no answer within 5s"), "{left}");
+        assert!(began.elapsed() < 4 * SECOND);
+        server.is_silent.store(false, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn an_actor_that_dies_at_any_of_its_steps_leads_again_in_a_new_term() {
+    for site in [Site::ElectionStarted, Site::ElectionAsks, Site::ElectionAnswered] {
+        for nth in 1..=4 {
+            let count = AtomicU64::new(0);
+            let faults = Faults::new(move |here| {
+                let dies = here == site && count.fetch_add(1, Ordering::Relaxed) + 1 == nth;
+                assert!(!dies, "as a bug would");
+            });
+            Runtime::simulation(4).faults(faults).build().run(|runtime| async move {
+                let server: Arc<Server> = Arc::default();
+                let leader = candidate(&runtime, &server, "me");
+                sleep(60 * SECOND).await;
+                let status = leader.status();
+                assert!(status.fence.is_some(), "{site:?} {nth}: {status:?}");
+                assert_eq!(server.lease().transitions, status.fence.unwrap(), "{site:?} {nth}");
+                assert!(status.restarts <= 1 && status.why_not.is_none());
+                assert_eq!(leader.shutdown(5 * SECOND).await, Ok(()));
+                assert_eq!(&*server.lease().holder, "");
+            });
+        }
+    }
+}
+
+#[test]
+fn an_actor_that_dies_during_its_shutdown_gives_the_lease_back_all_the_same() {
+    let armed: Arc<AtomicBool> = Arc::default();
+    let trigger = Arc::clone(&armed);
+    let faults = Faults::new(move |here| {
+        let dies = here == Site::ElectionAsks && trigger.swap(false, Ordering::Relaxed);
+        assert!(!dies, "as a bug would");
+    });
+    Runtime::simulation(5).faults(faults).build().run(|runtime| async move {
+        let server = Arc::default();
+        let leader = candidate(&runtime, &server, "me");
+        leader.acquired().await.expect("it leads");
+        armed.store(true, Ordering::Relaxed);
+        assert_eq!(leader.shutdown(10 * SECOND).await, Ok(()));
+        assert_eq!((&*server.lease().holder, leader.status().restarts), ("", 1));
+    });
+}
+
+#[test]
+fn settings_that_do_not_fit_together_are_refused_and_every_wait_ends_with_the_runtime() {
+    let ended = Runtime::simulated(6).run(|runtime| async move {
+        let server: Arc<Server> = Arc::default();
+        let broken = Settings { renew_deadline: 60 * SECOND, ..Settings::new("me") };
+        let make: MakeLock = Arc::new(|| unreachable!("it does not start"));
+        let error = LeaderElection::start(&runtime, "shop/operator", broken, make).expect_err("too long");
+        assert_eq!(
+            error.to_string(),
+            "leader election shop/operator: lease duration 15s is not longer than the renew deadline 1m"
+        );
+        let leader = candidate(&runtime, &server, "me");
+        let term = leader.acquired().await.expect("it leads");
+        runtime.shutdown(SECOND).await.expect("it ends");
+        assert!(term.has_ended());
+        leader
+    });
+    assert!(!ended.is_leader() && ended.health(SECOND).is_err());
+}
+
+#[test]
+fn le_09_health_and_status_are_read_by_other_threads_while_the_lease_is_renewed() {
+    let runtime = Runtime::threads().start().expect("threads");
+    let server: Arc<Server> = Arc::default();
+    let settings = Settings {
+        lease_duration: 2 * SECOND,
+        renew_deadline: SECOND,
+        retry_period: Duration::from_millis(1),
+        ..Settings::new("me")
+    };
+    let leader = candidate_with(&runtime, &server, settings);
+    assert!(
+        runtime.arbiters().iter().any(|arbiter| arbiter.name == "informer-election"),
+        "a thread of its own"
+    );
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                while server.asked.load(Ordering::Relaxed) < 30 {
+                    assert_eq!(leader.health(Duration::ZERO), Ok(()));
+                    let status = leader.status();
+                    assert_eq!(status.fence.is_some(), status.why_not.is_none(), "{status:?}");
+                    assert_eq!(status.fence.is_some(), status.lasts_for > Duration::ZERO, "{status:?}");
+                }
+            });
+        }
+    });
+    assert_eq!((leader.status().figures.terms, leader.fence()), (1, Some(0)));
+    let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    waiting.block_on(async {
+        assert_eq!(leader.shutdown(5 * SECOND).await, Ok(()));
+        runtime.shutdown(5 * SECOND).await.expect("its thread has ended");
+    });
+}

@@ -1,0 +1,182 @@
+//! The lock of an election on an API server: one request for each that the election asks for.
+//!
+//! Answers "what is sent, and what does the answer mean?". It is used on the election's thread, with the connections
+//! of the client there. Invariants:
+//! 1. A write carries the version that was read or written last: 409, and 404 of an update, mean that nothing was written.
+//! 2. Nothing is retried here: the election decides.
+//! 3. After an answer the object is the server's.
+//!
+//! Read next: `lease.rs`, what is written.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use http::{Method, Request, header};
+use informer_actors::leader_election::{Answer, LeaseLock, LockError, Request as Effect};
+use informer_core::leader_election::LeaseRecord;
+use serde_json::Value;
+
+use super::candidate;
+use super::lease::{Names, record_of};
+use crate::client::transport::Transport;
+use crate::client::{Error, RequestOptions, worker};
+
+type Result<T> = std::result::Result<T, LockError>;
+
+pub(super) struct ServerLock(Rc<Inner>);
+
+struct Inner {
+    transport: Rc<dyn Transport>,
+    names: Arc<Names>,
+    identity: Arc<str>,
+    lease: RefCell<Option<Value>>,
+    candidate: RefCell<Option<Value>>,
+    /// The version of LeaseCandidate that the server serves, once it is known.
+    version: RefCell<Option<&'static str>>,
+}
+
+impl ServerLock {
+    pub(super) fn new(transport: Rc<dyn Transport>, names: Arc<Names>, identity: Arc<str>) -> Self {
+        let (lease, candidate, version) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self(Rc::new(Inner { transport, names, identity, lease, candidate, version }))
+    }
+}
+
+impl LeaseLock for ServerLock {
+    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<Answer>> {
+        let inner = Rc::clone(&self.0);
+        Box::pin(async move {
+            match effect {
+                Effect::Read => inner.read().await,
+                Effect::Create(record) => inner.create(&record).await,
+                Effect::Update(record) => inner.update(&record).await,
+                Effect::ReadCandidate => inner.read_candidate().await,
+                Effect::CreateCandidate(renewed) => inner.create_candidate(renewed).await,
+                Effect::RenewCandidate(renewed) => inner.renew_candidate(renewed).await,
+                Effect::WithdrawCandidate => inner.withdraw_candidate().await,
+            }
+        })
+    }
+}
+
+impl Inner {
+    async fn read(&self) -> Result<Answer> {
+        let lease = self.get(&self.names.lease()).await?;
+        let record = lease.as_ref().map(record_of);
+        self.lease.replace(lease);
+        Ok(Answer::Lease(record))
+    }
+
+    async fn create(&self, record: &LeaseRecord) -> Result<Answer> {
+        let mut lease = self.names.new_lease();
+        self.names.write(&mut lease, record);
+        let written = self.write(Method::POST, &self.names.leases(), &lease).await?;
+        self.lease.replace(Some(written));
+        Ok(Answer::Written)
+    }
+
+    async fn update(&self, record: &LeaseRecord) -> Result<Answer> {
+        // Without one that was read there is none to write.
+        let mut lease = self.lease.borrow().clone().ok_or(LockError::Conflict)?;
+        self.names.write(&mut lease, record);
+        let written = self.write(Method::PUT, &self.names.lease(), &lease).await?;
+        self.lease.replace(Some(written));
+        Ok(Answer::Written)
+    }
+
+    async fn read_candidate(&self) -> Result<Answer> {
+        let candidate = self.get(&self.candidate_path().await?).await?;
+        let record = candidate.as_ref().map(candidate::record_of);
+        self.candidate.replace(candidate);
+        Ok(Answer::Candidate(record))
+    }
+
+    async fn create_candidate(&self, renewed: Duration) -> Result<Answer> {
+        let version = self.version().await?;
+        let candidate = candidate::new(&self.names, &self.identity, version, renewed);
+        let written = self.write(Method::POST, &candidate::path(&self.names, version), &candidate).await?;
+        self.candidate.replace(Some(written));
+        Ok(Answer::Written)
+    }
+
+    async fn renew_candidate(&self, renewed: Duration) -> Result<Answer> {
+        let mut candidate = self.candidate.borrow().clone().ok_or(LockError::Conflict)?;
+        candidate::renew(&mut candidate, renewed);
+        let written = self.write(Method::PUT, &self.candidate_path().await?, &candidate).await?;
+        self.candidate.replace(Some(written));
+        Ok(Answer::Written)
+    }
+
+    async fn withdraw_candidate(&self) -> Result<Answer> {
+        let path = self.candidate_path().await?;
+        match self.send(Method::DELETE, &path, None).await {
+            Err(error) if !error.is_not_found() => Err(failed(&error)),
+            _ => Ok(Answer::Written),
+        }
+    }
+
+    /// The path of this candidate's registration. An identity that is one was checked.
+    async fn candidate_path(&self) -> Result<String> {
+        Ok(format!("{}/{}", candidate::path(&self.names, self.version().await?), self.identity))
+    }
+
+    async fn version(&self) -> Result<&'static str> {
+        let known = *self.version.borrow();
+        if let Some(version) = known {
+            return Ok(version);
+        }
+        let group = self.get(candidate::GROUP).await?.unwrap_or_default();
+        let why = "the server serves no LeaseCandidate that is known here (v1beta1, v1alpha2)";
+        let version = candidate::version_of(&group).ok_or_else(|| LockError::Failed(why.into()))?;
+        self.version.replace(Some(version));
+        Ok(version)
+    }
+
+    /// The object; `None` if it is not there.
+    async fn get(&self, path: &str) -> Result<Option<Value>> {
+        match self.send(Method::GET, path, None).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    async fn write(&self, method: Method, path: &str, object: &Value) -> Result<Value> {
+        let is_update = method == Method::PUT;
+        let written = self.send(method, path, Some(object)).await;
+        written.map_err(|error| {
+            let is_gone = is_update && error.is_not_found();
+            if is_gone || error.is_conflict() || error.is_already_exists() {
+                return LockError::Conflict;
+            }
+            failed(&error)
+        })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> std::result::Result<Value, Error> {
+        let json = "application/json";
+        let mut request = Request::builder().method(method).uri(path).header(header::ACCEPT, json);
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, json);
+        }
+        let bytes = body.map(Value::to_string).unwrap_or_default();
+        let mut request =
+            request.body(Bytes::from(bytes)).map_err(|error| Error::Request(error.to_string()))?;
+        request.extensions_mut().insert(RequestOptions::new().max_retries(0));
+        let answer = worker::send(&*self.transport, request).await?;
+        Ok(serde_json::from_slice(answer.body()).unwrap_or_default())
+    }
+}
+
+fn failed(error: &Error) -> LockError {
+    LockError::Failed(error.to_string().into())
+}

@@ -1,0 +1,182 @@
+//! Leader elections of two replicas on whole servers: crashes, ends, and a leader that is stopped beyond its lease.
+//!
+//! Answers "does at most one replica work, and does one work soon?" What a stopped leader has written is read from the
+//! server: the versions of what both wrote, in order. Invariants:
+//! 1. No scenario looks at a clock to find out who led: terms have numbers, objects have versions.
+//!
+//! Read next: `replica.rs`, a replica as a process.
+
+use std::time::Duration;
+
+use actix_informer::leader_election::{LeaderElection, WhyNot};
+use actix_informer::prelude::*;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ConfigMap;
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::replica::{LEASE, Replica, WORKERS, quick};
+use crate::stage::{LONG, Stage, until};
+
+/// How often the leader is stopped.
+const STOPS: usize = 3;
+
+impl Stage {
+    fn candidate(&self, identity: &str) -> LeaderElection {
+        let client = self.server.client();
+        let election = LeaderElection::builder(&client, &self.runtime, &self.namespace, LEASE);
+        quick(election.identity(identity).label("app", "shop")).start().expect("it starts")
+    }
+
+    async fn lease(&self) -> Lease {
+        let leases = self.server.client().api::<Lease>().namespaced(&*self.namespace);
+        leases.get(LEASE).await.expect("a lease")
+    }
+
+    async fn holder(&self) -> String {
+        self.lease().await.spec.and_then(|spec| spec.holder_identity).unwrap_or_default()
+    }
+
+    /// Waits until the present leader has written twenty objects more.
+    async fn work_goes_on(&self) {
+        let (end, before) = (Instant::now() + LONG, self.written().await.len());
+        while self.written().await.len() <= before + 20 {
+            assert!(Instant::now() < end, "nobody writes");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// What replicas have written, in the order of the server: the term and the worker.
+    async fn written(&self) -> Vec<(u64, String)> {
+        let maps = self.server.client().api::<ConfigMap>().namespaced(&*self.namespace);
+        let maps = maps.list(&ListParams::default().labels("written-by")).await.expect("a list");
+        let mut written: Vec<_> = maps
+            .into_iter()
+            .map(|map| {
+                let version: u64 =
+                    map.metadata.resource_version.expect("a version").parse().expect("a number");
+                let worker = map.metadata.labels.expect("labels")["written-by"].clone();
+                let term = worker.split('-').nth(1).expect("a term").parse().expect("a number");
+                (version, (term, worker))
+            })
+            .collect();
+        written.sort();
+        written.into_iter().map(|(_, by)| by).collect()
+    }
+}
+
+/// One replica leads; when it ends without a word another one does, with a greater number; when that one is shut down the
+/// next does at once. Labels and annotations of others stay.
+pub(crate) async fn le_01_one_of_two_replicas_leads_and_the_other_takes_over_after_a_crash_and_after_a_shutdown(
+    stage: Stage,
+) {
+    let first = stage.candidate("first");
+    let term = first.acquired().await.expect("it leads");
+    assert_eq!(term.fence(), 0);
+    let leases = stage.server.client().api::<Lease>().namespaced(&*stage.namespace);
+    let note =
+        Patch::Merge(json!({"metadata": {"labels": {"team": "web"}, "annotations": {"note": "kept"}}}));
+    leases.patch(LEASE, &PatchParams::default(), &note).await.expect("patched");
+    let second = stage.candidate("second");
+    until("the second has seen who leads", || {
+        second.status().why_not == Some(WhyNot::HeldBy("first".into()))
+    })
+    .await;
+    until("the first has renewed over the patch", || first.status().figures.slow_paths > 0).await;
+    let renewals = first.status().figures.renewals;
+    until("the first goes on", || first.status().figures.renewals > renewals + 3).await;
+    assert!(!second.is_leader() && first.fence() == Some(0));
+
+    drop(first); // as a crash: nothing is given back
+    let crashed = Instant::now();
+    assert_eq!(second.acquired().await.expect("it leads").fence(), 1);
+    assert!(crashed.elapsed() >= Duration::from_secs(2), "{:?}", crashed.elapsed());
+    let metadata = stage.lease().await.metadata;
+    let (labels, annotations) =
+        (metadata.labels.expect("labels"), metadata.annotations.expect("annotations"));
+    assert_eq!((&*labels["team"], &*labels["app"], &*annotations["note"]), ("web", "shop", "kept"));
+
+    let third = stage.candidate("third");
+    until("the third has seen who leads", || &*third.status().holder == "second").await;
+    let maps = second.guard(&stage.server.client()).api::<ConfigMap>().namespaced(&*stage.namespace);
+    assert!(maps.get_opt("none").await.expect("it leads").is_none());
+    second.shutdown(LONG).await.expect("the lease is given back");
+    let refused = maps.get_opt("none").await.expect_err("it does not lead any more");
+    assert!(refused.is_not_leading(), "{refused}");
+    assert_eq!(third.acquired().await.expect("it leads").fence(), 2);
+    third.shutdown(LONG).await.expect("the lease is given back");
+    let spec = stage.lease().await.spec.expect("a spec");
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_duration_seconds), (Some(""), Some(1)));
+    assert_eq!(spec.lease_transitions, Some(2));
+}
+
+/// The leader is stopped for longer than its lease, in the middle of its work, and the other one leads. When it wakes, it
+/// sends nothing more: at most what each worker had under way arrives.
+pub(crate) async fn le_15_a_leader_that_was_stopped_beyond_its_lease_begins_no_request_when_it_wakes(
+    stage: Stage,
+) {
+    let replicas = [Replica::start(&stage, "a"), Replica::start(&stage, "b")];
+    stage.work_goes_on().await;
+    for _ in 0..STOPS {
+        let leads = usize::from(stage.holder().await == "b");
+        let (leader, other) = (&replicas[leads], ["b", "a"][leads]);
+        leader.signal(Signal::STOP);
+        let stopped = Instant::now();
+        while stage.holder().await != other {
+            assert!(stopped.elapsed() < LONG, "{other} does not take the lease");
+        }
+        stage.work_goes_on().await;
+        leader.forget_lines();
+        leader.signal(Signal::CONT);
+        leader.prints("refused ").await;
+        stage.work_goes_on().await;
+    }
+    drop(replicas);
+    let written = stage.written().await;
+    let mut newest = 0;
+    let mut late = Vec::new();
+    for (term, worker) in written {
+        if term < newest {
+            late.push(worker);
+        }
+        newest = newest.max(term);
+    }
+    let all = late.len();
+    late.sort();
+    late.dedup();
+    assert_eq!(all, late.len(), "at most one for each worker: {late:?}");
+    assert!(all <= STOPS * WORKERS, "{late:?}");
+    assert!(newest >= 3, "{newest}");
+}
+
+/// A replica that is killed is followed by the other one, and not before its lease has ended.
+pub(crate) async fn a_leader_that_is_killed_is_followed_by_the_other_replica(stage: Stage) {
+    let replicas = [Replica::start(&stage, "a"), Replica::start(&stage, "b")];
+    stage.work_goes_on().await;
+    let leads = usize::from(stage.holder().await == "b");
+    replicas[leads].signal(Signal::KILL);
+    replicas[1 - leads].prints("leads ").await;
+    stage.work_goes_on().await;
+    let terms: Vec<u64> = stage.written().await.into_iter().map(|(term, _)| term).collect();
+    assert!(terms.is_sorted(), "{terms:?}");
+}
+
+/// In a coordinated election a controller of the server chooses: the candidate with the oldest version leads, and
+/// hands over to one with an older version that comes.
+pub(crate) async fn le_10_the_server_chooses_and_the_leader_hands_over(stage: Stage) {
+    let client = stage.server.client();
+    let candidate = |identity: &str, version: &str| {
+        let election = LeaderElection::builder(&client, &stage.runtime, &stage.namespace, LEASE);
+        quick(election.identity(identity).coordinated(version)).start().expect("it starts")
+    };
+    let newer = candidate("newer", "1.2.0");
+    let first = newer.acquired().await.expect("it is alone");
+    let older = candidate("older", "1.1.0");
+    let second = older.acquired().await.expect("it is older");
+    assert!(second.fence() > first.fence() && first.has_ended() && !newer.is_leader());
+    older.shutdown(LONG).await.expect("the lease is given back");
+    let third = newer.acquired().await.expect("it is alone again");
+    assert!(third.fence() > second.fence());
+    newer.shutdown(LONG).await.expect("the lease is given back");
+}
