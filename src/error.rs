@@ -13,6 +13,7 @@ use informer_actors::informer::{
     AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllReached, NotAllSynced, NotNewer,
     OverlayError, RemoveSourceError, ReviveError, StartError, UntilError, WaitError,
 };
+use informer_actors::operator::{NotReady, StartOperatorError};
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
 use informer_actors::work_queue::NotDrained;
@@ -166,6 +167,16 @@ pub enum Error {
     /// A fake cache has a newer state.
     #[error(transparent)]
     NotNewer(#[from] NotNewer),
+    /// An operator did not start.
+    #[error(transparent)]
+    StartOperator(#[from] StartOperatorError),
+    /// An operator is not ready.
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    /// The probes cannot be served.
+    #[cfg(feature = "probes")]
+    #[error(transparent)]
+    Probes(#[from] crate::probes::ProbesError),
     /// A work queue was not drained in time.
     #[error(transparent)]
     NotDrained(#[from] NotDrained),

@@ -39,6 +39,7 @@
 //! | tell people about objects | [`events`] |
 //! | follow something that is not Kubernetes | [`source`] |
 //! | choose threads, stop everything | [`runtime`] |
+//! | start and stop all of an operator | [`operator`] |
 //! | see how it is doing | [`status`] |
 //! | answer a kubelet's probes | `probes`, with the feature of that name |
 //! | unit-test code that reads or is notified | [`fake`] |
@@ -69,6 +70,7 @@ mod kube_events;
 #[cfg(feature = "client")]
 pub mod leader_election;
 pub mod object;
+pub mod operator;
 #[cfg(feature = "client")]
 pub mod overlay;
 pub mod prelude;
@@ -85,6 +87,8 @@ pub mod representation;
 mod select;
 #[cfg(feature = "service")]
 pub mod service;
+#[cfg(feature = "signals")]
+pub mod signals;
 pub mod source;
 pub mod status;
 pub mod subscription;

@@ -105,6 +105,13 @@ impl ProbeSocket {
         self.address
     }
 
+    /// Another handle of the same socket.
+    pub(crate) fn try_clone(&self) -> Result<Self, ProbesError> {
+        let address = self.address;
+        let listener = self.listener.try_clone().map_err(|source| ProbesError { address, source })?;
+        Ok(Self { listener, address })
+    }
+
     /// Serves the probes on this socket, until what is returned is dropped.
     ///
     /// # Errors

@@ -109,6 +109,7 @@ fn actors_communicate_by_messages_and_share_no_lock() {
         "supervision/children.rs",
         "work_queue/content.rs",
         "events/content.rs",
+        "operator/content.rs",
         // Tests that record from more than one thread.
         "/tests.rs",
         "/tests/ending.rs",

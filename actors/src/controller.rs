@@ -29,12 +29,14 @@ pub use informer_core::controller::{
     Causes, EventKind, LedgerFigures, MOST_CAUSES, MOST_DELETED, MOST_WITH_CAUSES, MOST_WRITES, Outcome,
     Reason,
 };
+pub(crate) use registered::RegisteredController;
 pub use request::{Reconcile, ReconcileError, Request};
 pub use status::{ControllerState, ControllerStatus, Counts, Failure};
 pub use trigger::Trigger;
 
 use crate::informer::AnyInformer;
 use crate::pipeline::messages::Body;
+use crate::runtime::Registration;
 use crate::work_queue::{Added, NotDrained};
 use cells::Feeds;
 use shared::Shared;
@@ -43,6 +45,7 @@ mod any;
 mod builder;
 mod cells;
 mod feed;
+mod registered;
 mod request;
 mod settling;
 mod shared;
@@ -91,6 +94,7 @@ pub struct Controller<S: Body>(Arc<Handle<S>>);
 struct Handle<S: Body> {
     shared: Arc<Shared<S>>,
     feeds: Feeds,
+    registration: Option<Registration>,
 }
 
 impl<S: Body> Controller<S> {

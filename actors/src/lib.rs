@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
-//! depends on this one. Nine modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
-//! is), [`subscription`], [`work_queue`], [`controller`], [`events`], [`leader_election`], [`status`], [`runtime`]; with the
-//! feature `testing`, `testing`. All else is private.
+//! depends on this one. Ten modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
+//! is), [`subscription`], [`work_queue`], [`controller`], [`events`], [`leader_election`], [`operator`], [`status`],
+//! [`runtime`]; with the feature `testing`, `testing`. All else is private.
 //!
 //! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
 //! actor.
@@ -39,6 +39,7 @@ pub mod leader_election;
 pub mod list_watch;
 mod lister;
 mod observed;
+pub mod operator;
 mod overlay;
 mod pipeline;
 mod report;

@@ -1,7 +1,7 @@
 //! A report of everything that runs on a runtime, in one value.
 //!
-//! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers
-//! and its work queues, an informer its sources, its queue and its subscriptions. Each call copies figures; it sends no
+//! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers,
+//! its work queues, its controllers and its operators, an informer its sources, its queue and its subscriptions. Each call copies figures; it sends no
 //! message to an actor, so it also works when a thread is blocked. Invariants:
 //! 1. Arbiters, informers, sources and work queues come in the order in which they were made, subscriptions in that of
 //!    their calls.
@@ -14,6 +14,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::controller::{ControllerStatus, RegisteredController};
+use crate::operator::{OperatorStatus, RegisteredOperator};
 use crate::pipeline::ending::Ending;
 use crate::runtime::{ArbiterHealth, Runtime};
 use crate::status::InformerReport;
@@ -33,6 +35,10 @@ pub struct RuntimeReport {
     pub informers: Vec<InformerReport>,
     /// Its work queues, those of controllers, too.
     pub work_queues: Vec<QueueReport>,
+    /// Its controllers that have a handle.
+    pub controllers: Vec<ControllerStatus>,
+    /// Its operators with their parts.
+    pub operators: Vec<OperatorStatus>,
 }
 
 impl Runtime {
@@ -47,6 +53,12 @@ impl Runtime {
             bytes_to_free: self.bytes_to_free(),
             informers: of_kind::<Ending>(&registrants).map(|ending| ending.report()).collect(),
             work_queues: of_kind::<RegisteredQueue>(&registrants).map(|queue| queue.report()).collect(),
+            controllers: of_kind::<RegisteredController>(&registrants)
+                .filter_map(|controller| controller.status())
+                .collect(),
+            operators: of_kind::<RegisteredOperator>(&registrants)
+                .map(|operator| operator.status())
+                .collect(),
         }
     }
 }

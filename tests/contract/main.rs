@@ -46,6 +46,8 @@ mod informer;
 mod keys;
 #[cfg(feature = "client")]
 mod leader_election;
+mod lifecycle;
+mod lifecycle_controllers;
 mod list_budget;
 mod lister;
 mod log;
@@ -53,6 +55,7 @@ mod logs;
 mod many_subscribers;
 mod namespaces;
 mod off_arbiter;
+mod operator_parts;
 mod overlay;
 mod own_callback;
 mod predicates;

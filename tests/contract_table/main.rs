@@ -21,9 +21,9 @@ use proofs::{Proof, Proofs, numbers, proofs};
 use scenarios::{Clause, Scenario, scenarios};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 19] = [
     "ref", "wl", "fifo", "rf", "idx", "inf", "lis", "fac", "lst", "wq", "rl", "rest", "dyn", "str", "le",
-    "rec", "opr", "ctl",
+    "rec", "opr", "ctl", "op",
 ];
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

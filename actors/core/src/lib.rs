@@ -15,7 +15,8 @@
 //! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
 //! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees
 //! before the watch brings them. [`work_queue`] is the queue of keys that a controller works on, [`controller`] what it knows
-//! of them; [`finalizer`] and [`children`] decide for reconcilers, [`events`] which events about objects are sent.
+//! of them, [`operator`] the order in which the parts of an operator start and stop; [`finalizer`] and [`children`] decide for
+//! reconcilers, [`events`] which events about objects are sent.
 
 pub mod backoff;
 pub mod children;
@@ -34,6 +35,7 @@ pub mod listener;
 pub mod meta;
 pub mod namespaces;
 pub mod off_arbiter;
+pub mod operator;
 pub mod overlay;
 pub mod pager;
 pub mod processor;

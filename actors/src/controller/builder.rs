@@ -24,9 +24,10 @@ use super::status::Counters;
 use super::trigger::{follow, repeat};
 use super::watched::{Feed, Watched};
 use super::worker::Answer;
-use super::{Controller, Handle};
+use super::{Controller, Handle, registered};
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
+use crate::runtime::Named;
 use crate::subscription::{SubscribeError, SubscribeOptions};
 use crate::work_queue::WorkQueue;
 
@@ -316,7 +317,10 @@ impl<S: Body> ReadyController<S> {
             let shared = Arc::clone(&shared);
             runtime.spawn_local(move || repeat(shared, period));
         }
-        Ok(Controller(Arc::new(Handle { shared, feeds: Feeds::new(feeds) })))
+        let registration = runtime.register(Named::Controller, &shared.name);
+        let handle = Arc::new(Handle { shared, feeds: Feeds::new(feeds), registration });
+        registered::list(&handle);
+        Ok(Controller(handle))
     }
 }
 

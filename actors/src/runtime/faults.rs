@@ -63,6 +63,10 @@ pub enum Site {
     ElectionAsks,
     /// The actor of a leader election has an answer, before it takes it in.
     ElectionAnswered,
+    /// The actor of an operator is being started.
+    OperatorStarted,
+    /// The actor of an operator was told that something has changed, or a part is due, before it looks.
+    OperatorLook,
     /// The Supervisor has received an exit, before it decides.
     SupervisorExited,
     /// Any actor is about to be polled: a turn begins.

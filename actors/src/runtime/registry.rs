@@ -24,6 +24,8 @@ pub(crate) enum Named {
     Informer,
     Queue,
     Election,
+    Controller,
+    Operator,
 }
 
 /// What a runtime does with what is registered.

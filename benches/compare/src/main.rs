@@ -21,6 +21,7 @@ use run::{Plan, Serving};
 mod clients;
 mod drive;
 mod floor;
+mod idle;
 mod many;
 mod meter;
 #[path = "../../support/pod.rs"]
@@ -126,6 +127,8 @@ enum Part {
         #[command(flatten)]
         plan: many::Plan,
     },
+    /// actix-informer alone: 100 controllers on one runtime while nothing changes.
+    Idle(idle::Plan),
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
     Stalled {
         /// How many pods there are.
@@ -155,6 +158,7 @@ fn main() -> ExitCode {
         Some(Part::Factory(plan)) => many::run(&plan),
         Some(Part::ManyServe { kinds, objects }) => many::serve(kinds, objects),
         Some(Part::ManyClient { server, client, plan }) => many::client(&server, client, &plan),
+        Some(Part::Idle(plan)) => idle::run(&plan),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };
     match done {

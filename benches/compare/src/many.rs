@@ -20,8 +20,8 @@ use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use self::server::Serving;
-pub(crate) use self::server::serve;
+pub(crate) use self::clients::resource;
+pub(crate) use self::server::{Serving, serve};
 use crate::meter::{self, Meter};
 
 /// How much is followed.
@@ -39,6 +39,13 @@ pub(crate) struct Plan {
     /// How often each client runs; the table has medians.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+}
+
+impl Plan {
+    /// So many kinds with so many objects each.
+    pub(crate) fn of(kinds: usize, objects: usize) -> Self {
+        Self { kinds, objects, idle_seconds: 0, rounds: 1 }
+    }
 }
 
 /// Whose informers they are.

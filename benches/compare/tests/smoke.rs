@@ -52,6 +52,14 @@ fn many_informers_of_each_client_receive_every_object() {
 }
 
 #[test]
+fn idle_controllers_are_measured_when_each_object_was_reconciled_once() {
+    let output = compare(&["idle", "--controllers", "3", "--objects", "4", "--idle-seconds", "1"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.starts_with("3 controllers, idle for 1 s: "), "{text}");
+}
+
+#[test]
 fn a_client_without_a_server_fails_and_says_so() {
     let nowhere = ["--server", "http://127.0.0.1:1", "--events", "1"];
     let output = compare(&[&["client", "--client", "kube", "--by", "list"], &nowhere[..]].concat());

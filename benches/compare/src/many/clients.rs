@@ -29,7 +29,8 @@ pub(super) trait Followed {
     fn received(&self, expected: u64) -> LocalBoxFuture<'_, anyhow::Result<()>>;
 }
 
-fn resource(kind: usize) -> ApiResource {
+/// The resource of this kind.
+pub(crate) fn resource(kind: usize) -> ApiResource {
     ApiResource {
         group: "example.org".to_owned(),
         version: "v1".to_owned(),

@@ -62,13 +62,13 @@ fn definition(kind: usize) -> serde_json::Value {
 }
 
 /// A server that ends when this is dropped.
-pub(super) struct Serving {
+pub(crate) struct Serving {
     child: Child,
     url: String,
 }
 
 impl Serving {
-    pub(super) fn start(plan: &Plan) -> anyhow::Result<Self> {
+    pub(crate) fn start(plan: &Plan) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["many-serve", "--kinds", &plan.kinds.to_string(), "--objects", &plan.objects.to_string()])
             .stdin(Stdio::piped())
@@ -81,7 +81,7 @@ impl Serving {
         Ok(serving)
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         self.url.trim()
     }
 }

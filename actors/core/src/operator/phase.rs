@@ -1,0 +1,72 @@
+//! The phases of an operator, in the order in which they start, and how long each may take to drain.
+//!
+//! Answers "what comes before what?". Read next: `operator.rs`, which goes through them.
+
+use std::fmt;
+use std::time::Duration;
+
+/// When a part starts, and in reverse when it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// What tells others how the operator is doing: first to start and last to stop.
+    Probes,
+    /// Informers and factories.
+    Caches,
+    /// Controllers and other work that every replica does.
+    Work,
+    /// The election. It starts behind the caches, so that who acquires the lease can work at once, and it stops, which
+    /// releases the lease, when the leader's work has ended.
+    Election,
+    /// Controllers and other work that only the leader does.
+    LeaderWork,
+}
+
+impl Phase {
+    /// All, in the order in which they start.
+    pub const ALL: [Self; 5] = [Self::Probes, Self::Caches, Self::Work, Self::Election, Self::LeaderWork];
+
+    /// The phase that starts before this one and stops after it.
+    pub(super) fn before(self) -> Option<Self> {
+        Self::ALL.into_iter().rev().find(|phase| *phase < self)
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Probes => "probes",
+            Self::Caches => "caches",
+            Self::Work => "work",
+            Self::Election => "election",
+            Self::LeaderWork => "work of the leader",
+        })
+    }
+}
+
+/// How long the parts of each phase may take to end what they have begun. Together 28 s unless set: a kubelet waits 30 s
+/// before it kills a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainLimits {
+    limits: [Duration; Phase::ALL.len()],
+}
+
+impl Default for DrainLimits {
+    fn default() -> Self {
+        Self { limits: [1, 5, 10, 2, 10].map(Duration::from_secs) }
+    }
+}
+
+impl DrainLimits {
+    /// The limit of this phase.
+    pub fn of(&self, phase: Phase) -> Duration {
+        self.limits[phase as usize]
+    }
+
+    /// The same with another limit for this phase.
+    #[must_use]
+    pub fn with(mut self, phase: Phase, limit: Duration) -> Self {
+        self.limits[phase as usize] = limit;
+        self
+    }
+}

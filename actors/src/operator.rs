@@ -1,0 +1,215 @@
+//! An operator: its probes, caches, controllers and election start in order, stop in reverse, and fail alone.
+//!
+//! Answers "what is missing until it can do its work, and how does all of it end?". A part is anything that implements
+//! [`Part`]; one supervised actor starts and stops them as `informer_core::operator` decides. Invariants:
+//! 1. Parts start in the order of their [`Phase`]s and stop in reverse; what is behind the caches waits for them.
+//! 2. A part that fails, panics or hangs is started again or waits alone; the status shows it with the reason.
+//! 3. The leader's work is dropped at once when the lease is lost; every other part goes on.
+//! 4. No part runs on a thread of ours if there is another one: each is a task of the tokio runtime in which
+//!    [`OperatorBuilder::start`] was called, else of the runtime's thread for async callbacks.
+//! 5. Nothing installs a signal handler.
+//!
+//! ```text
+//!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election ─▶ (the lease is acquired) ─▶ the leader's work
+//!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election ◀─ (the lease is released) ◀─ the leader's work
+//! ```
+//! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `informer_core::operator`.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use builder::{OperatorBuilder, StartOperatorError};
+pub use controller::{ControllerPart, controller};
+pub use informer_core::operator::{DrainLimits, PartState, Phase, Stage};
+pub use part::{Part, PartContext, PartError, Task, task};
+pub use status::{OperatorReport, OperatorStatus, PartEnd, PartStatus};
+
+use crate::runtime::{Runtime, within};
+pub(crate) use registered::RegisteredOperator;
+use shared::Shared;
+
+mod actor;
+mod builder;
+mod cache;
+mod content;
+mod controller;
+mod part;
+mod registered;
+mod run;
+mod shared;
+mod start;
+mod status;
+
+/// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
+/// [`Self::drain`] ends them in order.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use informer_actors::informer::Informer;
+/// use informer_actors::operator::{Operator, PartContext, task};
+/// use informer_actors::runtime::Runtime;
+/// # use informer_actors::testing::Server;
+/// # use std::time::Duration;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let server = Server::<String>::new();
+/// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).declare()?;
+/// let reader = texts.clone();
+/// let count = task("count", move |context: PartContext| {
+///     let reader = reader.clone();
+///     async move {
+///         println!("{} texts", reader.snapshot().len()); // the cache is filled
+///         context.ready();
+///         context.stopping().await; // what it has begun it ends here
+///         Ok(())
+///     }
+/// });
+/// let operator = Operator::builder(&runtime).name("demo").cache(texts).work(count).start()?;
+/// operator.ready_within(Duration::from_secs(30)).await?; // the error names what is missing, and why
+/// let report = operator.drain().await;
+/// assert!(report.is_clean(), "{report}");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+#[derive(Clone)]
+pub struct Operator {
+    view: OperatorView,
+    _last: Arc<LastHandle>,
+}
+
+/// What probes and the parts see of an operator. It keeps nothing running.
+#[derive(Clone)]
+pub struct OperatorView(Arc<Shared>);
+
+/// Not every part is ready.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("operator {operator:?} is not ready: {}", missing.join("; "))]
+#[non_exhaustive]
+pub struct NotReady {
+    /// The operator.
+    pub operator: Arc<str>,
+    /// What is missing, each with the reason.
+    pub missing: Vec<String>,
+}
+
+/// Its drop ends the operator at once.
+struct LastHandle(Arc<Shared>);
+
+impl Operator {
+    /// The builder of an operator whose actor runs on this runtime.
+    pub fn builder(runtime: &Runtime) -> OperatorBuilder {
+        OperatorBuilder::new(runtime)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.view.name()
+    }
+
+    /// How it and each of its parts is doing.
+    pub fn status(&self) -> OperatorStatus {
+        self.view.status()
+    }
+
+    /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that waits for
+    /// the lease is ready.
+    pub fn unready(&self) -> Vec<String> {
+        self.view.unready()
+    }
+
+    /// Waits until nothing is missing.
+    ///
+    /// # Errors
+    /// At the limit, or when it stops before: what is missing.
+    pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReady> {
+        let ready = async {
+            let status =
+                self.wait_until(|status| status.unready().is_empty() || status.stage != Stage::Running);
+            status.await.unready().is_empty()
+        };
+        if within(limit, ready).await == Some(true) {
+            return Ok(());
+        }
+        Err(NotReady { operator: Arc::clone(&self.view.0.name), missing: self.unready() })
+    }
+
+    /// Waits until the status satisfies `enough`, and gives it; also when the operator has stopped, after which nothing
+    /// changes any more. `enough` is called once for each change that is seen, and must not block.
+    pub async fn wait_until(&self, enough: impl FnMut(&OperatorStatus) -> bool) -> OperatorStatus {
+        self.view.0.wait_until(enough).await
+    }
+
+    /// Ends every part in reverse order, each phase within its limit, and waits for it. What does not end in time is
+    /// dropped. Further calls wait for the same end.
+    pub async fn drain(&self) -> OperatorReport {
+        self.view.0.change(|lifecycle, now| lifecycle.stop(now));
+        let status = self.wait_until(|status| status.stage == Stage::Stopped).await;
+        OperatorReport::of(&status)
+    }
+
+    /// Runs until `stop` is ready, or until it is drained or shut down by another handle; then drains. Pass the future of
+    /// a signal to end with it: nothing here installs a handler.
+    pub async fn run_until(&self, stop: impl Future) -> OperatorReport {
+        tokio::select! {
+            biased;
+            _ = stop => {}
+            _status = self.wait_until(|status| status.stage != Stage::Running) => {}
+        }
+        self.drain().await
+    }
+
+    /// Drops every part at once, without waiting.
+    pub fn shut_down(&self) {
+        self.view.0.end();
+    }
+
+    /// What probes see. It does not keep the operator running.
+    pub fn view(&self) -> &OperatorView {
+        &self.view
+    }
+}
+
+impl OperatorView {
+    /// As [`Operator::name`].
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// As [`Operator::status`].
+    pub fn status(&self) -> OperatorStatus {
+        self.0.status()
+    }
+
+    /// As [`Operator::unready`].
+    pub fn unready(&self) -> Vec<String> {
+        self.status().unready()
+    }
+
+    /// Why the process should be restarted: parts that are not started again. Empty if a restart would not help.
+    pub fn unhealthy(&self) -> Vec<String> {
+        self.status().unhealthy()
+    }
+
+    /// The runtime of its actor.
+    pub fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+}
+
+impl Drop for LastHandle {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operator").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OperatorView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperatorView").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

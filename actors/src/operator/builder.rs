@@ -1,0 +1,137 @@
+//! What an operator is made of, before it starts.
+//!
+//! Answers "which parts, in which phase, with which limits?". Nothing runs before [`OperatorBuilder::start`]. Read
+//! next: `start.rs`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::operator::{DrainLimits, Lifecycle, Phase};
+use informer_core::restart::RestartPolicy;
+
+use super::part::Part;
+use super::shared::Named;
+use super::{Operator, start};
+use crate::runtime::Runtime;
+
+/// An operator that is not started yet.
+#[must_use = "a builder does nothing until it is started"]
+pub struct OperatorBuilder {
+    pub(super) runtime: Runtime,
+    pub(super) name: Arc<str>,
+    pub(super) parts: Vec<Named>,
+    pub(super) limits: DrainLimits,
+    pub(super) policy: RestartPolicy,
+}
+
+/// Why an operator did not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartOperatorError {
+    /// It has more than one election.
+    #[error("operator {operator:?} has two elections, {first:?} and {second:?}")]
+    TwoElections {
+        /// Its name.
+        operator: Arc<str>,
+        /// The name of one.
+        first: Arc<str>,
+        /// The name of the other.
+        second: Arc<str>,
+    },
+    /// The runtime was shut down.
+    #[error("the runtime was shut down: operator {operator:?} cannot start on it")]
+    RuntimeStopped {
+        /// Its name.
+        operator: Arc<str>,
+    },
+}
+
+impl OperatorBuilder {
+    pub(super) fn new(runtime: &Runtime) -> Self {
+        Self {
+            runtime: runtime.clone(),
+            name: "operator".into(),
+            parts: Vec::new(),
+            limits: DrainLimits::default(),
+            policy: Lifecycle::PATIENT,
+        }
+    }
+
+    /// Its name, for status and logs. `operator` unless set.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// A part that tells others how the operator is doing: it starts first, and stops last.
+    pub fn probes(self, part: impl Part) -> Self {
+        self.part(Phase::Probes, part)
+    }
+
+    /// An informer, a factory or another cache. Work starts when each of them is ready.
+    pub fn cache(self, part: impl Part) -> Self {
+        self.part(Phase::Caches, part)
+    }
+
+    /// Work that every replica does.
+    pub fn work(self, part: impl Part) -> Self {
+        self.part(Phase::Work, part)
+    }
+
+    /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). It
+    /// takes part when the caches are ready, and ends when the leader's work has ended.
+    pub fn election(self, part: impl Part) -> Self {
+        self.part(Phase::Election, part)
+    }
+
+    /// Work that only the leader does. It starts when the lease is acquired and is dropped at once when the lease is lost.
+    /// Without an election it starts behind the caches.
+    pub fn leader_work(self, part: impl Part) -> Self {
+        self.part(Phase::LeaderWork, part)
+    }
+
+    /// A part of this phase. Parts of one phase start in the order in which they are given.
+    pub fn part(mut self, phase: Phase, part: impl Part) -> Self {
+        self.parts.push(Named { phase, name: part.name(), part: Arc::new(part) });
+        self
+    }
+
+    /// How long the parts of this phase may take to end what they have begun; what has not ended then is dropped.
+    /// [`DrainLimits`] has the defaults.
+    pub fn drain_limit(mut self, phase: Phase, limit: Duration) -> Self {
+        self.limits = self.limits.with(phase, limit);
+        self
+    }
+
+    /// How often a part that fails is started again, and after which waits. Unless set it is started again for as long as
+    /// the operator runs, after waits from 0.8 to 60 s.
+    pub fn restarts(mut self, policy: RestartPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Starts the operator. Its parts run on the tokio runtime in which this is called, else on the runtime's thread for
+    /// async callbacks. Returns at once: [`Operator::ready_within`] waits.
+    ///
+    /// # Errors
+    /// When it has two elections, or the runtime was shut down.
+    pub fn start(self) -> Result<Operator, StartOperatorError> {
+        let mut elections = self.parts.iter().filter(|named| named.phase == Phase::Election);
+        if let (Some(first), Some(second)) = (elections.next(), elections.next()) {
+            let (first, second) = (Arc::clone(&first.name), Arc::clone(&second.name));
+            return Err(StartOperatorError::TwoElections { operator: self.name, first, second });
+        }
+        start::start(self)
+    }
+}
+
+impl fmt::Debug for OperatorBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts.iter().map(|named| (named.phase, &named.name)).collect::<Vec<_>>();
+        f.debug_struct("OperatorBuilder")
+            .field("name", &self.name)
+            .field("parts", &parts)
+            .finish_non_exhaustive()
+    }
+}

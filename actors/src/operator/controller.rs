@@ -1,0 +1,106 @@
+//! A controller as a part of an operator: it is started for each life of the part, and drained at its end.
+//!
+//! Answers "how does a controller start behind its caches, or with the lease, and end with it?". Invariants:
+//! 1. Each life is a controller of its own; dropping the life shuts it down at once.
+//! 2. It is ready when its informers are synced.
+//!
+//! Read next: `part.rs`; `controller.rs`, what runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt, try_join_all};
+
+use super::part::{Part, PartContext, PartError};
+use crate::controller::AnyController;
+
+/// A part made of a function that starts a controller, by [`controller`].
+pub struct ControllerPart<F> {
+    name: Arc<str>,
+    start: F,
+}
+
+/// A part of this name that starts a controller with this function for each of its lives: once, or as work of the leader
+/// each time the lease is acquired. When the lease is lost, it takes no key from then on; a reconcile that runs is told to
+/// end, and dropped after the grace of the controller, which a leader should set to zero if its client is not guarded. An
+/// error of the function is a failure of the part, which is started again later.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use informer_actors::controller::{Controller, Outcome, Request};
+/// use informer_actors::informer::Informer;
+/// use informer_actors::operator::{Operator, controller};
+/// use informer_actors::runtime::Runtime;
+/// # use informer_actors::testing::Server;
+/// # use std::time::Duration;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let server = Server::<String>::new();
+/// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).declare()?;
+/// let source = texts.clone();
+/// let labeller = controller("labeller", move || {
+///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+///     Controller::builder(&source).reconcile(reconcile).start()
+/// });
+/// let operator = Operator::builder(&runtime).cache(texts).leader_work(labeller).start()?;
+/// operator.ready_within(Duration::from_secs(30)).await?;
+/// assert!(operator.drain().await.is_clean());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+pub fn controller<F, C, E>(name: impl Into<Arc<str>>, start: F) -> ControllerPart<F>
+where
+    F: Fn() -> Result<C, E> + Send + Sync + 'static,
+    C: Into<AnyController>,
+    E: Into<PartError>,
+{
+    ControllerPart { name: name.into(), start }
+}
+
+impl<F, C, E> Part for ControllerPart<F>
+where
+    F: Fn() -> Result<C, E> + Send + Sync + 'static,
+    C: Into<AnyController>,
+    E: Into<PartError>,
+{
+    fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
+        match (self.start)() {
+            Ok(controller) => run(controller.into(), context).boxed(),
+            Err(error) => std::future::ready(Err(error.into())).boxed(),
+        }
+    }
+
+    fn missing(&self) -> Option<String> {
+        Some("its informers are not synced".to_owned())
+    }
+}
+
+impl<F> fmt::Debug for ControllerPart<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ControllerPart").field(&self.name).finish()
+    }
+}
+
+async fn run(controller: AnyController, context: PartContext) -> Result<(), PartError> {
+    let informers = controller.informers();
+    tokio::select! {
+        biased;
+        limit = context.stopping() => return drain(&controller, limit).await,
+        synced = try_join_all(informers.iter().map(|informer| informer.synced())) => drop(synced?),
+    }
+    drop(informers);
+    context.ready();
+    let limit = context.stopping().await;
+    drain(&controller, limit).await
+}
+
+async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
+    let drained = controller.drain(limit).await;
+    controller.shut_down();
+    drained?;
+    controller.ended().await;
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! A part of an operator: what it is asked to do, and what it tells.
+//!
+//! Answers "how does an informer, a controller, an election or a program's own work become a part?": it is one future,
+//! which says when it is ready and ends what it has begun when it is told to stop. Invariants:
+//! 1. A part has one future at a time. After a failure the operator waits, and asks for another one.
+//! 2. Dropping the future ends the part at once: what it has must end with it.
+//!
+//! Read next: `run.rs`, which runs it; `cache.rs`, an informer as a part.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use informer_core::operator::Life;
+use tokio_util::sync::CancellationToken;
+
+use super::OperatorView;
+use super::shared::Shared;
+use crate::runtime::Runtime;
+
+/// A part of an operator.
+pub trait Part: Send + Sync + 'static {
+    /// Its name, for status, readiness and logs. Asked once.
+    fn name(&self) -> Arc<str>;
+
+    /// Starts it. The future calls [`PartContext::ready`] when others may rely on it, and goes on. When
+    /// [`PartContext::stopping`] is ready it takes nothing new, ends what it has begun, and returns. If it returns before,
+    /// its work is done, or, with an error, it has failed: then it is started again after a growing wait. A panic is such
+    /// a failure. It must not block its thread.
+    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>>;
+
+    /// What it waits for while it is not ready. Called for each status, from any thread; it must not block.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<P: Part + ?Sized> Part for Arc<P> {
+    fn name(&self) -> Arc<str> {
+        (**self).name()
+    }
+
+    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
+        (**self).run(context)
+    }
+
+    fn missing(&self) -> Option<String> {
+        (**self).missing()
+    }
+}
+
+/// Why a part has failed: any error, as a text with its causes. It is made from errors by `?`, and is none itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PartError(pub(super) Arc<str>);
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for PartError {
+    fn from(error: E) -> Self {
+        let error: Box<dyn Error + Send + Sync> = error.into();
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            let inner_text = inner.to_string();
+            if !text.contains(&inner_text) {
+                text = format!("{text}: {inner_text}");
+            }
+            cause = inner.source();
+        }
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How one life of a part speaks with its operator. Cheap to clone.
+#[derive(Clone)]
+pub struct PartContext {
+    pub(super) shared: Arc<Shared>,
+    pub(super) life: Life,
+    pub(super) stop: CancellationToken,
+}
+
+impl PartContext {
+    /// Others may rely on it from here on. Further calls change nothing.
+    pub fn ready(&self) {
+        self.shared.change(|lifecycle, now| lifecycle.handle_ready(self.life, now));
+    }
+
+    /// An election says whether this process leads: the leader's work starts, or is dropped at once. Ignored if another
+    /// phase says it.
+    pub fn leads(&self, leads: bool) {
+        self.shared.change(|lifecycle, _| lifecycle.handle_leading(self.life, leads));
+    }
+
+    /// Waits until the part has to end what it has begun, and gives the time that it has for that.
+    pub async fn stopping(&self) -> Duration {
+        self.stop.cancelled().await;
+        self.shared.content.time_left(self.life.part)
+    }
+
+    /// Whether the part has to end what it has begun.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// The operator, as probes see it.
+    pub fn operator(&self) -> OperatorView {
+        OperatorView(Arc::clone(&self.shared))
+    }
+
+    /// The runtime of the operator.
+    pub fn runtime(&self) -> &Runtime {
+        &self.shared.runtime
+    }
+}
+
+impl fmt::Debug for PartContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PartContext").field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+/// A part made of a function, by [`task`].
+pub struct Task<F> {
+    name: Arc<str>,
+    run: F,
+}
+
+/// A part of this name that calls this function for each of its lives. [`Part::run`] says what its future does.
+pub fn task<F, R>(name: impl Into<Arc<str>>, run: F) -> Task<F>
+where
+    F: Fn(PartContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), PartError>> + Send + 'static,
+{
+    Task { name: name.into(), run }
+}
+
+impl<F, R> Part for Task<F>
+where
+    F: Fn(PartContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), PartError>> + Send + 'static,
+{
+    fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
+        (self.run)(context).boxed()
+    }
+}
+
+impl<F> fmt::Debug for Task<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Task").field(&self.name).finish()
+    }
+}

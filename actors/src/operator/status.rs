@@ -1,0 +1,188 @@
+//! How an operator and its parts are doing, in values and in words.
+//!
+//! Answers "what is missing, and why?" for people, probes and tests. It decides nothing. Invariants:
+//! 1. Each text names the part, says what it does now, and quotes its newest failure if that is the reason.
+//! 2. A replica that waits for the lease misses nothing.
+//!
+//! Read next: `informer_core::operator`, which has the states.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::operator::{PartState, Phase, Stage};
+use informer_core::words::{Brief, QUOTED, one_line};
+
+/// How an operator is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperatorStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// When this was read, as time since the runtime's start.
+    pub at: Duration,
+    /// What it is doing as a whole.
+    pub stage: Stage,
+    /// Whether this process leads; `None` without an election.
+    pub leads: Option<bool>,
+    /// Its parts, in the order in which they start.
+    pub parts: Vec<PartStatus>,
+}
+
+/// How one part is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// When it starts and stops.
+    pub phase: Phase,
+    /// What it is doing.
+    pub state: PartState,
+    /// Since when, as time since the runtime's start.
+    pub since: Duration,
+    /// How often it was started again after a failure.
+    pub restarts: u32,
+    /// Its newest failure, kept after it has been overcome.
+    pub last_error: Option<Arc<str>>,
+    /// What it waits for while it is not ready, if it says so.
+    pub missing: Option<String>,
+}
+
+impl OperatorStatus {
+    /// The part of this name.
+    pub fn part(&self, name: &str) -> Option<&PartStatus> {
+        self.parts.iter().find(|part| &*part.name == name)
+    }
+
+    /// What is missing until it can do its work, each with the reason; empty when it is ready.
+    pub fn unready(&self) -> Vec<String> {
+        let whole = match self.stage {
+            Stage::Running => None,
+            Stage::Stopping(phase) => Some(format!("operator {} is stopping: {phase}", self.name)),
+            _ => Some(format!("operator {} has stopped", self.name)),
+        };
+        let parts = self.parts.iter().filter(|_| self.stage == Stage::Running);
+        whole.into_iter().chain(parts.filter_map(|part| part.missing_at(self.at))).collect()
+    }
+
+    /// Why the process should be restarted: parts that are not started again.
+    pub fn unhealthy(&self) -> Vec<String> {
+        let given_up = self.parts.iter().filter(|part| part.state == PartState::GivenUp);
+        given_up.filter_map(|part| part.missing_at(self.at)).collect()
+    }
+}
+
+impl PartStatus {
+    /// Why others cannot rely on it; `None` if they can, or need not.
+    fn missing_at(&self, now: Duration) -> Option<String> {
+        let error = || one_line(self.last_error.as_deref().unwrap_or("unknown"), QUOTED);
+        let text = match self.state {
+            PartState::Starting => {
+                let missing = self.missing.as_deref().unwrap_or("it has not said that it is ready");
+                let before = match self.restarts {
+                    0 => String::new(),
+                    restarts => format!("; restarted {restarts} times, the last time after: {}", error()),
+                };
+                format!("is not ready: {missing}{before}")
+            }
+            PartState::WaitsForCaches => "waits for the caches".to_owned(),
+            PartState::Backoff { until } => {
+                format!("has failed and starts again in {}: {}", Brief(until.saturating_sub(now)), error())
+            }
+            PartState::GivenUp => format!("has failed and is not started again: {}", error()),
+            PartState::Ending => "was dropped and has not ended: something blocks it".to_owned(),
+            _ => return None,
+        };
+        Some(format!("{} {text}", self.name))
+    }
+}
+
+impl fmt::Display for OperatorStatus {
+    /// One line for each part.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lead = match self.leads {
+            Some(true) => ", the leader",
+            Some(false) => ", not the leader",
+            None => "",
+        };
+        match self.stage {
+            Stage::Running => write!(f, "operator {}: running{lead}", self.name)?,
+            Stage::Stopping(phase) => write!(f, "operator {}: stopping the {phase}{lead}", self.name)?,
+            _ => write!(f, "operator {}: stopped", self.name)?,
+        }
+        for part in &self.parts {
+            let state = match part.state {
+                PartState::Standby => "standby".to_owned(),
+                PartState::Ready => "is ready".to_owned(),
+                PartState::Done => "is done".to_owned(),
+                PartState::Draining { until } => {
+                    format!("drains for at most {}", Brief(until.saturating_sub(self.at)))
+                }
+                PartState::Stopped { clean: true } => "has ended".to_owned(),
+                PartState::Stopped { .. } => "was dropped, or has failed at its end".to_owned(),
+                _ => String::new(),
+            };
+            match part.missing_at(self.at) {
+                Some(missing) => write!(f, "\n  {}: {missing}", part.phase)?,
+                None => write!(f, "\n  {}: {} {state}", part.phase, part.name)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How the parts of an operator have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperatorReport {
+    /// Each part, in the order in which they had started.
+    pub parts: Vec<PartEnd>,
+}
+
+/// How one part has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartEnd {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its phase.
+    pub phase: Phase,
+    /// Whether it has ended by itself, within its time and without a failure.
+    pub clean: bool,
+    /// Its newest failure.
+    pub last_error: Option<Arc<str>>,
+}
+
+impl OperatorReport {
+    pub(super) fn of(status: &OperatorStatus) -> Self {
+        let end = |part: &PartStatus| PartEnd {
+            name: Arc::clone(&part.name),
+            phase: part.phase,
+            clean: matches!(part.state, PartState::Stopped { clean: true } | PartState::Done),
+            last_error: part.last_error.clone(),
+        };
+        Self { parts: status.parts.iter().map(end).collect() }
+    }
+
+    /// Whether every part has ended by itself, within its time and without a failure.
+    pub fn is_clean(&self) -> bool {
+        self.parts.iter().all(|part| part.clean)
+    }
+}
+
+impl fmt::Display for OperatorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = self.parts.iter().filter(|part| !part.clean);
+        let text = left.map(|part| match &part.last_error {
+            Some(error) => format!("{} has not ended in order: {}", part.name, one_line(error, QUOTED)),
+            None => format!("{} has not ended in its time", part.name),
+        });
+        let text: Vec<_> = text.collect();
+        if text.is_empty() {
+            f.write_str("every part has ended in order")
+        } else {
+            f.write_str(&text.join("; "))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Probes as a part of an operator, and what they answer about it.
+//!
+//! Answers "would a restart help?" with parts that are not started again and with the runtime's stuck threads, and "is it
+//! ready?" with what the operator misses. Read next: `probes.rs`.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+use super::{Operator, OperatorView, Part, PartContext, PartError};
+use crate::probes::{ProbeSocket, Probed};
+
+impl Part for ProbeSocket {
+    fn name(&self) -> Arc<str> {
+        format!("probes at {}", self.address()).into()
+    }
+
+    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
+        let socket = self.try_clone();
+        async move {
+            let served = socket?.serve(context.operator())?;
+            context.ready();
+            context.stopping().await;
+            drop(served);
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl Probed for OperatorView {
+    fn unhealthy(&self) -> Vec<String> {
+        let of_runtime = self.runtime().unhealthy();
+        Self::unhealthy(self).into_iter().chain(of_runtime).collect()
+    }
+
+    fn unready(&self) -> Vec<String> {
+        Self::unready(self)
+    }
+}
+
+impl Probed for Operator {
+    fn unhealthy(&self) -> Vec<String> {
+        Probed::unhealthy(self.view())
+    }
+
+    fn unready(&self) -> Vec<String> {
+        Self::unready(self)
+    }
+}

@@ -1,0 +1,132 @@
+//! Controllers as parts of an operator: their order, their failures, and what they cost while nothing changes. LE-13,
+//! OP-01, OP-07.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use informer_actors::controller::{Controller, Outcome, Request};
+use informer_actors::informer::Informer;
+use informer_actors::operator::{ControllerPart, Operator, Part, controller};
+use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Faults, Server, Site};
+
+use crate::operator_parts::{Log, election};
+use crate::world::{LONG, pass, settle, three, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn declared(runtime: &Runtime, server: &Server<String>) -> Informer<String> {
+    let source = server.clone();
+    Informer::builder(runtime, "texts").source(move || source.clone()).declare().expect("the spec is valid")
+}
+
+/// A controller that takes this long for each key, and notes its end.
+fn noting(log: &Log, name: &'static str, texts: &Informer<String>, takes: Duration) -> impl Part + use<> {
+    let (log, texts) = (log.clone(), texts.clone());
+    controller(name, move || {
+        let log = log.clone();
+        let reconcile = move |request: Request<String>| {
+            let log = log.clone();
+            async move {
+                pass(takes).await;
+                log.note(name, &request.key().to_string());
+                Ok(Outcome::Done)
+            }
+        };
+        Controller::builder(&texts).name(name).reconcile(reconcile).start()
+    })
+}
+
+#[test]
+fn le_13_controllers_start_behind_their_caches_and_those_of_the_leader_come_and_go_with_the_lease() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (server, log) = (Server::<String>::new(), Log::default());
+        three(&server);
+        let texts = declared(&runtime, &server);
+        let (leads, election) = election(&log);
+        let operator = Operator::builder(&runtime)
+            .work(noting(&log, "every", &texts, Duration::ZERO))
+            .leader_work(noting(&log, "leader", &texts, SECOND))
+            .election(election)
+            .cache(texts)
+            .start()
+            .expect("the runtime runs");
+        operator.ready_within(LONG).await.expect("it is ready");
+        settle().await;
+        assert_eq!(log.take(), ["start election", "every a/one", "every b/one", "every a/two"]);
+        leads.send_replace(true);
+        pass(1_500 * SECOND / 1_000).await;
+        assert_eq!(log.take(), ["leader a/one"]);
+        leads.send_replace(false);
+        pass(60 * SECOND).await;
+        assert_eq!(log.take(), ["leader b/one"], "what runs has its grace, and nothing new begins");
+        let names = |runtime: &Runtime| -> Vec<String> {
+            runtime.report().controllers.iter().map(|status| status.name.to_string()).collect()
+        };
+        assert_eq!(names(&runtime), ["every"]);
+        leads.send_replace(true);
+        pass(SECOND / 2).await;
+        assert_eq!(names(&runtime), ["every", "leader"]);
+        assert!(operator.drain().await.is_clean());
+        let drained = ["leader a/one", "leader b/one", "leader a/two", "release lease"];
+        assert_eq!(log.take(), drained, "what waits is reconciled, and then the lease is released");
+        assert_eq!(names(&runtime), [] as [&str; 0]);
+    });
+}
+
+#[test]
+fn op_01_a_controller_that_hangs_or_does_not_start_holds_up_no_other() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (server, log) = (Server::<String>::new(), Log::default());
+        three(&server);
+        let texts = declared(&runtime, &server);
+        let refused: ControllerPart<_> =
+            controller("refused", || Err::<Controller<String>, _>(std::io::Error::other("not today")));
+        let operator = Operator::builder(&runtime)
+            .work(noting(&log, "hangs", &texts, Duration::MAX))
+            .work(refused)
+            .work(noting(&log, "works", &texts, SECOND))
+            .cache(texts)
+            .start()
+            .expect("the runtime runs");
+        pass(60 * SECOND).await;
+        assert_eq!(log.take(), ["works a/one", "works b/one", "works a/two"]);
+        let unready = operator.unready();
+        assert!(unready.len() == 1 && unready[0].ends_with(": not today"), "{unready:?}");
+        let report = operator.drain().await;
+        let left: Vec<_> = report.parts.iter().filter(|part| !part.clean).map(|part| &*part.name).collect();
+        assert_eq!(left, ["hangs"], "{report}");
+    });
+}
+
+#[test]
+fn op_07_a_hundred_controllers_on_one_runtime_take_two_turns_a_minute_each_while_nothing_changes() {
+    let turns = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&turns);
+    let faults = Faults::new(move |site| {
+        counted.fetch_add(u64::from(site == Site::TurnBegun), Ordering::Relaxed);
+    });
+    Runtime::simulation(7).faults(faults).build().run(|runtime| async move {
+        let (server, log) = (Server::<String>::new(), Log::default());
+        three(&server);
+        let mut builder = Operator::builder(&runtime);
+        for _ in 0..100 {
+            let texts = declared(&runtime, &server);
+            builder = builder.work(noting(&log, "counts", &texts, Duration::ZERO)).cache(texts);
+        }
+        let operator = builder.start().expect("the runtime runs");
+        operator.ready_within(LONG).await.expect("it is ready");
+        until(|| log.len() == 300).await;
+        pass(SECOND).await;
+        let before = turns.load(Ordering::Relaxed);
+        pass(60 * SECOND).await;
+        let turns = turns.load(Ordering::Relaxed) - before;
+        assert!(
+            turns <= 200,
+            "{turns} turns in a minute: more than two for each informer's check of its watch"
+        );
+        assert_eq!(log.len(), 300);
+        assert!(operator.drain().await.is_clean());
+    });
+}
