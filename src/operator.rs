@@ -9,7 +9,7 @@
 //! | probes | [`ProbeSocket`](crate::probes::ProbeSocket), with the feature `probes` | first | last |
 //! | caches | informers, [`InformerFactory`](crate::factory::InformerFactory) | next | behind the work |
 //! | work | controllers, own tasks | when each cache is ready | behind the election |
-//! | election | a leader election | with the work | when the leader's work has ended: the lease is released |
+//! | election | [`LeaderElection`](crate::leader_election::LeaderElection) | with the work | when the leader's work has ended: the lease is released |
 //! | work of the leader | controllers, own tasks | when the lease is acquired | first; at once when the lease is lost |
 //!
 //! A program with `#[tokio::main]`, which ends by SIGINT or SIGTERM:
@@ -70,6 +70,8 @@
 //! }
 //! ```
 
+#[cfg(feature = "client")]
+mod election;
 #[cfg(feature = "client")]
 mod factory;
 #[cfg(feature = "probes")]
