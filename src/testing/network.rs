@@ -351,7 +351,8 @@ mod tests {
     fn a_path_says_which_object_is_meant() {
         let of = |path| Place::of(path).map(|place| (place.resource, place.namespace, place.name));
         let maps = "/api/v1/namespaces/x/configmaps";
-        assert_eq!(of(&format!("{maps}/y")), Some(("configmaps".to_owned(), "x", "y")));
+        let one = format!("{maps}/y");
+        assert_eq!(of(&one), Some(("configmaps".to_owned(), "x", "y")));
         let sites = "/apis/example.org/v1/namespaces/x/websites/y/status";
         assert_eq!(of(sites), Some(("websites.example.org".to_owned(), "x", "y")));
         assert_eq!(of("/api/v1/nodes/a/status"), Some(("nodes".to_owned(), "", "a")));
