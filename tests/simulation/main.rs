@@ -20,6 +20,8 @@ mod plan;
 mod sources;
 mod subscribers;
 mod verdict;
+#[cfg(feature = "test-kit")]
+mod worlds;
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

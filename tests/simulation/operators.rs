@@ -58,7 +58,7 @@ fn every_random_operator_converges_and_no_key_is_lost_or_worked_on_twice_at_once
     each_seed(0..300, |seed| drop(run(seed, Plan::draw)));
 }
 
-/// `INFORMER_SIM_SEEDS=1000` takes a minute on two cores.
+/// `INFORMER_SIM_SEEDS=1000` runs more of them.
 #[test]
 fn twenty_sites_and_ten_things_that_go_wrong_converge() {
     each_seed(0..10, |seed| drop(run(seed, Plan::large)));
