@@ -113,6 +113,10 @@ impl Recorder {
     /// cut.
     ///
     /// Does not block, and waits for nothing. What is returned may be ignored: what is dropped is counted.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what every event has, in the order of client-go's `Eventf`"
+    )]
     pub fn event<M>(
         &self,
         object: &impl Regarding<M>,
