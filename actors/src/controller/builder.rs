@@ -33,7 +33,7 @@ use crate::work_queue::WorkQueue;
 
 type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Feed>, SubscribeError> + Send>;
 
-/// The settings of a controller; [`Self::reconcile`] or one of its kin says what reconciles.
+/// The settings of a controller; [`Self::reconcile`], [`Self::reconcile_local`] or [`Self::reconcile_by`] says what reconciles.
 #[must_use = "a builder does nothing until a controller is started"]
 pub struct ControllerBuilder<S: Body> {
     primary: Informer<S>,
