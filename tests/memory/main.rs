@@ -279,4 +279,5 @@ fn an_object_in_a_store_costs_little_besides_its_body() {
 fn keys_in_a_work_queue_cost_less_than_100_bytes_each_besides_themselves() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     work_queue::the_keys_of_a_queue_are_small();
+    work_queue::a_million_keys_of_which_half_are_delayed_are_small();
 }
