@@ -69,6 +69,6 @@ pub(crate) async fn run() -> anyhow::Result<()> {
         .list(&ListParams::default().labels(crate::operator::parts::MANAGED))
         .await?;
     println!("{} objects are left", left.items.len());
-    println!("{}", operator.controller.status());
-    Ok(())
+    println!("{}", operator.report());
+    operator.stop(LONG).await
 }

@@ -1,7 +1,7 @@
 //! A real operator: websites, each with a deployment, a service, a config map, a host name, a status and a finalizer.
 //!
 //! Shows how the parts of this crate make an operator: informers, a controller, children by server-side apply, a finalizer
-//! for what the garbage collector cannot reach, conditions, unit tests (`tests.rs`). The operator itself is in
+//! for what the garbage collector cannot reach, conditions, leader election, unit tests (`tests.rs`). The operator itself is in
 //! `operator/`; this file gives it a cluster. Without arguments that is an in-memory API server, on which it shows what it
 //! does, and ends:
 //!
@@ -11,12 +11,17 @@
 //! cargo run --example website_operator -- --kubeconfig ~/.kube/config   # until Ctrl-C
 //! ```
 
+use std::time::Duration;
+
 use actix_informer::prelude::*;
 
 mod demo;
 mod operator;
 #[cfg(all(test, feature = "testing"))]
 mod tests;
+
+/// Shorter than the grace period of its pod.
+const DRAIN: Duration = Duration::from_secs(20);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -31,8 +36,8 @@ async fn main() -> anyhow::Result<()> {
     let (client, runtime) = (Client::new(config)?, Runtime::threads().start()?);
     let operator = operator::start(&client, &runtime)?;
     end_of_process().await?;
-    println!("{}", operator.controller.status());
-    Ok(())
+    println!("{}", operator.report());
+    operator.stop(DRAIN).await
 }
 
 /// Returns at Ctrl-C, or when the kubelet ends the pod.

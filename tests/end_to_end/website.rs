@@ -14,6 +14,7 @@ use actix_informer::prelude::*;
 use actix_informer::reconcile::Condition;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
@@ -161,5 +162,9 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
             .items
             .is_empty()
     );
-    eprintln!("{}", operator.controller.status());
+    assert!(operator.report().ends_with("leads: true"), "{}", operator.report());
+    operator.stop(LONG).await.unwrap();
+    let lease = server.client().api::<Lease>().namespaced(NAMESPACE).get("website-operator").await.unwrap();
+    let holder = lease.spec.unwrap().holder_identity;
+    assert!(holder.as_deref().unwrap_or_default().is_empty(), "the lease is given back: {holder:?}");
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_informer::controller::Controller;
+use actix_informer::leader_election::LeaderElection;
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -34,10 +35,37 @@ const BY_HOST: &str = "host";
 /// A running operator; it stops when this is dropped.
 pub(crate) struct WebsiteOperator {
     pub(crate) controller: Controller<Website>,
+    election: LeaderElection,
 }
 
-/// Starts the operator with these credentials.
-pub(crate) fn start(client: &Client, runtime: &Runtime) -> Result<WebsiteOperator, actix_informer::Error> {
+impl WebsiteOperator {
+    /// The figures of the controller and its queue, and whether this replica leads.
+    pub(crate) fn report(&self) -> String {
+        format!("{}; leads: {}", self.controller.status(), self.election.is_leader())
+    }
+
+    /// Lets reconciles end, and gives the lease to another replica at once.
+    pub(crate) async fn stop(self, limit: Duration) -> anyhow::Result<()> {
+        // A replica that does not lead has keys that wait, which it leaves to the leader.
+        if self.election.is_leader() {
+            self.controller.drain(limit).await?;
+        }
+        self.controller.shut_down();
+        self.election.shutdown(limit).await?;
+        Ok(())
+    }
+}
+
+/// Starts the operator with these credentials. It works while it has the lease; its caches are filled before.
+pub(crate) fn start(client: &Client, runtime: &Runtime) -> anyhow::Result<WebsiteOperator> {
+    let mut election = LeaderElection::builder(client, runtime, NAMESPACE, MANAGER);
+    // With the name of its pod, a container that was started again has the lease at once.
+    if let Ok(pod) = std::env::var("POD_NAME") {
+        election = election.identity(pod);
+    }
+    let election = election.start()?;
+    // Sends nothing when the lease has ended, whatever is under way.
+    let leading = election.guard(client);
     let sites = client.resource::<Website>().informer(runtime)?;
     let sites = sites.index(BY_HOST, |site| [site.spec.host.clone()]).start()?;
     let maps = client.resource::<ConfigMap>().labels(MANAGED).informer(runtime)?;
@@ -47,13 +75,13 @@ pub(crate) fn start(client: &Client, runtime: &Runtime) -> Result<WebsiteOperato
     let deployments = client.resource::<Deployment>().labels(MANAGED).informer(runtime)?;
     let deployments = deployments.index(CONTROLLER_UID, controller_uid).start()?;
 
-    let children = Children::new(client, MANAGER)
+    let children = Children::new(&leading, MANAGER)
         .cached(&maps.lister())
         .cached(&services.lister())
         .cached(&deployments.lister());
-    let hosts = Hosts::new(client, NAMESPACE, maps.lister());
-    let (client, runtime) = (client.clone(), runtime.clone());
-    let context = Arc::new(Context { client, runtime, children, hosts });
+    let hosts = Hosts::new(&leading, NAMESPACE, maps.lister());
+    let context = Arc::new(Context { client: leading, runtime: runtime.clone(), children, hosts });
+    let fence = election.clone();
     let wanted = sites.lister();
     let wants = move |claim: &Object<ConfigMap>| {
         let sites = host_of(claim).map(|host| wanted.by_index(BY_HOST, host).unwrap_or_default());
@@ -66,7 +94,8 @@ pub(crate) fn start(client: &Client, runtime: &Runtime) -> Result<WebsiteOperato
         .owns(&deployments)
         .workers(4)
         .time_limit(Duration::from_secs(30))
+        .fenced_by(move || fence.fence())
         .reconcile(move |request| reconcile(Arc::clone(&context), request))
         .start()?;
-    Ok(WebsiteOperator { controller })
+    Ok(WebsiteOperator { controller, election })
 }
