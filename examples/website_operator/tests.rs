@@ -3,6 +3,8 @@
 //! Answers "how is an operator tested without a cluster?" Nothing here sleeps or opens a socket: the clock is paused, and the
 //! API server is in the same simulation.
 
+#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed the test")]
+
 use std::time::Duration;
 
 use actix_informer::prelude::*;

@@ -307,11 +307,11 @@ mod tests {
         for (finalizers, step, last) in [
             (&[][..], Step::Add, r#"{"op":"add","path":"/metadata/finalizers","value":["a/mine"]}"#),
             (
-                &[foreign.clone()],
+                std::slice::from_ref(&foreign),
                 Step::Add,
                 r#"{"op":"add","path":"/metadata/finalizers/-","value":"a/mine"}"#,
             ),
-            (&[foreign, mine], Step::CleanUp, r#"{"op":"remove","path":"/metadata/finalizers/1"}"#),
+            (&[foreign.clone(), mine], Step::CleanUp, r#"{"op":"remove","path":"/metadata/finalizers/1"}"#),
         ] {
             let state = Observed { uid: "u", version: "7", finalizers, is_ending: false };
             assert_eq!(patch(&state, "a/mine", step).to_string(), format!("{}{last}]", tests("7")));
