@@ -1,9 +1,9 @@
 //! A real operator: websites, each with a deployment, a service, a config map, a host name, a status and a finalizer.
 //!
 //! Shows how the parts of this crate make an operator: informers, a controller, children by server-side apply, a finalizer
-//! for what the garbage collector cannot reach, conditions, leader election, unit tests (`tests.rs`). The operator itself is in
-//! `operator/`; this file gives it a cluster. Without arguments that is an in-memory API server, on which it shows what it
-//! does, and ends:
+//! for what the garbage collector cannot reach, conditions, events, leader election, unit tests (`tests.rs`). The operator
+//! itself is in `operator/`; this file gives it a cluster. Without arguments that is an in-memory API server, on which it
+//! shows what it does, and ends:
 //!
 //! ```sh
 //! cargo run --example website_operator
@@ -20,8 +20,8 @@ mod operator;
 #[cfg(all(test, feature = "testing"))]
 mod tests;
 
-/// Shorter than the grace period of its pod.
-const DRAIN: Duration = Duration::from_secs(20);
+/// For each of three steps: together they are shorter than the grace period of its pod.
+const DRAIN: Duration = Duration::from_secs(8);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {

@@ -16,12 +16,13 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::events::v1::Event;
 use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::stage::{LONG, Stage};
+use crate::stage::{LONG, LOOK, Stage};
 use crate::website_operator::website::{READY, Website};
 use crate::website_operator::{NAMESPACE, start};
 
@@ -70,6 +71,7 @@ pub(crate) struct Sites {
     pub(crate) services: Api<Service>,
     pub(crate) deployments: Api<Deployment>,
     pub(crate) claims: Api<ConfigMap>,
+    events: Api<Event>,
 }
 
 impl Sites {
@@ -80,6 +82,7 @@ impl Sites {
             services: client.api().namespaced(namespace),
             deployments: client.api().namespaced(namespace),
             claims: client.api().namespaced(NAMESPACE),
+            events: client.api().namespaced(namespace),
         }
     }
 
@@ -98,6 +101,23 @@ impl Sites {
         let is_so = |site: Option<&Website>| site.is_some_and(|site| ready(site).is_some());
         let site = self.sites.until(name, is_so, LONG).await.unwrap().unwrap();
         ready(&site).unwrap()
+    }
+
+    /// Waits for an event about a site with this reason; its type and its note.
+    async fn hears(&self, name: &str, reason: &str) -> (Option<String>, Option<String>) {
+        let is_it = |event: &Event| {
+            let regarding = event.regarding.as_ref().and_then(|site| site.name.as_deref());
+            (regarding, event.reason.as_deref()) == (Some(name), Some(reason))
+        };
+        let end = tokio::time::Instant::now() + LONG;
+        loop {
+            let all = self.events.list(&ListParams::default()).await.unwrap().items;
+            if let Some(event) = all.into_iter().find(is_it) {
+                return (event.type_, event.note);
+            }
+            assert!(tokio::time::Instant::now() < end, "no event {reason} about {name}");
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Says of a deployment what its pods would.
@@ -136,6 +156,8 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
     sites.make("copy", "shop.example.org").await.unwrap();
     let taken = sites.reaches("copy", "HostTaken").await;
     assert_eq!(taken.message, format!("shop.example.org belongs to the site {}/shop", stage.namespace));
+    let warned = sites.hears("copy", "HostTaken").await;
+    assert_eq!(warned, (Some("Warning".to_owned()), Some(taken.message)));
     assert!(sites.deployments.get_opt("copy").await.unwrap().is_none(), "it is not served");
 
     sites.deployments.delete("shop", &DeleteParams::background()).await.unwrap();

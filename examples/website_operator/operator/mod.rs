@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_informer::controller::Controller;
+use actix_informer::events::Recorder;
 use actix_informer::leader_election::LeaderElection;
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
@@ -36,23 +37,30 @@ const BY_HOST: &str = "host";
 pub(crate) struct WebsiteOperator {
     pub(crate) controller: Controller<Website>,
     election: LeaderElection,
+    events: Recorder,
 }
 
 impl WebsiteOperator {
-    /// The figures of the controller and its queue, and whether this replica leads.
+    /// The figures of the controller and its queue, of its events, and whether this replica leads.
     pub(crate) fn report(&self) -> String {
-        format!("{}; leads: {}", self.controller.status(), self.election.is_leader())
+        let (told, leads) = (self.events.figures(), self.election.is_leader());
+        let dropped = told.dropped.values().sum::<u64>();
+        let events = format!("{} events sent, {dropped} dropped", told.created);
+        format!("{}; {events}; leads: {leads}", self.controller.status())
     }
 
-    /// Lets reconciles end, and gives the lease to another replica at once.
+    /// Lets reconciles end, sends the events that wait, and gives the lease to another replica at once. Each takes
+    /// no longer than the limit.
     pub(crate) async fn stop(self, limit: Duration) -> anyhow::Result<()> {
         // A replica that does not lead has keys that wait, which it leaves to the leader.
         if self.election.is_leader() {
             self.controller.drain(limit).await?;
         }
         self.controller.shut_down();
+        // The lease is given back also when events are left.
+        let sent = self.events.shutdown(limit).await;
         self.election.shutdown(limit).await?;
-        Ok(())
+        Ok(sent?)
     }
 }
 
@@ -66,6 +74,7 @@ pub(crate) fn start(client: &Client, runtime: &Runtime) -> anyhow::Result<Websit
     let election = election.start()?;
     // Sends nothing when the lease has ended, whatever is under way.
     let leading = election.guard(client);
+    let events = Recorder::builder(&leading, runtime, MANAGER).start()?;
     let sites = client.resource::<Website>().informer(runtime)?;
     let sites = sites.index(BY_HOST, |site| [site.spec.host.clone()]).start()?;
     let maps = client.resource::<ConfigMap>().labels(MANAGED).informer(runtime)?;
@@ -80,7 +89,8 @@ pub(crate) fn start(client: &Client, runtime: &Runtime) -> anyhow::Result<Websit
         .cached(&services.lister())
         .cached(&deployments.lister());
     let hosts = Hosts::new(&leading, NAMESPACE, maps.lister());
-    let context = Arc::new(Context { client: leading, runtime: runtime.clone(), children, hosts });
+    let (runtime, recorder) = (runtime.clone(), events.clone());
+    let context = Arc::new(Context { client: leading, runtime, children, hosts, events: recorder });
     let fence = election.clone();
     let wanted = sites.lister();
     let wants = move |claim: &Object<ConfigMap>| {
@@ -97,5 +107,5 @@ pub(crate) fn start(client: &Client, runtime: &Runtime) -> anyhow::Result<Websit
         .fenced_by(move || fence.fence())
         .reconcile(move |request| reconcile(Arc::clone(&context), request))
         .start()?;
-    Ok(WebsiteOperator { controller, election })
+    Ok(WebsiteOperator { controller, election, events })
 }

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use actix_informer::controller::{Outcome, ReconcileError, Request};
+use actix_informer::events::{EventType, Recorder};
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{
     Children, Condition, Finalize, condition, finalizer, set_condition, update_status,
@@ -27,6 +28,7 @@ pub(crate) struct Context {
     pub(crate) runtime: Runtime,
     pub(crate) children: Children,
     pub(crate) hosts: Hosts,
+    pub(crate) events: Recorder,
 }
 
 pub(crate) async fn reconcile(
@@ -60,8 +62,18 @@ impl Context {
         }
         children.prune().await?;
         let status = |status: &mut WebsiteStatus| self.report(site, &claim, served.as_deref(), status);
-        update_status(&self.client, request, site, status).await?;
+        if update_status(&self.client, request, site, status).await?.is_changed() {
+            self.tell(site, &claim, served.as_deref());
+        }
         Ok(Outcome::Done)
+    }
+
+    /// Says with an event what the status says, for `kubectl describe`.
+    fn tell(&self, site: &Object<Website>, claim: &Claim, served: Option<&Deployment>) {
+        let ready = ready_condition(site, claim, served);
+        let needs_help = matches!(claim, Claim::Taken(_));
+        let event_type = if needs_help { EventType::Warning } else { EventType::Normal };
+        self.events.event(site, event_type, ready.reason, "Reconcile", ready.message);
     }
 
     /// First nothing is served any more, then the host may go to another site.
