@@ -123,6 +123,6 @@ fn ctl_06_the_end_of_the_runtime_ends_the_controller() {
         world.runtime.clone().shutdown(LONG).await.expect("it ends");
         controller.ended().await;
         assert_eq!((controller.status().workers, world.log.under_way()), (0, 0));
-        assert_eq!(controller.status().state, ControllerState::NoWorkers);
+        assert_eq!(controller.status().state, ControllerState::Ended);
     });
 }
