@@ -104,3 +104,26 @@ fn eventually_says_the_newest_state_and_the_command_that_repeats_the_seed() {
         "{text}"
     );
 }
+
+#[test]
+fn a_world_that_is_written_to_each_second_does_not_settle_and_one_that_is_left_alone_does() {
+    let failed = catch_unwind(AssertUnwindSafe(|| {
+        World::simulated(6).run(|world| async move {
+            let writer = world.start("a", |host| async move {
+                for count in 0.. {
+                    create(&host, &format!("map-{count}")).await?;
+                    tokio::time::sleep(SECOND).await;
+                }
+                Ok(())
+            });
+            tokio::time::sleep(60 * SECOND).await;
+            writer.freeze();
+            world.settles(10 * SECOND, 60 * SECOND).await;
+            writer.thaw();
+            world.settles(10 * SECOND, 60 * SECOND).await;
+        });
+    }));
+    let panic = failed.expect_err("it is written to");
+    let text = panic.downcast_ref::<String>().expect("a text");
+    assert!(text.contains("not quiet for 10s within 60s") && text.contains("of seed 6"), "{text}");
+}
