@@ -26,6 +26,7 @@ mod access;
 mod chaos;
 mod disasters;
 mod discovery;
+mod events;
 mod factory;
 mod leader;
 mod live;
@@ -132,6 +133,12 @@ group! { operators:
     website::opr_20_the_website_operator_does_its_work_with_the_rights_of_its_manifests,
     website_small::opr_21_a_child_that_is_deleted_the_moment_it_was_made_is_made_again_300_times,
     website_killed::opr_22_an_operator_that_is_killed_at_random_moments_loses_nothing_and_makes_nothing_twice,
+}
+
+group_at_once! { recorded_events:
+    events::rec_01_and_rec_11_events_series_and_counts_are_kept_by_the_server_and_shown_by_kubectl,
+    events::rec_07_and_rec_10_events_that_are_gone_are_created_anew_and_those_of_nodes_are_in_default,
+    events::an_event_that_the_server_does_not_allow_is_counted_and_says_which_rule_is_missing,
 }
 
 group_at_once! { streams_of_pods:

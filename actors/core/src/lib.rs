@@ -26,6 +26,7 @@ pub mod controller;
 pub mod delta;
 pub mod delta_fifo;
 pub mod events;
+pub mod expectations;
 pub mod finalizer;
 pub mod index;
 pub mod indexer;
