@@ -3,7 +3,7 @@
 //! Answers "does this process lead, and how is its work kept from going on when it does not any more?". The election is an
 //! actor on a thread of its own, which speaks with the server itself. Invariants:
 //! 1. A lease of another candidate is judged by when it was seen to change here, never by the times in it.
-//! 2. A client made by [`LeaderElection::guard`] sends nothing after the term has ended, also right after the process was
+//! 2. A client made by [`LeaderElection::guard`] begins no request after the term has ended, also right after the process was
 //!    stopped or the machine was suspended: the clock that is asked counts suspensions (on Linux, Android and Apple's
 //!    systems; elsewhere it is the monotonic clock, which may stand still in a suspension).
 //! 3. Labels and fields of the Lease that are not the election's stay.

@@ -200,7 +200,8 @@ impl<K, R: Representation> WriteOverlay<K, R> {
 /// Whether the object is still there, and will be changed before it is gone.
 pub(crate) fn remains<K: Resource>(object: &K) -> bool {
     let meta = object.meta();
-    let waits = meta.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0);
+    // A namespace that ends has finalizers in its spec and no grace period.
+    let waits = meta.deletion_grace_period_seconds.is_none_or(|seconds| seconds > 0);
     meta.deletion_timestamp.is_some()
         && (waits || meta.finalizers.as_ref().is_some_and(|all| !all.is_empty()))
 }

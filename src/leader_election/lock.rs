@@ -65,7 +65,7 @@ impl LeaseLock for ServerLock {
 
 impl Inner {
     async fn read(&self) -> Result<Answer> {
-        let lease = self.get(&self.names.lease()).await?;
+        let lease = self.get(&self.names.lease()).await?.map(|answer| self.is_lease(answer)).transpose()?;
         let record = lease.as_ref().map(record_of);
         self.lease.replace(lease);
         Ok(Answer::Lease(record))
@@ -75,7 +75,7 @@ impl Inner {
         let mut lease = self.names.new_lease();
         self.names.write(&mut lease, record);
         let written = self.write(Method::POST, &self.names.leases(), &lease).await?;
-        self.lease.replace(Some(written));
+        self.lease.replace(Some(self.is_lease(written)?));
         Ok(Answer::Written)
     }
 
@@ -84,8 +84,18 @@ impl Inner {
         let mut lease = self.lease.borrow().clone().ok_or(LockError::Conflict)?;
         self.names.write(&mut lease, record);
         let written = self.write(Method::PUT, &self.names.lease(), &lease).await?;
-        self.lease.replace(Some(written));
+        self.lease.replace(Some(self.is_lease(written)?));
         Ok(Answer::Written)
+    }
+
+    /// What a proxy or a login page answers with 200 is no lease that is free. What was read before is forgotten then.
+    fn is_lease(&self, answer: Value) -> Result<Value> {
+        let version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        if answer["kind"] == "Lease" && version.is_some_and(|version| !version.is_empty()) {
+            return Ok(answer);
+        }
+        self.lease.replace(None);
+        Err(LockError::Failed("the answer is not a Lease".into()))
     }
 
     async fn read_candidate(&self) -> Result<Answer> {

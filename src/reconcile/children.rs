@@ -242,10 +242,11 @@ impl ChildPass<'_> {
     ///
     /// # Errors
     /// [`ChildError`]; the child is not pruned by this pass all the same.
-    pub async fn apply<K: ChildBody>(&mut self, child: K) -> Result<Applied<K>, ChildError> {
-        let child = self.owner.own(child)?;
+    pub async fn apply<K: ChildBody>(&mut self, mut child: K) -> Result<Applied<K>, ChildError> {
+        let owned = self.owner.own(&mut child);
         let key = key_of(&child)?;
         self.wanted.insert((TypeId::of::<K>(), key.clone()));
+        owned?;
         let called = described(&child);
         let body = encoded(&child);
         let body = body.map_err(|source| ChildError::Encode { child: called.clone(), source })?;

@@ -60,8 +60,7 @@ pub enum FinalizerError {
         /// Why.
         source: Box<Error>,
     },
-    /// The object has no uid or no version, or its finalizers are not in the cache: it does not come from a server, or the
-    /// informer cuts these fields.
+    /// The object has no uid or no version: it does not come from a server, or the informer cuts these fields.
     #[error("{object} has no {field}: finalizers need it")]
     Unknown {
         /// Kind and key of the object.
@@ -76,6 +75,9 @@ pub enum FinalizerError {
 /// Adds the finalizer and then calls `reconcile` with [`Finalize::Apply`] and the newest state; for an object that is being
 /// deleted calls it with [`Finalize::CleanUp`], and removes the finalizer if that has succeeded. A subject without an
 /// object, and one that is being deleted without the finalizer, give `T::default()`: there is nothing to do.
+///
+/// The informer must keep `metadata.finalizers`: a list that is cut from the cache looks empty, and the finalizers of others
+/// would be replaced.
 ///
 /// It costs one request in the life of an object before its first reconcile, and one at its end. Where `reconcile` or this
 /// process ends early, the next call goes on from what the server has: both halves may be called more than once.

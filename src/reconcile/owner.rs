@@ -76,7 +76,9 @@ pub trait OwnedBy: Resource<DynamicType = (), Scope: 'static> + Sized {
     /// # Errors
     /// [`OwnerError`]: an owner without a uid, of another namespace, or a child that another object controls.
     fn owned_by<O: Resource<DynamicType = ()>>(self, owner: &O) -> Result<Self, OwnerError> {
-        Owner::of(owner)?.own(self)
+        let mut child = self;
+        Owner::of(owner)?.own(&mut child)?;
+        Ok(child)
     }
 }
 
@@ -109,7 +111,7 @@ impl Owner {
     }
 
     /// The child with this controller.
-    pub(super) fn own<C>(&self, mut child: C) -> Result<C, OwnerError>
+    pub(super) fn own<C>(&self, child: &mut C) -> Result<(), OwnerError>
     where
         C: Resource<DynamicType = (), Scope: 'static>,
     {
@@ -118,13 +120,13 @@ impl Owner {
             child.meta_mut().namespace = Some(namespace.clone());
         }
         if self.namespace.is_some() && self.namespace != child.meta().namespace {
-            return Err(OwnerError::Namespace { child: described(&child), owner: self.described.clone() });
+            return Err(OwnerError::Namespace { child: described(child), owner: self.described.clone() });
         }
-        self.may_control(&child)?;
+        self.may_control(child)?;
         let references = child.meta_mut().owner_references.get_or_insert_default();
         references.retain(|found| found.uid != self.reference.uid);
         references.push(self.reference.clone());
-        Ok(child)
+        Ok(())
     }
 
     /// Refuses a child that another object controls.

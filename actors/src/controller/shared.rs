@@ -114,7 +114,8 @@ impl<S: Body> Shared<S> {
         self.tasks.close();
         feeds.end();
         if !self.has_begun.load(Ordering::Acquire) {
-            // Its informers are not synced: nothing can be reconciled.
+            // Its informers are not synced: nothing can be reconciled, and no worker has to wait for that.
+            self.stop.cancel();
             self.queue.force_shut_down();
         }
         self.queue.drain(limit).await

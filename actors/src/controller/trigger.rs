@@ -26,14 +26,18 @@ use crate::work_queue::Added;
 /// How many keys are added before others of the thread have their turn.
 const KEYS_A_TURN: usize = 250;
 
-/// Asks for reconciles, from any thread. Cloning copies a pointer. It does not keep the controller running.
+/// Asks for reconciles, from any thread. Cloning copies a pointer. It keeps neither the controller nor its informers.
 #[derive(Clone)]
 pub struct Trigger(Arc<dyn Fn(ObjectKey) -> Added + Send + Sync>);
 
 impl Trigger {
     pub(super) fn new<S: Body>(shared: &Arc<Shared<S>>) -> Self {
-        let shared = Arc::clone(shared);
-        Self(Arc::new(move |key| shared.arrive(&key, Arrival::Input, (Reason::Triggered, Priority::Normal))))
+        let shared = Arc::downgrade(shared);
+        let why = || (Reason::Triggered, Priority::Normal);
+        let arrive = move |key| {
+            shared.upgrade().map_or(Added::Refused, |shared| shared.arrive(&key, Arrival::Input, why()))
+        };
+        Self(Arc::new(arrive))
     }
 
     /// This key is to be reconciled, also if it rests after a terminal error. Returns at once; refused after the stop.

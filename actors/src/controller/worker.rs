@@ -102,6 +102,11 @@ where
         item.done();
         return;
     };
+    if shared.stop.is_cancelled() {
+        // It was on its way here when the controller was shut down.
+        item.done();
+        return;
+    }
     if let Some((run, request)) = Run::begin(shared, item, fence) {
         let ended = run.reconcile(call, request).await;
         run.finish(ended);

@@ -100,7 +100,7 @@ async fn run(controller: AnyController, context: PartContext) -> Result<(), Part
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
     let drained = controller.drain(limit).await;
     controller.shut_down();
-    drained?;
+    // The lease is given back when nothing of it runs any more.
     controller.ended().await;
-    Ok(())
+    Ok(drained?)
 }

@@ -53,13 +53,15 @@ impl WebsiteOperator {
     /// no longer than the limit.
     pub(crate) async fn stop(self, limit: Duration) -> anyhow::Result<()> {
         // A replica that does not lead has keys that wait, which it leaves to the leader.
-        if self.election.is_leader() {
-            self.controller.drain(limit).await?;
-        }
+        let leads = self.election.is_leader();
+        let drained = if leads { self.controller.drain(limit).await } else { Ok(()) };
         self.controller.shut_down();
+        // What still runs is cancelled within its grace; only then another replica may lead.
+        self.controller.ended().await;
         // The lease is given back also when events are left.
         let sent = self.events.shutdown(limit).await;
         self.election.shutdown(limit).await?;
+        drained?;
         Ok(sent?)
     }
 }

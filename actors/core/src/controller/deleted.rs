@@ -2,7 +2,7 @@
 //!
 //! Answers "what was it?" for a reconcile that finds no object any more. Invariants:
 //! 1. At most so many are kept as it was made for; beyond that the one that was kept first is dropped and counted.
-//! 2. Of a key the newest one is kept.
+//! 2. For each key the newest one is kept.
 //!
 //! Read next: `ledger.rs`, which asks.
 

@@ -5,8 +5,8 @@
 //!    failed, is gone or has another uid; when an object that is mapped to it changes; when it is triggered. It is not
 //!    added for an owned object, a timer or a resync.
 //! 2. What happens during a reconcile, and is newer than what it was given, is never lost: such a key does not rest.
-//! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, one mark
-//!    for each object that rests, one entry for each reconcile under way.
+//! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, marks of
+//!    [`MOST_RESTING`] keys, one entry for each reconcile under way.
 //! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
 //!
 //! Read next: `causes.rs`, `deleted.rs`, `outcome.rs`.
@@ -18,11 +18,14 @@ use super::deleted::Deleted;
 use super::{Causes, Ended, Next, Reason};
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 
-/// Of how many keys the causes are kept. Of further ones, such as those of a long first list, they are not.
+/// How many keys have their causes kept. Further ones, such as those of a long first list, have none.
 pub const MOST_WITH_CAUSES: usize = 4_096;
 
 /// How many last states of deleted objects are kept.
 pub const MOST_DELETED: usize = 4_096;
+
+/// How many keys rest after a terminal error. A further one does not rest: it is reconciled again when anything leads to it.
+pub const MOST_RESTING: usize = 65_536;
 
 /// What leads to a key.
 #[derive(Debug)]
@@ -148,13 +151,19 @@ impl<S> Ledger<S> {
     pub fn handle_begin(&mut self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {
         debug_assert!(!self.running.contains_key(key), "a key is reconciled once at a time");
         let causes = self.causes.remove(key).unwrap_or_default();
-        if self.resting.contains_key(key) {
+        let state =
+            cached.map(|Meta { uid, version, .. }| State { uid: uid.clone(), version: version.clone() });
+        // What happened between the look at the cache and the begin of the last reconcile shows only here.
+        if self.resting.get(key).is_some_and(|resting| state.as_ref() == Some(resting)) {
             self.ignored += 1;
             return None;
         }
-        let state =
-            cached.map(|Meta { uid, version, .. }| State { uid: uid.clone(), version: version.clone() });
-        let deleted = self.deleted.get(key).cloned();
+        self.resting.remove(key);
+        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both.
+        let is_gone = |last: &&Object<S>| {
+            cached.is_none_or(|now| now.uid.as_ref() != last.object_uid() || now.version > *last.version())
+        };
+        let deleted = self.deleted.get(key).filter(is_gone).cloned();
         self.running.insert(key.clone(), Run { state, deleted: deleted.clone(), is_outdated: false });
         Some(Begun { causes, deleted })
     }
@@ -167,7 +176,9 @@ impl<S> Ledger<S> {
             Next::Done => {}
             Next::Rest => {
                 // Without an object nothing could end the rest, and nothing is left that could be tried.
-                if let Some(state) = run.state.filter(|_| !run.is_outdated) {
+                if let Some(state) =
+                    run.state.filter(|_| !run.is_outdated && self.resting.len() < MOST_RESTING)
+                {
                     self.resting.insert(key.clone(), state);
                 }
             }

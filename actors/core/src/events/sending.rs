@@ -99,11 +99,13 @@ impl Recorder {
             }
             Answer::Exists => match record.unclear {
                 Some(found) => self.told(id, found, again || found < count, at),
-                None => self.name_taken(id, at),
+                None => self.name_taken(id, again, at),
             },
-            Answer::Later { after, why } => self.failed(id, (count, after), why, at),
-            Answer::NotFound => self.refused(id, "NotFound", "the server has no such namespace or kind", at),
-            Answer::Refused { word, why } => self.refused(id, &word, &why, at),
+            Answer::Later { after, why } => self.failed(id, (count, after, again), why, at),
+            Answer::NotFound => {
+                self.refused(id, ("NotFound", "the server has no such namespace or kind"), again, at);
+            }
+            Answer::Refused { word, why } => self.refused(id, (&word, &why), again, at),
         }
     }
 
@@ -156,19 +158,19 @@ impl Recorder {
     }
 
     /// Somebody else has an event of this name: another one is tried at once.
-    fn name_taken(&mut self, id: u64, at: At) {
+    fn name_taken(&mut self, id: u64, again: bool, at: At) {
         let Some(event) = self.records.get(&id).map(|record| Arc::clone(&record.event)) else { return };
         let name = self.name(&event.regarding.name, at);
         let Some(record) = self.records.get_mut(&id) else { return };
         record.tries += 1;
         if record.tries >= self.config.tries {
-            return self.refused(id, "AlreadyExists", "an event of this name is there", at);
+            return self.refused(id, ("AlreadyExists", "an event of this name is there"), again, at);
         }
         record.name = name;
         self.put_first(id);
     }
 
-    fn failed(&mut self, id: u64, (count, after): (u32, Option<Duration>), why: String, at: At) {
+    fn failed(&mut self, id: u64, (count, after, again): (u32, Option<Duration>, bool), why: String, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.tries += 1;
         if record.told.is_none() {
@@ -179,7 +181,8 @@ impl Recorder {
             record.tries = 0;
             self.figures.drop_one(DropReason::GaveUp);
             self.note_loss(DropReason::GaveUp, &format!("{about}: {why}"), at);
-            self.rest(id, false);
+            // What came meanwhile was taken: it has tries of its own.
+            self.rest(id, again);
         } else {
             self.figures.retries += 1;
             self.figures.last_error = Some(LastError { text: format!("{about}: {why}"), wall: at.wall });
@@ -192,7 +195,7 @@ impl Recorder {
         }
     }
 
-    fn refused(&mut self, id: u64, word: &str, why: &str, at: At) {
+    fn refused(&mut self, id: u64, (word, why): (&str, &str), again: bool, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.tries = 0;
         let about = about(record);
@@ -201,7 +204,7 @@ impl Recorder {
         self.note_loss(DropReason::Refused, &format!("{about}: {why}"), at);
         // The server works.
         self.backoff.reset();
-        self.rest(id, false);
+        self.rest(id, again);
     }
 
     /// A record whose request is over: it waits for another one, or for repeats, or is not needed any more.

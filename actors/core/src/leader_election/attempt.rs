@@ -64,7 +64,8 @@ impl LeaderElection {
         self.end_late_term(moment.now);
         match answer {
             Read::Failed => self.fail(moment),
-            Read::Absent if self.stopping => self.end(true),
+            Read::Absent if self.stopping && self.releasing => self.end(true),
+            Read::Absent if self.stopping => self.step = Step::Idle,
             Read::Absent => self.found_absent(moment),
             Read::Found(record) => {
                 self.may_hold = *record.holder == *self.settings.identity;

@@ -15,8 +15,9 @@ pub enum Phase {
     Caches,
     /// Controllers and other work that every replica does.
     Work,
-    /// The election. It starts behind the caches, so that who acquires the lease can work at once, and it stops, which
-    /// releases the lease, when the leader's work has ended.
+    /// The election. As a part it starts behind the caches; the election itself campaigns from its own start. It stops,
+    /// which releases the lease, when the leader's work has ended. Before the caches are filled there is no part to stop:
+    /// the lease then runs out.
     Election,
     /// Controllers and other work that only the leader does.
     LeaderWork,

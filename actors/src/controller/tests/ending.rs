@@ -108,7 +108,6 @@ fn ctl_06_a_controller_that_was_never_synced_is_drained_at_once() {
         let controller = world.logging(world.builder().maps(&world.children, text_of));
         sleep(secs(1)).await;
         assert_eq!(controller.drain(LONG).await, Ok(()));
-        controller.shut_down();
         controller.ended().await;
         assert_eq!(world.lines().await, [""; 0]);
     });
