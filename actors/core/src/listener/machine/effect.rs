@@ -30,20 +30,20 @@ pub struct ListenerConfig<S> {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the actor does all of it")]
 pub enum Effect<S> {
-    /// Ask the Processor to attach the listener; it sends a snapshot, see [`ListenerMachine::handle_start`].
+    /// Ask the Processor to attach the listener; it sends a snapshot, see [`ListenerMachine::handle_start`](super::ListenerMachine::handle_start).
     Attach,
-    /// Give this window to the subscriber; [`ListenerMachine::handle_handled`] or the next ask says it is handled.
+    /// Give this window to the subscriber; [`ListenerMachine::handle_handled`](super::ListenerMachine::handle_handled) or the next ask says it is handled.
     Deliver(Notifications<S>),
-    /// Let other actors have a turn, then call [`ListenerMachine::handle_turn`].
+    /// Let other actors have a turn, then call [`ListenerMachine::handle_turn`](super::ListenerMachine::handle_turn).
     Yield,
-    /// Call [`ListenerMachine::handle_due`] at this time. One such wait is open at a time.
+    /// Call [`ListenerMachine::handle_due`](super::ListenerMachine::handle_due) at this time. One such wait is open at a time.
     Wait {
         /// When.
         until: Duration,
     },
     /// Show these figures.
     Show(Figures),
-    /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`].
+    /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`](super::ListenerMachine::handle_waited_for_poll).
     AwaitPoll,
     /// Answer all waiting drains.
     AnswerDrains,
