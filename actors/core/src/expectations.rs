@@ -193,14 +193,16 @@ mod tests {
         assert!(expectations.is_satisfied(&"web", at(400)));
     }
 
+    /// What was expected last of a key, when, and what was observed since then.
+    type Modelled = (u32, Vec<u8>, u64, u32, Vec<u8>);
+
     proptest! {
         #[test]
         fn they_are_satisfied_exactly_if_a_list_of_all_that_was_observed_says_so(
             steps in proptest::collection::vec((0..4_u8, 0..3_u8, 0..4_u8, 0..120_u64), 1..80),
         ) {
             let mut expectations = Expectations::new(at(300));
-            // What was expected last of each key, when, and what was observed since then.
-            let mut model: BTreeMap<u8, (u32, Vec<u8>, u64, u32, Vec<u8>)> = BTreeMap::new();
+            let mut model: BTreeMap<u8, Modelled> = BTreeMap::new();
             let mut now = 0;
             for (step, key, number, pause) in steps {
                 now += pause;

@@ -94,7 +94,7 @@ struct Run<S> {
 ///     let version = ResourceVersion::from_number(version).expect("not zero");
 ///     Object::new(Meta::new(key.clone(), version, SourceId::default()), "a site")
 /// };
-/// let mut ledger = Ledger::default();
+/// let mut ledger = Ledger::<&str>::default();
 /// let present = |object: &Object<&'static str>| object.cached_meta().clone();
 /// let first = present(&site(1));
 /// let arrival = Arrival::Present { meta: &first, is_rewound: false };

@@ -63,7 +63,7 @@ fn api_37_tables_of_config_maps_and_their_pages() {
 fn api_37_a_watch_of_a_table_sends_its_columns_once() {
     judge(|s| {
         s.prepare(Request::new("POST", MAPS).json(&json!({"metadata": {"name": "a"}})));
-        let mut watch = s.open(table(format!("{MAPS}?watch=1&allowWatchBookmarks=true")));
+        let mut watch = s.open(table(format!("{MAPS}?watch=1")));
         watch.events(s, 2);
         s.patch("merge", format!("{MAPS}/a"), &json!({"data": {"k": "v"}}));
         s.delete(format!("{MAPS}/a"));
