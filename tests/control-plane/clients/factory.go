@@ -88,7 +88,7 @@ func factory(arguments []string) error {
 	}
 	made := report{SyncWall: time.Since(wall).Seconds(), SyncCPU: (processorTime() - cpu).Seconds()}
 	time.Sleep(time.Second)
-	if made.ResidentKiB, err = resident(); err != nil {
+	if made.ResidentKiB, err = memory("VmRSS"); err != nil {
 		return err
 	}
 	wall, cpu = time.Now(), processorTime()
@@ -106,15 +106,16 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func resident() (uint64, error) {
+// memory is a line of /proc/self/status in KiB: VmRSS is what is resident, VmHWM the most that ever was.
+func memory(name string) (uint64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, err
 	}
 	for _, line := range strings.Split(string(status), "\n") {
-		if rest, found := strings.CutPrefix(line, "VmRSS:"); found {
+		if rest, found := strings.CutPrefix(line, name+":"); found {
 			return strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 		}
 	}
-	return 0, fmt.Errorf("no resident memory in /proc")
+	return 0, fmt.Errorf("no %s in /proc", name)
 }

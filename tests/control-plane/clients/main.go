@@ -5,7 +5,8 @@
 //  1. A scenario ends by itself: with 0, or with 1 and the reason on standard error.
 //  2. It stays in its namespace, which must exist.
 //
-// Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], go-clients proxies, or go-clients factory (factory.go)
+// Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], or go-clients COMMAND ... with one of: proxies
+// (proxies.go), factory (factory.go), controller-bench (bench.go)
 package main
 
 import (
@@ -39,20 +40,24 @@ var scenarios = map[string]func(context.Context, world) error{
 	"manager":      runManager,
 	"http2":        http2,
 	"unstructured": unstructuredClient,
+	"websites":     runWebsites,
+}
+
+// commands need no kubeconfig and no namespace.
+var commands = map[string]func([]string) error{
+	"proxies":          proxies,
+	"factory":          factory,
+	"controller-bench": controllerBench,
 }
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "proxies" {
-		if err := proxies(); err != nil {
-			fail(err)
+	if len(os.Args) > 1 {
+		if command, known := commands[os.Args[1]]; known {
+			if err := command(os.Args[2:]); err != nil {
+				fail(err)
+			}
+			return
 		}
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == "factory" {
-		if err := factory(os.Args[2:]); err != nil {
-			fail(err)
-		}
-		return
 	}
 	if len(os.Args) < 4 {
 		fail(fmt.Errorf("usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf]"))

@@ -18,7 +18,7 @@ type question struct {
 // empty is none.
 //
 // Question it answers: what do HTTPS_PROXY, HTTP_PROXY and NO_PROXY mean for kubectl and client-go?
-func proxies() error {
+func proxies([]string) error {
 	var questions []question
 	if err := json.NewDecoder(os.Stdin).Decode(&questions); err != nil {
 		return err

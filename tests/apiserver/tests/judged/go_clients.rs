@@ -76,3 +76,8 @@ fn go_managers_reconcile() {
 fn go_managers_reconcile_in_protobuf_too() {
     judge(|s| s.go("manager", "protobuf"));
 }
+
+#[test]
+fn go_controllers_apply_the_children_of_a_custom_kind() {
+    judge(|s| s.go("websites", "json"));
+}
