@@ -19,6 +19,7 @@ use clients::Subject;
 use run::{Plan, Serving};
 
 mod clients;
+mod controller;
 mod drive;
 mod floor;
 mod idle;
@@ -127,6 +128,22 @@ enum Part {
         #[command(flatten)]
         plan: many::Plan,
     },
+    /// One operator with 10,000 objects: actix-informer's controller, kube-rs's and controller-runtime's.
+    Controller(controller::Plan),
+    /// The server of `controller` alone; prints its URL, is told what to do, and ends when its standard input does.
+    ControllerServe(controller::Plan),
+    /// One client of `controller` alone; tells its figures when it is asked, and ends when its standard input does.
+    ControllerClient {
+        /// The URL of a server of `controller`.
+        #[arg(long)]
+        server: String,
+        /// Which client.
+        #[arg(long)]
+        client: controller::Client,
+        /// How many reconciles run at the same time.
+        #[arg(long)]
+        workers: usize,
+    },
     /// actix-informer alone: 100 controllers on one runtime while nothing changes.
     Idle(idle::Plan),
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
@@ -158,6 +175,11 @@ fn main() -> ExitCode {
         Some(Part::Factory(plan)) => many::run(&plan),
         Some(Part::ManyServe { kinds, objects }) => many::serve(kinds, objects),
         Some(Part::ManyClient { server, client, plan }) => many::client(&server, client, &plan),
+        Some(Part::Controller(plan)) => controller::run(&plan),
+        Some(Part::ControllerServe(plan)) => controller::serve(&plan),
+        Some(Part::ControllerClient { server, client, workers }) => {
+            controller::client(&server, client, workers)
+        }
         Some(Part::Idle(plan)) => idle::run(&plan),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };

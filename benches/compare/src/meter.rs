@@ -42,6 +42,11 @@ impl Meter {
     }
 }
 
+/// Processor time of all threads of this process since its start.
+pub(crate) fn processor_time() -> Duration {
+    clock(ClockId::ProcessCPUTime)
+}
+
 fn clock(id: ClockId) -> Duration {
     clock_gettime(id).try_into().expect("these clocks begin at zero and go forward")
 }

@@ -52,6 +52,21 @@ fn many_informers_of_each_client_receive_every_object() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "memory is read from /proc")]
+fn each_controller_brings_everything_into_order_after_each_disturbance() {
+    let numbers = ["--objects", "20", "--changes-per-second", "50", "--seconds", "1", "--idle-seconds", "1"];
+    let short =
+        ["--rounds", "1", "--workers", "4", "--quiet-ms", "300", "--clients", "informer,kube,kube-tuned"];
+    let output = compare(&[&["controller"][..], &numbers, &short].concat());
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    for row in ["first convergence", "changes", "deleted children", "410 of all watches", "server restart"] {
+        assert!(table.lines().any(|line| line.starts_with(row)), "no row {row:?} in\n{table}");
+    }
+    assert!(!table.contains("NaN"), "{table}");
+}
+
+#[test]
 fn idle_controllers_are_measured_when_each_object_was_reconciled_once() {
     let output = compare(&["idle", "--controllers", "3", "--objects", "4", "--idle-seconds", "1"]);
     let text = String::from_utf8_lossy(&output.stdout);
