@@ -26,8 +26,8 @@ use informer_core::meta::ObjectKey;
 pub use any::AnyController;
 pub use builder::{ControllerBuilder, ReadyController, StartControllerError};
 pub use informer_core::controller::{
-    Causes, EventKind, LedgerFigures, MOST_CAUSES, MOST_DELETED, MOST_RESTING, MOST_WITH_CAUSES, MOST_WRITES,
-    Outcome, Reason,
+    Causes, EventKind, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
+    MOST_WITH_CAUSES, MOST_WRITES, Outcome, Reason,
 };
 pub(crate) use registered::RegisteredController;
 pub use request::{Reconcile, ReconcileError, Request};

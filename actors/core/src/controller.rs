@@ -11,10 +11,13 @@
 //! Read next: `ledger.rs`. The actors and tasks are in `controller.rs` of the crate above.
 
 pub use causes::{Causes, EventKind, MOST_CAUSES, Reason};
-pub use ledger::{Arrival, Begun, Ledger, LedgerFigures, MOST_DELETED, MOST_RESTING, MOST_WITH_CAUSES};
+pub use ledger::{
+    Arrival, Begun, Ledger, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, MOST_WITH_CAUSES,
+};
 pub use outcome::{Ended, Next, Outcome};
 pub use writes::{Awaited, MOST_WRITES, Writes};
 
+mod answered;
 mod causes;
 mod deleted;
 mod ledger;

@@ -86,6 +86,7 @@ impl<S: Body> Controller<S> {
                 time_limit: None,
                 write_wait: Duration::from_secs(5),
                 stop_grace: Duration::from_secs(5),
+                ignores_own_writes: false,
             },
         }
     }
@@ -157,10 +158,7 @@ impl<S: Body> ControllerBuilder<S> {
     where
         I: IntoIterator<Item = ObjectKey>,
     {
-        let is_known = |known: &dyn Watched| {
-            known.as_any().downcast_ref::<Informer<T>>().is_some_and(|known| known.is(informer))
-        };
-        if !self.watched.iter().any(|known| is_known(&**known)) {
+        if informer.number_in(&self.watched).is_none() {
             self.watched.push(Box::new(informer.clone()));
         }
         let informer = informer.clone();
@@ -195,6 +193,18 @@ impl<S: Body> ControllerBuilder<S> {
     /// Only primary objects for which this holds lead to a reconcile, and one that begins or ceases to pass.
     pub fn only(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
         self.options = self.options.filter(passes);
+        self
+    }
+
+    /// An event of an owned object leads to no reconcile if it shows what the last reconcile of the key was answered for a
+    /// write, as [`Request::written_as`] was told: the function has seen this state already. Any other state of the
+    /// object does lead to one, and so does its deletion.
+    ///
+    /// For a function that goes on from the answers of its writes. One that makes an object, ends, and waits for the event
+    /// of it must not set this. Without it, what controller-runtime and kube-rs do is done: each change that writes children
+    /// is followed by one more reconcile, which finds everything in order.
+    pub fn ignore_own_writes(mut self) -> Self {
+        self.limits.ignores_own_writes = true;
         self
     }
 

@@ -34,6 +34,10 @@ impl<S> LedgerCell<S> {
         locked(&self.0).handle_begin(key, cached)
     }
 
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> bool {
+        locked(&self.0).handle_writes(key, writes)
+    }
+
     pub(super) fn end(&self, key: &ObjectKey, ended: Ended) -> Next {
         locked(&self.0).handle_end(key, ended)
     }

@@ -61,6 +61,8 @@ pub(super) fn mapped<S: Body, T: Body>(
 ) -> Result<Box<dyn Feed>, SubscribeError> {
     let to = Arc::clone(shared);
     let name: Arc<str> = informer.name().into();
+    let number = informer.number_in(&shared.watched);
+    let number = number.filter(|_| is_owned && shared.limits.ignores_own_writes);
     subscribe(informer, &shared.name, options, move |change| {
         let states = match change {
             Change::Added { object, .. } => [Some(object), None],
@@ -76,10 +78,25 @@ pub(super) fn mapped<S: Body, T: Body>(
             }
         }
         for key in &keys {
-            let arrival = if is_owned { Arrival::Output } else { Arrival::Input };
+            let arrival = match number {
+                _ if !is_owned => Arrival::Input,
+                Some(number) => made(number, change),
+                None => Arrival::Output,
+            };
             to.arrive(key, arrival, why(&name, change));
         }
     })
+}
+
+/// What happened to an owned object of this informer.
+fn made<S, T>(informer: usize, change: &Change<T>) -> Arrival<'_, S> {
+    match change {
+        Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
+            let is_again = matches!(cause, Cause::Resync | Cause::Rewind);
+            Arrival::Made { informer, meta: object.cached_meta(), is_again }
+        }
+        Change::Deleted { .. } => Arrival::Output,
+    }
 }
 
 fn subscribe<T: Body>(

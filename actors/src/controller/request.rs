@@ -193,11 +193,8 @@ impl<S: Body> Request<S> {
     }
 
     fn wait_in<T: Body>(&self, informer: &Informer<T>, key: &ObjectKey, awaited: Awaited) -> bool {
-        let of_informer = |watched: &dyn Watched| {
-            watched.as_any().downcast_ref::<Informer<T>>().is_some_and(|watched| watched.is(informer))
-        };
-        let number = self.watched.iter().position(|watched| of_informer(&**watched) && watched.follows(key));
-        let Some(number) = number else { return false };
+        let number = informer.number_in(&self.watched);
+        let Some(number) = number.filter(|number| self.watched[*number].follows(key)) else { return false };
         self.writes.write(number, key, awaited);
         true
     }

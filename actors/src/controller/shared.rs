@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use informer_core::controller::{Arrival, Reason};
+use informer_core::controller::{Arrival, Reason, Writes};
 use informer_core::meta::ObjectKey;
 use informer_core::work_queue::Priority;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,7 @@ pub(super) struct Limits {
     pub(super) time_limit: Option<Duration>,
     pub(super) write_wait: Duration,
     pub(super) stop_grace: Duration,
+    pub(super) ignores_own_writes: bool,
 }
 
 pub(super) struct Shared<S: Body> {
@@ -78,6 +79,13 @@ impl<S: Body> Shared<S> {
             self.queue.add_with(key.clone(), priority)
         } else {
             Added::Merged
+        }
+    }
+
+    /// The reconcile of this key was answered this, and writes nothing more.
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) {
+        if self.limits.ignores_own_writes && self.ledger.answered(key, writes) {
+            self.queue.add_with(key.clone(), Priority::Normal);
         }
     }
 

@@ -85,8 +85,11 @@ impl<T: Body> Feed for Subscription<T> {
 }
 
 impl<T: Body> Informer<T> {
-    /// Whether both are handles of one informer.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+    /// Its number among these.
+    pub(super) fn number_in(&self, watched: &[Box<dyn Watched>]) -> Option<usize> {
+        let is_this = |watched: &dyn Watched| {
+            watched.as_any().downcast_ref::<Self>().is_some_and(|watched| Arc::ptr_eq(&self.0, &watched.0))
+        };
+        watched.iter().position(|watched| is_this(&**watched))
     }
 }

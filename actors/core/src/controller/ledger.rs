@@ -6,16 +6,19 @@
 //!    added for an owned object, a timer or a resync.
 //! 2. What happens during a reconcile, and is newer than what it was given, is never lost: such a key does not rest.
 //! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, marks of
-//!    [`MOST_RESTING`] keys, one entry for each reconcile under way.
+//!    [`MOST_RESTING`] keys, [`MOST_ANSWERED`] answers, one entry for each reconcile under way.
 //! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
+//! 5. Where it is asked for, an owned object in exactly the state that the reconcile of its owner was answered for a
+//!    write is no reason for another one. While a reconcile runs this is not known: its answer may come after the event.
 //!
-//! Read next: `causes.rs`, `deleted.rs`, `outcome.rs`.
+//! Read next: `causes.rs`, `deleted.rs`, `answered.rs`, `outcome.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::answered::{Answered, Place};
 use super::deleted::Deleted;
-use super::{Causes, Ended, Next, Reason};
+use super::{Causes, Ended, Next, Reason, Writes};
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 
 /// How many keys have their causes kept. Further ones, such as those of a long first list, have none.
@@ -26,6 +29,13 @@ pub const MOST_DELETED: usize = 4_096;
 
 /// How many keys rest after a terminal error. A further one does not rest: it is reconciled again when anything leads to it.
 pub const MOST_RESTING: usize = 65_536;
+
+/// How many answers to writes are kept whose events have not come. For a further one the oldest is forgotten: its event
+/// then leads to a reconcile.
+pub const MOST_ANSWERED: usize = 4_096;
+
+/// Of one reconcile so many events of owned objects wait for its answers. A further one leads to another reconcile.
+const MOST_EARLY: usize = 16;
 
 /// What leads to a key.
 #[derive(Debug)]
@@ -44,6 +54,16 @@ pub enum Arrival<'a, S> {
     Input,
     /// What its reconcile has made, or nothing: an owned object, a timer.
     Output,
+    /// An owned object is in this state: as [`Self::Output`], and no reason at all if the last reconcile of the key, or the
+    /// one under way, was answered this state for a write.
+    Made {
+        /// The number of its informer, as in [`Writes`].
+        informer: usize,
+        /// Which state.
+        meta: &'a Meta,
+        /// Whether it was told before, by a resync, or the server went back to it: then it is a reason in any case.
+        is_again: bool,
+    },
 }
 
 /// With what a reconcile begins.
@@ -68,6 +88,8 @@ pub struct LedgerFigures {
     pub deleted: usize,
     /// Last states that were dropped: more than [`MOST_DELETED`] were waiting.
     pub deleted_dropped: u64,
+    /// Events of owned objects that led to no reconcile, since they showed what the last one had been answered.
+    pub answered: u64,
 }
 
 /// A state of an object.
@@ -82,6 +104,8 @@ struct Run<S> {
     state: Option<State>,
     deleted: Option<Object<S>>,
     is_outdated: bool,
+    /// What came of owned objects before its writes were known; none when they are.
+    early: Option<Vec<(Place, ResourceVersion, Reason)>>,
 }
 
 /// What is known of all keys; the module's documentation describes it.
@@ -112,6 +136,7 @@ pub struct Ledger<S> {
     causes: BTreeMap<ObjectKey, Causes>,
     resting: BTreeMap<ObjectKey, State>,
     deleted: Deleted<S>,
+    answered: Answered,
     ignored: u64,
 }
 
@@ -123,6 +148,7 @@ impl<S> Ledger<S> {
             causes: BTreeMap::new(),
             resting: BTreeMap::new(),
             deleted: Deleted::new(most_deleted),
+            answered: Answered::new(MOST_ANSWERED),
             ignored: 0,
         }
     }
@@ -131,6 +157,14 @@ impl<S> Ledger<S> {
     pub fn handle_arrival(&mut self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> bool {
         if let Arrival::Gone(last) = &arrival {
             self.deleted.keep(Object::clone(last));
+        }
+        if let Arrival::Made { informer, meta, is_again } = &arrival {
+            let place = (*informer, meta.key.clone());
+            if *is_again {
+                self.answered.forget(&place);
+            } else if !self.is_unanswered(key, place, &meta.version, &reason) {
+                return false;
+            }
         }
         if let Some(run) = self.running.get_mut(key) {
             run.is_outdated |= run.state.as_ref().is_none_or(|state| is_news(state, &arrival));
@@ -164,8 +198,29 @@ impl<S> Ledger<S> {
             cached.is_none_or(|now| now.uid.as_ref() != last.object_uid() || now.version > *last.version())
         };
         let deleted = self.deleted.get(key).filter(is_gone).cloned();
-        self.running.insert(key.clone(), Run { state, deleted: deleted.clone(), is_outdated: false });
+        let run = Run { state, deleted: deleted.clone(), is_outdated: false, early: Some(Vec::new()) };
+        self.running.insert(key.clone(), run);
         Some(Begun { causes, deleted })
+    }
+
+    /// The reconcile under way for this key will write nothing more, and was answered this. Gives whether the key is to be
+    /// added to the queue, since something came of an owned object meanwhile that these answers do not show.
+    ///
+    /// A ledger that is given no [`Arrival::Made`] needs none of these calls. Without one, what waits for it is forgotten
+    /// with the run, which then has to be tried again.
+    pub fn handle_writes(&mut self, key: &ObjectKey, writes: &Writes) -> bool {
+        let early = self.running.get_mut(key).and_then(|run| run.early.take()).unwrap_or_default();
+        for (informer, object, awaited) in writes.iter().filter(|(.., awaited)| !awaited.is_removal()) {
+            self.answered.keep((informer, object.clone()), key, &awaited.version);
+        }
+        let mut is_added = false;
+        for (place, version, reason) in early {
+            if !self.answered.take(&place, key, &version) {
+                self.note(key, reason);
+                is_added = true;
+            }
+        }
+        is_added
     }
 
     /// The reconcile of this key has ended. Gives what becomes of the key.
@@ -198,7 +253,26 @@ impl<S> Ledger<S> {
             ignored: self.ignored,
             deleted: self.deleted.len(),
             deleted_dropped: self.deleted.dropped,
+            answered: self.answered.taken,
         }
+    }
+
+    /// Whether this state of an owned object is a reason to reconcile its owner now. While answers may come that show it,
+    /// it waits for them.
+    fn is_unanswered(
+        &mut self,
+        key: &ObjectKey,
+        place: Place,
+        version: &ResourceVersion,
+        reason: &Reason,
+    ) -> bool {
+        if let Some(early) = self.running.get_mut(key).and_then(|run| run.early.as_mut())
+            && early.len() < MOST_EARLY
+        {
+            early.push((place, version.clone(), reason.clone()));
+            return false;
+        }
+        !self.answered.take(&place, key, version)
     }
 
     fn note(&mut self, key: &ObjectKey, reason: Reason) {
@@ -219,7 +293,7 @@ fn is_news<S>(state: &State, arrival: &Arrival<'_, S>) -> bool {
             *is_rewound || meta.uid != state.uid || meta.version > state.version
         }
         Arrival::Gone(_) | Arrival::Input => true,
-        Arrival::Output => false,
+        Arrival::Output | Arrival::Made { .. } => false,
     }
 }
 

@@ -169,6 +169,103 @@ fn event(number: u64) -> Reason {
     Reason::Event { informer, key, kind: EventKind::Updated, cause: Cause::Watch }
 }
 
+/// What happens to a child of one key.
+#[derive(Debug, Clone, Copy)]
+enum ChildStep {
+    /// Somebody else writes it.
+    Foreign,
+    /// The reconcile under way writes it; so many events of before are told first.
+    Own,
+    /// The oldest event that was not told yet is told.
+    Told,
+    Begin,
+    /// The reconcile is over, and its answers are known.
+    End,
+}
+
+proptest! {
+    #[test]
+    fn ctl_21_an_owner_is_reconciled_after_each_state_that_its_reconciles_were_not_answered(
+        steps in prop::collection::vec(
+            prop_oneof![
+                Just(ChildStep::Foreign), Just(ChildStep::Own), Just(ChildStep::Told), Just(ChildStep::Begin),
+                Just(ChildStep::End)
+            ],
+            1..60,
+        ),
+    ) {
+        let mut ledger = Ledger::<u64>::default();
+        let (mut version, mut is_waiting, mut is_running) = (0, false, false);
+        let (mut untold, mut answers) = (std::collections::VecDeque::new(), Writes::default());
+        // Each state is by somebody else, or by the reconcile of this number.
+        let (mut run, mut newest_foreign_told, mut seen) = (0_u64, 0, 0);
+        for step in steps.into_iter().chain([ChildStep::Begin, ChildStep::End]) {
+            match step {
+                ChildStep::Foreign => {
+                    version += 1;
+                    untold.push_back((version, true));
+                }
+                ChildStep::Own if is_running => {
+                    version += 1;
+                    untold.push_back((version, false));
+                    let state = object("child", 0, version);
+                    answers.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
+                }
+                ChildStep::Told => {
+                    let Some((told, is_foreign)) = untold.pop_front() else { continue };
+                    let state = object("child", 0, told);
+                    let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
+                    is_waiting |= ledger.handle_arrival(&key("owner"), arrival, Reason::Triggered);
+                    if is_foreign {
+                        newest_foreign_told = told;
+                    }
+                }
+                ChildStep::Begin if !is_running => {
+                    (is_running, is_waiting) = (true, false);
+                    (run, seen) = (run + 1, newest_foreign_told);
+                    prop_assert!(ledger.handle_begin(&key("owner"), None).is_some());
+                }
+                ChildStep::End if is_running => {
+                    is_running = false;
+                    is_waiting |= ledger.handle_writes(&key("owner"), &std::mem::take(&mut answers));
+                    ledger.handle_end(&key("owner"), Ended::With(Outcome::Done));
+                    // What was told before the reconcile began has led to it; what came later leads to another one.
+                    prop_assert!(is_waiting || newest_foreign_told == seen, "run {run}: a foreign state is lost");
+                }
+                ChildStep::Own | ChildStep::Begin | ChildStep::End => {}
+            }
+            prop_assert!(is_running || is_waiting || newest_foreign_told <= seen, "a foreign state is lost");
+        }
+    }
+}
+
+#[test]
+fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept() {
+    let mut ledger = Ledger::<u64>::default();
+    let told = |ledger: &mut Ledger<u64>, owner: &str, child: u64, is_again| {
+        let state = object(child, 0, child + 1);
+        let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again };
+        ledger.handle_arrival(&key(owner), arrival, event(child))
+    };
+    let answer = |ledger: &mut Ledger<u64>, children: std::ops::Range<u64>| {
+        for child in children {
+            let (state, mut writes) = (object(child, 0, child + 1), Writes::default());
+            writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
+            assert!(!ledger.handle_writes(&key("owner"), &writes));
+        }
+    };
+    answer(&mut ledger, 0..3);
+    assert!(!told(&mut ledger, "owner", 0, false), "it is known");
+    assert!(told(&mut ledger, "owner", 0, false), "once");
+    assert!(told(&mut ledger, "other", 1, false), "the other one does not know it");
+    assert!(told(&mut ledger, "owner", 2, true), "after a rewind versions say nothing");
+    assert!(told(&mut ledger, "owner", 2, false), "and the answer is forgotten");
+    answer(&mut ledger, 10..10 + MOST_ANSWERED as u64 + 1);
+    assert!(told(&mut ledger, "owner", 10, false), "it is forgotten");
+    assert!(!told(&mut ledger, "owner", 11, false));
+    assert_eq!(ledger.figures().answered, 2);
+}
+
 #[test]
 fn ctl_18_of_a_key_four_causes_are_kept_and_the_others_counted_and_of_4096_keys_at_most() {
     let mut ledger = Ledger::<u64>::default();

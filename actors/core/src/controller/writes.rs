@@ -106,6 +106,11 @@ impl Writes {
         self.entries.len()
     }
 
+    /// The objects: the number of the informer, the key, and what its cache has to show.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &ObjectKey, &Awaited)> {
+        self.entries.iter().map(|((informer, key), awaited)| (*informer, key, awaited))
+    }
+
     /// How many objects are not waited for, since there are too many.
     pub const fn left_out(&self) -> u64 {
         self.left_out

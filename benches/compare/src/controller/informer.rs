@@ -1,7 +1,8 @@
 //! The operator with actix-informer.
 //!
 //! Answers "how does a practised user write it?": a controller of the websites that owns what it makes, of which the
-//! informers keep metadata alone, with a filter for updates that change no generation, and with reported writes.
+//! informers keep metadata alone, with a filter for updates that change no generation, and with reported writes, whose
+//! events lead to no other reconcile.
 //!
 //! Read next: `kube.rs`, the same with kube-rs; `../controller.rs`, the rule for all.
 
@@ -39,6 +40,7 @@ pub(super) async fn start(url: &str, workers: usize, counts: &Arc<Counts>) -> an
         .owns(&services)
         .owns(&deployments)
         .filter(predicates::generation_changed())
+        .ignore_own_writes()
         .workers(workers)
         .reconcile(move |request| {
             let (client, counts) = (client.clone(), Arc::clone(&counts));
