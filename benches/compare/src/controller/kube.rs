@@ -24,6 +24,8 @@ use serde::de::DeserializeOwned;
 use super::subject::Counts;
 use super::website::{MANAGER, Website, children, status_patch};
 
+const LOOK: Duration = Duration::from_millis(10);
+
 /// What each reconcile is given.
 struct Context {
     client: Client,
@@ -44,7 +46,8 @@ pub(super) async fn start(
     let context = Arc::new(Context { client, counts: Arc::clone(counts) });
     let done = controller.with_config(settings).run(reconcile, again, context);
     tokio::spawn(done.for_each(|_| std::future::ready(())));
-    store.wait_until_ready().await?;
+    // The controller waits for its store, too, and of several that wait only the one is woken that asked last.
+    while let Err(_elapsed) = tokio::time::timeout(LOOK, store.wait_until_ready()).await {}
     Ok(())
 }
 
