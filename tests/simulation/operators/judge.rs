@@ -1,68 +1,27 @@
-//! What users do in a run, what is outside of the cluster, and what must be true in the end.
+//! What users do in a run, and what must be true in the end.
 //!
 //! Answers "has the operator made of each site what it should be, and did it keep its own rules?". Invariants:
-//! 1. The judge reads what is stored, not what the operator says.
-//! 2. A process works on a key once at a time; a crash ends its work.
+//! 1. Of objects the judge reads what is stored, not what the operator says.
+//! 2. What the operator counts is judged too: its longest work on a key, and the events that it gave.
+//!
+//! Read next: `outside.rs`, `audit.rs`, what is judged while it happens.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use actix_informer::prelude::*;
-use actix_informer::testing::World;
+use actix_informer::testing::{Incident, World};
 use serde_json::{Value, json};
 
-use super::plan::Plan;
-use super::site::{CHILD, NAMESPACE, ROLE, THEME, child_name};
+use super::outside::{Life, Outside};
+use super::plan::{Plan, TIME_LIMIT, WRITE_WAIT};
+use super::site::{CHILD, LEASE, NAMESPACE, ROLE, THEME, child_name, mirror_name};
 use crate::dice::Dice;
 
+const LEASES: &str = "leases.coordination.k8s.io";
+const EVENTS: &str = "events.events.k8s.io";
 const SITES: &str = "websites.example.org";
 const MAPS: &str = "configmaps";
 const THEMES: usize = 3;
-
-/// What is outside of the cluster: one entry for each site, and what processes work on.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Outside(Arc<Mutex<State>>);
-
-#[derive(Debug, Default)]
-struct State {
-    entries: BTreeSet<String>,
-    flights: BTreeSet<(String, ObjectKey)>,
-    begun: u64,
-    twice: Vec<String>,
-}
-
-/// The work on one key; its end is the drop.
-pub(crate) struct Flight(Outside, (String, ObjectKey));
-
-impl Outside {
-    pub(crate) fn add(&self, name: &str) {
-        self.state().entries.insert(name.to_owned());
-    }
-
-    pub(crate) fn remove(&self, name: &str) {
-        self.state().entries.remove(name);
-    }
-
-    pub(crate) fn begin(&self, process: &str, key: &ObjectKey) -> Flight {
-        let flight = (process.to_owned(), key.clone());
-        let mut state = self.state();
-        state.begun += 1;
-        if !state.flights.insert(flight.clone()) {
-            state.twice.push(format!("{flight:?}"));
-        }
-        Flight(self.clone(), flight)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        self.0.state().flights.remove(&self.1);
-    }
-}
 
 /// The users of one world, and what they want.
 pub(crate) struct Truth {
@@ -93,9 +52,45 @@ impl Truth {
         let most = self.plan.lasts.as_millis() as usize / self.plan.actions.max(1);
         for _ in 0..self.plan.actions {
             let pause = dice.below(2 * most + 1) as u64;
-            tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
             self.act_once(&mut dice);
         }
+    }
+
+    /// Lets the replica that leads then be away for longer than its lease lasts.
+    pub(crate) async fn take_over(&self) {
+        let Some(takeover) = &self.plan.takeover else { return };
+        tokio::time::sleep(takeover.after).await;
+        let leader = self.leader().unwrap_or(0);
+        let incident = if takeover.stands_still { Incident::Freeze } else { Incident::Crash };
+        self.world.cause(incident(leader, takeover.lasts)).await;
+    }
+
+    /// The number of the process that has the lease.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let lease = self.world.server().get(LEASES, NAMESPACE, LEASE).ok()?;
+        let holder = lease["spec"]["holderIdentity"].as_str()?;
+        self.world.processes().iter().position(|process| process.name() == holder)
+    }
+
+    /// The versions of all sites and config maps.
+    pub(crate) fn versions(&self) -> String {
+        let listed = |resource| self.world.server().list(resource).expect("both are served");
+        let objects = [SITES, MAPS].into_iter().flat_map(listed);
+        let version = |object: Value| object["metadata"]["resourceVersion"].to_string();
+        objects.map(version).collect()
+    }
+
+    /// A user changes one site, when nothing is wrong.
+    pub(crate) fn change_one(&self) {
+        let sites = self.world.server().list(SITES).expect("they are served");
+        if let Some(site) = sites.first() {
+            self.patch(&name_of(site), &json!({"spec": {"text": "changed in the end"}}));
+        }
+    }
+
+    fn patch(&self, site: &str, patch: &Value) {
+        drop(self.world.server().merge_patch(SITES, NAMESPACE, site, patch));
     }
 
     /// What it does may meet what is not there: then nothing happens.
@@ -104,19 +99,20 @@ impl Truth {
         let site = dice.below(self.plan.sites);
         let name = format!("site-{site}");
         match dice.below(10) {
-            0..=3 => {
-                let patch = json!({"spec": {"text": format!("text {}", dice.below(1_000))}});
-                drop(server.merge_patch(SITES, NAMESPACE, &name, &patch));
+            0..=2 => {
+                let text = format!("text {}", dice.below(1_000));
+                self.patch(&name, &json!({"spec": {"text": text}}));
             }
+            3 => self.patch(&name, &json!({"spec": {"mirror": self.plan.mirrors && dice.one_in(2)}})),
             4 | 5 => drop(server.delete(SITES, NAMESPACE, &name)),
             6 => {
                 drop(server.delete(SITES, NAMESPACE, &name));
                 self.make_site(site, dice);
             }
-            7 => drop(server.delete(MAPS, NAMESPACE, &child_name(&name))),
+            7 => drop(server.delete(MAPS, NAMESPACE, &dice.pick(&[child_name(&name), mirror_name(&name)]))),
             8 => self.put_theme(dice.below(THEMES), ["red", "blue", "green"][dice.below(3)]),
             // Only who looks without a reason can find out.
-            _ if self.plan.every.is_some() => self.outside.remove(&name),
+            _ if self.plan.every.is_some() => drop(self.outside.state().entries.remove(&name)),
             _ => self.make_site(site, dice),
         }
     }
@@ -126,7 +122,10 @@ impl Truth {
         let made = self.world.server().create(json!({
             "apiVersion": "example.org/v1", "kind": "Website",
             "metadata": {"name": format!("site-{site}"), "namespace": NAMESPACE},
-            "spec": {"text": format!("text {}", dice.below(1_000)), "theme": theme},
+            "spec": {
+                "text": format!("text {}", dice.below(1_000)), "theme": theme,
+                "mirror": self.plan.mirrors && dice.one_in(2),
+            },
         }));
         // It may be there already, or still be on its way out.
         assert!(made.map_or_else(|error| error.code() == 409, |_| true));
@@ -153,7 +152,8 @@ impl Truth {
             self.is_right(site, &maps).map_err(|wrong| format!("{}: {wrong}", name_of(site)))?;
         }
         let names: BTreeSet<String> = sites.iter().map(name_of).collect();
-        let children: BTreeSet<String> = names.iter().map(|name| child_name(name)).collect();
+        let children: BTreeSet<String> =
+            names.iter().flat_map(|name| [child_name(name), mirror_name(name)]).collect();
         let is_child = |map: &Value| map["metadata"]["labels"][ROLE] == CHILD;
         let orphan = maps.iter().find(|(name, map)| is_child(map) && !children.contains(*name));
         if let Some((name, _)) = orphan {
@@ -172,15 +172,14 @@ impl Truth {
         if !meta["deletionTimestamp"].is_null() {
             return Err(format!("is not deleted yet: {}", meta["finalizers"]));
         }
-        let child = maps.get(&child_name(&name_of(site))).ok_or("has no child")?;
         let colour = site["spec"]["theme"].as_str().map(|theme| maps[theme]["data"]["colour"].clone());
         let wanted = json!({"text": site["spec"]["text"], "colour": colour.unwrap_or_else(|| json!(""))});
-        if child["data"] != wanted {
-            return Err(format!("its child has {}, not {wanted}", child["data"]));
-        }
-        let owners = child["metadata"]["ownerReferences"].as_array().ok_or("its child has no owner")?;
-        if owners.len() != 1 || owners[0]["uid"] != meta["uid"] {
-            return Err(format!("its child belongs to {owners:?}"));
+        let (child, mirror) = (maps.get(&child_name(&name_of(site))), maps.get(&mirror_name(&name_of(site))));
+        is_child_right(child.ok_or("has no child")?, meta, &wanted)?;
+        match (site["spec"]["mirror"] == true, mirror) {
+            (true, mirror) => is_child_right(mirror.ok_or("has no mirror")?, meta, &wanted)?,
+            (false, Some(_)) => return Err("has a mirror, and wants none".to_owned()),
+            (false, None) => {}
         }
         if site["status"]["observedGeneration"] != meta["generation"] {
             return Err(format!("its status is {}", site["status"]));
@@ -188,12 +187,44 @@ impl Truth {
         Ok(())
     }
 
-    /// No process worked twice on a key at once, and each worked at all.
-    pub(crate) fn check_flights(&self) {
+    /// What was noted while the processes ran, and what they have counted. They have ended.
+    pub(crate) fn check_lives(&self) {
         let state = self.outside.state();
-        assert!(state.twice.is_empty(), "worked on twice at once: {:?}", state.twice);
+        assert!(state.broken.is_empty(), "{:?}", state.broken);
         assert!(state.flights.is_empty(), "{:?}", state.flights);
+        assert_eq!(state.lives.len(), self.plan.replicas, "each process has ended in order once");
+        state.lives.iter().for_each(|life| self.check_life(life));
     }
+
+    fn check_life(&self, life: &Life) {
+        // A key of a replica that does not lead is held until it does; and what stands still is late.
+        let is_excused = || self.plan.takeover.is_some() || self.has_happened(&["Freeze("]);
+        let (longest, bound) = (life.longest_work, TIME_LIMIT + WRITE_WAIT + Duration::from_secs(1));
+        assert!(longest <= bound || is_excused(), "{life:?}: a key was held for {longest:?}");
+        let Some(figures) = &life.events else { return };
+        let events = self.world.server().list(EVENTS).expect("they are served");
+        let own = events.iter().filter(|event| event["reportingInstance"] == *life.instance);
+        let told: u64 = own.map(|event| event["series"]["count"].as_u64().unwrap_or(1)).sum();
+        let dropped: u64 = figures.dropped.values().sum();
+        assert!(told + dropped >= figures.emitted, "{told} events are told, {figures:?}");
+    }
+
+    /// Whether one of these incidents has happened.
+    pub(crate) fn has_happened(&self, incidents: &[&str]) -> bool {
+        let happened = |line: &String| incidents.iter().any(|incident| line.contains(incident));
+        self.world.trace().iter().any(happened)
+    }
+}
+
+fn is_child_right(child: &Value, owner: &Value, wanted: &Value) -> Result<(), String> {
+    if child["data"] != *wanted {
+        return Err(format!("{} has {}, not {wanted}", name_of(child), child["data"]));
+    }
+    let owners = child["metadata"]["ownerReferences"].as_array().ok_or("a child of it has no owner")?;
+    if owners.len() != 1 || owners[0]["uid"] != owner["uid"] {
+        return Err(format!("{} belongs to {owners:?}", name_of(child)));
+    }
+    Ok(())
 }
 
 fn name_of(object: &Value) -> String {

@@ -1,31 +1,36 @@
-//! The operator under test: a reconcile function, the informers that lead to it, and workers.
+//! The operator under test: a reconcile function, the informers that lead to it, workers, an election, events.
 //!
 //! Answers "how does a site become what it should be?". It is level-triggered: it looks at what is there, and writes what is
 //! missing. Nothing in it knows that it is simulated.
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
-use actix_informer::kube_core::Resource;
+use actix_informer::leader_election::{LeaderElection, LeaderElectionError};
 use actix_informer::prelude::*;
+use actix_informer::reconcile::{
+    CONTROLLER_UID, Children, Finalize, controller_uid, finalizer, update_status,
+};
 use actix_informer::testing::Host;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::{Value, json};
 
-use super::judge::Outside;
-use super::plan::Plan;
-use super::site::{CHILD, FINALIZER, NAMESPACE, ROLE, Website, WebsiteStatus, child_name};
+use super::outside::{Life, Outside};
+use super::plan::{LEASE_DURATION, Plan, RENEW_DEADLINE, RETRY_PERIOD, TIME_LIMIT, WRITE_WAIT};
+use super::site::{
+    CHILD, FENCE, FINALIZER, LEASE, NAMESPACE, ROLE, Website, WebsiteStatus, child_name, mirror_name,
+};
 
 /// What each reconcile needs.
 struct Context {
     process: String,
     plan: Plan,
     outside: Outside,
-    sites: Api<Website>,
-    maps: Api<ConfigMap>,
+    /// Of a replica of several: sends nothing when its term is over.
+    client: Client,
+    children: Children,
+    events: Option<Recorder>,
     themes: Lister<ConfigMap>,
 }
 
@@ -38,114 +43,137 @@ pub(crate) fn program(
 }
 
 async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn Error>> {
-    let client = host.client();
-    let sites = client.resource::<Website>().namespace(NAMESPACE).informer(host.runtime())?.start()?;
-    let maps = client.resource::<ConfigMap>().namespace(NAMESPACE).labels(ROLE);
-    let maps = maps.informer(host.runtime())?.start()?;
+    let (client, runtime, instance) = (host.client(), host.runtime(), outside.start(host.name()));
+    let election = plan.takeover.is_some().then(|| elect(&host)).transpose()?;
+    let leading = election.as_ref().map_or_else(|| client.clone(), |election| election.guard(client));
+    // Anybody may say something: what has happened stays true when the term is over.
+    let events = Recorder::builder(client, runtime, "website-operator").instance(instance.clone());
+    let events = plan.events.then(|| events.start()).transpose()?;
+    let sites = client.resource::<Website>().namespace(NAMESPACE).informer(runtime)?.start()?;
+    let maps = client.resource::<ConfigMap>().namespace(NAMESPACE).labels(ROLE).informer(runtime)?;
+    let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
     let context = Arc::new(Context {
         process: host.name().to_owned(),
-        sites: client.api::<Website>().namespaced(NAMESPACE),
-        maps: client.api::<ConfigMap>().namespaced(NAMESPACE),
+        children: Children::new(&leading, "operator").cached(&maps.lister()),
+        client: leading,
+        events: events.clone(),
         themes: maps.lister(),
         plan: plan.clone(),
-        outside,
+        outside: outside.clone(),
     });
-    let lister = sites.lister();
-    let mut builder = Controller::builder(&sites)
+    let builder = Controller::builder(&sites)
         .owns(&maps)
-        .maps(&maps, move |map: &Object<ConfigMap>| with_theme(&lister, map))
-        .workers(plan.workers);
-    if let Some(every) = plan.every {
-        builder = builder.every(every);
-    }
+        .maps(&maps, with_theme(&sites))
+        .workers(plan.workers)
+        .time_limit(TIME_LIMIT)
+        .write_wait(WRITE_WAIT);
+    let builder = if let Some(every) = plan.every { builder.every(every) } else { builder };
+    let builder = match election.clone() {
+        Some(election) => builder.fenced_by(move || election.fence()),
+        None => builder,
+    };
     let reconciled = move |request| {
         let context = Arc::clone(&context);
         async move { reconcile(&context, &request).await }
     };
     let controller = builder.reconcile(reconciled).start()?;
     host.stopping().await;
-    controller.drain(Duration::from_secs(30)).await?;
+    // A replica that does not lead leaves its keys to the one that does.
+    if election.as_ref().is_none_or(|election| election.is_leader()) {
+        controller.drain(TIME_LIMIT).await?;
+    }
+    controller.shut_down();
+    controller.ended().await;
+    if let Some(events) = &events {
+        events.shutdown(TIME_LIMIT).await?;
+    }
+    if let Some(election) = &election {
+        election.shutdown(TIME_LIMIT).await?;
+    }
+    let longest_work = controller.status().queue.worked.longest;
+    outside.end(Life { instance, longest_work, events: events.map(|events| events.figures()) });
     Ok(())
 }
 
-/// The sites that refer to this config map as their theme.
-fn with_theme(sites: &Lister<Website>, map: &Object<ConfigMap>) -> Vec<ObjectKey> {
-    let sites = sites.snapshot();
-    let referring = sites.iter().filter(|site| site.spec.theme.as_deref() == Some(map.key().name()));
-    referring.map(|site| site.key().clone()).collect()
+fn elect(host: &Host) -> Result<LeaderElection, LeaderElectionError> {
+    LeaderElection::builder(host.client(), host.runtime(), NAMESPACE, LEASE)
+        .identity(host.name())
+        .lease_duration(LEASE_DURATION)
+        .renew_deadline(RENEW_DEADLINE)
+        .retry_period(RETRY_PERIOD)
+        .start()
+}
+
+/// The sites that refer to a config map as their theme.
+fn with_theme(
+    sites: &Informer<Website>,
+) -> impl Fn(&Object<ConfigMap>) -> Vec<ObjectKey> + Send + Sync + use<> {
+    let sites = sites.lister();
+    move |map| {
+        let sites = sites.snapshot();
+        let referring = sites.iter().filter(|site| site.spec.theme.as_deref() == Some(map.key().name()));
+        referring.map(|site| site.key().clone()).collect()
+    }
 }
 
 async fn reconcile(context: &Context, request: &Request<Website>) -> Result<Outcome, ReconcileError> {
-    let _flight = context.outside.begin(&context.process, request.key());
-    let site = if context.plan.outside {
-        // What is stored, not what is cached: something outside is made for it.
-        context.sites.get_opt(request.key().name()).await?
-    } else {
-        request.object().map(|site| site.body().clone())
-    };
-    let Some(site) = site else { return Ok(Outcome::Done) };
+    let _flight = context.outside.begin(&context.process, request);
     let name = request.key().name();
-    let finalizers = site.metadata.finalizers.as_deref().unwrap_or_default();
-    let is_held = finalizers.iter().any(|finalizer| finalizer == FINALIZER);
-    if site.metadata.deletion_timestamp.is_some() {
-        if is_held {
-            context.outside.remove(name);
-            hold(context, request, &site, json!([])).await?;
-        }
+    let Some(site) = request.object() else {
+        // Another replica, or an earlier start of this one, may have been about to remove it.
+        context.outside.remove(name, request.fence())?;
         return Ok(Outcome::Done);
+    };
+    if !context.plan.outside {
+        return apply(context, request, site).await;
     }
-    if context.plan.outside {
-        if !is_held {
-            hold(context, request, &site, json!([FINALIZER])).await?;
+    finalizer(&context.client, request, FINALIZER, |event| async move {
+        match event {
+            Finalize::Apply(site) => {
+                context.outside.add(name, request.fence())?;
+                apply(context, request, &site).await
+            }
+            Finalize::CleanUp(_) => {
+                context.outside.remove(name, request.fence())?;
+                Ok(Outcome::Done)
+            }
         }
-        context.outside.add(name);
+    })
+    .await
+}
+
+async fn apply(
+    context: &Context,
+    request: &Request<Website>,
+    site: &Object<Website>,
+) -> Result<Outcome, ReconcileError> {
+    let name = request.key().name();
+    let mut children = context.children.of(request, site)?;
+    children.apply(child(context, request, site, child_name(name))).await?;
+    if site.spec.mirror {
+        children.apply(child(context, request, site, mirror_name(name))).await?;
     }
-    apply_child(context, request, &site).await?;
-    let status = WebsiteStatus {
+    children.prune().await?;
+    let new = WebsiteStatus {
         observed_generation: site.metadata.generation.unwrap_or_default(),
         child: child_name(name),
     };
-    if site.status.as_ref() != Some(&status) {
-        let patch = Patch::Merge(json!({"status": status}));
-        request.written(&context.sites.patch_status(name, &PatchParams::default(), &patch).await?);
+    let written = update_status(&context.client, request, site, |status| *status = new).await?;
+    if let Some(events) = context.events.as_ref().filter(|_| written.is_changed()) {
+        events.event(site, EventType::Normal, "Published", "Reconcile", site.spec.text.clone());
     }
     Ok(Outcome::Done)
 }
 
-/// Sets the finalizers, if nobody else has changed the site meanwhile.
-async fn hold(
-    context: &Context,
-    request: &Request<Website>,
-    site: &Website,
-    finalizers: Value,
-) -> Result<(), ReconcileError> {
-    let version = &site.metadata.resource_version;
-    let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
-    let written =
-        context.sites.patch(request.key().name(), &PatchParams::default(), &Patch::Merge(patch)).await?;
-    if written.metadata.deletion_timestamp.is_some() {
-        request.removed(&written);
-    } else {
-        request.written(&written);
-    }
-    Ok(())
-}
-
-async fn apply_child(
-    context: &Context,
-    request: &Request<Website>,
-    site: &Website,
-) -> Result<(), ReconcileError> {
-    let name = child_name(request.key().name());
+fn child(context: &Context, request: &Request<Website>, site: &Object<Website>, name: String) -> ConfigMap {
     let theme = site.spec.theme.as_deref().map(|theme| ObjectKey::namespaced(NAMESPACE, theme));
     let theme = theme.and_then(|theme| context.themes.get(&theme));
     let colour = theme.and_then(|theme| theme.data.as_ref()?.get("colour").cloned());
-    let child = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": name, "labels": {ROLE: CHILD}, "ownerReferences": [site.controller_owner_ref(&())]},
-        "data": {"text": site.spec.text, "colour": colour.unwrap_or_default()},
-    });
-    let apply = PatchParams::apply("operator").force();
-    request.written(&context.maps.patch(&name, &apply, &Patch::Apply(child)).await?);
-    Ok(())
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name);
+    map.metadata.labels = Some([(ROLE.to_owned(), CHILD.to_owned())].into());
+    map.metadata.annotations = request.fence().map(|fence| [(FENCE.to_owned(), fence.to_string())].into());
+    let data = [("text", site.spec.text.clone()), ("colour", colour.unwrap_or_default())];
+    map.data = Some(data.map(|(name, value)| (name.to_owned(), value)).into());
+    map
 }

@@ -1,6 +1,7 @@
 //! The custom resource of the operators: a website, with a theme that several may share.
 //!
-//! Answers "what is the operator for?": each site has a config map that it owns, with its text and the colour of its theme.
+//! Answers "what is the operator for?": each site has a config map that it owns, with its text and the colour of its theme,
+//! and a second one, its mirror, as long as its author wants one.
 
 use actix_informer::testing::World;
 use kube_derive::CustomResource;
@@ -15,6 +16,10 @@ pub(crate) const NAMESPACE: &str = "default";
 pub(crate) const ROLE: &str = "example.org/role";
 pub(crate) const CHILD: &str = "child";
 pub(crate) const THEME: &str = "theme";
+/// The annotation of children with the fencing number of the leader that wrote them.
+pub(crate) const FENCE: &str = "example.org/fence";
+/// The lease of the replicas.
+pub(crate) const LEASE: &str = "operator";
 
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
 #[kube(group = "example.org", version = "v1", kind = "Website", namespaced, schema = "disabled")]
@@ -24,6 +29,8 @@ pub(crate) struct WebsiteSpec {
     pub(crate) text: String,
     #[serde(default)]
     pub(crate) theme: Option<String>,
+    #[serde(default)]
+    pub(crate) mirror: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
@@ -53,4 +60,9 @@ pub(crate) fn define(world: &World) {
 /// The name of the config map of a site.
 pub(crate) fn child_name(site: &str) -> String {
     format!("{site}-child")
+}
+
+/// The name of the second config map of a site that has one.
+pub(crate) fn mirror_name(site: &str) -> String {
+    format!("{site}-mirror")
 }

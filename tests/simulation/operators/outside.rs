@@ -1,0 +1,114 @@
+//! What is outside of the cluster: an entry for each site, and a record of what the processes do.
+//!
+//! Answers "did a process break a rule of its own, and what has it left behind?". It is shared by the processes of one world,
+//! and survives their crashes. Invariants:
+//! 1. A process works on a key once at a time; a crash ends its work.
+//! 2. Once a request with a fencing number has come, those with a smaller one are refused, as a storage with fencing does.
+//!
+//! Read next: `operator.rs`, which calls it; `judge.rs`, which reads it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix_informer::events::Figures;
+use actix_informer::prelude::*;
+
+use super::site::Website;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outside(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) entries: BTreeSet<String>,
+    pub(crate) flights: BTreeSet<(String, ObjectKey)>,
+    /// What must not happen, and has.
+    pub(crate) broken: Vec<String>,
+    /// The lives of processes that ended in order.
+    pub(crate) lives: Vec<Life>,
+    starts: u32,
+    /// The greatest fencing number that has come.
+    fence: Option<u64>,
+}
+
+/// What a process has measured from its start to its end.
+#[derive(Debug, Clone)]
+pub(crate) struct Life {
+    /// The name of the process, and which of its starts it was.
+    pub(crate) instance: String,
+    /// The longest time for which a key was worked on, with the wait for its writes.
+    pub(crate) longest_work: Duration,
+    /// The events that it gave, and what became of them.
+    pub(crate) events: Option<Figures>,
+}
+
+/// The work on one key; its end is the drop.
+pub(crate) struct Flight(Outside, (String, ObjectKey));
+
+impl Outside {
+    /// A process starts; gives the name of this start of it.
+    pub(crate) fn start(&self, process: &str) -> String {
+        let mut state = self.state();
+        state.starts += 1;
+        format!("{process}.{}", state.starts)
+    }
+
+    /// A process begins to work on a key.
+    pub(crate) fn begin(&self, process: &str, request: &Request<Website>) -> Flight {
+        let flight = (process.to_owned(), request.key().clone());
+        let mut state = self.state();
+        if !state.flights.insert(flight.clone()) {
+            state.broken.push(format!("worked on twice at once: {flight:?}"));
+        }
+        let (newest, fence) = (state.fence, request.fence());
+        if state.is_stale(fence) {
+            state.broken.push(format!("{flight:?} was begun in the term {fence:?}, after {newest:?}"));
+        }
+        Flight(self.clone(), flight)
+    }
+
+    /// Makes the entry of a site.
+    pub(crate) fn add(&self, name: &str, fence: Option<u64>) -> Result<(), &'static str> {
+        let mut state = self.state();
+        state.admit(fence)?;
+        state.entries.insert(name.to_owned());
+        Ok(())
+    }
+
+    /// Removes the entry of a site.
+    pub(crate) fn remove(&self, name: &str, fence: Option<u64>) -> Result<(), &'static str> {
+        let mut state = self.state();
+        state.admit(fence)?;
+        state.entries.remove(name);
+        Ok(())
+    }
+
+    /// A life has ended in order.
+    pub(crate) fn end(&self, life: Life) {
+        self.state().lives.push(life);
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether a newer term has begun; if not, this one is the newest.
+    fn is_stale(&mut self, fence: Option<u64>) -> bool {
+        let is_stale = fence < self.fence;
+        self.fence = self.fence.max(fence);
+        is_stale
+    }
+
+    fn admit(&mut self, fence: Option<u64>) -> Result<(), &'static str> {
+        if self.is_stale(fence) { Err("another replica leads by now") } else { Ok(()) }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.0.state().flights.remove(&self.1);
+    }
+}
