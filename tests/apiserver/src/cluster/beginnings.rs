@@ -2,17 +2,22 @@
 //!
 //! Answers: what does a client find on a new server? `beginnings.json` has the objects that a kube-apiserver 1.36.2
 //! creates.
+//!
+//! The rules of the API are applied to them once for a process; each server copies the result, with uids and times of its own.
 //! 1. It leaves out what belongs to one process or one day: its identity lease, and the map that records since when
 //!    legacy tokens are tracked. A controller writes the endpoints of the service.
 //! 2. Each is created, and gets its status, as its controller would do it.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::{Kind, ResourceId};
 use super::owners;
 use super::prepare;
-use super::store::{Call, Cluster};
+use super::store::{Call, Cluster, Settings};
+use crate::persistence::Committed;
 
 /// The managers that set the status of priorities and of address ranges, both by applying.
 const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
@@ -20,9 +25,54 @@ const RANGES: &str = "kubernetes-service-cidr-controller";
 /// The manager that creates priorities.
 const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
 
+/// When the copied ones are made: before any clock.
+const MADE_AT: i64 = 0;
+
+/// One state of a first object, as it is stored.
+#[derive(Debug)]
+struct State {
+    storage: ResourceId,
+    key: Arc<str>,
+    value: Value,
+    is_new: bool,
+}
+
+/// The part of a stored object that holds its field owners.
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow, rename = "managedFields")]
+    entries: Option<&'a RawValue>,
+}
+
 impl Cluster {
     /// Creates them.
     pub(crate) fn add_beginnings(&mut self, now: i64) {
+        static MADE: [OnceLock<Vec<State>>; 4] = [const { OnceLock::new() }; 4];
+        let flags = (self.keeps_owners(), self.validates());
+        let made = &MADE[usize::from(flags.0) + 2 * usize::from(flags.1)];
+        let (then, now) = (prepare::timestamp(MADE_AT), prepare::timestamp(now));
+        let mut uid = Value::Null;
+        for state in made.get_or_init(|| states(flags)) {
+            if state.is_new {
+                uid = Value::String(self.rng.uid());
+            }
+            let mut value = state.value.clone();
+            value["metadata"]["uid"].clone_from(&uid);
+            set_times(&mut value, &then, &now);
+            let kind = self.registry.stored(&state.storage).cloned();
+            let kind = kind.expect("the table has the kinds of the first objects");
+            self.commit(&kind, &state.key, Some(value));
+        }
+    }
+
+    /// Creates them by the rules of the API.
+    fn make_beginnings(&mut self, now: i64) {
         let objects: Vec<Value> =
             serde_json::from_str(include_str!("beginnings.json")).expect("the first objects are JSON");
         for object in objects {
@@ -62,5 +112,80 @@ impl Cluster {
         let call = Call { status: true, subresource: "status", manager: owner, ..call };
         let told = self.apply(&call, config, true);
         debug_assert!(told.is_ok(), "{name} has a sound status: {told:?}");
+    }
+}
+
+/// Their states in the order in which they come about, on a server with field owners or without, with validation or without.
+fn states((managed_fields, validation): (bool, bool)) -> Vec<State> {
+    let settings =
+        Settings { first_revision: 1, event_window: 0, watch_queue: 1, seed: 0, managed_fields, validation };
+    let mut cluster = Cluster::new(settings, MADE_AT);
+    cluster.record_changes();
+    cluster.make_beginnings(MADE_AT);
+    let changes = cluster.take_committed();
+    let state = |committed| {
+        let Committed::Change(storage, event) = committed else { return None };
+        let (kind, object) = (cluster.registry.stored(&storage)?, event.new.as_ref()?);
+        let mut value = object.decode_in(kind);
+        // Their text, whose members have the order of a Go server.
+        if let Ok(Body { metadata: Metadata { entries: Some(entries) } }) =
+            serde_json::from_slice(&object.body)
+        {
+            value["metadata"]["managedFields"] = entries.get().into();
+        }
+        Some(State { storage, key: Arc::clone(&event.key), value, is_new: event.old.is_none() })
+    };
+    changes.into_iter().filter_map(state).collect()
+}
+
+/// Replaces one time by another, wherever it stands: the entries of field owners are one text.
+fn set_times(value: &mut Value, then: &str, now: &str) {
+    match value {
+        Value::String(text) if text.contains(then) => *text = text.replace(then, now),
+        Value::Array(items) => items.iter_mut().for_each(|item| set_times(item, then, now)),
+        Value::Object(members) => members.values_mut().for_each(|member| set_times(member, then, now)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_what_the_rules_of_the_api_make() {
+        for (managed_fields, validation) in [(true, true), (true, false), (false, true), (false, false)] {
+            let settings = Settings {
+                first_revision: 1_000,
+                event_window: 1_000,
+                watch_queue: 10,
+                seed: 7,
+                managed_fields,
+                validation,
+            };
+            let (mut made, mut copied) =
+                (Cluster::new(settings, 1_700_000_000), Cluster::new(settings, 1_700_000_000));
+            made.record_changes();
+            copied.record_changes();
+            made.make_beginnings(1_700_000_000);
+            copied.add_beginnings(1_700_000_000);
+            let told = |cluster: &mut Cluster| -> Vec<String> {
+                let text = |committed| match committed {
+                    Committed::Change(storage, event) => {
+                        let object = event.new.as_ref().expect("nothing is deleted");
+                        let body = String::from_utf8_lossy(&object.body).into_owned();
+                        format!("{} {storage} {} {body}", event.revision, event.key)
+                    }
+                    Committed::Replaced => "replaced".to_owned(),
+                };
+                cluster.take_committed().into_iter().map(text).collect()
+            };
+            let (made, copied) = (told(&mut made), told(&mut copied));
+            assert!(made.len() > 46);
+            for (one, other) in made.iter().zip(&copied) {
+                assert_eq!(one, other);
+            }
+            assert_eq!(made.len(), copied.len());
+        }
     }
 }
