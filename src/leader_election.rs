@@ -3,10 +3,11 @@
 //! Answers "does this process lead, and how is its work kept from going on when it does not any more?". The election is an
 //! actor on a thread of its own, which speaks with the server itself. Invariants:
 //! 1. A lease of another candidate is judged by when it was seen to change here, never by the times in it.
-//! 2. A client made by [`LeaderElection::guard`] begins no request after the term has ended, also right after the process was
-//!    stopped or the machine was suspended: the clock that is asked counts suspensions (on Linux, Android and Apple's
+//! 2. A client made by [`LeaderElection::guard`] begins no request after the term has ended, also if the process was stopped or
+//!    the machine was suspended before its first byte: the clock that is asked counts suspensions (on Linux, Android and Apple's
 //!    systems; elsewhere it is the monotonic clock, which may stand still in a suspension).
 //! 3. Labels and fields of the Lease that are not the election's stay.
+//! 4. Its requests have connections of their own and do not wait for the client's limits (rate, requests under way).
 //!
 //! Read next: [`LeaderElection`]; `leader_election/lock.rs`, the requests; `informer_core::leader_election`, the decisions.
 //!
@@ -106,9 +107,13 @@ impl LeaderElection {
     }
 
     /// The same client for the work of the leader: each request is refused with
-    /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if the term has ended when it would be
-    /// sent, also after a wait, a retry, or a stop of the process. What was sent before may still arrive, so new
-    /// state is to be written with `resourceVersion`s, as [`Api::replace`](crate::client::Api::replace) does.
+    /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if the term has ended when its first byte
+    /// would be written, also after a wait, a retry, a new connection that took long, or a stop of the process. A request
+    /// that is refused has reached nobody. One that was begun before goes on and may arrive, so new state is to be written
+    /// with `resourceVersion`s, as [`Api::replace`](crate::client::Api::replace) does.
+    ///
+    /// Over [`Client::from_kube`](crate::client::Client) the last question comes when hyper hands the request to its
+    /// connection; if the answers of that client do not come from hyper, it comes before the client gets the request.
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {
@@ -161,6 +166,10 @@ impl LeaderElectionBuilder {
     /// Takes part in a coordinated election: this candidate registers with its version as a LeaseCandidate, and a
     /// controller of the server chooses the candidate with the oldest version. The server needs the feature gate
     /// `CoordinatedLeaderElection`, and serves `LeaseCandidate` in `v1beta1` or `v1alpha2`.
+    ///
+    /// A shutdown deletes the registration. After a crash it stays: the controller asks the candidate before it chooses it
+    /// and passes over one that does not answer, and the server deletes a registration that nobody has renewed for half an
+    /// hour.
     pub fn coordinated(mut self, version: impl Into<String>) -> Self {
         self.names.version = Some(version.into());
         self.settings.coordinated = true;
@@ -175,7 +184,7 @@ impl LeaderElectionBuilder {
         let Self { client, runtime, names, settings } = self;
         names.check(&settings.identity).map_err(LeaderElectionError::Name)?;
         let (lease, names) = (format!("{}/{}", names.namespace, names.name), Arc::new(names));
-        let (backend, identity) = (client.backend(), Arc::clone(&settings.identity));
+        let (backend, identity) = (client.backend().without_limits(), Arc::clone(&settings.identity));
         let lock: MakeLock = Arc::new(move || {
             Box::new(ServerLock::new(backend.transport(), Arc::clone(&names), Arc::clone(&identity)))
         });

@@ -34,6 +34,7 @@ pub(crate) struct Backend {
 }
 
 /// Who carries the requests.
+#[derive(Clone)]
 enum Carrier {
     /// Connections of this crate.
     Awc(Arc<ConnectionSettings>),
@@ -67,6 +68,13 @@ impl Backend {
     pub(crate) fn while_leading(self: &Arc<Self>, validity: Validity) -> Arc<Self> {
         let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
         Arc::new(Self { carrier: Carrier::WhileLeading(Arc::clone(self), validity), settings, name })
+    }
+
+    /// The same backend without the client's limits, for the few requests of an election: a rate that others have used up
+    /// would let its lease run out.
+    pub(crate) fn without_limits(&self) -> Arc<Self> {
+        let (carrier, name) = (self.carrier.clone(), self.name.clone());
+        Arc::new(Self { carrier, settings: Arc::new(self.settings.without_limits()), name })
     }
 
     /// A backend over a client of kube-rs, which authenticates by itself.

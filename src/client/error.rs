@@ -190,8 +190,8 @@ impl Error {
         self.refused().is_some_and(|refused| refused.is_already_exists())
     }
 
-    /// Whether the request was not sent because this process does not lead: see
-    /// [`LeaderElection::guard`](crate::leader_election::LeaderElection::guard).
+    /// Whether the request, or its last attempt, was not sent because this process does not lead: no byte of it was
+    /// written. See [`LeaderElection::guard`](crate::leader_election::LeaderElection::guard).
     pub fn is_not_leading(&self) -> bool {
         matches!(self, Self::Transport(error) if error.is_not_leading())
     }

@@ -44,9 +44,9 @@ mod warn;
 
 /// The settings of a client's layers, and what its threads share. Shared by all threads.
 pub(crate) struct LayerSettings {
-    headers: Headers,
+    headers: Arc<Headers>,
     limits: Limits,
-    warnings: Warnings,
+    warnings: Arc<Warnings>,
     max_retries: u32,
     timeout: Option<Duration>,
 }
@@ -57,12 +57,19 @@ impl LayerSettings {
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let requests = &config.requests;
         Ok(Self {
-            headers: Headers::new(config)?,
+            headers: Arc::new(Headers::new(config)?),
             limits: Limits::new(requests.in_flight, requests.rate),
-            warnings: Warnings::new(requests.on_warning.clone()),
+            warnings: Arc::new(Warnings::new(requests.on_warning.clone())),
             max_retries: requests.max_retries,
             timeout: requests.timeout,
         })
+    }
+
+    /// The same without limits, for requests that must not wait behind others.
+    pub(crate) fn without_limits(&self) -> Self {
+        let (headers, warnings) = (Arc::clone(&self.headers), Arc::clone(&self.warnings));
+        let Self { max_retries, timeout, .. } = *self;
+        Self { headers, limits: Limits::new(usize::MAX, None), warnings, max_retries, timeout }
     }
 }
 

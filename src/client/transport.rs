@@ -8,7 +8,9 @@
 //! 3. Making a connection has a deadline here. The others (the head, each read, a watch as a whole) are
 //!    `layers/deadline.rs`'s.
 //! 4. Redirects are not followed: they are returned as answers.
-//! 5. A request that asks for another protocol is sent on a connection of its own, once. With the answer 101 that
+//! 5. A request that carries a `SendCheck` (`transport/send_check.rs`) is begun only if that allows it, asked when the
+//!    connection is ready, last thing before the first byte.
+//! 6. A request that asks for another protocol is sent on a connection of its own, once. With the answer 101 that
 //!    connection becomes the caller's; any other answer is an answer like others.
 //!
 //! Read next: `transport/awc.rs`.
@@ -27,6 +29,7 @@ pub(crate) mod awc;
 pub(crate) mod in_process;
 #[cfg(feature = "kube")]
 pub(crate) mod kube;
+pub(crate) mod send_check;
 
 use super::error::TransportError;
 

@@ -30,6 +30,8 @@ mod informers;
 #[cfg(feature = "kube")]
 mod kube_client;
 mod layers;
+#[cfg(feature = "kube")]
+mod leading;
 mod list;
 mod logs;
 #[cfg(feature = "testing")]

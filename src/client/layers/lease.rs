@@ -1,12 +1,14 @@
-//! Refuses the requests of a leader whose lease has ended, last thing before the transport.
+//! Refuses the requests of a leader whose lease has ended, up to their first byte.
 //!
 //! Answers "may this request still be sent?" for a client that `LeaderElection::guard` has made. Invariants:
-//! 1. The clock is read when the request is handed to the transport, after every wait and retry of the other layers: a
-//!    process that was stopped anywhere before sends nothing after its lease has ended.
-//! 2. A refused request has reached nobody. One that was handed over before may still arrive.
+//! 1. The clock is read when the request is handed to the transport, after every wait and retry of the other layers, and
+//!    again when its connection is ready, last thing before its first byte: a process that was stopped before that sends
+//!    nothing after its lease has ended, however long it took to connect.
+//! 2. A refused request has reached nobody. One whose first byte may have been written is never refused: it goes on, and
+//!    may arrive.
 //! 3. The connections are those of the client that was guarded.
 //!
-//! Read next: `informer_actors::leader_election::Validity`, which is asked.
+//! Read next: `informer_actors::leader_election::Validity`, which is asked; `../transport/send_check.rs`, by whom.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use http::{Request, Response};
 use informer_actors::leader_election::Validity;
 
 use super::super::error::TransportError;
+use super::super::transport::send_check::SendCheck;
 use super::super::transport::{Body, RequestKind, Transport};
 use super::Layers;
 
@@ -29,14 +32,18 @@ pub(super) struct WhileLeading {
 impl Transport for WhileLeading {
     fn send(
         &self,
-        request: Request<Bytes>,
+        mut request: Request<Bytes>,
         kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
         let (below, validity) = (Rc::clone(&self.layers.0.transport), self.validity.clone());
         Box::pin(async move {
-            if !validity.may_begin() {
-                return Err(TransportError::NotLeading { lease: Arc::clone(validity.lease()) });
-            }
+            let check = SendCheck::new(move || match validity.may_begin() {
+                true => Ok(()),
+                false => Err(TransportError::NotLeading { lease: Arc::clone(validity.lease()) }),
+            });
+            // Without this a refused request could take a connection, which is closed over it.
+            check.ask()?;
+            request.extensions_mut().insert(check);
             below.send(request, kind).await
         })
     }

@@ -25,15 +25,18 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, Response, header};
 
+use super::send_check::SendCheck;
 use super::{Body, RequestKind, Transport, TransportError};
 use crate::client::endpoint::ConnectionSettings;
 use crate::client::identity::Identity;
 use answer::Answer;
-use connector::{Connect, MADE_CONNECTION};
+use attempt::Attempt;
+use connector::Connect;
 use renewal::Renewal;
 use target::Target;
 
 mod answer;
+mod attempt;
 mod connector;
 mod happy_eyeballs;
 mod read_ahead;
@@ -155,13 +158,19 @@ impl Inner {
         identity: &Arc<Identity>,
     ) -> Result<Answer, TransportError> {
         match self.send_once(request, kind, identity).await {
-            Err((TransportError::Broken { .. }, Reused(true))) if request.method() == Method::GET => {
+            Err((broken @ TransportError::Broken { .. }, Reused(true)))
+                if request.method() == Method::GET =>
+            {
                 tracing::debug!(
                     endpoint = %self.settings.endpoint.name(),
                     path = request.uri().path(),
                     "a pooled connection was closed by the server; sending the request again"
                 );
-                self.send_once(request, kind, identity).await.map_err(|(error, _)| error)
+                self.send_once(request, kind, identity).await.map_err(|(error, _)| match error {
+                    // The first sending may have arrived: nobody may be told that nothing was sent.
+                    TransportError::NotLeading { .. } => broken,
+                    error => error,
+                })
             }
             answer => answer.map_err(|(error, _)| error),
         }
@@ -181,10 +190,13 @@ impl Inner {
             true => built.send_body(actix_http::body::None::new()),
             false => built.send_body(request.body().clone()),
         };
-        let made_connection = Rc::new(Cell::new(false));
-        match MADE_CONNECTION.scope(Rc::clone(&made_connection), sending).await {
+        let attempt = Attempt::new(SendCheck::of(request));
+        match attempt.scope(sending).await {
             Ok(answer) => Answer::new(answer).map_err(|error| (error, Reused(false))),
-            Err(error) => Err((self.transport_error(error), Reused(!made_connection.get()))),
+            Err(error) => Err(match attempt.take_refusal() {
+                Some(refusal) => (refusal, Reused(false)),
+                None => (self.transport_error(error), Reused(!attempt.has_made_connection())),
+            }),
         }
     }
 

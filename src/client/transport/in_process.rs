@@ -6,7 +6,8 @@
 //! 2. A request that asks for another protocol carries one end of a pipe in its extensions, as
 //!    `Arc<Mutex<Option<DuplexStream>>>`: the server reads there what the client sends behind the head. What the server
 //!    sends behind its head is the body of its answer 101.
-//! 3. Its failures are those of a connection: refused before the answer, broken in its middle.
+//! 3. There is no connection to wait for: the call is the first byte, and a `SendCheck` is asked before it.
+//! 4. Its failures are those of a connection: refused before the answer, broken in its middle.
 //!
 //! No crate of servers is named here, nor does one know this crate: both only know the function's type. Read next:
 //! `../backend.rs`.
@@ -22,6 +23,7 @@ use http::{Request, Response, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::super::error::TransportError;
+use super::send_check::SendCheck;
 use super::{Body, RequestKind, Switched, Transport};
 
 /// So many bytes wait on their way to the server and from it.
@@ -70,6 +72,7 @@ impl Transport for InProcessTransport {
                 request.extensions_mut().insert(Arc::new(Mutex::new(Some(server))));
                 client
             });
+            SendCheck::ask_of(&request)?;
             let answer = service(request).await.map_err(refused)?;
             if let Some(sent) = sent.filter(|_| answer.status() == StatusCode::SWITCHING_PROTOCOLS) {
                 return Ok(switched(answer, sent));

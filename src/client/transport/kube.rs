@@ -8,19 +8,27 @@
 //! 3. Dropping the answer or its body here ends the request there.
 //! 4. The connection of an upgrade stays on that runtime, too; its bytes cross threads through a pipe of [`PIPE`] bytes
 //!    each way. What is not read here is not read there.
-//! 5. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
+//! 5. A `SendCheck` is asked before each poll of the request until hyper says that it has a connection, and then not any more.
+//!    A client whose answers have never come from hyper (a service of the program's own) does not say so: there it is asked
+//!    once, before the client gets the request.
+//! 6. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
 //!
 //! Read next: `../body_channel.rs`.
 
 use std::error::Error as StdError;
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{StreamExt, TryStreamExt};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::rt::TokioIo;
 use kube_client::client::AuthError;
 use kube_client::client::Body as KubeBody;
@@ -30,6 +38,7 @@ use tokio::sync::oneshot;
 
 use super::super::body_channel::{BodyReceiver, body_channel};
 use super::super::error::{Error, TransportError};
+use super::send_check::SendCheck;
 use super::{Body, RequestKind, SentAuthorization, Switched, Transport};
 
 /// How the server is called, whose address the kube client does not show.
@@ -45,11 +54,13 @@ type Answer = Result<Response<BodyReceiver>, TransportError>;
 pub(crate) struct KubeTransport {
     client: kube_client::Client,
     runtime: Handle,
+    /// An answer has shown that the client says when a request has its connection.
+    tells_connections: Arc<AtomicBool>,
 }
 
 impl KubeTransport {
     pub(crate) fn new(client: kube_client::Client, runtime: Handle) -> Self {
-        Self { client, runtime }
+        Self { client, runtime, tells_connections: Arc::default() }
     }
 }
 
@@ -68,7 +79,8 @@ impl Transport for KubeTransport {
             }
             let sent = request.headers().get(header::AUTHORIZATION).cloned();
             let (answer, answered) = oneshot::channel();
-            this.runtime.spawn(drive(this.client, request, answer));
+            let (runtime, drive) = (this.runtime.clone(), this.drive(request, answer));
+            runtime.spawn(drive);
             let mut answer = answered.await.unwrap_or_else(|_| Err(runtime_has_ended()))?;
             if let Some(mut sent) = sent.filter(|_| !answer.status().is_success()) {
                 sent.set_sensitive(true);
@@ -79,26 +91,56 @@ impl Transport for KubeTransport {
     }
 }
 
-/// Runs on the program's runtime: sends the request, then moves its body.
-async fn drive(client: kube_client::Client, request: Request<Bytes>, mut answer: oneshot::Sender<Answer>) {
-    let sent = tokio::select! {
-        biased;
-        () = answer.closed() => return,
-        sent = client.send(request.map(KubeBody::from)) => sent,
-    };
-    let checked = sent.map_err(before_head).and_then(decoded);
-    let (head, body) = match checked {
-        Ok(switched) if switched.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            return switch(switched, answer).await;
+impl KubeTransport {
+    /// Runs on the program's runtime: sends the request, then moves its body.
+    async fn drive(self, request: Request<Bytes>, mut answer: oneshot::Sender<Answer>) {
+        let sent = tokio::select! {
+            biased;
+            () = answer.closed() => return,
+            sent = self.begin(request) => sent,
+        };
+        let (head, body) = match sent.and_then(decoded) {
+            Ok(switched) if switched.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                return switch(switched, answer).await;
+            }
+            Ok(answer) => answer.into_parts(),
+            // A caller that has stopped waiting needs no error.
+            Err(error) => return drop(answer.send(Err(error))),
+        };
+        let (sender, receiver) = body_channel();
+        if answer.send(Ok(Response::from_parts(head, receiver))).is_ok() {
+            sender.forward(body.into_data_stream().map_err(in_body)).await;
         }
-        Ok(answer) => answer.into_parts(),
-        // A caller that has stopped waiting needs no error.
-        Err(error) => return drop(answer.send(Err(error))),
-    };
-    let (sender, receiver) = body_channel();
-    if answer.send(Ok(Response::from_parts(head, receiver))).is_ok() {
-        sender.forward(body.into_data_stream().map_err(in_body)).await;
     }
+
+    /// Sends the request, unless its check refuses it before it has a connection.
+    async fn begin(&self, request: Request<Bytes>) -> Result<Response<KubeBody>, TransportError> {
+        let (check, mut request) = (SendCheck::of(&request), request.map(KubeBody::from));
+        let Some(check) = check else { return self.client.send(request).await.map_err(before_head) };
+        check.ask()?;
+        let connection = capture_connection(&mut request);
+        let mut sending = pin!(self.client.send(request));
+        let tells = self.tells_connections.load(Ordering::Relaxed);
+        poll_fn(|context| {
+            // A poll that finds the connection ready hands the request over in the same turn.
+            if tells
+                && !is_there(&connection)
+                && let Err(refused) = check.ask()
+            {
+                return Poll::Ready(Err(refused));
+            }
+            let sent = sending.as_mut().poll(context).map_err(before_head);
+            if sent.is_ready() && is_there(&connection) {
+                self.tells_connections.store(true, Ordering::Relaxed);
+            }
+            sent
+        })
+        .await
+    }
+}
+
+fn is_there(connection: &CaptureConnection) -> bool {
+    connection.connection_metadata().is_some()
 }
 
 /// Gives the answer 101 with one end of a pipe, and moves the bytes of its connection until one side has ended.

@@ -6,14 +6,12 @@
 //! 1. Every connection has TCP_NODELAY, keepalive probes (first after 15 s, then each 5 s, dead after 3) and, on Linux,
 //!    TCP_USER_TIMEOUT 30 s: a peer that is unreachable is noticed within 30 s also in the middle of a write.
 //! 2. The lookup and the connection have 5 s together, the proxy 10 s (`tunnel.rs`), the TLS handshake another 5 s.
-//! 3. When a request needs a new connection, [`MADE_CONNECTION`] is set for it: a failure on a connection that had been
-//!    used before is retried, a failure on a new one is not.
+//! 3. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
+//!    is retried, a failure on a new one is not.
 //!
-//! Read next: `tunnel.rs`, `socket.rs`.
+//! Read next: `tunnel.rs`, `socket.rs`, `attempt.rs`.
 
-use std::cell::Cell;
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +28,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::attempt::Attempt;
 use super::happy_eyeballs;
 use super::read_ahead::ReadAhead;
 use super::socket::Socket;
@@ -46,12 +45,6 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
-
-tokio::task_local! {
-    /// Set to true when the connection of the current request had to be made for it. The transport runs each request
-    /// in a scope with its own flag; awc calls the connector inside that scope.
-    pub(super) static MADE_CONNECTION: Rc<Cell<bool>>;
-}
 
 /// The service that awc calls for a new connection.
 #[derive(Clone)]
@@ -77,8 +70,7 @@ impl Service<ConnectInfo<Uri>> for Connect {
     fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
         let (settings, identity) = (Arc::clone(&self.settings), Arc::clone(&self.identity));
         Box::pin(async move {
-            // Outside of a request's scope there is no flag. Today every connection is made inside one.
-            let _ = MADE_CONNECTION.try_with(|made| made.set(true));
+            Attempt::makes_connection();
             let socket = connect(&settings, &identity).await.map_err(ConnectError::Io)?;
             Ok(Connection::new(info.request().clone(), ReadAhead::new(socket)))
         })

@@ -6,6 +6,7 @@
 //! 1. The bytes are those of the connection, in their order; its end and its errors come behind them.
 //! 2. A connection that was answered to the end has nothing read ahead: what a server sends unasked is seen by awc's check.
 //! 3. Over TLS nothing is read ahead here: rustls does that.
+//! 4. The first write of a request asks whether the request may still begin (`attempt.rs`).
 //!
 //! Bound: [`AHEAD`] bytes for each connection that has read an answer. Read next: `socket.rs`.
 
@@ -16,6 +17,7 @@ use std::task::{Context, Poll, ready};
 use actix_rt::net::{ActixStream, Ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::attempt::Attempt;
 use super::socket::Socket;
 
 /// So much is read at once.
@@ -64,6 +66,7 @@ impl AsyncRead for ReadAhead {
 
 impl AsyncWrite for ReadAhead {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Attempt::before_write()?;
         Pin::new(&mut self.get_mut().socket).poll_write(cx, bytes)
     }
 

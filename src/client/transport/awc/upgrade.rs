@@ -24,6 +24,7 @@ use futures_util::{StreamExt, stream};
 use http::{Request, Response, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::super::send_check::SendCheck;
 use super::super::{Body, Switched, TransportError};
 use super::answer::Answer;
 use super::connector;
@@ -42,6 +43,7 @@ pub(super) async fn send(
     let socket = connector::connect(settings, identity)
         .await
         .map_err(|source| connector::not_connected(settings, source))?;
+    SendCheck::ask_of(request)?;
     let mut framed = Framed::new(socket, ClientCodec::default());
     let message = Message::Item((head.into(), BodySize::None));
     Pin::new(&mut framed).write(message).map_err(broken)?;

@@ -1,0 +1,191 @@
+//! The client of a leader while it connects: a request is refused until its first byte, and goes on behind it (LE-14).
+//!
+//! Answers "what does a server receive of a leader whose term ends while its request waits for a connection?". The lease
+//! is kept by an API server; the work goes to a server of the test, whose TLS handshake waits until the test goes on.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_informer::client::{Client, Config, Error, TransportError};
+use actix_informer::leader_election::LeaderElection;
+use actix_informer::prelude::Runtime;
+use bytes::Bytes;
+use http::{Method, Response};
+use informer_apiserver::ApiServer;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use crate::raw_server::{Connection, RawServer, answer};
+use crate::tls::Authority;
+
+const LONG: Duration = Duration::from_secs(60);
+
+type Answered = Result<Response<Bytes>, Error>;
+
+/// An election that leads, with the server that keeps its lease.
+async fn leader() -> (LeaderElection, ApiServer) {
+    let server = ApiServer::builder().seed(1).start().await.unwrap();
+    let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
+    let runtime = Runtime::threads().start().unwrap();
+    let election = LeaderElection::builder(&client, &runtime, "default", "operator").start().unwrap();
+    election.acquired().await.unwrap();
+    (election, server)
+}
+
+fn ask(client: &Client) -> impl Future<Output = Answered> + Send + use<> {
+    let client = client.clone();
+    async move { client.request(Method::GET, "/work", None).await }
+}
+
+/// A server that answers one request on its first connection, and holds back the TLS handshake of later ones.
+struct SlowServer {
+    listener: TcpListener,
+    authority: Authority,
+}
+
+impl SlowServer {
+    async fn bind() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self { listener, authority: Authority::new() }
+    }
+
+    fn url(&self) -> String {
+        format!("https://{}", self.listener.local_addr().unwrap())
+    }
+
+    async fn accept(&self) -> TcpStream {
+        self.listener.accept().await.unwrap().0
+    }
+
+    /// Answers one request, and closes.
+    async fn answer_one(&self) {
+        let mut stream = self.authority.acceptor("127.0.0.1").accept(self.accept().await).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        let answer = answer("200 OK", "connection: close\r\n", "{}");
+        tokio::io::AsyncWriteExt::write_all(&mut stream, answer.as_bytes()).await.unwrap();
+        drop(tokio::io::AsyncWriteExt::shutdown(&mut stream).await);
+    }
+
+    /// What comes through this connection after its handshake, to its end. Without a handshake nothing comes.
+    async fn all_of(&self, stream: TcpStream) -> Vec<u8> {
+        let mut received = Vec::new();
+        if let Ok(mut stream) = self.authority.acceptor("127.0.0.1").accept(stream).await {
+            drop(stream.read_to_end(&mut received).await);
+        }
+        received
+    }
+}
+
+/// The term ends while the second request of this client waits for its handshake.
+async fn connects_beyond_the_term(client: Client, slow: SlowServer) {
+    let (election, _server) = leader().await;
+    let leading = election.guard(&client);
+    let (first, ()) = tokio::join!(ask(&leading), slow.answer_one());
+    assert_eq!(first.unwrap().status(), 200);
+    let request = tokio::spawn(ask(&leading));
+    let connection = slow.accept().await;
+    election.shutdown(LONG).await.unwrap();
+    assert_eq!(slow.all_of(connection).await, b"", "not a byte of the request");
+    let error = request.await.unwrap().unwrap_err();
+    assert!(error.is_not_leading(), "{error}");
+}
+
+#[tokio::test]
+async fn le_14_a_request_that_gets_its_connection_after_the_end_of_the_term_is_not_begun() {
+    let slow = SlowServer::bind().await;
+    let config = Config::new(slow.url()).unwrap().certificate_authority(slow.authority.pem());
+    connects_beyond_the_term(Client::new(config).unwrap(), slow).await;
+}
+
+#[tokio::test]
+async fn le_14_nor_is_one_over_a_kube_client() {
+    let slow = SlowServer::bind().await;
+    let mut config = kube_client::Config::new(slow.url().parse().unwrap());
+    config.accept_invalid_certs = true;
+    let kube = kube_client::Client::try_from(config).unwrap();
+    connects_beyond_the_term(Client::from_kube(kube, Handle::current()), slow).await;
+}
+
+/// A server that tells of each request, and answers when it is told to; then it closes or goes on.
+async fn held() -> (RawServer, mpsc::Receiver<()>, mpsc::Sender<&'static str>) {
+    let (came, come) = mpsc::channel(1);
+    let (go_on, answers) = mpsc::channel::<&'static str>(1);
+    let answers = Arc::new(tokio::sync::Mutex::new(answers));
+    let server = RawServer::start(move |mut connection: Connection| {
+        let (came, answers) = (came.clone(), Arc::clone(&answers));
+        async move {
+            while connection.request().await.is_some() {
+                came.send(()).await.unwrap();
+                match answers.lock().await.recv().await {
+                    Some("") | None => return,
+                    Some(body) => connection.write(answer("200 OK", "", body)).await,
+                }
+            }
+        }
+    })
+    .await;
+    (server, come, go_on)
+}
+
+async fn goes_on_beyond_the_term(make: impl Fn(&str) -> Client) {
+    let (election, _server) = leader().await;
+    let (server, mut come, go_on) = held().await;
+    let leading = election.guard(&make(&server.url()));
+    go_on.send("{}").await.unwrap();
+    ask(&leading).await.unwrap();
+    come.recv().await.unwrap();
+    let request = tokio::spawn(ask(&leading));
+    come.recv().await.unwrap();
+    election.shutdown(LONG).await.unwrap();
+    go_on.send("{\"arrived\":true}").await.unwrap();
+    let answer = request.await.unwrap().unwrap();
+    assert_eq!(answer.body(), "{\"arrived\":true}");
+    assert!(ask(&leading).await.unwrap_err().is_not_leading());
+}
+
+#[tokio::test]
+async fn le_14_a_request_that_was_begun_before_the_end_of_the_term_goes_on() {
+    goes_on_beyond_the_term(|url| Client::new(Config::new(url).unwrap()).unwrap()).await;
+    goes_on_beyond_the_term(|url| {
+        let kube = kube_client::Client::try_from(kube_client::Config::new(url.parse().unwrap()));
+        Client::from_kube(kube.unwrap(), Handle::current())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn le_14_a_request_whose_connection_breaks_after_the_end_of_the_term_is_not_sent_again_nor_called_unsent()
+ {
+    let (election, _server) = leader().await;
+    let (server, mut come, go_on) = held().await;
+    let config = Config::new(server.url()).unwrap().max_retries(0);
+    let leading = election.guard(&Client::new(config).unwrap());
+    go_on.send("{}").await.unwrap();
+    ask(&leading).await.unwrap();
+    come.recv().await.unwrap();
+    let request = tokio::spawn(ask(&leading)); // on the same connection
+    come.recv().await.unwrap();
+    election.shutdown(LONG).await.unwrap();
+    go_on.send("").await.unwrap(); // the connection is closed without an answer
+    let error = request.await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Transport(TransportError::Broken { .. })), "it may have arrived: {error}");
+    assert!(come.try_recv().is_err(), "it came once");
+}
+
+#[tokio::test]
+async fn an_election_does_not_wait_behind_the_rate_limit_of_its_client() {
+    let server = ApiServer::builder().seed(1).start().await.unwrap();
+    let client = Client::new(Config::new(server.url()).unwrap().rate_limit(1, 1)).unwrap();
+    let waiting: Vec<_> = (0..1000).map(|_| tokio::spawn(ask(&client))).collect();
+    tokio::task::yield_now().await; // each has its turn now, the last one in a thousand seconds
+    let runtime = Runtime::threads().start().unwrap();
+    let election = LeaderElection::builder(&client, &runtime, "default", "operator").start().unwrap();
+    tokio::time::timeout(LONG, election.acquired()).await.expect("not in a thousand seconds").unwrap();
+    waiting.iter().for_each(|request| request.abort());
+}
