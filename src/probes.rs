@@ -16,7 +16,7 @@ use std::convert::Infallible;
 use std::future::ready;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix_http::{HttpService, KeepAlive, Request};
@@ -83,7 +83,8 @@ pub struct ProbesError {
 /// ```
 #[derive(Debug)]
 pub struct ProbeSocket {
-    listener: TcpListener,
+    /// Nothing after the end of an operator of which it was a part.
+    listener: Mutex<Option<TcpListener>>,
     address: SocketAddr,
 }
 
@@ -97,7 +98,7 @@ impl ProbeSocket {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address })
+        Ok(Self { listener: Mutex::new(Some(listener)), address })
     }
 
     /// The address with its port.
@@ -107,9 +108,15 @@ impl ProbeSocket {
 
     /// Another handle of the same socket.
     pub(crate) fn try_clone(&self) -> Result<Self, ProbesError> {
-        let address = self.address;
-        let listener = self.listener.try_clone().map_err(|source| ProbesError { address, source })?;
-        Ok(Self { listener, address })
+        let failed = |source| ProbesError { address: self.address, source };
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = listener.as_ref().ok_or_else(closed).and_then(TcpListener::try_clone);
+        Ok(Self { listener: Mutex::new(Some(listener.map_err(failed)?)), address: self.address })
+    }
+
+    /// Closes this handle: the address is free when every other one is closed, too.
+    pub(crate) fn close(&self) {
+        drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Serves the probes on this socket, until what is returned is dropped.
@@ -119,9 +126,13 @@ impl ProbeSocket {
     pub fn serve(self, probed: impl Probed) -> Result<Probes, ProbesError> {
         let Self { listener, address } = self;
         let failed = |source| ProbesError { address, source };
+        let listener = listener.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let listener = listener.ok_or_else(closed).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (stop, stopped) = oneshot::channel();
+        let (serves, over) = oneshot::channel();
         let serving = move || {
+            let _serves: oneshot::Sender<Infallible> = serves;
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 tokio::select! {
                     biased;
@@ -131,7 +142,7 @@ impl ProbeSocket {
             });
         };
         std::thread::Builder::new().name("probes".to_owned()).spawn(serving).map_err(failed)?;
-        Ok(Probes { address, _stop: stop })
+        Ok(Probes { address, stop, over })
     }
 }
 
@@ -141,7 +152,9 @@ impl ProbeSocket {
 pub struct Probes {
     address: SocketAddr,
     /// The thread ends when this is dropped.
-    _stop: oneshot::Sender<Infallible>,
+    stop: oneshot::Sender<Infallible>,
+    /// Ends when the socket and every connection are closed.
+    over: oneshot::Receiver<Infallible>,
 }
 
 impl Probes {
@@ -149,6 +162,19 @@ impl Probes {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+}
+
+impl Probes {
+    /// Ends them, and waits until the socket and every connection are closed.
+    pub(crate) async fn end(self) {
+        let Self { stop, over, .. } = self;
+        drop(stop);
+        drop(over.await);
+    }
+}
+
+fn closed() -> std::io::Error {
+    std::io::Error::other("the socket was closed")
 }
 
 async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {

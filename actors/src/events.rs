@@ -20,14 +20,18 @@ pub use informer_core::events::{
     Reference, Repeats, Request, Verb,
 };
 
+pub use registered::RecorderReport;
+
 use crate::runtime::mailbox::{Closed, ask_with};
 use crate::runtime::{Runtime, within};
 use messages::Flushed;
+pub(crate) use registered::RegisteredRecorder;
 use shared::Shared;
 
 mod actor;
 mod content;
 mod messages;
+mod registered;
 mod shared;
 mod start;
 #[cfg(test)]

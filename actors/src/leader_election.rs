@@ -6,7 +6,8 @@
 //! 1. What handles, terms and [`Validity`] say is checked against a clock that also runs while the machine is suspended,
 //!    at each call: also while the actor is stuck, and in the first instruction after the process was stopped.
 //! 2. A term that ends is over for good; the next one has another number.
-//! 3. After a shutdown, the drop of the last handle, or the end of the runtime nothing leads any more, and every wait ends.
+//! 3. After a shutdown, the drop of the last handle, or the end of the runtime nothing leads any more, and every wait ends,
+//!    also if the election's thread is blocked.
 //!
 //! Read next: `leader_election/actor.rs`; `leader_election/cell.rs`, what handles read; `informer_core::leader_election`.
 
@@ -79,16 +80,17 @@ pub struct NotReleased {
     pub last_error: Option<Arc<str>>,
 }
 
-/// This process holds the lease, should have renewed it or given up long ago, and has done neither.
+/// A liveness probe should fail: an election that works would have renewed the lease, or would know another holder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unhealthy {
-    /// The lease is as old as that.
-    #[error("leader election {lease}: this process holds the lease, and has not renewed it for {age:?}{}", because(.last_error))]
+    /// The lease, as it was seen last, is this process's and is as old as that. The term has ended long ago, and somebody
+    /// else may have the lease: either the actor is stuck, or the server does not answer.
+    #[error("leader election {lease}: as far as is known this process has the lease, which was not renewed for {age:?}{}", because(.last_error))]
     Stale {
         /// The lease.
         lease: Arc<str>,
-        /// The time since the last renewal.
+        /// The time since the answer to the last renewal.
         age: Duration,
         /// The last failure of a request.
         last_error: Option<Arc<str>>,
@@ -147,8 +149,9 @@ impl LeaderElection {
         self.fence().is_some()
     }
 
-    /// The fencing number of the term that lasts now: the transitions of the lease. Each term has a greater one than all
-    /// terms before, of any candidate. `None` if this process does not lead. Cheap, does not block.
+    /// The fencing number of the term that lasts now: the transitions of the lease. As long as nobody deletes the lease,
+    /// each term has a greater one than all terms before, of any candidate. `None` if this process does not lead. Cheap,
+    /// does not block.
     pub fn fence(&self) -> Option<u64> {
         self.cell.leading().map(|leading| leading.fence)
     }
@@ -156,7 +159,7 @@ impl LeaderElection {
     /// Waits until this process leads.
     ///
     /// # Errors
-    /// When the election ends before.
+    /// When the election ends before: by its shutdown, with its runtime, or because its actor was given up.
     pub async fn acquired(&self) -> Result<Term, ElectionOver> {
         loop {
             let seen = self.cell.changes.count();
@@ -166,7 +169,7 @@ impl LeaderElection {
             if self.cell.is_over() {
                 return Err(ElectionOver { lease: Arc::clone(&self.cell.lease) });
             }
-            self.cell.changes.since(seen).await;
+            self.cell.changed(seen).await;
         }
     }
 
@@ -177,7 +180,7 @@ impl LeaderElection {
             if self.cell.term().is_none() {
                 return;
             }
-            self.cell.changes.since(seen).await;
+            self.cell.changed(seen).await;
         }
     }
 
@@ -209,8 +212,12 @@ impl LeaderElection {
     pub async fn shutdown(&self, limit: Duration) -> Result<(), NotReleased> {
         self.cell.begin_end();
         let asked = async {
-            // Fails if the actor dies over it: then the next one finds out by the cell.
-            let _ = ask(&self.address, ShutDown).await;
+            // The question fails if the actor dies over it: then the next one finds out by the cell.
+            tokio::select! {
+                biased;
+                () = self.cell.over() => return,
+                _ = ask(&self.address, ShutDown) => {}
+            }
             self.cell.over().await;
         };
         let _ = within(limit, asked).await;
@@ -220,6 +227,12 @@ impl LeaderElection {
             true => Ok(()),
             false => Err(NotReleased { lease: Arc::clone(&self.cell.lease), last_error }),
         }
+    }
+
+    /// Ends the term and the election at once, without a word to the server: others wait until the lease has run out. The
+    /// drop of the last handle does the same. Does not block, and does not wait for the actor.
+    pub fn abandon(&self) {
+        self.cell.stop.cancel();
     }
 }
 

@@ -140,10 +140,12 @@ impl Operator {
     }
 
     /// Ends every part in reverse order, each phase within its limit, and waits for it. What does not end in time is
-    /// dropped. Further calls wait for the same end.
+    /// dropped. Then nothing is held any more by a part: a port is free. Further calls wait for the same end.
     pub async fn drain(&self) -> OperatorReport {
         self.view.0.change(|lifecycle, now| lifecycle.stop(now));
         let status = self.wait_until(|status| status.stage == Stage::Stopped).await;
+        // Then every part has ended what it holds.
+        self.view.0.over.cancelled().await;
         OperatorReport::of(&status)
     }
 
@@ -185,7 +187,8 @@ impl OperatorView {
         self.status().unready()
     }
 
-    /// Why the process should be restarted: parts that are not started again. Empty if a restart would not help.
+    /// Why the process should be restarted: parts that are not started again, and what [`Part::unhealthy`] gives. Empty if a
+    /// restart would not help.
     pub fn unhealthy(&self) -> Vec<String> {
         self.status().unhealthy()
     }

@@ -1,8 +1,8 @@
 //! A report of everything that runs on a runtime, in one value.
 //!
 //! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers,
-//! its work queues, its controllers and its operators, an informer its sources, its queue and its subscriptions. Each call copies figures; it sends no
-//! message to an actor, so it also works when a thread is blocked. Invariants:
+//! its work queues, its controllers, its operators and its event recorders, an informer its sources, its queue and its
+//! subscriptions. Each call copies figures; it sends no message to an actor, so it also works when a thread is blocked. Invariants:
 //! 1. Arbiters, informers, sources and work queues come in the order in which they were made, subscriptions in that of
 //!    their calls.
 //! 2. An informer or a work queue is listed from its start until nothing of it runs any more, a subscription until no
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::controller::{ControllerStatus, RegisteredController};
+use crate::events::{RecorderReport, RegisteredRecorder};
 use crate::operator::{OperatorStatus, RegisteredOperator};
 use crate::pipeline::ending::Ending;
 use crate::runtime::{ArbiterHealth, Runtime};
@@ -39,6 +40,8 @@ pub struct RuntimeReport {
     pub controllers: Vec<ControllerStatus>,
     /// Its operators with their parts.
     pub operators: Vec<OperatorStatus>,
+    /// Its event recorders.
+    pub recorders: Vec<RecorderReport>,
 }
 
 impl Runtime {
@@ -58,6 +61,9 @@ impl Runtime {
                 .collect(),
             operators: of_kind::<RegisteredOperator>(&registrants)
                 .map(|operator| operator.status())
+                .collect(),
+            recorders: of_kind::<RegisteredRecorder>(&registrants)
+                .map(|recorder| recorder.report())
                 .collect(),
         }
     }

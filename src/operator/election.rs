@@ -1,16 +1,26 @@
 //! A leader election as a part of an operator: it says who leads, and gives the lease back when the leader's work has
 //! ended.
 //!
-//! Answers "when does the leader's work start, and when is it dropped?". The election takes part from its own start, so
-//! that clients can be guarded before the operator starts; the leader's work waits for the caches all the same. Read
-//! next: `leader_election.rs`.
+//! Answers "when does the leader's work start, when is it dropped, and when does the candidate end?". Invariants:
+//! 1. The election takes part from its own start, so that clients can be guarded before the operator starts; the leader's
+//!    work waits for the caches all the same.
+//! 2. A drain gives the lease back in every phase, also before the caches are filled. When the operator is dropped, the
+//!    candidate ends at once, whoever else has a handle of it, and the lease runs out.
+//! 3. It is unhealthy when its actor was given up, or when a lease of this process is older than its duration and
+//!    [`TOLERANCE`].
+//!
+//! Read next: `leader_election.rs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
 use super::{Part, PartContext, PartError};
 use crate::leader_election::LeaderElection;
+
+/// How much older than its duration a lease of this process may be before liveness fails: as in kube-controller-manager.
+const TOLERANCE: Duration = Duration::from_secs(20);
 
 impl Part for LeaderElection {
     fn name(&self) -> Arc<str> {
@@ -19,6 +29,18 @@ impl Part for LeaderElection {
 
     fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
         run(self.clone(), context).boxed()
+    }
+
+    fn unhealthy(&self) -> Option<String> {
+        self.health(TOLERANCE).err().map(|unhealthy| unhealthy.to_string())
+    }
+
+    fn holds(&self) -> bool {
+        true
+    }
+
+    fn end(&self) {
+        self.abandon();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Probes as a part of an operator, and what they answer about it.
 //!
 //! Answers "would a restart help?" with parts that are not started again and with the runtime's stuck threads, and "is it
-//! ready?" with what the operator misses. Read next: `probes.rs`.
+//! ready?" with what the operator misses. Invariant: when a drain has returned, the address is free. Read next: `probes.rs`.
 
 use std::sync::Arc;
 
@@ -21,10 +21,14 @@ impl Part for ProbeSocket {
             let served = socket?.serve(context.operator())?;
             context.ready();
             context.stopping().await;
-            drop(served);
+            served.end().await;
             Ok(())
         }
         .boxed()
+    }
+
+    fn end(&self) {
+        self.close();
     }
 }
 

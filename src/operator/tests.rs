@@ -75,4 +75,6 @@ async fn op_03_probes_and_factories_are_parts_and_the_probes_say_what_is_missing
     let report = draining.await.expect("no panic");
     assert!(report.is_clean(), "{report}");
     assert!(pods.status().stopped, "caches are parts");
+    std::net::TcpListener::bind(address).expect("the address is free, although the operator is held");
+    drop(operator);
 }

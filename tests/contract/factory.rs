@@ -11,7 +11,7 @@ use actix_informer::factory::{FactoryError, InformerFactory};
 use actix_informer::representation::{Prune, Typed};
 use informer_actors::informer::{AnyInformer, Body, Informer, Versions};
 use informer_actors::runtime::Runtime;
-use informer_actors::testing::{Recorder, RecorderHandle};
+use informer_actors::testing::{Faults, Recorder, RecorderHandle};
 use informer_apiserver::ApiServer;
 use informer_core::index::Index;
 use informer_core::reflector::SourceState;
@@ -30,7 +30,12 @@ pub(crate) struct Cluster {
 }
 
 pub(crate) fn run<F: Future<Output = ()>>(scenario: impl FnOnce(Cluster) -> F) {
-    Runtime::simulated(7).run(|runtime| async move {
+    run_with(Faults::default(), scenario);
+}
+
+/// The same with a fault hook.
+pub(crate) fn run_with<F: Future<Output = ()>>(faults: Faults, scenario: impl FnOnce(Cluster) -> F) {
+    Runtime::simulation(7).faults(faults).build().run(|runtime| async move {
         let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await;
         let server = Arc::new(server.expect("a server in memory"));
         let client = Client::in_process(&runtime, server.service());

@@ -19,12 +19,12 @@ use crate::factory::{Cluster, run};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Cluster {
-    fn candidate(&self, identity: &str) -> LeaderElection {
+    pub(crate) fn candidate(&self, identity: &str) -> LeaderElection {
         let election = LeaderElection::builder(&self.client, &self.runtime, "default", "operator");
         election.identity(identity).start().expect("it starts")
     }
 
-    async fn lease(&self) -> Lease {
+    pub(crate) async fn lease(&self) -> Lease {
         self.client.api::<Lease>().namespaced("default").get("operator").await.expect("a lease")
     }
 

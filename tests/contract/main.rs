@@ -21,6 +21,8 @@ mod consistency;
 mod controller;
 mod delivery;
 mod durations;
+#[cfg(feature = "client")]
+mod election_part;
 mod endings;
 mod endurance;
 #[cfg(feature = "client")]
@@ -48,6 +50,7 @@ mod keys;
 mod leader_election;
 mod lifecycle;
 mod lifecycle_controllers;
+mod lifecycle_parts;
 mod list_budget;
 mod lister;
 mod log;

@@ -3,10 +3,11 @@
 //! Answers "who leads?" from the answers of the server and two clocks of this machine. A candidate that leads renews its
 //! lease; any other waits until the lease has stood unchanged for its duration. Invariants:
 //! 1. A term lasts from a successful write until `renew_deadline` after that write was *sent*. Others wait for
-//!    `lease_duration`, which is longer, from when they have *seen* it. So no two lead, as long as their clocks count
-//!    suspensions and differ in speed by less than the two durations do.
+//!    `lease_duration`, which is longer, from when they have *seen* it. So no two lead, as long as nobody else deletes or
+//!    changes the lease, and their clocks count suspensions and differ in speed by less than the two durations do.
 //! 2. What others wrote is judged by when it was seen here, never by the times in it.
-//! 3. Each term has a fencing number of its own, greater than those before: also where the same candidate leads again.
+//! 3. Each term has a fencing number of its own, greater than those before as long as nobody deletes the lease: also where
+//!    the same candidate leads again. After a deletion a candidate goes on from the greatest number that it has seen.
 //! 4. The leader writes without reading first. A conflict is followed by one read and one write.
 //! 5. A lease that is deleted while somebody else holds it is created again only when that one must have ended its work.
 //!
@@ -67,9 +68,15 @@ pub struct LeaderElection {
     kept_until: Duration,
     /// When the registration was written last.
     registered: Option<Duration>,
+    /// The server may have a registration of this candidate.
+    may_be_registered: bool,
     stopping: bool,
     /// The requests of the end have begun.
     releasing: bool,
+    /// Until when the end tries to take the registration back.
+    withdraw_until: Duration,
+    /// Nothing is left to be done about the lease.
+    lease_is_done: bool,
     released: bool,
     figures: Figures,
 }
@@ -96,8 +103,11 @@ impl LeaderElection {
             may_hold: false,
             kept_until: Duration::ZERO,
             registered: None,
+            may_be_registered: false,
             stopping: false,
             releasing: false,
+            withdraw_until: Duration::ZERO,
+            lease_is_done: false,
             released: false,
             figures: Figures::default(),
         }
@@ -120,7 +130,7 @@ impl LeaderElection {
     /// Before the first effect: an election of this process, with the same identity, has ended without a word. What it has
     /// written last is not known: a shutdown looks for it.
     pub fn handle_predecessor(&mut self, now: Duration) {
-        self.may_hold = true;
+        (self.may_hold, self.may_be_registered) = (true, self.settings.coordinated);
         self.kept_until = now.saturating_add(self.settings.lease_duration);
     }
 

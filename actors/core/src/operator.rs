@@ -10,6 +10,7 @@
 //! 4. A part that fails is started again after a growing wait. No other part changes because of it.
 //! 5. A part has one life at a time; events of a former life change nothing.
 //! 6. Whatever parts do, a stop ends: each phase takes at most its limit and [`GRACE`].
+//! 7. A part that holds something while it does not run is told to end that, in the turn of its phase.
 //!
 //! Inputs: `handle_*`, `stop`, `abandon`. Effects: [`Lifecycle::next`]; [`Lifecycle::next_due`] says when to ask again.
 //! Read next: `operator/phase.rs`, the order; `operator/state.rs`, what is shown.
@@ -54,6 +55,8 @@ pub enum Action {
     Drain(Life),
     /// Drop it.
     End(Life),
+    /// It does not run and holds something: start it, and ask it at once to end.
+    Close(Life),
 }
 
 /// The lifecycle of an operator; the module's documentation describes it. Times are since the start of the runtime.
@@ -95,6 +98,15 @@ impl Lifecycle {
         Self { parts, limits, stage: Stage::Running, stopping_since: Duration::ZERO, leads: false }
     }
 
+    /// The same, where this part holds something while it does not run.
+    #[must_use]
+    pub fn holding(mut self, part: PartId) -> Self {
+        if let Some(part) = self.parts.get_mut(part.0) {
+            part.holds = true;
+        }
+        self
+    }
+
     /// This life of a part can do its work: others may rely on it.
     pub fn handle_ready(&mut self, life: Life, now: Duration) {
         if let Some(part) = self.living(life)
@@ -122,8 +134,15 @@ impl Lifecycle {
                 part.run = Run::Off;
                 Ended::LeaseLost
             }
+            // It is told to end what it holds when its phase stops.
+            Run::Runs { .. } if part.holds && *exit != Exit::Finished => {
+                (part.run, part.was_given_up) = (Run::Off, true);
+                part.note(exit);
+                Ended::Drained
+            }
             Run::Draining { .. } | Run::Runs { .. } => {
-                part.run = Run::Stopped { clean: matches!(exit, Exit::Finished | Exit::Asked) };
+                let clean = matches!(exit, Exit::Finished | Exit::Asked) && !part.was_given_up;
+                part.run = Run::Stopped { clean };
                 part.note(exit);
                 Ended::Drained
             }
@@ -232,8 +251,8 @@ impl Lifecycle {
             return None;
         }
         let work = self.parts.iter_mut().enumerate().filter(|(_, part)| part.phase == Phase::LeaderWork);
-        let is_active = |run: Run| matches!(run, Run::Runs { .. } | Run::Draining { .. });
-        let (id, part) = work.into_iter().find(|(_, part)| is_active(part.run))?;
+        let works = |part: &Part| matches!(part.run, Run::Runs { .. } | Run::Draining { .. }) && !part.closes;
+        let (id, part) = work.into_iter().find(|(_, part)| works(part))?;
         let number = part.run.life()?;
         (part.run, part.since) = (Run::Ending { life: number, since: now, lease_lost: true }, now);
         Some(Action::End(Life { part: PartId(id), number }))
@@ -290,7 +309,7 @@ impl Part {
                 Ended::Restarts { after }
             }
             Verdict::GiveUp { reason } => {
-                self.run = Run::GivenUp;
+                (self.run, self.was_given_up) = (Run::GivenUp, true);
                 Ended::GivenUp { reason }
             }
             Verdict::Done => {
@@ -307,13 +326,19 @@ impl Part {
         (now, limit): (Duration, Duration),
         given_up_at: Duration,
     ) -> Option<Action> {
+        let draining = |life| Run::Draining { life, until: now.saturating_add(limit) };
         match self.run {
+            Run::Off | Run::Backoff { .. } | Run::GivenUp if self.holds => {
+                (self.lives, self.closes) = (self.lives + 1, true);
+                (self.run, self.since) = (draining(self.lives), now);
+                Some(Action::Close(Life { part: id, number: self.lives }))
+            }
             Run::Off | Run::Backoff { .. } => {
                 (self.run, self.since) = (Run::Stopped { clean: true }, now);
                 None
             }
             Run::Runs { life, .. } => {
-                (self.run, self.since) = (Run::Draining { life, until: now.saturating_add(limit) }, now);
+                (self.run, self.since) = (draining(life), now);
                 Some(Action::Drain(Life { part: id, number: life }))
             }
             Run::Draining { life, until } if until <= now => {

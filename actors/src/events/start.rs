@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::EventSink;
 use super::actor::{RecorderActor, RecorderSpec};
 use super::content::Content;
+use super::registered::RegisteredRecorder;
 use super::shared::{Inside, Shared};
-use crate::runtime::Runtime;
+use crate::runtime::{Named, Runtime};
 use crate::supervision::child::Mailbox;
 use crate::supervision::group::Group;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
@@ -33,6 +34,8 @@ pub(super) fn start(
     config: RecorderConfig,
     sink: Arc<dyn EventSink>,
 ) -> Shared {
+    let registration = runtime.register(Named::Recorder, &name);
+    let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
     let (owner, stop) = (Arc::new(RecorderOwner(Arc::clone(&name))), CancellationToken::new());
     let parent =
         Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
@@ -47,11 +50,20 @@ pub(super) fn start(
         over.cancelled().await;
         drop(with_runtime);
     });
+    match &registration {
+        Some(registration) => {
+            let (inside, stop) = (Arc::clone(&inside), stop.clone());
+            registration.list(Arc::new(RegisteredRecorder { inside, stop }));
+        }
+        // The runtime was shut down.
+        None => stop.cancel(),
+    }
     let ended = Arc::clone(&inside);
     parent.context("event-recorder", ALONE).start(inbox, spec, move |_| {
         // The parent's other child, the supervisor, is not needed any more.
         stop.cancel();
         ended.content.with(|recorder, _| recorder.close());
+        drop(registration);
         ended.over.cancel();
     });
     Shared { inside, address }

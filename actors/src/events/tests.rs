@@ -254,3 +254,22 @@ fn a_recorder_whose_actor_is_given_up_refuses_events_and_ends_every_wait() {
         assert_eq!(recorder.emit(event("Killed")), Emitted::Dropped(DropReason::Closed));
     });
 }
+
+#[test]
+fn a_recorder_is_in_the_report_of_its_runtime_until_its_end_and_ends_with_it() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (recorder, server) = started(&runtime);
+        server.change(|state| state.latency = SECOND);
+        recorder.emit(event("Pulled"));
+        let report = runtime.report().recorders.remove(0);
+        assert_eq!((&report.name, report.figures.clone()), (recorder.name(), recorder.figures()));
+        assert_eq!(report.figures.waiting + report.figures.in_flight, 1);
+        recorder.shutdown(LONG).await.expect("all is sent");
+        drop(recorder);
+        sleep(SECOND).await;
+        assert!(runtime.report().recorders.is_empty(), "nothing of it runs");
+        let (other, _server) = started(&runtime);
+        runtime.shutdown(LONG).await.expect("nothing blocks");
+        assert_eq!(other.emit(event("Killed")), Emitted::Dropped(DropReason::Closed));
+    });
+}

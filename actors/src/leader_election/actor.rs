@@ -102,10 +102,10 @@ impl ElectionActor {
             self.send(effect, ctx);
         }
         self.publish();
+        if self.machine.is_released() {
+            self.spec.cell.set_released();
+        }
         if self.machine.is_over() {
-            if self.machine.is_released() {
-                self.spec.cell.set_released();
-            }
             ctx.stop();
             return;
         }

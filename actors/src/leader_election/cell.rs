@@ -2,7 +2,8 @@
 //!
 //! Answers "may work begin now?" without a message. The actor writes it after each of its steps. Invariants:
 //! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
-//! 2. After the beginning of a shutdown, and after the end of the actor, no term is shown, whatever the actor writes.
+//! 2. After the beginning of a shutdown, and after the actor has ended or was told to, no term is shown, whatever the
+//!    actor writes: also if its thread is blocked or dead. Every wait ends then.
 //! 3. The lock is held for copies alone; tokens are cancelled and waiters woken without it.
 //!
 //! Read next: `actor.rs`, which writes.
@@ -61,7 +62,7 @@ pub(super) struct Cell {
     pub(super) lease: Arc<str>,
     pub(super) settings: Settings,
     pub(super) changes: Signal,
-    /// Ends the actor.
+    /// Ends the actor. From here on nothing leads and the election is over, whether the actor has noticed or not.
     pub(super) stop: CancellationToken,
     clock: Clock,
     state: Mutex<State>,
@@ -117,13 +118,18 @@ impl Cell {
 
     pub(super) fn leading(&self) -> Option<Leading> {
         let state = self.state();
-        state.leading(self.now())
+        self.leading_in(&state)
+    }
+
+    fn leading_in(&self, state: &State) -> Option<Leading> {
+        let is_stopped = self.stop.is_cancelled();
+        state.news.leading.filter(|leading| !is_stopped && self.now() < leading.until)
     }
 
     /// The term that lasts now.
     pub(super) fn term(&self) -> Option<Term> {
         let state = self.state();
-        state.leading(self.now()).and_then(|_| state.term.clone())
+        self.leading_in(&state).and_then(|_| state.term.clone())
     }
 
     /// Nothing leads from here on, until the actor writes of a new term.
@@ -164,7 +170,7 @@ impl Cell {
             if fence == before {
                 return (None, false);
             }
-            let term = fence.map(|fence| Term { fence, ended: CancellationToken::new() });
+            let term = fence.map(|fence| Term { fence, ended: self.stop.child_token() });
             (fence, std::mem::replace(&mut state.term, term))
         };
         let has_ended = ended.is_some();
@@ -198,8 +204,18 @@ impl Cell {
         self.end_term(|state| state.over = true);
     }
 
+    /// Nothing leads any more, and every wait has ended or ends.
     pub(super) fn is_over(&self) -> bool {
-        self.state().over
+        self.stop.is_cancelled() || self.state().over
+    }
+
+    /// Waits until something has changed since then, or the election is over.
+    pub(super) async fn changed(&self, since: u64) {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {}
+            () = self.changes.since(since) => {}
+        }
     }
 
     pub(super) async fn over(&self) {
@@ -208,7 +224,7 @@ impl Cell {
             if self.is_over() {
                 return;
             }
-            self.changes.since(seen).await;
+            self.changed(seen).await;
         }
     }
 
@@ -216,10 +232,11 @@ impl Cell {
         let state = self.state();
         // Read under the lock: what was published is not in the future.
         let (now, own_since, lease) = (self.now(), state.news.own_since, Arc::clone(&self.lease));
-        if state.over && !state.ending {
+        let over = state.over || self.stop.is_cancelled();
+        if over && !state.ending {
             return Err(Unhealthy::Ended { lease });
         }
-        if state.over || is_healthy(&self.settings, own_since, tolerance, now) {
+        if over || is_healthy(&self.settings, own_since, tolerance, now) {
             return Ok(());
         }
         let age = now.saturating_sub(own_since.unwrap_or(now));
@@ -229,9 +246,10 @@ impl Cell {
     pub(super) fn status(&self) -> ElectionStatus {
         let state = self.state();
         let now = self.now();
-        let (leading, news) = (state.leading(now), &state.news);
+        let over = state.over || self.stop.is_cancelled();
+        let (leading, news) = (self.leading_in(&state), &state.news);
         let why_not = match &news.why_not {
-            _ if state.over => WhyNot::ShutDown,
+            _ if over => WhyNot::ShutDown,
             // The term has ended, and the actor has not found out yet.
             _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
             why => why.clone(),
@@ -246,14 +264,8 @@ impl Cell {
             last_error: news.last_error.clone(),
             figures: news.figures,
             restarts: state.built.saturating_sub(1),
-            over: state.over,
+            over,
         }
-    }
-}
-
-impl State {
-    fn leading(&self, now: Duration) -> Option<Leading> {
-        self.news.leading.filter(|leading| now < leading.until)
     }
 }
 

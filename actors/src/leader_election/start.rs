@@ -26,7 +26,7 @@ struct ElectionOwner(Arc<str>);
 
 /// An election as its runtime ends it.
 struct Ending {
-    stop: CancellationToken,
+    cell: Arc<Cell>,
     over: CancellationToken,
     registration: Registration,
 }
@@ -49,7 +49,7 @@ pub(super) fn start(
     let (chance, faults) = (runtime.chance(), parent.faults.clone());
     let spec = ElectionSpec { cell: Arc::clone(&cell), lock, chance, faults };
     let Mailbox(address, inbox) = Mailbox::<ElectionActor>::new();
-    let ending = registered(runtime, &lease, &stop);
+    let ending = registered(runtime, &cell);
     let ended = Arc::clone(&cell);
     parent.context("leader-election", ALONE).start(inbox, spec, move |_| {
         // The parent's other child, the supervisor, is not needed any more, nor is the thread.
@@ -67,12 +67,12 @@ pub(super) fn start(
 }
 
 /// The election in the registry of its runtime. After the shutdown of that there is none, and the election stops.
-fn registered(runtime: &Runtime, lease: &Arc<str>, stop: &CancellationToken) -> Option<Arc<Ending>> {
-    let Some(registration) = runtime.register(Named::Election, lease) else {
-        stop.cancel();
+fn registered(runtime: &Runtime, cell: &Arc<Cell>) -> Option<Arc<Ending>> {
+    let Some(registration) = runtime.register(Named::Election, &cell.lease) else {
+        cell.stop.cancel();
         return None;
     };
-    let ending = Arc::new(Ending { stop: stop.clone(), over: CancellationToken::new(), registration });
+    let ending = Arc::new(Ending { cell: Arc::clone(cell), over: CancellationToken::new(), registration });
     let registrant: Arc<dyn Registrant> = ending.clone();
     ending.registration.list(registrant);
     Some(ending)
@@ -80,10 +80,13 @@ fn registered(runtime: &Runtime, lease: &Arc<str>, stop: &CancellationToken) -> 
 
 impl Registrant for Ending {
     fn stop(&self) {
-        self.stop.cancel();
+        self.cell.stop.cancel();
     }
 
-    fn abandon(&self) {}
+    fn abandon(&self) {
+        self.cell.set_over();
+        self.over.cancel();
+    }
 
     fn over(&self) -> CancellationToken {
         self.over.clone()

@@ -139,7 +139,7 @@ fn when_the_server_falls_silent_the_term_ends_at_the_renew_deadline_and_le_08_he
         assert_eq!(leader.health(5 * SECOND), Ok(()));
         sleep(2 * SECOND).await;
         let error = leader.health(5 * SECOND).expect_err("it should have ended long ago").to_string();
-        assert!(error.contains("holds the lease, and has not renewed it for 2"), "{error}");
+        assert!(error.contains("which was not renewed for 2"), "{error}");
         let began = Instant::now();
         let left = leader.shutdown(3 * SECOND).await.expect_err("the server is silent").to_string();
         assert!(left.contains("was not given back: no answer within 5s"), "{left}");
@@ -243,4 +243,48 @@ fn le_09_health_and_status_are_read_by_other_threads_while_the_lease_is_renewed(
         assert_eq!(leader.shutdown(5 * SECOND).await, Ok(()));
         runtime.shutdown(5 * SECOND).await.expect("its thread has ended");
     });
+}
+
+/// A lock whose first update blocks the thread.
+struct Blocking(Lock, Arc<Mutex<(std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>)>>);
+
+impl LeaseLock for Blocking {
+    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<Answer, LockError>> {
+        if matches!(effect, Effect::Update(_)) {
+            let (blocked, release) = &*self.1.lock().unwrap();
+            blocked.send(()).unwrap();
+            let _ = release.recv();
+        }
+        self.0.send(effect)
+    }
+}
+
+#[test]
+fn every_wait_ends_although_the_thread_of_the_election_is_blocked() {
+    let ((blocks, blocked), (release, released)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let channels = Arc::new(Mutex::new((blocks, released)));
+    let runtime = Runtime::threads().start().expect("threads");
+    let server: Arc<Server> = Arc::default();
+    let make: MakeLock = Arc::new(move || {
+        Box::new(Blocking(Lock(Arc::clone(&server), Arc::default()), Arc::clone(&channels)))
+    });
+    let leader =
+        LeaderElection::start(&runtime, "shop/operator", Settings::new("me"), make).expect("it starts");
+    let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    waiting.block_on(async {
+        let term = leader.acquired().await.expect("it leads");
+        blocked.recv().expect("its first renewal blocks");
+        assert!(leader.is_leader() && !term.has_ended());
+        let lost = tokio::spawn({
+            let leader = leader.clone();
+            async move { leader.lost().await }
+        });
+        runtime.clone().shutdown(Duration::from_millis(50)).await.expect_err("its thread is blocked");
+        lost.await.expect("no panic");
+        term.ended().await;
+        assert!(!leader.is_leader() && leader.acquired().await.is_err() && leader.status().over);
+        assert_eq!(leader.health(SECOND), Err(Unhealthy::Ended { lease: "shop/operator".into() }));
+        assert!(leader.shutdown(3600 * SECOND).await.is_err(), "at once: nothing is left to wait for");
+    });
+    drop(release);
 }

@@ -1,8 +1,9 @@
 //! A controller as a part of an operator: it is started for each life of the part, and drained at its end.
 //!
 //! Answers "how does a controller start behind its caches, or with the lease, and end with it?". Invariants:
-//! 1. Each life is a controller of its own; dropping the life shuts it down at once.
-//! 2. It is ready when its informers are synced.
+//! 1. Each life is a controller of its own; dropping the life shuts it down at once. The life has ended when its last
+//!    reconcile has, so two lives never work at once.
+//! 2. It is ready when its informers are synced; until then it names those that are not.
 //!
 //! Read next: `part.rs`; `controller.rs`, what runs.
 
@@ -14,6 +15,7 @@ use futures_util::future::{BoxFuture, FutureExt, try_join_all};
 
 use super::part::{Part, PartContext, PartError};
 use crate::controller::AnyController;
+use crate::informer::AnyInformer;
 
 /// A part made of a function that starts a controller, by [`controller`].
 pub struct ControllerPart<F> {
@@ -72,10 +74,6 @@ where
             Err(error) => std::future::ready(Err(error.into())).boxed(),
         }
     }
-
-    fn missing(&self) -> Option<String> {
-        Some("its informers are not synced".to_owned())
-    }
 }
 
 impl<F> fmt::Debug for ControllerPart<F> {
@@ -85,7 +83,14 @@ impl<F> fmt::Debug for ControllerPart<F> {
 }
 
 async fn run(controller: AnyController, context: PartContext) -> Result<(), PartError> {
+    let left = controller.clone();
+    context.outlives(async move {
+        left.shut_down();
+        left.ended().await;
+    });
     let informers = controller.informers();
+    let awaited = informers.clone();
+    context.waits_for(move || unsynced(&awaited));
     tokio::select! {
         biased;
         limit = context.stopping() => return drain(&controller, limit).await,
@@ -97,10 +102,17 @@ async fn run(controller: AnyController, context: PartContext) -> Result<(), Part
     drain(&controller, limit).await
 }
 
+/// Which of these informers are not synced, and why.
+fn unsynced(informers: &[AnyInformer]) -> Option<String> {
+    let missing = informers.iter().filter_map(|informer| {
+        let why = Part::missing(informer)?;
+        Some(format!("informer {} is not synced: {why}", informer.name()))
+    });
+    let missing: Vec<_> = missing.collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
-    let drained = controller.drain(limit).await;
-    controller.shut_down();
-    // The lease is given back when nothing of it runs any more.
-    controller.ended().await;
-    Ok(drained?)
+    // What outlives this shuts it down and waits: the lease is given back when nothing of it runs any more.
+    Ok(controller.drain(limit).await?)
 }

@@ -3,7 +3,8 @@
 //! Answers "how does an informer, a controller, an election or a program's own work become a part?": it is one future,
 //! which says when it is ready and ends what it has begun when it is told to stop. Invariants:
 //! 1. A part has one future at a time. After a failure the operator waits, and asks for another one.
-//! 2. Dropping the future ends the part at once: what it has must end with it.
+//! 2. Dropping the future ends the part at once: what it has must end with it, or is told by [`PartContext::outlives`].
+//! 3. What a part holds outside of its futures is told by [`Part::holds`] and [`Part::end`]: it ends with the operator, too.
 //!
 //! Read next: `run.rs`, which runs it; `cache.rs`, an informer as a part.
 
@@ -32,10 +33,28 @@ pub trait Part: Send + Sync + 'static {
     /// a failure. It must not block its thread.
     fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>>;
 
-    /// What it waits for while it is not ready. Called for each status, from any thread; it must not block.
+    /// What it waits for while it is not ready. Called for each status, from any thread; it must not block. What
+    /// [`PartContext::waits_for`] gives goes before.
     fn missing(&self) -> Option<String> {
         None
     }
+
+    /// Why the process should be restarted although the part runs, or waits for its start: a liveness probe then fails.
+    /// An unreachable server is no reason. Called for each status, from any thread; it must not block.
+    fn unhealthy(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether it holds something while it does not run, as a candidate that takes part in an election from its own start.
+    /// A drain then runs a part that does not run, in the turn of its phase, with a context that is stopping already.
+    /// Asked once.
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// Ends what it holds outside of its futures, at once and without waiting. Called once, when the operator has ended:
+    /// after its drain, or when every part is dropped at once. It must not block.
+    fn end(&self) {}
 }
 
 impl<P: Part + ?Sized> Part for Arc<P> {
@@ -49,6 +68,18 @@ impl<P: Part + ?Sized> Part for Arc<P> {
 
     fn missing(&self) -> Option<String> {
         (**self).missing()
+    }
+
+    fn unhealthy(&self) -> Option<String> {
+        (**self).unhealthy()
+    }
+
+    fn holds(&self) -> bool {
+        (**self).holds()
+    }
+
+    fn end(&self) {
+        (**self).end();
     }
 }
 
@@ -95,7 +126,21 @@ pub struct PartContext {
 impl PartContext {
     /// Others may rely on it from here on. Further calls change nothing.
     pub fn ready(&self) {
-        self.shared.change(|lifecycle, now| lifecycle.handle_ready(self.life, now));
+        self.shared.content.ready(self.life);
+        self.shared.tell();
+    }
+
+    /// Until this life is ready, the status shows what this function gives, which is called for each status from any
+    /// thread and must not block. A former function is dropped; so is this one when the life is ready or has ended.
+    pub fn waits_for(&self, missing: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        self.shared.content.set_waits_for(self.life, Arc::new(missing));
+    }
+
+    /// Something of this life goes on when its future has ended or was dropped. The end of the life is reported when this
+    /// future is ready, which is polled from then on: until then the part is not started again, and nothing before it
+    /// in the order of the stop is told to end.
+    pub fn outlives(&self, rest: impl Future<Output = ()> + Send + 'static) {
+        self.shared.content.add_rest(self.life, rest.boxed());
     }
 
     /// An election says whether this process leads: the leader's work starts, or is dropped at once. Ignored if another

@@ -1,8 +1,8 @@
 //! One life of a part as a task.
 //!
 //! Answers "where does the future of a part run, and how is its end reported?". Invariants:
-//! 1. The end of each life is reported once, when nothing of its future is left: also after a panic, and when the tokio
-//!    runtime that ran it has ended.
+//! 1. The end of each life is reported once, when nothing is left of its future and of what outlives that: also after a
+//!    panic, and when the tokio runtime that ran it has ended.
 //! 2. The code of a part runs inside the task alone.
 //!
 //! Read next: `part.rs`, what the future does; `actor.rs`, which starts it.
@@ -54,6 +54,9 @@ pub(super) fn start(shared: &Arc<Shared>, life: Life, Tokens { stop, kill }: Tok
     shared.executor.spawn(async move {
         let run = async move { part.run(context).await };
         let ended = kill.run_until_cancelled(AssertUnwindSafe(run).catch_unwind()).await;
+        for rest in notice.shared.content.take_rests(life) {
+            drop(AssertUnwindSafe(rest).catch_unwind().await);
+        }
         notice.report(match ended {
             None => Exit::Asked,
             Some(Ok(Ok(()))) => Exit::Finished,

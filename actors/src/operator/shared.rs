@@ -16,7 +16,7 @@ use informer_core::operator::{Lifecycle, PartId, Phase};
 use tokio_util::sync::CancellationToken;
 
 use super::actor::{Look, OperatorActor};
-use super::content::Content;
+use super::content::{Content, WaitsFor};
 use super::part::Part;
 use super::run::Executor;
 use super::status::{OperatorStatus, PartStatus};
@@ -40,6 +40,8 @@ pub(super) struct Shared {
     pub(super) address: Addr<OperatorActor>,
     pub(super) changed: Signal,
     pub(super) is_told: AtomicBool,
+    /// The parts were told to end what they hold.
+    pub(super) has_ended: AtomicBool,
     /// Ends the actor.
     pub(super) stop: CancellationToken,
     /// Cancelled when nothing of the actor exists any more.
@@ -66,9 +68,12 @@ impl Shared {
         }
     }
 
-    /// Drops every part, and ends the actor.
+    /// Drops every part, with what it holds, and ends the actor.
     pub(super) fn end(&self) {
         self.content.end();
+        if !self.has_ended.swap(true, Ordering::AcqRel) {
+            self.parts.iter().for_each(Named::end);
+        }
         self.stop.cancel();
         self.changed.raise();
     }
@@ -92,8 +97,10 @@ impl Shared {
                 lifecycle.states().enumerate().map(|(at, state)| (state, history(at))).collect();
             (now, lifecycle.stage(), leads, known)
         });
-        let parts = self.parts.iter().zip(known).map(|(named, (state, (since, restarts, last_error)))| {
+        let known = self.parts.iter().zip(known).enumerate();
+        let parts = known.map(|(at, (named, (state, (since, restarts, last_error))))| {
             let is_missing = state == super::PartState::Starting;
+            let missing = || named.missing(self.content.waits_for(PartId(at)));
             PartStatus {
                 name: Arc::clone(&named.name),
                 phase: named.phase,
@@ -101,7 +108,8 @@ impl Shared {
                 since,
                 restarts,
                 last_error,
-                missing: is_missing.then(|| named.missing()).flatten(),
+                missing: is_missing.then(missing).flatten(),
+                unhealthy: (stage == super::Stage::Running).then(|| named.unhealthy()).flatten(),
             }
         });
         OperatorStatus { name: Arc::clone(&self.name), at, stage, leads, parts: parts.collect() }
@@ -109,10 +117,21 @@ impl Shared {
 }
 
 impl Named {
-    fn missing(&self) -> Option<String> {
-        let asked = catch_unwind(AssertUnwindSafe(|| self.part.missing()));
-        asked.unwrap_or_else(|_| {
+    fn missing(&self, waits_for: Option<WaitsFor>) -> Option<String> {
+        let missing = || waits_for.map_or_else(|| self.part.missing(), |waits_for| waits_for());
+        catch_unwind(AssertUnwindSafe(missing)).unwrap_or_else(|_| {
             Some("what it waits for is not known: it panicked when it was asked".to_owned())
         })
+    }
+
+    fn unhealthy(&self) -> Option<String> {
+        let unhealthy = catch_unwind(AssertUnwindSafe(|| self.part.unhealthy()));
+        unhealthy.unwrap_or_else(|_| Some("it panicked when it was asked for its health".to_owned()))
+    }
+
+    fn end(&self) {
+        if catch_unwind(AssertUnwindSafe(|| self.part.end())).is_err() {
+            tracing::error!(part = %self.name, "{} panicked when it was told to end what it holds", self.name);
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use informer_core::operator::Lifecycle;
+use informer_core::operator::{Lifecycle, PartId};
 use informer_core::restart::{OnFailure, RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,9 @@ pub(super) fn start(builder: OperatorBuilder) -> Result<Operator, StartOperatorE
     // A stable sort: parts of one phase stay in the order in which they were given.
     parts.sort_by_key(|named| named.phase);
     let phases: Vec<_> = parts.iter().map(|named| named.phase).collect();
+    let holding = parts.iter().enumerate().filter(|(_, named)| named.part.holds());
+    let lifecycle = Lifecycle::new(&phases, limits, policy);
+    let lifecycle = holding.fold(lifecycle, |lifecycle, (at, _)| lifecycle.holding(PartId(at)));
     let (name, stop) = (Arc::clone(registration.name()), CancellationToken::new());
     let owner = Arc::new(OperatorOwner(Arc::clone(&name)));
     let supervised = (RestartPolicy::default(), stop.clone());
@@ -45,9 +48,10 @@ pub(super) fn start(builder: OperatorBuilder) -> Result<Operator, StartOperatorE
     let Mailbox(address, inbox) = Mailbox::<OperatorActor>::new();
     let shared = Arc::new(Shared {
         executor: Executor::here(&runtime),
-        content: Content::new(Lifecycle::new(&phases, limits, policy), time),
+        content: Content::new(lifecycle, time),
         over: CancellationToken::new(),
         is_told: AtomicBool::new(false),
+        has_ended: AtomicBool::new(false),
         changed: Default::default(),
         name,
         runtime,

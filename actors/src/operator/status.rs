@@ -47,6 +47,8 @@ pub struct PartStatus {
     pub last_error: Option<Arc<str>>,
     /// What it waits for while it is not ready, if it says so.
     pub missing: Option<String>,
+    /// Why the process should be restarted, if it says so.
+    pub unhealthy: Option<String>,
 }
 
 impl OperatorStatus {
@@ -66,10 +68,14 @@ impl OperatorStatus {
         whole.into_iter().chain(parts.filter_map(|part| part.missing_at(self.at))).collect()
     }
 
-    /// Why the process should be restarted: parts that are not started again.
+    /// Why the process should be restarted: parts that are not started again, and what parts say of themselves.
     pub fn unhealthy(&self) -> Vec<String> {
-        let given_up = self.parts.iter().filter(|part| part.state == PartState::GivenUp);
-        given_up.filter_map(|part| part.missing_at(self.at)).collect()
+        let given_up = |part: &PartStatus| {
+            (part.state == PartState::GivenUp).then(|| part.missing_at(self.at)).flatten()
+        };
+        let unhealthy =
+            |part: &PartStatus| Some(format!("{} is unhealthy: {}", part.name, part.unhealthy.as_ref()?));
+        self.parts.iter().flat_map(|part| [given_up(part), unhealthy(part)]).flatten().collect()
     }
 }
 
@@ -91,7 +97,7 @@ impl PartStatus {
                 format!("has failed and starts again in {}: {}", Brief(until.saturating_sub(now)), error())
             }
             PartState::GivenUp => format!("has failed and is not started again: {}", error()),
-            PartState::Ending => "was dropped and has not ended: something blocks it".to_owned(),
+            PartState::Ending => "was dropped, and something of it still runs".to_owned(),
             _ => return None,
         };
         Some(format!("{} {text}", self.name))

@@ -26,6 +26,7 @@ pub(crate) enum Named {
     Election,
     Controller,
     Operator,
+    Recorder,
 }
 
 /// What a runtime does with what is registered.

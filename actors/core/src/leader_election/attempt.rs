@@ -106,6 +106,7 @@ impl LeaderElection {
     /// The answer to [`Effect::ReadCandidate`].
     pub fn handle_candidate(&mut self, answer: Read<CandidateRecord>, moment: Moment) {
         let is_old = self.registered.is_none_or(|at| at.saturating_add(REGISTER_EACH) <= moment.now);
+        self.may_be_registered |= matches!(answer, Read::Found(_));
         self.step = match answer {
             Read::Absent => Step::AskCandidate(Effect::CreateCandidate(moment.wall)),
             Read::Found(record) => match record.answer(moment.wall) {
@@ -125,7 +126,10 @@ impl LeaderElection {
     pub fn handle_candidate_written(&mut self, answer: Written, moment: Moment) {
         let withdraws = self.step == Step::Withdrawing;
         match answer {
-            Written::Done => self.registered = (!withdraws).then_some(moment.now),
+            Written::Done => {
+                self.registered = (!withdraws).then_some(moment.now);
+                self.may_be_registered = !withdraws;
+            }
             Written::Conflict => self.figures.conflicts += 1,
             Written::Failed => self.figures.failures += 1,
         }
@@ -150,7 +154,7 @@ impl LeaderElection {
     pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
         match std::mem::replace(&mut self.step, Step::Idle) {
             Step::AskCandidate(effect) => {
-                self.step = Step::WritingCandidate;
+                (self.step, self.may_be_registered) = (Step::WritingCandidate, true);
                 Some(effect)
             }
             Step::AskRead => {

@@ -115,7 +115,8 @@ impl fmt::Display for WhyNot {
 /// A term that lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leading {
-    /// The fencing number: the lease's transitions. Each term has a greater one than all terms before.
+    /// The fencing number: the lease's transitions. As long as nobody deletes the lease, each term has a greater one than
+    /// all terms before.
     pub fence: u64,
     /// Work may begin before this time, by the clock of [`Moment::now`].
     pub until: Duration,

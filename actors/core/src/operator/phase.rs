@@ -16,8 +16,7 @@ pub enum Phase {
     /// Controllers and other work that every replica does.
     Work,
     /// The election. As a part it starts behind the caches; the election itself campaigns from its own start. It stops,
-    /// which releases the lease, when the leader's work has ended. Before the caches are filled there is no part to stop:
-    /// the lease then runs out.
+    /// which releases the lease, when the leader's work has ended, also if it was not started yet as a part.
     Election,
     /// Controllers and other work that only the leader does.
     LeaderWork,

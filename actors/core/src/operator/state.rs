@@ -88,6 +88,11 @@ pub(super) struct Part {
     pub(super) lives: u64,
     pub(super) history: RestartHistory,
     pub(super) was_ready: bool,
+    /// It holds something while it does not run.
+    pub(super) holds: bool,
+    /// Its last life only ends what it holds.
+    pub(super) closes: bool,
+    pub(super) was_given_up: bool,
     pub(super) since: Duration,
     pub(super) last_error: Option<Arc<str>>,
 }
@@ -122,6 +127,9 @@ impl Part {
             lives: 0,
             history: RestartHistory::new(policy),
             was_ready: false,
+            holds: false,
+            closes: false,
+            was_given_up: false,
             since: Duration::ZERO,
             last_error: None,
         }

@@ -97,6 +97,37 @@ fn le_13_a_lease_that_is_lost_during_the_drain_ends_the_leaders_work_before_its_
 }
 
 #[test]
+fn le_13_an_election_that_was_not_started_yet_or_has_failed_is_told_to_end_in_its_turn() {
+    let mut world = World::holding(&ALL, 1 << 4);
+    world.log.clear();
+    world.stop();
+    assert_eq!(world.log(), ["close 4"], "it campaigns, although the caches are not filled");
+    assert_eq!(world.lifecycle.time_left(PartId(4), world.now), secs(2));
+    world.finish(4);
+    assert_eq!(world.log(), ["drain 1"]);
+    assert_eq!(world.states()[4], PartState::Stopped { clean: true });
+
+    let mut failed = World::holding(&[Phase::Election, Phase::LeaderWork], 1);
+    failed.fail(0);
+    failed.stop();
+    assert_eq!(failed.log(), ["start 0", "close 0"], "it waits to be started again");
+    failed.pass(secs(3));
+    assert_eq!(failed.log(), ["end 0"], "it has its time, as every part");
+}
+
+#[test]
+fn a_part_that_was_given_up_and_holds_something_is_told_to_end_and_does_not_end_in_order() {
+    let policy = RestartPolicy { limit: 0, ..Lifecycle::PATIENT };
+    let mut world = World::with(&[Phase::Election], policy).and_holding(1);
+    world.fail(0);
+    assert_eq!(world.states(), [PartState::GivenUp]);
+    world.stop();
+    world.finish(0);
+    assert_eq!(world.log(), ["start 0", "close 0"]);
+    assert_eq!(world.states(), [PartState::Stopped { clean: false }]);
+}
+
+#[test]
 fn without_an_election_the_leaders_work_starts_when_the_caches_are_filled() {
     let mut world = World::new(&[Phase::Caches, Phase::LeaderWork]);
     assert_eq!(world.log(), ["start 0"]);

@@ -87,3 +87,41 @@ fn at_shutdown_the_registration_is_taken_back_before_the_lease() {
     assert_eq!(stage.asked, ["withdraw", "update"]);
     assert_eq!((&*stage.lease().holder, stage.registration, stage.candidate.is_over()), ("", None, true));
 }
+
+#[test]
+fn a_registration_that_cannot_be_taken_back_does_not_hold_up_the_lease_and_is_tried_again_for_a_while() {
+    let mut stage = candidate();
+    stage.lease = Some(held_by("me", 2));
+    stage.pass(4 * SECOND);
+    let began = stage.now;
+    stage.candidate.handle_shutdown();
+    let (mut withdrawals, mut released) = (0, None);
+    while !stage.candidate.is_over() {
+        match stage.candidate.poll_effect(stage.moment()) {
+            Some(Effect::WithdrawCandidate) => {
+                withdrawals += 1;
+                stage.candidate.handle_candidate_written(Written::Failed, stage.moment());
+            }
+            Some(effect) => stage.answer(effect),
+            None => stage.now = stage.candidate.poll_timeout().unwrap_or(stage.now).max(stage.now),
+        }
+        released = released.or_else(|| stage.candidate.is_released().then_some(stage.now - began));
+    }
+    assert_eq!(
+        (released, withdrawals),
+        (Some(Duration::ZERO), 8),
+        "each retry period of the lease's duration"
+    );
+    assert!(stage.now - began <= 17 * SECOND && stage.lease().holder.is_empty());
+}
+
+#[test]
+fn what_a_predecessor_has_registered_is_taken_back_at_shutdown() {
+    let mut stage = candidate();
+    stage.registration = Some(CandidateRecord { pinged: None, renewed: Some(DAY) });
+    stage.candidate.handle_predecessor(stage.now);
+    stage.candidate.handle_shutdown();
+    stage.settle();
+    assert_eq!(stage.asked, ["withdraw", "read"]);
+    assert_eq!((stage.registration, stage.candidate.is_over()), (None, true));
+}

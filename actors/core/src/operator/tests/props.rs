@@ -54,16 +54,16 @@ fn play(world: &mut World, count: usize, event: Event) {
 
 proptest! {
     #[test]
-    fn op_01_any_history_keeps_the_order_the_lease_and_one_life_for_each_part(phases in phases(), events in events()) {
-        let mut world = World::new(&phases);
+    fn op_01_any_history_keeps_the_order_the_lease_and_one_life_for_each_part(phases in phases(), events in events(), holding in any::<u16>()) {
+        let mut world = World::holding(&phases, holding);
         for event in events {
             play(&mut world, phases.len(), event);
         }
     }
 
     #[test]
-    fn op_02_a_stop_ends_within_the_limits_whatever_the_parts_do(phases in phases(), events in events()) {
-        let mut world = World::new(&phases);
+    fn op_02_a_stop_ends_within_the_limits_whatever_the_parts_do(phases in phases(), events in events(), holding in any::<u16>()) {
+        let mut world = World::holding(&phases, holding);
         for event in events {
             play(&mut world, phases.len(), event);
         }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::operator::{Action, DrainLimits, Ended, GRACE, Life, Lifecycle, PartId, PartState, Phase};
+use crate::operator::{Action, DrainLimits, Ended, GRACE, Life, Lifecycle, PartId, PartState, Phase, Stage};
 use crate::reflector::Moment;
 use crate::restart::{Exit, RestartPolicy};
 
@@ -14,6 +14,10 @@ struct Seen {
     alive: Option<Life>,
     was_started: bool,
     was_ready: bool,
+    holds: bool,
+    is_done: bool,
+    closes: bool,
+    was_told_to_end: bool,
     /// When it was told to drain, and when it was dropped, in its present life.
     drain: Option<Duration>,
     dropped: Option<Duration>,
@@ -33,6 +37,19 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(phases: &[Phase]) -> Self {
         Self::with(phases, Lifecycle::PATIENT)
+    }
+
+    /// With parts that hold something while they do not run: those whose bit is set.
+    pub(super) fn holding(phases: &[Phase], bits: u16) -> Self {
+        Self::new(phases).and_holding(bits)
+    }
+
+    pub(super) fn and_holding(mut self, bits: u16) -> Self {
+        for part in (0..self.phases.len()).filter(|part| bits & (1 << part) != 0) {
+            self.lifecycle = self.lifecycle.holding(PartId(part));
+            self.seen[part].holds = true;
+        }
+        self
     }
 
     pub(super) fn with(phases: &[Phase], policy: RestartPolicy) -> Self {
@@ -98,6 +115,7 @@ impl World {
         let life = seen.alive.take()?;
         let is_done = *exit == Exit::Finished && seen.drain.is_none() && seen.dropped.is_none();
         seen.was_ready |= is_done && self.stopped_at.is_none();
+        seen.is_done |= is_done;
         (seen.drain, seen.dropped) = (None, None);
         self.leads &= self.phases[part] != Phase::Election;
         let at = Moment { now: self.now, chance: 0.0 };
@@ -130,14 +148,19 @@ impl World {
             match action {
                 Action::Start(life) => self.start(life),
                 Action::Drain(life) => self.drain(life),
+                Action::Close(life) => self.close(life),
                 Action::End(life) => self.drop_part(life),
             }
         }
         let has_lease = self.leads || !self.phases.contains(&Phase::Election);
         for (seen, phase) in self.seen.iter().zip(&self.phases) {
             let is_at_work = seen.alive.is_some() && seen.dropped.is_none();
-            assert!(has_lease || *phase != Phase::LeaderWork || !is_at_work, "work without the lease");
+            let may_work = has_lease || seen.closes || *phase != Phase::LeaderWork;
+            assert!(may_work || !is_at_work, "work without the lease");
         }
+        let is_left = |seen: &Seen| seen.holds && !seen.is_done && !seen.was_told_to_end;
+        let is_over = self.lifecycle.stage() == Stage::Stopped;
+        assert!(!is_over || !self.seen.iter().any(is_left), "what a part holds is left");
     }
 
     fn start(&mut self, life: Life) {
@@ -154,6 +177,15 @@ impl World {
         self.log.push(format!("start {part}"));
     }
 
+    fn close(&mut self, life: Life) {
+        let PartId(part) = life.part;
+        assert!(self.seen[part].alive.is_none() && self.seen[part].holds, "part {part} has nothing to close");
+        (self.seen[part].alive, self.seen[part].closes) = (Some(life), true);
+        self.drain(life);
+        let last = self.log.last_mut().expect("it was noted");
+        *last = format!("close {part}");
+    }
+
     fn drain(&mut self, life: Life) {
         let PartId(part) = life.part;
         assert_eq!(self.seen[part].alive, Some(life), "part {part} is told to drain and does not run");
@@ -163,7 +195,7 @@ impl World {
             let is_over = *other <= self.phases[part] || seen.alive.is_none() || is_abandoned;
             assert!(is_over, "part {part} drains while one of the {other} runs");
         }
-        self.seen[part].drain = Some(self.now);
+        (self.seen[part].drain, self.seen[part].was_told_to_end) = (Some(self.now), true);
         self.log.push(format!("drain {part}"));
     }
 
@@ -174,7 +206,7 @@ impl World {
         let is_late = seen.drain.is_some_and(|at| at + DrainLimits::default().of(phase) <= self.now);
         let has_lost = phase == Phase::LeaderWork && !self.leads;
         assert!(is_late || has_lost, "part {part} is dropped without need");
-        seen.dropped = Some(self.now);
+        (seen.dropped, seen.was_told_to_end) = (Some(self.now), true);
         self.log.push(format!("end {part}"));
     }
 }

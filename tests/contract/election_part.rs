@@ -1,0 +1,158 @@
+//! A leader election as a part of an operator (LE-13, LE-08), over the in-memory API server in the same simulation.
+//!
+//! Answers "what becomes of the leader's work and of the lease when a term begins, is lost or given up, and when the
+//! operator is drained or dropped in any of its phases?".
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_informer::leader_election::LeaderElection;
+use actix_informer::operator::{Operator, OperatorStatus, PartState};
+use informer_actors::testing::{Faults, Site};
+use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::time::{sleep, timeout};
+
+use crate::factory::{Cluster, run, run_with};
+use crate::operator_parts::Log;
+
+const SECOND: Duration = Duration::from_secs(1);
+const ELECTION: &str = "election for default/operator";
+
+impl Cluster {
+    /// A replica whose leader notes what happens to it; its cache is that of config maps.
+    fn operator(&self, log: &Log) -> (Operator, LeaderElection) {
+        let election = self.candidate("me");
+        let maps = self.client.resource::<ConfigMap>().informer(&self.runtime).expect("a resource");
+        let operator = Operator::builder(&self.runtime)
+            .cache(maps.declare().expect("declared"))
+            .election(election.clone())
+            .leader_work(log.part("leader", SECOND))
+            .start();
+        (operator.expect("the runtime runs"), election)
+    }
+
+    fn answers_for_leases(&self, answers: bool) {
+        for verb in ["get", "update"] {
+            match answers {
+                true => self.server.faults().allow(verb, "leases"),
+                false => self.server.faults().deny(verb, "leases"),
+            };
+        }
+    }
+
+    fn refuse_maps(&self) {
+        for verb in ["list", "watch"] {
+            self.server.faults().deny(verb, "configmaps");
+        }
+    }
+
+    async fn holder(&self) -> Option<String> {
+        self.lease().await.spec.and_then(|spec| spec.holder_identity)
+    }
+}
+
+async fn leader_is(operator: &Operator, state: PartState) {
+    let is_so = |status: &OperatorStatus| status.part("leader").is_some_and(|part| part.state == state);
+    let waited = timeout(600 * SECOND, operator.wait_until(is_so)).await;
+    assert!(waited.is_ok_and(|status| is_so(&status)), "{}", operator.status());
+}
+
+#[test]
+fn le_13_the_leaders_work_starts_with_the_term_and_is_dropped_with_it_and_starts_again_with_the_next_one() {
+    run(|cluster| async move {
+        let log = Log::default();
+        let (operator, election) = cluster.operator(&log);
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!((log.take(), election.fence()), (vec!["start leader".to_owned()], Some(0)));
+        cluster.answers_for_leases(false);
+        leader_is(&operator, PartState::Standby).await;
+        assert_eq!((log.take(), election.fence()), (vec!["drop leader".to_owned()], None));
+        assert!(operator.unready().is_empty(), "a replica without the lease is ready");
+        cluster.answers_for_leases(true);
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!((log.take(), election.fence()), (vec!["start leader".to_owned()], Some(1)));
+        assert!(operator.drain().await.is_clean());
+        assert_eq!(log.take(), ["drain leader", "end leader"]);
+        assert_eq!(cluster.holder().await.as_deref(), Some(""), "given back behind the leader's work");
+    });
+}
+
+#[test]
+fn le_13_a_drain_before_the_caches_are_filled_gives_the_lease_back() {
+    run(|cluster| async move {
+        let log = Log::default();
+        cluster.refuse_maps();
+        let (operator, election) = cluster.operator(&log);
+        election.acquired().await.expect("it campaigns from its own start");
+        assert_eq!(operator.status().part(ELECTION).expect("a part").state, PartState::WaitsForCaches);
+        let report = operator.drain().await;
+        assert!(report.is_clean(), "{report}");
+        assert_eq!(cluster.holder().await.as_deref(), Some(""));
+        assert!(election.acquired().await.is_err() && log.take().is_empty());
+    });
+}
+
+#[test]
+fn le_13_when_the_operator_is_dropped_in_any_phase_nothing_leads_whoever_holds_the_election() {
+    for are_caches_filled in [true, false] {
+        run(|cluster| async move {
+            let log = Log::default();
+            if !are_caches_filled {
+                cluster.refuse_maps();
+            }
+            let (operator, election) = cluster.operator(&log);
+            let term = election.acquired().await.expect("it leads");
+            sleep(SECOND).await;
+            drop(operator);
+            assert!(term.has_ended() && !election.is_leader(), "at once");
+            assert!(timeout(SECOND, election.acquired()).await.expect("it ends").is_err());
+            sleep(60 * SECOND).await;
+            assert_eq!(cluster.holder().await.as_deref(), Some("me"), "others wait until it has run out");
+            let expected: &[&str] = if are_caches_filled { &["start leader", "drop leader"] } else { &[] };
+            assert_eq!(log.take(), expected);
+        });
+    }
+}
+
+#[test]
+fn le_08_liveness_fails_when_the_election_is_given_up_and_its_leader_has_ended() {
+    let armed: Arc<AtomicBool> = Arc::default();
+    let dies = Arc::clone(&armed);
+    let faults =
+        Faults::new(move |site| assert!(site != Site::ElectionAsks || !dies.load(Ordering::Relaxed)));
+    run_with(faults, |cluster| async move {
+        let log = Log::default();
+        let (operator, election) = cluster.operator(&log);
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!(operator.view().unhealthy(), [] as [&str; 0]);
+        armed.store(true, Ordering::Relaxed);
+        election.lost().await;
+        assert!(timeout(600 * SECOND, election.acquired()).await.expect("it is given up").is_err());
+        let expected =
+            format!("{ELECTION} is unhealthy: leader election default/operator has ended without a shutdown");
+        assert_eq!(operator.view().unhealthy(), [expected]);
+        leader_is(&operator, PartState::Standby).await;
+        assert_eq!(log.take(), ["start leader", "drop leader"]);
+        operator.drain().await;
+        assert_eq!(operator.view().unhealthy(), [] as [&str; 0], "it ends anyway");
+    });
+}
+
+#[test]
+fn le_08_liveness_fails_when_an_own_lease_is_older_than_its_duration_and_twenty_seconds() {
+    run(|cluster| async move {
+        let log = Log::default();
+        let (operator, _election) = cluster.operator(&log);
+        leader_is(&operator, PartState::Ready).await;
+        cluster.answers_for_leases(false);
+        sleep(32 * SECOND).await;
+        assert_eq!(operator.view().unhealthy(), [] as [&str; 0]);
+        sleep(4 * SECOND).await;
+        let why = operator.view().unhealthy();
+        assert!(why.len() == 1 && why[0].contains("was not renewed for 3"), "{why:?}");
+        cluster.answers_for_leases(true);
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!(operator.view().unhealthy(), [] as [&str; 0]);
+    });
+}
