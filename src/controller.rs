@@ -48,8 +48,8 @@
 //! Read next: [`ControllerBuilder`], all that can be chosen; [`Request`], what a reconcile is given.
 
 pub use informer_actors::controller::{
-    AnyController, Causes, Controller, ControllerBuilder, ControllerState, ControllerStatus, Counts,
-    EventKind, Failure, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
+    AnyController, Causes, Controller, ControllerBuilder, ControllerEnd, ControllerState, ControllerStatus,
+    Counts, EventKind, Failure, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
     MOST_WITH_CAUSES, MOST_WRITES, Outcome, ReadyController, Reason, Reconcile, ReconcileError, Request,
     StartControllerError, Trigger,
 };

@@ -25,6 +25,7 @@ use informer_core::meta::ObjectKey;
 
 pub use any::AnyController;
 pub use builder::{ControllerBuilder, ReadyController, StartControllerError};
+pub use end::ControllerEnd;
 pub use informer_core::controller::{
     Causes, EventKind, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
     MOST_WITH_CAUSES, MOST_WRITES, Outcome, Reason,
@@ -43,8 +44,11 @@ use shared::Shared;
 
 mod any;
 mod builder;
+mod by_actor;
 mod cells;
+mod end;
 mod feed;
+mod following;
 mod registered;
 mod request;
 mod settling;
@@ -139,11 +143,17 @@ impl<S: Body> Controller<S> {
         self.0.shared.shut_down(&self.0.feeds);
     }
 
-    /// Waits until nothing of it runs any more: after a drain or a shutdown, or when what runs its workers has ended.
+    /// Waits until nothing of it runs any more, which follows a drain or a shutdown: no worker, no reconcile, no wait for
+    /// a write and no stream of keys. A function has ended when its future is dropped, at the latest after the grace. An
+    /// actor has ended when it has answered and has dropped its [`Request`]: one that is stuck is waited for without a
+    /// limit, so give this wait one.
     pub async fn ended(&self) {
-        let tasks = &self.0.shared.tasks;
-        tasks.close();
-        tasks.wait().await;
+        self.0.shared.end.ended().await;
+    }
+
+    /// What says so after the last handle is dropped, too.
+    pub fn end(&self) -> ControllerEnd {
+        self.0.shared.end.clone()
     }
 }
 

@@ -226,6 +226,12 @@ impl<S: Body> Subscription<S> {
         self.state.end().await
     }
 
+    /// The same, without the subscription.
+    pub(crate) fn end_of(&self) -> impl Future<Output = EndReason> + use<S> {
+        let state = self.state.clone();
+        async move { state.end().await }
+    }
+
     /// Delivers what waits until `limit`, then unsubscribes; returns after the last callback has returned and its
     /// closure is dropped.
     ///

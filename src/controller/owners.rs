@@ -3,7 +3,8 @@
 //! Answers "which object of the primary informer does this object belong to?". Invariants:
 //! 1. An owner is found by group, kind, name and uid: one of another group, or an earlier life of the same name, is
 //!    another object.
-//! 2. An owner that the cache does not have is not reconciled for an object of it: if it comes, it is reconciled for that.
+//! 2. An owner that the cache does not have is not reconciled for an object of it. When the owner comes, it is reconciled
+//!    for its own event.
 //!
 //! Read next: `informer_actors::controller::ControllerBuilder::owns_with`.
 
@@ -13,6 +14,8 @@ use informer_actors::subscription::SubscribeOptions;
 use informer_core::meta::{Object, ObjectKey, Uid};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::Resource;
+
+use crate::reconcile::controller_of;
 
 /// Objects that belong to primary objects by owner references. It is in the prelude.
 pub trait Owns: Sized {
@@ -53,7 +56,8 @@ impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
     ) -> Self {
         let (primary, middle) = (self.primary().lister(), middle.lister());
         self.owns_with(children, SubscribeOptions::new(), move |child| {
-            let between = controlling(child).and_then(|reference| found(&middle, child.key(), reference))?;
+            let between =
+                controller_of(child.body()).and_then(|reference| found(&middle, child.key(), reference))?;
             owner(&primary, (&S::group(&()), &S::kind(&())), &between)
         })
     }
@@ -80,14 +84,9 @@ pub fn owner<S: Body, T: Resource>(
     (group, kind): (&str, &str),
     child: &Object<T>,
 ) -> Option<ObjectKey> {
-    let reference = controlling(child)?;
+    let reference = controller_of(child.body())?;
     let is_kind = reference.kind == kind && group_of(&reference.api_version) == group;
     is_kind.then(|| found(primary, child.key(), reference)).flatten().map(|owner| owner.key().clone())
-}
-
-/// The reference to the object that controls this one.
-fn controlling<T: Resource>(child: &Object<T>) -> Option<&OwnerReference> {
-    child.meta().owner_references.iter().flatten().find(|reference| reference.controller == Some(true))
 }
 
 /// The object that an owner reference of an object of this key names: in the namespace of that object, or in none.

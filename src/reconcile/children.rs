@@ -18,7 +18,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use informer_actors::informer::{Body, Lister};
-use informer_core::meta::{Object, ObjectKey};
+use informer_core::meta::{ClusterName, Object, ObjectKey};
 use kube_core::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -101,6 +101,8 @@ pub struct ChildPass<'a> {
     children: &'a Children,
     log: &'a dyn WriteLog,
     owner: Owner,
+    /// Where an informer of several clusters keeps the children.
+    cluster: Option<ClusterName>,
     /// Each owner writes under a name of its own, see [`Children::new`].
     manager: String,
     wanted: BTreeSet<(TypeId, ObjectKey)>,
@@ -193,7 +195,8 @@ impl Children {
 
     /// Children of this kind are looked for in the cache of an informer, which has to follow all namespaces of owners. An
     /// informer with the index [`CONTROLLER_UID`] makes that one look-up; without it, each [`ChildPass::prune`] reads
-    /// the objects of the owner's namespace.
+    /// the objects of the owner's namespace. Of an informer of several clusters the cluster of the owner counts, which is
+    /// the one that the client has to reach.
     pub fn cached<K: ChildBody>(mut self, lister: &Lister<K>) -> Self {
         self.kinds.push(Arc::new(Cached(lister.clone())));
         self
@@ -220,9 +223,10 @@ impl Children {
         log: &'a dyn WriteLog,
         owner: &Object<O>,
     ) -> Result<ChildPass<'a>, OwnerError> {
+        let cluster = owner.key().cluster_name().cloned();
         let owner = Owner::of(owner.body())?;
         let manager = format!("{}/{}", self.manager, owner.uid);
-        Ok(ChildPass { children: self, log, owner, manager, wanted: BTreeSet::new() })
+        Ok(ChildPass { children: self, log, owner, cluster, manager, wanted: BTreeSet::new() })
     }
 
     /// What the cache has of a child; `None` also where its kind is not cached.
@@ -251,7 +255,7 @@ impl ChildPass<'_> {
         let body = encoded(&child);
         let body = body.map_err(|source| ChildError::Encode { child: called.clone(), source })?;
         let (children, place) = (self.children, (TypeId::of::<K>(), key.clone()));
-        let cached = children.cached_child::<K>(&key);
+        let cached = children.cached_child::<K>(&self.in_caches(key.clone()));
         if let Some(cached) = cached {
             self.owner.may_control(cached.body())?;
             if children.memory.is_applied(&place, &body, &cached) {
@@ -280,6 +284,14 @@ impl ChildPass<'_> {
             all.extend(kind.prune(&self).await?);
         }
         Ok(all)
+    }
+
+    /// The key of a child in caches: a body does not know its cluster.
+    fn in_caches(&self, key: ObjectKey) -> ObjectKey {
+        match &self.cluster {
+            Some(cluster) => key.in_cluster(cluster),
+            None => key,
+        }
     }
 }
 

@@ -144,7 +144,7 @@ impl Owner {
 }
 
 /// The reference to the object that controls this one.
-pub(super) fn controller_of<K: Resource>(child: &K) -> Option<&OwnerReference> {
+pub(crate) fn controller_of<K: Resource>(child: &K) -> Option<&OwnerReference> {
     child.meta().owner_references.iter().flatten().find(|found| found.controller == Some(true))
 }
 

@@ -118,15 +118,21 @@ impl Scene {
     }
 
     /// One pass that wants these pages: which of them were sent, and what was pruned.
-    async fn pass(&self, pages: &[(&str, &str)]) -> Result<(Vec<bool>, Vec<String>), ChildError> {
+    async fn pass_only(&self, pages: &[(&str, &str)]) -> Result<(Vec<bool>, Vec<String>), ChildError> {
         let mut pass = self.children.of(&self.owner, &self.owner)?;
         let mut sent = Vec::new();
         for (name, text) in pages {
             sent.push(matches!(pass.apply(page(name, text)).await?, Applied::Written(_)));
         }
         let pruned = pass.prune().await?.iter().map(ToString::to_string).collect();
-        self.caught_up().await;
         Ok((sent, pruned))
+    }
+
+    /// The same, and waits until the cache has seen it.
+    async fn pass(&self, pages: &[(&str, &str)]) -> Result<(Vec<bool>, Vec<String>), ChildError> {
+        let passed = self.pass_only(pages).await?;
+        self.caught_up().await;
+        Ok(passed)
     }
 }
 
@@ -310,5 +316,33 @@ fn opr_12_children_that_are_listed_are_found_by_label_and_deleted_alike() {
         let pruned = children.of(&owner, &owner).unwrap().prune().await.unwrap();
         assert_eq!(pruned.len(), 1, "what the selector leaves out is not looked at: {pruned:?}");
         assert!(cluster.stored("a").is_none() && cluster.stored("b").is_some());
+    });
+}
+
+#[test]
+fn opr_23_of_an_informer_of_several_clusters_the_cluster_of_the_owner_counts() {
+    run(|cluster| async move {
+        define_sites(&cluster.server);
+        let owner = cluster.owner("shop");
+        let mut meta = owner.cached_meta().clone();
+        meta.key = meta.key.in_cluster(&"eu".parse().unwrap());
+        let owner = Object::new(meta, owner.body().clone());
+        // One server stands for both clusters: each child is there twice.
+        let clusters = [("eu", &cluster.client), ("us", &cluster.client)];
+        let maps = cluster.client.resource::<ConfigMap>().in_clusters(clusters).informer(&cluster.runtime);
+        let maps = maps.unwrap().start().unwrap();
+        maps.synced_within(LONG).await.unwrap();
+        let children = Children::new(&cluster.client, "sites").cached(&maps.lister());
+        let scene = Scene { cluster, owner, maps, children };
+
+        let both = [("a", "1"), ("b", "2")];
+        assert_eq!(scene.pass_only(&both).await.unwrap(), (vec![true, true], vec![]));
+        // Each cluster has a source of its own.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let sent = scene.cluster.sent();
+        assert_eq!(scene.pass_only(&both).await.unwrap(), (vec![false, false], vec![]));
+        assert_eq!(scene.cluster.sent(), sent, "nothing was sent");
+        assert_eq!(scene.pass_only(&both[..1]).await.unwrap().1, ["ConfigMap default/b"]);
+        assert_eq!(scene.cluster.sent().len(), sent.len() + 1, "one deletion");
     });
 }

@@ -1,4 +1,4 @@
-//! OPR-01 to OPR-05 and OPR-17: finalizers and the status of an object, over the in-memory API server.
+//! OPR-01 to OPR-05, OPR-17 and OPR-19: finalizers and the status of an object, over the in-memory API server.
 //!
 //! Answers "is nothing done before the finalizer is there, and nothing forgotten before it goes?" for one pass at a time;
 //! `reconcile_crashes.rs` ends passes anywhere.
@@ -134,6 +134,53 @@ fn opr_04_after_a_conflict_the_newest_state_decides_and_finalizers_of_others_sta
         cluster.maps().delete("a", &DeleteParams::default()).await.unwrap();
         cluster.change("a", json!({"metadata": {"finalizers": []}}));
         assert_eq!(cluster.pass(&old).await.unwrap(), None, "an object that is gone is not reconciled");
+    });
+}
+
+/// What an informer that cuts the finalizers has of this object.
+fn cut(mut object: ConfigMap) -> Object<ConfigMap> {
+    object.metadata.finalizers = None;
+    from_body(object).expect("a server's object")
+}
+
+#[test]
+fn opr_19_a_cache_that_cuts_finalizers_costs_requests_and_no_finalizer_of_anybody() {
+    run(|cluster| async move {
+        let cached = async |name: &str| cut(cluster.maps().get(name).await.expect("it is there"));
+        cluster.make("a", &[OTHER]);
+        let applied = said(r#"apply default/a while Some(["example.org/other", "example.org/mine"])"#);
+        assert_eq!(cluster.pass(&cached("a").await).await.unwrap(), applied);
+        let (object, requests) = (cached("a").await, cluster.server.requests().len());
+        assert_eq!(cluster.pass(&object).await.unwrap(), applied, "it is added once");
+        assert_eq!(cluster.server.requests().len(), requests + 2, "a patch that is refused, and a look");
+
+        cluster.maps().delete("a", &DeleteParams::default()).await.unwrap();
+        let ending = cached("a").await;
+        let held = said(r#"clean up default/a while Some(["example.org/other", "example.org/mine"])"#);
+        assert_eq!(cluster.pass(&ending).await.unwrap(), held);
+        assert_eq!(cluster.finalizers("a").unwrap(), [OTHER]);
+        let requests = cluster.server.requests().len();
+        assert_eq!(cluster.pass(&ending).await.unwrap(), None, "it is left alone");
+        assert_eq!(cluster.server.requests().len(), requests + 1);
+
+        cluster.server.faults().deny("get", "configmaps");
+        let unread = cluster.pass(&ending).await.unwrap_err();
+        assert!(matches!(unread, FinalizerError::Read { .. }), "{unread}");
+    });
+}
+
+#[test]
+fn opr_19_of_another_life_of_the_name_and_of_an_object_that_is_gone_nothing_is_touched() {
+    run(|cluster| async move {
+        cluster.make("a", &[MINE]);
+        cluster.maps().delete("a", &DeleteParams::default()).await.unwrap();
+        let ending = cut(cluster.maps().get("a").await.unwrap());
+        cluster.change("a", json!({"metadata": {"finalizers": []}}));
+        assert_eq!(cluster.pass(&ending).await.unwrap(), None, "it is gone");
+        cluster.make("a", &[MINE]);
+        cluster.maps().delete("a", &DeleteParams::default()).await.unwrap();
+        assert_eq!(cluster.pass(&ending).await.unwrap(), None, "another object of the name");
+        assert_eq!(cluster.finalizers("a").unwrap(), [MINE]);
     });
 }
 

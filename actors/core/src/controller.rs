@@ -12,7 +12,8 @@
 
 pub use causes::{Causes, EventKind, MOST_CAUSES, Reason};
 pub use ledger::{
-    Arrival, Begun, Ledger, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, MOST_WITH_CAUSES,
+    Arrival, Arrived, Begun, Concluded, Ledger, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING,
+    MOST_WITH_CAUSES,
 };
 pub use outcome::{Ended, Next, Outcome};
 pub use writes::{Awaited, MOST_WRITES, Writes};

@@ -5,6 +5,8 @@
 //! 1. An object that is not being deleted is reconciled only while its finalizer is on the server: it is added before.
 //! 2. Work is cleaned up only for an object that is being deleted and still has the finalizer.
 //! 3. Finalizers of others are never looked at.
+//! 4. A list that may have been cut is not taken for an empty one: a change tests that it is empty, and the server is
+//!    asked before an object that is being deleted is left alone.
 //!
 //! Read next: `conflict.rs`, how often a refused change is tried again.
 
@@ -14,7 +16,8 @@
 /// use informer_core::finalizer::{Observed, Refusal, Step};
 ///
 /// let foreign = vec!["example.org/other".to_owned()];
-/// let tested = Observed { uid: "u", version: "7", finalizers: &foreign, is_ending: false };
+/// let tested =
+///     Observed { uid: "u", version: "7", finalizers: &foreign, is_ending: false, may_be_cut: false };
 /// assert_eq!(tested.step("example.org/mine"), Step::Add);
 /// let newest = Observed { version: "9", is_ending: true, ..tested };
 /// assert_eq!(tested.refused(Some(&newest)), Refusal::Conflict); // somebody was faster: decide anew
@@ -31,14 +34,19 @@ pub struct Observed<'a> {
     pub finalizers: &'a [String],
     /// Whether it is being deleted: then no finalizer can be added.
     pub is_ending: bool,
+    /// Whether it was seen in a cache, whose informer may cut the list: then an empty list says nothing.
+    pub may_be_cut: bool,
 }
 
 /// What is done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Step {
-    /// The finalizer is added, and the object is looked at again.
+    /// The finalizer is added, and the object is looked at again. The change must fail if [`Observed::is_unknown`] and
+    /// the server's list is not empty.
     Add,
+    /// The server is asked for the object: it is being deleted, and its list may have been cut.
+    Read,
     /// The object is reconciled.
     Apply,
     /// What belongs to the object is cleaned up; then the finalizer is removed.
@@ -53,7 +61,7 @@ pub enum Step {
 pub enum Refusal {
     /// The object is gone, or its name belongs to another one: there is nothing left to change.
     Gone,
-    /// Another writer was faster: decide anew on the newest state.
+    /// Another writer was faster, or the list was cut: decide anew on the newest state.
     Conflict,
     /// The object is as it was: the refusal has another reason.
     Other,
@@ -66,8 +74,14 @@ impl Observed<'_> {
             (false, false) => Step::Add,
             (false, true) => Step::Apply,
             (true, true) => Step::CleanUp,
+            (true, false) if self.is_unknown() => Step::Read,
             (true, false) => Step::Leave,
         }
+    }
+
+    /// Whether the list may be longer than it looks. An informer cuts a whole list or nothing of it.
+    pub fn is_unknown(&self) -> bool {
+        self.may_be_cut && self.finalizers.is_empty()
     }
 
     /// Where the finalizer is in the list.
@@ -80,7 +94,7 @@ impl Observed<'_> {
         match newest {
             None => Refusal::Gone,
             Some(newest) if newest.uid != self.uid => Refusal::Gone,
-            Some(newest) if newest.version != self.version => Refusal::Conflict,
+            Some(newest) if newest.version != self.version || self.is_unknown() => Refusal::Conflict,
             Some(_) => Refusal::Other,
         }
     }
@@ -101,20 +115,33 @@ mod tests {
             (&with[..], true, Step::CleanUp, Some(1)),
             (&without[..], true, Step::Leave, None),
             (&[][..], false, Step::Add, None),
+            (&[][..], true, Step::Leave, None),
         ] {
-            let observed = Observed { uid: "u", version: "1", finalizers, is_ending };
-            assert_eq!((observed.step(&mine), observed.position(&mine)), (step, position), "{observed:?}");
+            for may_be_cut in [false, true] {
+                let observed = Observed { uid: "u", version: "1", finalizers, is_ending, may_be_cut };
+                let is_unknown = may_be_cut && finalizers.is_empty();
+                let step = if is_unknown && is_ending { Step::Read } else { step };
+                assert_eq!(
+                    (observed.step(&mine), observed.position(&mine)),
+                    (step, position),
+                    "{observed:?}"
+                );
+                assert_eq!(observed.is_unknown(), is_unknown, "{observed:?}");
+            }
         }
     }
 
     #[test]
     fn a_refused_change_is_tried_again_only_if_the_object_has_changed_and_is_still_the_same_one() {
-        let tested = Observed { uid: "u", version: "1", finalizers: &[], is_ending: false };
+        let tested =
+            Observed { uid: "u", version: "1", finalizers: &[], is_ending: false, may_be_cut: false };
         let changed = Observed { version: "2", ..tested };
         let another = Observed { uid: "v", ..changed };
         assert_eq!(tested.refused(Some(&changed)), Refusal::Conflict);
         assert_eq!(tested.refused(Some(&another)), Refusal::Gone);
         assert_eq!(tested.refused(None), Refusal::Gone);
         assert_eq!(tested.refused(Some(&tested)), Refusal::Other);
+        let unknown = Observed { may_be_cut: true, ..tested };
+        assert_eq!(unknown.refused(Some(&tested)), Refusal::Conflict, "its list was perhaps cut");
     }
 }

@@ -122,13 +122,28 @@ impl<S> Backlog<S> {
         sources: impl IntoIterator<Item = SourceId>,
         now: Snapshot<S>,
     ) -> Self {
+        let missing = sources.into_iter().collect();
+        let mut backlog = Self::empty(policy, Some(Box::new(Initial { missing, until: 1 })));
+        backlog.add_list(Snapshot::empty(), &now, Cause::InitialList);
+        backlog.reach(now);
+        backlog
+    }
+
+    /// For a subscriber that has everything up to `seen` by an earlier backlog: adds what leads from there to `now`, with
+    /// cause `Relist`. O(1).
+    pub fn resumed_from(policy: Policy, seen: Snapshot<S>, now: Snapshot<S>) -> Self {
+        let mut backlog = Self { newest: seen, ..Self::empty(policy, None) };
+        backlog.reattach(now);
+        backlog
+    }
+
+    fn empty(policy: Policy, initial: Option<Box<Initial>>) -> Self {
         let waiting = match policy {
             Policy::Coalesce => Waiting::Coalesced { pending: None, most_briefs: MOST_BRIEF_LIVES },
             Policy::Keys => Waiting::Keys(Box::default()),
             Policy::Every { bytes, when_full } => Waiting::Every(Box::new(Line::new(bytes, when_full))),
         };
-        let missing = sources.into_iter().collect();
-        let mut backlog = Self {
+        Self {
             newest: Snapshot::empty(),
             ready: VecDeque::new(),
             cursors: VecDeque::new(),
@@ -136,17 +151,14 @@ impl<S> Backlog<S> {
             filter: None,
             debounce: None,
             listed: Box::default(),
-            initial: Some(Box::new(Initial { missing, until: 1 })),
+            initial,
             resync_until: 0,
             is_under_way: false,
             separates_initial: false,
             arrivals: 0,
             now: Duration::ZERO,
             counters: Counters::default(),
-        };
-        backlog.add_list(Snapshot::empty(), &now, Cause::InitialList);
-        backlog.reach(now);
-        backlog
+        }
     }
 
     /// Sets how events are freed that will not be delivered any more.
@@ -272,6 +284,14 @@ impl<S> Backlog<S> {
     /// Whether nothing waits at all. What is held until its key is quiet does not wait.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.cursors.is_empty() && self.waiting.len() == 0
+    }
+
+    /// The state up to which everything was taken and handled; `None` while something waits, is held or is under way. A
+    /// later backlog can go on from there: [`Self::resumed_from`].
+    pub fn settled(&self) -> Option<&Snapshot<S>> {
+        let is_waiting = !self.is_empty() || self.is_under_way || self.held() > 0;
+        let is_settled = self.initial.is_none() && !is_waiting;
+        is_settled.then_some(&self.newest)
     }
 
     /// The recipient has handled everything taken so far.

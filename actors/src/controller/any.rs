@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::meta::ObjectKey;
 
-use super::{Controller, ControllerStatus};
+use super::{Controller, ControllerEnd, ControllerStatus};
 use crate::informer::AnyInformer;
 use crate::pipeline::messages::Body;
 use crate::work_queue::{Added, NotDrained};
@@ -26,7 +26,7 @@ trait Erased: Send + Sync {
     fn trigger(&self, key: ObjectKey) -> Added;
     fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>>;
     fn shut_down(&self);
-    fn ended(&self) -> BoxFuture<'_, ()>;
+    fn end(&self) -> ControllerEnd;
 }
 
 impl<S: Body> Erased for Controller<S> {
@@ -54,8 +54,8 @@ impl<S: Body> Erased for Controller<S> {
         Self::shut_down(self);
     }
 
-    fn ended(&self) -> BoxFuture<'_, ()> {
-        Self::ended(self).boxed()
+    fn end(&self) -> ControllerEnd {
+        Self::end(self)
     }
 }
 
@@ -95,7 +95,12 @@ impl AnyController {
 
     /// As [`Controller::ended`].
     pub async fn ended(&self) {
-        self.0.ended().await;
+        self.end().ended().await;
+    }
+
+    /// As [`Controller::end`].
+    pub fn end(&self) -> ControllerEnd {
+        self.0.end()
     }
 }
 

@@ -13,16 +13,17 @@ use informer_core::listener::ChangeFilter;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::work_queue::{RateLimiter, default_limiter};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use super::by_actor::Asked;
 use super::cells::{Feeds, LastFailure, LedgerCell};
+use super::end::ControllerEnd;
 use super::feed::{mapped, primary};
-use super::request::{Reconcile, ReconcileError, Request};
+use super::request::{Reconcile, Request};
 use super::shared::{Fence, Limits, Shared};
 use super::start::{Starter, anywhere, locally};
 use super::status::Counters;
 use super::trigger::{follow, repeat};
-use super::watched::{Feed, Watched};
+use super::watched::{Follows, Watched};
 use super::worker::Answer;
 use super::{Controller, Handle, registered};
 use crate::informer::Informer;
@@ -31,7 +32,7 @@ use crate::runtime::Named;
 use crate::subscription::{SubscribeError, SubscribeOptions};
 use crate::work_queue::WorkQueue;
 
-type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Feed>, SubscribeError> + Send>;
+type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Follows>, SubscribeError> + Send>;
 
 /// The settings of a controller; [`Self::reconcile`], [`Self::reconcile_local`] or [`Self::reconcile_by`] says what reconciles.
 #[must_use = "a builder does nothing until a controller is started"]
@@ -104,9 +105,9 @@ impl<S: Body> ControllerBuilder<S> {
         &self.primary
     }
 
-    /// Objects of another informer lead to these keys: for each change the function is asked about the state before and
-    /// the state after. It runs on the informer's thread and must not block. A change of such an object also ends the
-    /// rest of a key after a terminal error.
+    /// A change of an object of this other informer leads to a reconcile of the keys that the function gives. It is asked
+    /// about the state before the change and the state after it. It runs on the informer's thread and must not block. A
+    /// panic of it is counted, and leads to no key. Such a change also ends the rest of a key after a terminal error.
     ///
     /// The workers begin when this informer is synced, too; and what [`Request::written_as`] is told of its objects is
     /// waited for.
@@ -169,28 +170,29 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// Keys that come from elsewhere are reconciled, too. The stream is polled on our callbacks' arbiter until it ends or
-    /// the controller does; it is never slowed down, since a key waits once.
+    /// Reconciles also the keys that come from this stream. It is polled on our callbacks' arbiter until it ends, or until
+    /// the controller takes nothing new. It is read as fast as it gives keys, since a key that waits already takes no room.
     pub fn stream(mut self, keys: impl Stream<Item = ObjectKey> + Send + 'static) -> Self {
         self.streams.push(keys.boxed());
         self
     }
 
-    /// Reconciles each object of the primary cache again once in each such period, with low priority. Filters do not
-    /// hold it back. Less than a second is taken as a second. Never unless set.
+    /// Reconciles each object of the primary cache again once in each such period, with low priority, whatever the filters
+    /// say. A period of less than a second is taken as a second. Never unless set.
     pub fn every(mut self, period: Duration) -> Self {
         self.every = Some(period.max(Duration::from_secs(1)));
         self
     }
 
-    /// Of the updates of primary objects only those that pass this filter lead to a reconcile; of several filters all
-    /// have to. Additions and deletions always do. Default: every update.
+    /// An update of a primary object leads to a reconcile only if it passes this filter, and each other filter that was
+    /// set. An addition or a deletion always leads to one. A filter that panics lets the update pass. Every update leads to
+    /// a reconcile unless a filter is set.
     pub fn filter(mut self, changes: ChangeFilter<S>) -> Self {
         self.options = self.options.changes(changes);
         self
     }
 
-    /// Only primary objects for which this holds lead to a reconcile, and one that begins or ceases to pass.
+    /// A primary object leads to a reconcile only if this holds for it before or after the change. A panic counts as yes.
     pub fn only(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
         self.options = self.options.filter(passes);
         self
@@ -214,9 +216,9 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// How long one reconcile may take: then its future is dropped, which counts as a failure. An actor cannot be
-    /// stopped: its request's [`stopping`](Request::stopping) is ready then, and its answer is waited for. No limit
-    /// unless set.
+    /// How long one reconcile may take. At the limit its future is dropped, which counts as a failure. An actor cannot be
+    /// stopped: at the limit its request's [`stopping`](Request::stopping) is ready, and its answer is waited for. No
+    /// limit unless set.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.limits.time_limit = Some(limit);
         self
@@ -240,16 +242,17 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// Each request carries the number that this gives; while it gives none, this program is not the leader and no key
-    /// is reconciled. It must not block; a panic of it is none. It is asked before each reconcile, and while a key waits for it once a second.
+    /// Each request carries the number that this function gives. While it gives none, this program is not the leader, and
+    /// no reconcile begins. It is asked before each reconcile, and once a second while a key waits for a number. It must
+    /// not block. If it panics, there is no number.
     pub fn fenced_by(mut self, fence: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
         self.fence = Some(Box::new(fence));
         self
     }
 
     /// Reconciles with this async function. It runs on the tokio runtime in which [`ReadyController::start`] is called,
-    /// which needs its timer enabled; without one on our callbacks' arbiter, where it must not block. When that runtime
-    /// ends, the keys under way wait again, and the status shows that no worker is left.
+    /// which needs its timer enabled. If there is none, it runs on our callbacks' arbiter, where it must not block. When
+    /// that runtime ends, the keys under way wait again, and the status shows that no worker is left.
     pub fn reconcile<F>(
         self,
         function: impl Fn(Request<S>) -> F + Send + Sync + 'static,
@@ -268,17 +271,11 @@ impl<S: Body> ControllerBuilder<S> {
         ReadyController { builder: self, starter: locally(function) }
     }
 
-    /// Reconciles with an actor, which is sent [`Reconcile`] for as many keys at the same time as there are workers. If it
+    /// Reconciles with an actor. It is sent [`Reconcile`] for as many keys at the same time as there are workers. Once it
     /// has stopped, each try is a failure.
     pub fn reconcile_by(self, actor: impl Into<Recipient<Reconcile<S>>>) -> ReadyController<S> {
-        let actor = actor.into();
-        let function = move |request| {
-            let answer = actor.send(Reconcile(request));
-            async move {
-                let gone = "the actor that reconciles has stopped, or has panicked";
-                answer.await.map_err(|_| ReconcileError::from(gone))?
-            }
-        };
+        let (actor, runtime) = (actor.into(), self.primary.runtime().clone());
+        let function = move |request| Asked::new(&actor, request, &runtime);
         ReadyController { builder: self, starter: anywhere(function, false) }
     }
 }
@@ -298,34 +295,35 @@ impl<S: Body> ReadyController<S> {
         let ControllerBuilder { primary: informer, name, options, feeds, streams, every, .. } = builder;
         let runtime = informer.runtime().clone();
         let queue = WorkQueue::of_objects(&runtime, Arc::clone(&name)).rate_limiter(builder.limiter).start();
+        let (end, task) = ControllerEnd::new(&name);
         let shared = Arc::new(Shared {
             name: Arc::clone(&name),
             runtime: runtime.clone(),
             primary: informer,
             watched: builder.watched.into(),
             queue,
-            ledger: LedgerCell::new(),
+            ledger: LedgerCell::new(runtime.0.freeing.release()),
             counters: Counters::default(),
             last_failure: LastFailure::default(),
             fence: builder.fence,
             limits: builder.limits,
+            no_intake: CancellationToken::new(),
             stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-            is_draining: AtomicBool::new(false),
+            end,
             has_begun: AtomicBool::new(false),
         });
         let first: MakeFeed<S> = Box::new(move |shared| primary(shared, options));
         let feeds = std::iter::once(first).chain(feeds).map(|feed| feed(&shared));
         let feeds = feeds.collect::<Result<Vec<_>, _>>();
         let feeds = feeds.map_err(|source| StartControllerError { controller: name, source })?;
-        starter(&shared);
+        starter(&shared, &task);
         for stream in streams {
-            let shared = Arc::clone(&shared);
-            runtime.spawn_local(move || follow(shared, stream));
+            let held = (Arc::clone(&shared), task.clone());
+            runtime.spawn_local(move || follow(held, stream));
         }
         if let Some(period) = every {
-            let shared = Arc::clone(&shared);
-            runtime.spawn_local(move || repeat(shared, period));
+            let held = (Arc::clone(&shared), task.clone());
+            runtime.spawn_local(move || repeat(held, period));
         }
         let registration = runtime.register(Named::Controller, &shared.name);
         let handle = Arc::new(Handle { shared, feeds: Feeds::new(feeds), registration });

@@ -3,47 +3,66 @@
 //! Answers "who may look at it, and for how long?". As with a work queue, what is known of the keys is beside the actors
 //! and tasks, behind a short lock: events of several arbiters change it at once, so that nothing is in a mailbox that a
 //! panic could take it from. Invariants:
-//! 1. A lock is held for one call of the core, or while a list is moved. No code of a user runs under it.
+//! 1. A lock is held for one call of the core, or while a list is moved. No code of a user runs under it, also no drop
+//!    of a body: what the core gives back is freed when the lock is released, and a panic of that drop is caught.
 //!
 //! Read next: `informer_core::controller`, which decides.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use informer_core::controller::{
     Arrival, Awaited, Begun, Ended, Ledger, LedgerFigures, Next, Reason, Writes,
 };
-use informer_core::meta::{Meta, ObjectKey};
+use informer_core::meta::{Meta, Object, ObjectKey};
+use informer_core::off_arbiter::{Freeing, Release};
 
 use super::status::Failure;
-use super::watched::Feed;
+use super::watched::Follows;
+use crate::pipeline::messages::Body;
 use crate::runtime::locked::locked;
+use crate::subscription::Subscription;
 
 /// What is known of the keys.
-pub(super) struct LedgerCell<S>(Mutex<Ledger<S>>);
+pub(super) struct LedgerCell<S: Body> {
+    ledger: Mutex<Ledger<S>>,
+    /// How last states are freed.
+    freeing: Freeing<Object<S>>,
+}
 
-impl<S> LedgerCell<S> {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(Ledger::default()))
+impl<S: Body> LedgerCell<S> {
+    pub(super) fn new(release: Arc<dyn Release>) -> Self {
+        Self { ledger: Mutex::new(Ledger::default()), freeing: Freeing::whole(release) }
     }
 
     pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> bool {
-        locked(&self.0).handle_arrival(key, arrival, reason)
+        let arrived = locked(&self.ledger).handle_arrival(key, arrival, reason);
+        self.free(arrived.released);
+        arrived.is_added
     }
 
     pub(super) fn begin(&self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {
-        locked(&self.0).handle_begin(key, cached)
+        locked(&self.ledger).handle_begin(key, cached)
     }
 
     pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> bool {
-        locked(&self.0).handle_writes(key, writes)
+        locked(&self.ledger).handle_writes(key, writes)
     }
 
     pub(super) fn end(&self, key: &ObjectKey, ended: Ended) -> Next {
-        locked(&self.0).handle_end(key, ended)
+        let concluded = locked(&self.ledger).handle_end(key, ended);
+        self.free(concluded.released);
+        concluded.next
     }
 
     pub(super) fn figures(&self) -> LedgerFigures {
-        locked(&self.0).figures()
+        locked(&self.ledger).figures()
+    }
+
+    /// Called when the lock is released.
+    fn free(&self, released: Option<Object<S>>) {
+        if let Some(released) = released {
+            drop(self.freeing.keep(released));
+        }
     }
 }
 
@@ -62,10 +81,10 @@ impl WritesCell {
 }
 
 /// The subscriptions that feed the queue, until the controller takes nothing more.
-pub(super) struct Feeds(Mutex<Vec<Box<dyn Feed>>>);
+pub(super) struct Feeds(Mutex<Vec<Box<dyn Follows>>>);
 
 impl Feeds {
-    pub(super) fn new(feeds: Vec<Box<dyn Feed>>) -> Self {
+    pub(super) fn new(feeds: Vec<Box<dyn Follows>>) -> Self {
         Self(Mutex::new(feeds))
     }
 
@@ -78,6 +97,31 @@ impl Feeds {
     /// Those that have ended by themselves, with the reason.
     pub(super) fn ended(&self) -> Vec<String> {
         locked(&self.0).iter().filter_map(|feed| feed.ended()).collect()
+    }
+}
+
+/// The subscription to one informer, which is made anew when its Listener has failed.
+pub(super) struct SubscriptionCell<T: Body>(Mutex<Option<Subscription<T>>>);
+
+impl<T: Body> SubscriptionCell<T> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    pub(super) fn set(&self, subscription: Subscription<T>) {
+        let former = locked(&self.0).replace(subscription);
+        drop(former);
+    }
+
+    /// Unsubscribes.
+    pub(super) fn clear(&self) {
+        let subscription = locked(&self.0).take();
+        drop(subscription);
+    }
+
+    /// What this says of the subscription, if there is one.
+    pub(super) fn read<R>(&self, read: impl FnOnce(&Subscription<T>) -> R) -> Option<R> {
+        locked(&self.0).as_ref().map(read)
     }
 }
 

@@ -3,12 +3,13 @@
 //! Answers "which keys does this change concern?": for the primary informer that of the object, for others those that a
 //! function says. Each informer has a Listener for the controller, which calls a function here with each change, on the
 //! informer's own arbiter; so no object waits. Invariants:
-//! 1. A function that maps objects to keys is asked about the state before and the state after: who loses an object is
-//!    told, too.
-//! 2. A panic of such a function is counted and logged, and costs that state alone.
+//! 1. A function that maps objects to keys is asked about the state before and the state after, so that the key which
+//!    loses an object is reconciled, too.
+//! 2. A panic of such a function is counted and logged. The state that it panicked over leads to no key; the other state
+//!    does.
 //! 3. Keys of first lists and of resyncs have low priority.
 //!
-//! Read next: `pipeline/listener/delivery.rs`, which calls; `shared.rs`, which adds.
+//! Read next: `following.rs`, which subscribes; `shared.rs`, which adds.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,10 +21,11 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::words::{QUOTED, one_line};
 use informer_core::work_queue::Priority;
 
+use super::following::follow;
 use super::shared::Shared;
-use super::watched::Feed;
+use super::watched::Follows;
 use crate::informer::Informer;
-use crate::pipeline::listener::Delivery;
+use crate::pipeline::listener::Feed;
 use crate::pipeline::messages::Body;
 use crate::runtime::{drop_payload, panic_text};
 use crate::subscription::{SubscribeError, SubscribeOptions};
@@ -35,20 +37,21 @@ pub(super) type MapFn<T> = Box<dyn Fn(&Object<T>) -> Vec<ObjectKey> + Send + Syn
 pub(super) fn primary<S: Body>(
     shared: &Arc<Shared<S>>,
     options: SubscribeOptions<S>,
-) -> Result<Box<dyn Feed>, SubscribeError> {
+) -> Result<Box<dyn Follows>, SubscribeError> {
     let to = Arc::clone(shared);
     let name: Arc<str> = shared.primary.name().into();
-    subscribe(&shared.primary, &shared.name, options, move |change| {
+    let feed = Feed::new(move |change: &Change<S>| {
         let arrival = match change {
             Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
                 Arrival::Present { meta: object.cached_meta(), is_rewound: *cause == Cause::Rewind }
             }
-            // It is there still, in a state that the filter drops.
+            // The object is still there, in a state that the filter drops.
             Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
             Change::Deleted { last, .. } => Arrival::Gone(last),
         };
         to.arrive(change.key(), arrival, why(&name, change));
-    })
+    });
+    follow(shared, &shared.primary, options, feed)
 }
 
 /// Adds the keys that this function says for each object of this informer to which something happens. An owned object
@@ -58,12 +61,12 @@ pub(super) fn mapped<S: Body, T: Body>(
     informer: &Informer<T>,
     options: SubscribeOptions<T>,
     (map, is_owned): (MapFn<T>, bool),
-) -> Result<Box<dyn Feed>, SubscribeError> {
+) -> Result<Box<dyn Follows>, SubscribeError> {
     let to = Arc::clone(shared);
     let name: Arc<str> = informer.name().into();
     let number = informer.number_in(&shared.watched);
     let number = number.filter(|_| is_owned && shared.limits.ignores_own_writes);
-    subscribe(informer, &shared.name, options, move |change| {
+    let feed = Feed::new(move |change: &Change<T>| {
         let states = match change {
             Change::Added { object, .. } => [Some(object), None],
             Change::Updated { old, object, .. } => [Some(object), Some(old)],
@@ -85,7 +88,8 @@ pub(super) fn mapped<S: Body, T: Body>(
             };
             to.arrive(key, arrival, why(&name, change));
         }
-    })
+    });
+    follow(shared, informer, options, feed)
 }
 
 /// What happened to an owned object of this informer.
@@ -97,17 +101,6 @@ fn made<S, T>(informer: usize, change: &Change<T>) -> Arrival<'_, S> {
         }
         Change::Deleted { .. } => Arrival::Output,
     }
-}
-
-fn subscribe<T: Body>(
-    informer: &Informer<T>,
-    name: &Arc<str>,
-    options: SubscribeOptions<T>,
-    feed: impl Fn(&Change<T>) + Send + Sync + 'static,
-) -> Result<Box<dyn Feed>, SubscribeError> {
-    let options = options.name(format!("controller {name}"));
-    let subscription = informer.start_listener(options, "controller", |_| Delivery::Feed(Arc::new(feed)))?;
-    Ok(Box::new(subscription))
 }
 
 fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Object<T>) -> Vec<ObjectKey> {

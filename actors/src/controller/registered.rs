@@ -40,7 +40,8 @@ impl Registrant for RegisteredController {
     fn abandon(&self) {}
 
     fn over(&self) -> CancellationToken {
-        // Nothing to wait for: its queue is a registrant, too, and its workers end with what runs them.
+        // The threads of the runtime are waited for by the runtime. What runs on the program's own tokio runtime is not:
+        // it may need the thread that waits here. `Controller::ended` waits for it.
         let over = CancellationToken::new();
         over.cancel();
         over

@@ -16,6 +16,7 @@ use informer_core::meta::{Meta, Object, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
 use super::cells::WritesCell;
+use super::end::Task;
 use super::watched::Watched;
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
@@ -88,7 +89,7 @@ impl fmt::Debug for ReconcileError {
 /// A request to reconcile one key.
 ///
 /// No other reconcile of the key runs before this one has ended, and before the caches have seen what
-/// [`Self::written_as`] and [`Self::removed_as`] were told.
+/// [`Self::written_as`] and [`Self::removed_as`] were told. Its controller has not ended as long as it exists.
 pub struct Request<S: Body> {
     pub(super) key: ObjectKey,
     pub(super) object: Option<Object<S>>,
@@ -100,6 +101,7 @@ pub struct Request<S: Body> {
     pub(super) stopping: CancellationToken,
     pub(super) writes: Arc<WritesCell>,
     pub(super) watched: Arc<[Box<dyn Watched>]>,
+    pub(super) task: Task,
 }
 
 impl<S: Body> Request<S> {

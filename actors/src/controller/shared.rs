@@ -1,9 +1,9 @@
 //! What the feeds, the workers and the handles of a controller share.
 //!
-//! Answers "how does something that has happened become a key that waits, and may a worker take one?". Invariants:
-//! 1. Something that has happened is noted before its key is added: who takes the key finds it.
-//! 2. No worker begins before every informer of the controller is synced, and none takes a key while the controller is
-//!    not the leader.
+//! Answers "how does an event become a key that waits, and when may a worker begin?". Invariants:
+//! 1. An event is noted in the ledger before its key is added, so the worker that takes the key finds it.
+//! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
+//!    is not the leader: a worker that has taken a key waits with it.
 //! 3. After the shutdown nothing is added and no reconcile begins.
 //!
 //! Read next: `feed.rs`, `worker.rs`.
@@ -18,9 +18,9 @@ use informer_core::controller::{Arrival, Reason, Writes};
 use informer_core::meta::ObjectKey;
 use informer_core::work_queue::Priority;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::cells::{Feeds, LastFailure, LedgerCell};
+use super::end::ControllerEnd;
 use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Watched;
 use crate::informer::{Informer, InformerSync};
@@ -43,6 +43,7 @@ pub(super) struct Limits {
     pub(super) ignores_own_writes: bool,
 }
 
+/// What all parts of a controller share.
 pub(super) struct Shared<S: Body> {
     pub(super) name: Arc<str>,
     pub(super) runtime: Runtime,
@@ -55,11 +56,12 @@ pub(super) struct Shared<S: Body> {
     pub(super) last_failure: LastFailure,
     pub(super) fence: Option<Fence>,
     pub(super) limits: Limits,
+    /// Nothing new is taken.
+    pub(super) no_intake: CancellationToken,
     /// Reconciles are told to end.
     pub(super) stop: CancellationToken,
-    /// The workers and what waits for writes.
-    pub(super) tasks: TaskTracker,
-    pub(super) is_draining: AtomicBool,
+    /// Says when nothing runs any more.
+    pub(super) end: ControllerEnd,
     pub(super) has_begun: AtomicBool,
 }
 
@@ -72,7 +74,7 @@ fn leads(fence: &Fence) -> Option<u64> {
 }
 
 impl<S: Body> Shared<S> {
-    /// Something has happened that leads to this key.
+    /// An event leads to this key.
     pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
         let (reason, priority) = why;
         if self.ledger.arrive(key, arrival, reason) {
@@ -101,15 +103,14 @@ impl<S: Body> Shared<S> {
         self.stop.run_until_cancelled(all).await.is_some()
     }
 
-    /// The fencing number of the next request; waits while there is none. False as an error if no request may begin any
-    /// more.
+    /// The fencing number of the next request; waits while there is none. An error if no request may begin any more.
     pub(super) async fn fence(&self) -> Result<Option<u64>, ()> {
         let Some(fence) = &self.fence else { return Ok(None) };
         loop {
             if let Some(number) = leads(fence) {
                 return Ok(Some(number));
             }
-            if self.is_draining.load(Ordering::Acquire) {
+            if self.is_draining() {
                 return Err(());
             }
             self.stop.run_until_cancelled(sleep(LEADER_POLL)).await.ok_or(())?;
@@ -118,9 +119,7 @@ impl<S: Body> Shared<S> {
 
     /// Refuses keys, finishes what waits, and then the workers end.
     pub(super) async fn drain(&self, feeds: &Feeds, limit: Duration) -> Result<(), NotDrained> {
-        self.is_draining.store(true, Ordering::Release);
-        self.tasks.close();
-        feeds.end();
+        self.refuse(feeds);
         if !self.has_begun.load(Ordering::Acquire) {
             // Its informers are not synced: nothing can be reconciled, and no worker has to wait for that.
             self.stop.cancel();
@@ -131,11 +130,19 @@ impl<S: Body> Shared<S> {
 
     /// Refuses keys, discards what waits, and tells what runs to end.
     pub(super) fn shut_down(&self, feeds: &Feeds) {
-        self.is_draining.store(true, Ordering::Release);
+        self.refuse(feeds);
         self.stop.cancel();
         self.queue.force_shut_down();
-        self.tasks.close();
+    }
+
+    fn refuse(&self, feeds: &Feeds) {
+        self.no_intake.cancel();
         feeds.end();
+    }
+
+    /// Whether it takes nothing new.
+    pub(super) fn is_draining(&self) -> bool {
+        self.no_intake.is_cancelled()
     }
 
     pub(super) fn status(&self, feeds: &Feeds) -> ControllerStatus {
@@ -152,7 +159,7 @@ impl<S: Body> Shared<S> {
             name: Arc::clone(&self.name),
             state: self.state(),
             not_synced: not_synced.collect(),
-            deaf: stopped.chain(feeds.ended()).collect(),
+            not_followed: stopped.chain(feeds.ended()).collect(),
             workers: self.counters.workers.load(Ordering::Relaxed),
             counts: self.counters.read(),
             last_failure: self.last_failure.get(),
@@ -162,14 +169,13 @@ impl<S: Body> Shared<S> {
     }
 
     fn state(&self) -> ControllerState {
-        let is = |flag: &AtomicBool| flag.load(Ordering::Acquire);
-        if is(&self.is_draining) && self.tasks.is_empty() {
+        if self.is_draining() && self.end.has_ended() {
             ControllerState::Ended
         } else if self.stop.is_cancelled() {
             ControllerState::Stopping
-        } else if is(&self.is_draining) {
+        } else if self.is_draining() {
             ControllerState::Draining
-        } else if !is(&self.has_begun) {
+        } else if !self.has_begun.load(Ordering::Acquire) {
             ControllerState::Syncing
         } else if self.counters.workers.load(Ordering::Relaxed) == 0 {
             ControllerState::NoWorkers

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use futures_util::future::{LocalBoxFuture, join_all};
 use tokio::runtime::Handle;
 
+use super::end::Task;
 use super::request::Request;
 use super::shared::Shared;
 use super::worker::{Answer, Call, Present, work};
@@ -19,7 +20,7 @@ use crate::pipeline::messages::Body;
 use crate::runtime::Label;
 
 /// Starts the workers of a controller.
-pub(super) type Starter<S> = Box<dyn FnOnce(&Arc<Shared<S>>) + Send>;
+pub(super) type Starter<S> = Box<dyn FnOnce(&Arc<Shared<S>>, &Task) + Send>;
 
 /// Workers of futures that are `Send`.
 pub(super) fn anywhere<S, C, F>(function: C, is_cancelled_by_drop: bool) -> Starter<S>
@@ -28,11 +29,11 @@ where
     C: Fn(Request<S>) -> F + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
-    Box::new(move |shared| {
+    Box::new(move |shared, task| {
         let call = Arc::new(Call { function, is_cancelled_by_drop });
         let foreign = Handle::try_current().ok().filter(|_| !shared.runtime.is_simulated());
         for _ in 0..shared.limits.workers {
-            let (present, call) = (Present::new(shared), Arc::clone(&call));
+            let (present, call) = (Present::new(shared, task), Arc::clone(&call));
             match &foreign {
                 Some(handle) => drop(handle.spawn(work(present, call))),
                 None => with_us(shared, move || Box::pin(work(present, call))),
@@ -48,8 +49,8 @@ where
     C: Fn(Request<S>) -> F + Send + 'static,
     F: Future<Output = Answer> + 'static,
 {
-    Box::new(move |shared| {
-        let presents: Vec<_> = (0..shared.limits.workers).map(|_| Present::new(shared)).collect();
+    Box::new(move |shared, task| {
+        let presents: Vec<_> = (0..shared.limits.workers).map(|_| Present::new(shared, task)).collect();
         with_us(shared, move || {
             let call = Arc::new(Call { function, is_cancelled_by_drop: true });
             let workers = join_all(presents.into_iter().map(|present| work(present, Arc::clone(&call))));

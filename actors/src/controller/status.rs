@@ -25,9 +25,9 @@ pub struct ControllerStatus {
     /// The informers that are not synced, each with its state and its last error. While there is one, no key is
     /// reconciled for the first time.
     pub not_synced: Vec<InformerSync>,
-    /// The informers that have stopped, by name, and the subscriptions that have ended, with the reason: of these nothing
-    /// new is heard.
-    pub deaf: Vec<String>,
+    /// What the controller does not follow any more: informers that have stopped, by name, and subscriptions that have
+    /// ended, with the reason. A change of their objects leads to no reconcile.
+    pub not_followed: Vec<String>,
     /// How many workers there are. Fewer than were asked for once it has begun: what ran them has ended.
     pub workers: usize,
     /// What was counted.
@@ -87,10 +87,12 @@ pub struct Counts {
     /// Writes of one reconcile beyond the bound of
     /// [`MOST_WRITES`](informer_core::controller::MOST_WRITES): not waited for.
     pub writes_left_out: u64,
-    /// Panics of a function that maps objects to keys. Its event led to no key.
+    /// Panics of functions that map objects to keys. The state that a function panicked over led to no key.
     pub map_panics: u64,
     /// Streams of keys that have ended.
     pub streams_ended: u64,
+    /// How often a Listener that feeds the queue has failed and was started again. No key was lost by it.
+    pub listeners_restarted: u64,
 }
 
 /// A reconcile that has failed.
@@ -129,7 +131,10 @@ impl fmt::Display for ControllerStatus {
         for informer in &self.not_synced {
             write!(f, "; informer {:?} is not synced: {}", informer.name, informer.state)?;
         }
-        self.deaf.iter().try_for_each(|deaf| write!(f, "; nothing new is heard of {deaf}"))?;
+        self.not_followed.iter().try_for_each(|what| write!(f, "; it does not follow {what} any more"))?;
+        if self.counts.map_panics > 0 {
+            write!(f, "; {} panics of functions that map objects to keys", self.counts.map_panics)?;
+        }
         match &self.last_failure {
             Some(Failure { key, why, .. }) => write!(f, "; last failure: {key}: {why}"),
             None => Ok(()),
@@ -153,6 +158,7 @@ pub(super) struct Counters {
     pub(super) writes_left_out: Counter,
     pub(super) map_panics: Counter,
     pub(super) streams_ended: Counter,
+    pub(super) listeners_restarted: Counter,
     pub(super) workers: AtomicUsize,
 }
 
@@ -187,6 +193,7 @@ impl Counters {
             writes_left_out: self.writes_left_out.read(),
             map_panics: self.map_panics.read(),
             streams_ended: self.streams_ended.read(),
+            listeners_restarted: self.listeners_restarted.read(),
         }
     }
 }

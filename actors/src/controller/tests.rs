@@ -16,6 +16,7 @@ use crate::runtime::faults::Faults;
 use crate::runtime::locked::locked;
 use crate::testing::Server;
 
+mod drops;
 mod ending;
 mod failures;
 mod feeding;

@@ -18,6 +18,7 @@ use informer_core::meta::ObjectKey;
 use informer_core::words::{QUOTED, one_line};
 use informer_core::work_queue::Priority;
 
+use super::end::Task;
 use super::shared::Shared;
 use crate::pipeline::messages::Body;
 use crate::runtime::{drop_payload, panic_text, sleep};
@@ -53,7 +54,10 @@ impl fmt::Debug for Trigger {
 }
 
 /// Triggers each key of a stream until the stream or the controller ends.
-pub(super) async fn follow<S: Body>(shared: Arc<Shared<S>>, stream: BoxStream<'static, ObjectKey>) {
+pub(super) async fn follow<S: Body>(
+    (shared, _task): (Arc<Shared<S>>, Task),
+    stream: BoxStream<'static, ObjectKey>,
+) {
     let trigger = Trigger::new(&shared);
     let triggered = async {
         let mut chunks = stream.ready_chunks(KEYS_A_TURN);
@@ -64,7 +68,7 @@ pub(super) async fn follow<S: Body>(shared: Arc<Shared<S>>, stream: BoxStream<'s
             tokio::task::yield_now().await;
         }
     };
-    let ended = shared.stop.run_until_cancelled(AssertUnwindSafe(triggered).catch_unwind()).await;
+    let ended = shared.no_intake.run_until_cancelled(AssertUnwindSafe(triggered).catch_unwind()).await;
     let Some(ended) = ended else { return };
     shared.counters.streams_ended.add(1);
     if let Err(panic) = ended {
@@ -75,9 +79,9 @@ pub(super) async fn follow<S: Body>(shared: Arc<Shared<S>>, stream: BoxStream<'s
 }
 
 /// Adds every key of the primary cache once in each such period, with low priority.
-pub(super) async fn repeat<S: Body>(shared: Arc<Shared<S>>, period: Duration) {
+pub(super) async fn repeat<S: Body>((shared, _task): (Arc<Shared<S>>, Task), period: Duration) {
     loop {
-        if shared.stop.run_until_cancelled(sleep(period)).await.is_none() {
+        if shared.no_intake.run_until_cancelled(sleep(period)).await.is_none() {
             return;
         }
         let snapshot = shared.primary.snapshot();

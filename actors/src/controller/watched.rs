@@ -1,7 +1,7 @@
 //! The informers that a controller watches, whatever their bodies are.
 //!
 //! Answers "is it synced, does it follow this object, and has its cache seen this write?". Read next: `settling.rs`,
-//! which waits; `feed.rs`, which subscribes.
+//! which waits; `following.rs`, which subscribes.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
 use crate::informer::{AnyInformer, Informer};
 use crate::pipeline::messages::Body;
 use crate::runtime::within;
-use crate::subscription::Subscription;
 
 /// An informer that a controller watches.
 pub(super) trait Watched: Any + Send + Sync {
@@ -71,17 +70,10 @@ impl<T: Body> Watched for Informer<T> {
     }
 }
 
-/// A subscription that feeds the queue.
-pub(super) trait Feed: Send + Sync {
-    /// Why it has ended, if it has.
+/// An informer of any kind that a controller follows.
+pub(super) trait Follows: Send + Sync {
+    /// Why it is not followed any more, if that is so.
     fn ended(&self) -> Option<String>;
-}
-
-impl<T: Body> Feed for Subscription<T> {
-    fn ended(&self) -> Option<String> {
-        let status = self.status();
-        status.ended.map(|reason| format!("{}: {reason}", status.name))
-    }
 }
 
 impl<T: Body> Informer<T> {

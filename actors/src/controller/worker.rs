@@ -7,7 +7,8 @@
 //! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone.
 //! 3. At the time limit, and at the end of the grace after a stop, the future is dropped. What an actor does cannot be
 //!    dropped: its answer is waited for, and the key stays with it.
-//! 4. A panic of the worker itself, or of the fence, is a failure of the key, and the worker goes on.
+//! 4. A panic of the worker itself is a failure of the key, and the worker goes on. If the fence panics, there is no
+//!    fencing number (`shared.rs`).
 //! 5. A key whose writes are not seen yet comes back when they are (`settling.rs`); the worker goes on with others.
 //!
 //! Read next: `shared.rs`; `request.rs`, what the function is given; `informer_core::controller`, what follows.
@@ -24,10 +25,10 @@ use informer_core::controller::{Begun, Ended, Next, Outcome, Writes};
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::Instrument;
 
 use super::cells::WritesCell;
+use super::end::Task;
 use super::request::{ReconcileError, Request};
 use super::settling::{settle, unseen};
 use super::shared::Shared;
@@ -49,20 +50,20 @@ pub(super) struct Call<C> {
 /// Counts a worker as long as it lives.
 pub(super) struct Present<S: Body> {
     shared: Arc<Shared<S>>,
-    _task: TaskTrackerToken,
+    task: Task,
 }
 
 impl<S: Body> Present<S> {
-    pub(super) fn new(shared: &Arc<Shared<S>>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared<S>>, task: &Task) -> Self {
         shared.counters.workers.fetch_add(1, Ordering::Relaxed);
-        Self { shared: Arc::clone(shared), _task: shared.tasks.token() }
+        Self { shared: Arc::clone(shared), task: task.clone() }
     }
 }
 
 impl<S: Body> Drop for Present<S> {
     fn drop(&mut self) {
         let left = self.shared.counters.workers.fetch_sub(1, Ordering::Relaxed) - 1;
-        if left == 0 && !self.shared.is_draining.load(Ordering::Acquire) {
+        if left == 0 && !self.shared.is_draining() {
             let controller = &self.shared.name;
             tracing::error!(%controller, "controller {controller}: what ran its workers has ended; its keys wait, and are not reconciled");
         }
@@ -82,7 +83,7 @@ where
     shared.has_begun.store(true, Ordering::Release);
     while let Some(item) = shared.queue.next().await {
         let key = item.key().clone();
-        if let Err(panic) = AssertUnwindSafe(work_on(shared, &call, item)).catch_unwind().await {
+        if let Err(panic) = AssertUnwindSafe(work_on(&present, &call, item)).catch_unwind().await {
             // Not the function's panic, which is caught where it is called: the item has come back by its drop.
             let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
             tracing::error!(%controller, %key, "controller {controller}: a worker has panicked over {key}, which is tried again: {panicked}");
@@ -92,11 +93,12 @@ where
     }
 }
 
-async fn work_on<S: Body, C, F>(shared: &Arc<Shared<S>>, call: &Call<C>, item: WorkItem<ObjectKey>)
+async fn work_on<S: Body, C, F>(present: &Present<S>, call: &Call<C>, item: WorkItem<ObjectKey>)
 where
     C: Fn(Request<S>) -> F,
     F: Future<Output = Answer>,
 {
+    let shared = &present.shared;
     let Ok(fence) = shared.fence().await else {
         // Not the leader, and it ends: nobody reconciles this key here.
         item.done();
@@ -107,7 +109,7 @@ where
         item.done();
         return;
     }
-    if let Some((run, request)) = Run::begin(shared, item, fence) {
+    if let Some((run, request)) = Run::begin(present, item, fence) {
         let ended = run.reconcile(call, request).await;
         run.finish(ended);
     }
@@ -122,12 +124,13 @@ struct Run<S: Body> {
     writes: Arc<WritesCell>,
     stopping: CancellationToken,
     span: tracing::Span,
+    _task: Task,
 }
 
 impl<S: Body> Run<S> {
     /// Begins with what the cache has now; `None` if the key rests.
     fn begin(
-        shared: &Arc<Shared<S>>,
+        Present { shared, task }: &Present<S>,
         item: WorkItem<ObjectKey>,
         fence: Option<u64>,
     ) -> Option<(Self, Request<S>)> {
@@ -153,8 +156,10 @@ impl<S: Body> Run<S> {
             stopping: stopping.clone(),
             writes: Arc::clone(&writes),
             watched: Arc::clone(&shared.watched),
+            task: task.clone(),
         };
-        let run = Self { shared: Arc::clone(shared), item: Some(item), key, writes, stopping, span };
+        let (shared, item) = (Arc::clone(shared), Some(item));
+        let run = Self { shared, item, key, writes, stopping, span, _task: task.clone() };
         Some((run, request))
     }
 
@@ -268,11 +273,9 @@ impl<S: Body> Run<S> {
             return;
         }
         let runtime = self.shared.runtime.clone();
-        let task = self.shared.tasks.token();
         runtime.spawn_local(move || async move {
             settle(&self.shared, &self.key, unseen).await;
             self.end(ended);
-            drop(task);
         });
     }
 

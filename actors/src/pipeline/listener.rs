@@ -36,8 +36,10 @@ use crate::supervision::child::Child;
 
 mod delivery;
 mod drain;
+mod feed;
 
 pub(crate) use delivery::{Delivery, Polls};
+pub(crate) use feed::Feed;
 
 /// What a Listener is built from.
 pub(crate) struct ListenerSpec<S: Body> {
@@ -88,6 +90,7 @@ impl<S: Body> Child for Listener<S> {
             debounce: spec.state.times().debounce,
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
+            seen: if let Delivery::Feed(feed) = &spec.delivery { feed.seen() } else { None },
         });
         let machine = machine.releasing_to(spec.shared.runtime.0.freeing.release());
         Self { spec: spec.clone(), machine, taker: None, drains: Vec::new() }
@@ -130,6 +133,9 @@ impl<S: Body> Listener<S> {
                 Effect::AnswerDrains => self.drains.drain(..).for_each(|slot| slot.answer(())),
                 Effect::End { dropped } => self.end(EndReason::Overflow { dropped }, ctx),
             }
+        }
+        if let (Delivery::Feed(feed), Some(seen)) = (&self.spec.delivery, self.machine.settled()) {
+            drop(feed.see(seen).map(|former| self.spec.shared.off_arbiter(former)));
         }
     }
 

@@ -107,8 +107,9 @@ impl<K: ChildBody> ChildKind for Cached<K> {
             Some(namespace) => self.0.list_namespace(namespace),
             None => self.0.list(),
         });
-        let unwanted: Vec<Object<K>> =
-            found.into_iter().filter(|child| pass.is_unwanted(child.body())).collect();
+        let is_here = |child: &Object<K>| child.key().cluster_name() == pass.cluster.as_ref();
+        let found = found.into_iter().filter(|child| is_here(child) && pass.is_unwanted(child.body()));
+        let unwanted: Vec<Object<K>> = found.collect();
         async move {
             let mut pruned = Vec::new();
             for child in unwanted {

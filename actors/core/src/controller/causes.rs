@@ -1,8 +1,8 @@
 //! Why a key is reconciled.
 //!
 //! Answers "which event of which object led here?" for logs, spans and the reconcile function. Invariants:
-//! 1. Of one key at most [`MOST_CAUSES`] reasons are kept, the first ones; how many more there were is counted.
-//! 2. Equal reasons are kept once.
+//! 1. A key keeps its first [`MOST_CAUSES`] reasons. The ones after them are counted.
+//! 2. A reason that is kept already changes nothing when it comes again.
 //!
 //! Read next: `ledger.rs`, which keeps them.
 
@@ -79,7 +79,7 @@ impl Causes {
         self.more
     }
 
-    /// Adds one more.
+    /// Adds a reason.
     pub(super) fn add(&mut self, reason: Reason) {
         if self.kept.contains(&reason) {
             return;

@@ -1,8 +1,9 @@
 //! The last states of objects that are gone, until their reconcile is done.
 //!
-//! Answers "what was it?" for a reconcile that finds no object any more. Invariants:
-//! 1. At most so many are kept as it was made for; beyond that the one that was kept first is dropped and counted.
+//! Answers "what was there?" for a reconcile that finds no object. Invariants:
+//! 1. At most as many are kept as it was made for. Beyond that the one that was kept first goes, and is counted.
 //! 2. For each key the newest one is kept.
+//! 3. A state that goes is handed to the caller: its drop is code of a user.
 //!
 //! Read next: `ledger.rs`, which asks.
 
@@ -32,22 +33,26 @@ impl<S> Deleted<S> {
         self.by_key.get(key).map(|(_, object)| object)
     }
 
-    pub(super) fn keep(&mut self, last: Object<S>) {
+    /// Keeps this state, and gives the one that is not kept any more for that: an older one of the key, or of another
+    /// key if there are too many.
+    pub(super) fn keep(&mut self, last: Object<S>) -> Option<Object<S>> {
         let key = last.key().clone();
         self.number += 1;
-        if let Some((former, _)) = self.by_key.insert(key.clone(), (self.number, last)) {
-            self.by_number.remove(&former);
-        }
+        let former = self.by_key.insert(key.clone(), (self.number, last));
         self.by_number.insert(self.number, key);
-        if self.by_key.len() > self.most
-            && let Some((_, oldest)) = self.by_number.pop_first()
-        {
-            self.by_key.remove(&oldest);
-            self.dropped += 1;
+        if let Some((number, former)) = former {
+            self.by_number.remove(&number);
+            return Some(former);
         }
+        if self.by_key.len() <= self.most {
+            return None;
+        }
+        let (_, oldest) = self.by_number.pop_first()?;
+        self.dropped += 1;
+        self.by_key.remove(&oldest).map(|(_, object)| object)
     }
 
-    /// Forgets this state, unless a newer one is kept.
+    /// Forgets this state, which the caller still holds, unless a newer one is kept.
     pub(super) fn forget(&mut self, done: &Object<S>) {
         let Some((number, kept)) = self.by_key.get(done.key()) else { return };
         if kept.ptr_eq(done) {

@@ -1,15 +1,16 @@
 //! What a controller knows of its keys between their reconciles.
 //!
 //! Answers "is this key to be added to the queue, and with what does its next reconcile begin?". Invariants:
-//! 1. A key that rests after a terminal error is added again when its object has another version than the one that
+//! 1. A key that rests after a terminal error is added again when its object has a newer version than the one that
 //!    failed, is gone or has another uid; when an object that is mapped to it changes; when it is triggered. It is not
 //!    added for an owned object, a timer or a resync.
-//! 2. What happens during a reconcile, and is newer than what it was given, is never lost: such a key does not rest.
+//! 2. An event that comes during a reconcile, and is newer than what that was given, is never lost: the key does not rest.
 //! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, marks of
 //!    [`MOST_RESTING`] keys, [`MOST_ANSWERED`] answers, one entry for each reconcile under way.
 //! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
 //! 5. Where it is asked for, an owned object in exactly the state that the reconcile of its owner was answered for a
 //!    write is no reason for another one. While a reconcile runs this is not known: its answer may come after the event.
+//! 6. No last state is dropped here: each call gives back what is not kept any more.
 //!
 //! Read next: `causes.rs`, `deleted.rs`, `answered.rs`, `outcome.rs`.
 
@@ -66,6 +67,28 @@ pub enum Arrival<'a, S> {
     },
 }
 
+/// What follows from an arrival.
+#[derive(Debug)]
+#[non_exhaustive]
+#[must_use = "a key that is to be added and is not added is lost"]
+pub struct Arrived<S> {
+    /// Whether the key is to be added to the queue.
+    pub is_added: bool,
+    /// A last state that is not kept any more. Its drop is code of a user, so the caller drops it outside of its lock.
+    pub released: Option<Object<S>>,
+}
+
+/// What follows from the end of a reconcile.
+#[derive(Debug)]
+#[non_exhaustive]
+#[must_use = "it says what becomes of the key"]
+pub struct Concluded<S> {
+    /// What becomes of the key.
+    pub next: Next,
+    /// As [`Arrived::released`].
+    pub released: Option<Object<S>>,
+}
+
 /// With what a reconcile begins.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -111,7 +134,7 @@ struct Run<S> {
 /// What is known of all keys; the module's documentation describes it.
 ///
 /// ```
-/// use informer_core::controller::{Arrival, Ended, Ledger, Reason};
+/// use informer_core::controller::{Arrival, Ended, Ledger, Next, Reason};
 /// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// let key = ObjectKey::cluster("site");
 /// let site = |version| {
@@ -122,14 +145,14 @@ struct Run<S> {
 /// let present = |object: &Object<&'static str>| object.cached_meta().clone();
 /// let first = present(&site(1));
 /// let arrival = Arrival::Present { meta: &first, is_rewound: false };
-/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered), "to be reconciled");
+/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).is_added, "to be reconciled");
 /// let begun = ledger.handle_begin(&key, Some(&first)).expect("it does not rest");
 /// assert_eq!(begun.causes.len(), 1);
-/// ledger.handle_end(&key, Ended::Terminal);
-/// assert!(!ledger.handle_arrival(&key, Arrival::Output, Reason::Timer), "it rests");
+/// assert_eq!(ledger.handle_end(&key, Ended::Terminal).next, Next::Rest);
+/// assert!(!ledger.handle_arrival(&key, Arrival::Output, Reason::Timer).is_added, "it rests");
 /// let second = present(&site(2));
 /// let arrival = Arrival::Present { meta: &second, is_rewound: false };
-/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered), "it has changed");
+/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).is_added, "it has changed");
 /// ```
 pub struct Ledger<S> {
     running: BTreeMap<ObjectKey, Run<S>>,
@@ -153,17 +176,18 @@ impl<S> Ledger<S> {
         }
     }
 
-    /// Something leads to this key. Gives whether it is to be added to the queue.
-    pub fn handle_arrival(&mut self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> bool {
-        if let Arrival::Gone(last) = &arrival {
-            self.deleted.keep(Object::clone(last));
-        }
+    /// Something leads to this key.
+    pub fn handle_arrival(&mut self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> Arrived<S> {
+        let released = match &arrival {
+            Arrival::Gone(last) => self.deleted.keep(Object::clone(last)),
+            _ => None,
+        };
         if let Arrival::Made { informer, meta, is_again } = &arrival {
             let place = (*informer, meta.key.clone());
             if *is_again {
                 self.answered.forget(&place);
             } else if !self.is_unanswered(key, place, &meta.version, &reason) {
-                return false;
+                return Arrived { is_added: false, released };
             }
         }
         if let Some(run) = self.running.get_mut(key) {
@@ -172,12 +196,12 @@ impl<S> Ledger<S> {
         if let Some(state) = self.resting.get(key) {
             if !is_news(state, &arrival) {
                 self.ignored += 1;
-                return false;
+                return Arrived { is_added: false, released };
             }
             self.resting.remove(key);
         }
         self.note(key, reason);
-        true
+        Arrived { is_added: true, released }
     }
 
     /// The queue has handed this key out; the cache has this state of its object. `None` if it rests: then there is
@@ -223,10 +247,10 @@ impl<S> Ledger<S> {
         is_added
     }
 
-    /// The reconcile of this key has ended. Gives what becomes of the key.
-    pub fn handle_end(&mut self, key: &ObjectKey, ended: Ended) -> Next {
+    /// The reconcile of this key has ended.
+    pub fn handle_end(&mut self, key: &ObjectKey, ended: Ended) -> Concluded<S> {
         let next = ended.next();
-        let Some(run) = self.running.remove(key) else { return next };
+        let Some(run) = self.running.remove(key) else { return Concluded { next, released: None } };
         match next {
             Next::Done => {}
             Next::Rest => {
@@ -243,7 +267,7 @@ impl<S> Ledger<S> {
         if let (Next::Done | Next::Rest, Some(deleted)) = (next, &run.deleted) {
             self.deleted.forget(deleted);
         }
-        next
+        Concluded { next, released: run.deleted }
     }
 
     /// What is kept.

@@ -1,12 +1,15 @@
 //! The decisions of a controller, against naive models that remember everything.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::delta::Cause;
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+
+mod ledger;
 
 fn key(name: impl ToString) -> ObjectKey {
     ObjectKey::namespaced("a", name.to_string())
@@ -36,7 +39,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     let ended = prop_oneof![
         Just(Ended::With(Outcome::Done)),
-        Just(Ended::With(Outcome::RequeueAfter(std::time::Duration::ZERO))),
+        Just(Ended::With(Outcome::RequeueAfter(Duration::ZERO))),
         Just(Ended::Failed),
         Just(Ended::Terminal),
         Just(Ended::Cancelled),
@@ -83,7 +86,7 @@ proptest! {
             let naive = keys.entry(name).or_default();
             let mut arrive = |naive: &mut Naive, arrival: Arrival<'_, u64>, is_news| {
                 naive.news.push(is_news);
-                let is_added = ledger.handle_arrival(&key(name), arrival, Reason::Triggered);
+                let is_added = ledger.handle_arrival(&key(name), arrival, Reason::Triggered).is_added;
                 prop_assert_eq!(is_added, !naive.rests());
                 if is_added {
                     naive.rest = None;
@@ -116,7 +119,7 @@ proptest! {
                 }
                 Step::End(ended) => {
                     let Some((from, given, had_object)) = naive.run.take() else { continue };
-                    let next = ledger.handle_end(&key(name), ended);
+                    let next = ledger.handle_end(&key(name), ended).next;
                     prop_assert_eq!(next, ended.next());
                     naive.rest = (next == Next::Rest && had_object).then_some(from);
                     let is_same = |last: &Object<u64>| given.as_ref().is_some_and(|given| given.ptr_eq(last));
@@ -215,7 +218,7 @@ proptest! {
                     let Some((told, is_foreign)) = untold.pop_front() else { continue };
                     let state = object("child", 0, told);
                     let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
-                    is_waiting |= ledger.handle_arrival(&key("owner"), arrival, Reason::Triggered);
+                    is_waiting |= ledger.handle_arrival(&key("owner"), arrival, Reason::Triggered).is_added;
                     if is_foreign {
                         newest_foreign_told = told;
                     }
@@ -228,7 +231,7 @@ proptest! {
                 ChildStep::End if is_running => {
                     is_running = false;
                     is_waiting |= ledger.handle_writes(&key("owner"), &std::mem::take(&mut answers));
-                    ledger.handle_end(&key("owner"), Ended::With(Outcome::Done));
+                    drop(ledger.handle_end(&key("owner"), Ended::With(Outcome::Done)));
                     // What was told before the reconcile began has led to it; what came later leads to another one.
                     prop_assert!(is_waiting || newest_foreign_told == seen, "run {run}: a foreign state is lost");
                 }
@@ -245,7 +248,7 @@ fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept(
     let told = |ledger: &mut Ledger<u64>, owner: &str, child: u64, is_again| {
         let state = object(child, 0, child + 1);
         let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again };
-        ledger.handle_arrival(&key(owner), arrival, event(child))
+        ledger.handle_arrival(&key(owner), arrival, event(child)).is_added
     };
     let answer = |ledger: &mut Ledger<u64>, children: std::ops::Range<u64>| {
         for child in children {
@@ -270,12 +273,15 @@ fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept(
 fn ctl_18_of_a_key_four_causes_are_kept_and_the_others_counted_and_of_4096_keys_at_most() {
     let mut ledger = Ledger::<u64>::default();
     for number in 0..7 {
-        assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(number)));
-        assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(0)), "the same reason is kept once");
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(number)).is_added);
+        assert!(
+            ledger.handle_arrival(&key("one"), Arrival::Input, event(0)).is_added,
+            "the same reason is kept once"
+        );
     }
     for number in 1..5_000 {
         assert!(
-            ledger.handle_arrival(&key(number), Arrival::Input, event(number)),
+            ledger.handle_arrival(&key(number), Arrival::Input, event(number)).is_added,
             "it is added in any case"
         );
     }
@@ -294,7 +300,10 @@ fn ctl_18_of_a_key_four_causes_are_kept_and_the_others_counted_and_of_4096_keys_
 fn ctl_18_of_deleted_objects_the_newest_4096_states_are_kept_and_the_others_counted() {
     let mut ledger = Ledger::default();
     for number in 0..4_100_u64 {
-        ledger.handle_arrival(&key(number), Arrival::Gone(&object(number, 0, number + 1)), event(number));
+        let gone = object(number, 0, number + 1);
+        let released = ledger.handle_arrival(&key(number), Arrival::Gone(&gone), event(number)).released;
+        let expected = number.checked_sub(MOST_DELETED as u64);
+        assert_eq!(released.map(|oldest| *oldest.body()), expected.map(|oldest| oldest + 1));
     }
     let figures = ledger.figures();
     assert_eq!((figures.deleted, figures.deleted_dropped), (MOST_DELETED, 4));
@@ -302,6 +311,20 @@ fn ctl_18_of_deleted_objects_the_newest_4096_states_are_kept_and_the_others_coun
         .filter(|number| ledger.handle_begin(&key(number), None).is_some_and(|begun| begun.deleted.is_some()))
         .collect();
     assert_eq!((kept.first(), kept.len()), (Some(&4), MOST_DELETED));
+}
+
+#[test]
+fn ctl_18_a_last_state_that_was_replaced_leaves_no_trace() {
+    let mut ledger = Ledger::keeping(1);
+    let numbers = [("one", 1), ("one", 2), ("two", 3), ("three", 4), ("four", 5)];
+    let released = numbers.map(|(name, version)| {
+        let gone = object(name, 0, version);
+        let released = ledger.handle_arrival(&key(name), Arrival::Gone(&gone), event(0)).released;
+        assert_eq!(ledger.figures().deleted, 1);
+        released.map(|state| *state.body())
+    });
+    assert_eq!(released, [None, Some(1), Some(2), Some(3), Some(4)]);
+    assert_eq!(ledger.figures().deleted_dropped, 3, "a newer state of a key is no loss");
 }
 
 #[test]
@@ -319,11 +342,11 @@ fn ctl_04_a_state_that_the_failed_reconcile_was_given_does_not_end_the_rest_and_
     let mut ledger = Ledger::default();
     let one = object("one", 0, 5);
     ledger.handle_begin(&key("one"), Some(one.cached_meta())).expect("it does not rest");
-    assert!(ledger.handle_arrival(&key("one"), present(&one), event(0)), "its event comes late");
-    ledger.handle_end(&key("one"), Ended::Terminal);
+    assert!(ledger.handle_arrival(&key("one"), present(&one), event(0)).is_added, "its event comes late");
+    assert_eq!(ledger.handle_end(&key("one"), Ended::Terminal).next, Next::Rest);
     assert_eq!(ledger.figures().resting, 1);
-    assert!(!ledger.handle_arrival(&key("one"), present(&one), event(0)), "a resync");
+    assert!(!ledger.handle_arrival(&key("one"), present(&one), event(0)).is_added, "a resync");
     let older = object("one", 0, 3);
     let rewound = Arrival::Present { meta: older.cached_meta(), is_rewound: true };
-    assert!(ledger.handle_arrival(&key("one"), rewound, event(0)));
+    assert!(ledger.handle_arrival(&key("one"), rewound, event(0)).is_added);
 }

@@ -1,8 +1,8 @@
 //! What the caches have to show before a key may be reconciled again: the writes of its last reconcile.
 //!
 //! Answers "has the cache seen it?" for each object that was written or removed. Invariants:
-//! 1. Of one object in one informer there is one entry: the newest version that was written, and the life that was
-//!    removed last.
+//! 1. An object has one entry for each informer that follows it: with the newest version that is known of it, and, if
+//!    its removal came last, with the life that was removed.
 //! 2. A removal is seen when the cache has reached the last version that is known of the object, and no longer has that
 //!    life of it.
 //! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::meta::{Meta, ObjectKey, ResourceVersion, Uid};
 
-/// How many objects one reconcile is waited for.
+/// For how many objects a key waits after one reconcile.
 pub const MOST_WRITES: usize = 1_024;
 
 /// What a cache has to show of one object.
@@ -69,7 +69,7 @@ impl Awaited {
         cached.is_none_or(|cached| cached.uid != *removed)
     }
 
-    /// What was done later counts; a version never goes back.
+    /// Takes in what was done later. The version never goes back.
     fn merge(&mut self, later: Self) {
         self.removed = later.removed;
         if later.version > self.version {

@@ -121,6 +121,18 @@ fn rec_01_repeats_that_come_before_the_request_is_made_are_one_request() {
 }
 
 #[test]
+fn rec_01_the_last_time_of_an_event_never_goes_back() {
+    let mut world = World::of(Repeats::Count);
+    world.now = MINUTE;
+    world.emit(event("Pulled", "an image"));
+    let earlier = At { wall: WALL, ..at(MINUTE) };
+    let repeat = event("Pulled", "an image");
+    world.recorder.emit(repeat.clone(), &repeat.object_key(), earlier);
+    let request = world.next().expect("it waits");
+    assert_eq!((request.count, request.first, request.last), (2, WALL + MINUTE, WALL + MINUTE));
+}
+
+#[test]
 fn rec_02_the_tenth_of_similar_events_is_told_as_combined_and_the_next_increments_its_count() {
     for repeats in [Repeats::Count, Repeats::Series] {
         let mut world = World::of(repeats);
@@ -221,6 +233,20 @@ fn rec_08_a_full_queue_drops_the_new_event_and_every_earlier_one_is_sent() {
 }
 
 #[test]
+fn rec_08_a_repeat_of_the_event_that_is_being_sent_needs_no_room_in_a_full_queue() {
+    let mut world =
+        World::with(RecorderConfig { queue: 1, repeats: Repeats::Count, ..RecorderConfig::default() });
+    world.emit(event("Pulled", "an image"));
+    let request = world.next().expect("it waits");
+    assert_eq!(world.emit(event("Killed", "by hand")), Emitted::Dropped(DropReason::Full));
+    assert_eq!(world.emit(event("Pulled", "an image")), Emitted::Accepted);
+    assert_eq!(world.emit(event("Pulled", "an image")), Emitted::Merged, "the one before tells of it");
+    assert_eq!(world.recorder.figures().merged, 1);
+    world.answer(&request, Answer::Done);
+    assert_eq!(world.done(), [patched("an image", 3)]);
+}
+
+#[test]
 fn rec_09_a_recorder_that_is_closed_sends_what_waits_without_delay_and_refuses_more() {
     let mut world = World::of(Repeats::Series);
     for _ in 0..5 {
@@ -234,6 +260,33 @@ fn rec_09_a_recorder_that_is_closed_sends_what_waits_without_delay_and_refuses_m
     assert_eq!(world.emit(event("Pulled", "it")), Emitted::Dropped(DropReason::Closed));
     assert_eq!(world.done(), [created("it"), patched("it", 5)]);
     assert_eq!((world.recorder.unsent(), world.recorder.next_due()), (0, None));
+}
+
+#[test]
+fn rec_09_the_waits_of_a_closed_recorder_begin_anew() {
+    let mut world = World::of(Repeats::Count);
+    world.emit(event("Pulled", "it"));
+    let mut wait = |is_closed: bool| {
+        if is_closed {
+            world.recorder.close();
+        }
+        world.sent(&later());
+        let due = world.recorder.next_due().expect("it is tried again");
+        due - std::mem::replace(&mut world.now, due)
+    };
+    let first = wait(false);
+    assert!(wait(false) > first && wait(false) > first);
+    assert_eq!(wait(true), first);
+}
+
+#[test]
+fn rec_09_a_recorder_that_begins_anew_counts_what_it_has_forgotten() {
+    let mut world = World::of(Repeats::Count);
+    world.emit(event("Pulled", "it"));
+    world.emit(event("Killed", "it"));
+    world.next().expect("one is under way");
+    let anew = world.recorder.emptied();
+    assert_eq!((anew.unsent(), anew.figures().dropped(DropReason::Forgotten), anew.check()), (0, 2, Ok(())));
 }
 
 #[test]

@@ -144,7 +144,10 @@ impl<S> ListenerMachine<S> {
                 let Some(config) = self.config.take() else { return };
                 let (config, freeing) = *config;
                 let sources = config.sources.iter().cloned();
-                let backlog = Backlog::starting_from(config.policy, sources, snapshot);
+                let backlog = match config.seen {
+                    Some(seen) => Backlog::resumed_from(config.policy, seen, snapshot),
+                    None => Backlog::starting_from(config.policy, sources, snapshot),
+                };
                 let debounce = config.debounce.filter(|_| self.drains == Drains::None);
                 let backlog = backlog.filtered_by(config.filter).debounced_by(debounce);
                 self.backlog = Some(backlog.free_by(&freeing));
@@ -328,6 +331,11 @@ impl<S> ListenerMachine<S> {
             self.handled = backlog.delivered();
             backlog.acknowledge();
         }
+    }
+
+    /// As [`Backlog::settled`].
+    pub fn settled(&self) -> Option<&Snapshot<S>> {
+        self.backlog.as_ref().filter(|_| !self.is_attaching)?.settled()
     }
 
     /// Nothing waits, is on its way, or is with the subscriber.

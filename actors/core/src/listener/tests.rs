@@ -125,3 +125,23 @@ fn a_resync_whose_last_objects_wait_to_be_delivered_is_still_running() {
     backlog.resync();
     assert_eq!(drained(&mut backlog), ["c u1@1 -> c u1@1 (Resync)", "+ d u1@9 (Watch)"]);
 }
+
+#[test]
+fn ctl_23_a_backlog_goes_on_from_the_state_up_to_which_an_earlier_one_was_handled() {
+    let object = crate::snapshot::fixture::object;
+    let (kept, gone, new) = (object("kept", 1), object("gone", 2), object("new", 5));
+    let mut first = joined(snapshot([&kept, &gone]));
+    assert!(first.settled().is_none(), "its initial events wait");
+    drain(&mut first, CHUNK);
+    assert!(first.settled().is_none(), "they are under way");
+    first.acknowledge();
+    let seen = first.settled().expect("all of it is handled").clone();
+    record(&mut first, &[deleted(&gone)]);
+    assert!(first.settled().is_none(), "a deletion waits");
+
+    let mut next = Backlog::resumed_from(Policy::Coalesce, seen, snapshot([&kept, &new]));
+    assert!(next.initial_delivered() && next.settled().is_none());
+    assert_eq!(drained(&mut next), ["- gone u1@2 (Relist)", "+ new u1@5 (Relist)"]);
+    next.acknowledge();
+    assert!(next.settled().is_some());
+}

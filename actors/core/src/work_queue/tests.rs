@@ -155,6 +155,17 @@ fn wq_15_adds_depth_waits_and_work_are_measured() {
     assert_eq!((buckets.len(), first.0), (13, Some(us(100))));
     assert_eq!((buckets[11].0, buckets[12]), (Some(Duration::from_secs(1_000)), (None, 1)));
     assert_eq!(queue.take(us(100)).map(|taken| taken.waited), Some(us(40)), "from its first add on");
+    queue.done(&"foo", us(100));
+    queue.add("foo", NORMAL, us(100));
+    queue.take(us(200)).expect("it waits");
+    let waited = queue.figures(us(200)).waited;
+    assert_eq!((waited.count, waited.sum, waited.longest), (3, us(190), us(100)));
+    let at_most_100 = waited.buckets().find(|(end, _)| *end == Some(us(100)));
+    assert_eq!(at_most_100, Some((Some(us(100)), 3)), "a bucket holds its upper end, too");
+    queue.done(&"foo", us(200));
+    queue.add("foo", NORMAL, us(200));
+    queue.take(us(201)).expect("it waits");
+    assert_eq!(queue.figures(us(201)).waited.longest, us(100));
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! How a controller ends.
 
+use actix::{Actor, Context, Handler, ResponseFuture};
+use futures_util::stream;
 use tokio::time::sleep;
 
 use super::*;
-use crate::controller::ControllerState;
+use crate::controller::{ControllerState, Reconcile};
 
 /// A controller whose reconciles take five seconds, or end with `stopping`.
 fn slow(world: &World, heeds: bool) -> Controller<String> {
@@ -124,4 +126,149 @@ fn ctl_06_the_end_of_the_runtime_ends_the_controller() {
         assert_eq!((controller.status().workers, world.log.under_way()), (0, 0));
         assert_eq!(controller.status().state, ControllerState::Ended);
     });
+}
+
+#[test]
+fn ctl_06_a_drain_ends_streams_and_the_period_too_and_then_nothing_of_the_controller_runs() {
+    run(|world| async move {
+        let builder = world.builder().every(secs(1)).stream(stream::pending());
+        let controller = world.logging(builder);
+        sleep(secs(5)).await;
+        assert_eq!(controller.drain(LONG).await, Ok(()));
+        controller.ended().await;
+        assert_eq!(controller.status().state, ControllerState::Ended);
+    });
+}
+
+#[test]
+fn ctl_22_the_end_of_a_controller_is_told_when_its_last_reconcile_has_ended_also_without_a_handle() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let controller = slow(&world, false);
+        assert_eq!(world.lines().await, ["a/one begins"]);
+        let (end, dropped_at) = (controller.end(), world.runtime.now());
+        drop(controller);
+        sleep(secs(1)).await;
+        assert_eq!((end.has_ended(), world.log.under_way()), (false, 1));
+        end.ended().await;
+        assert_eq!((world.runtime.now() - dropped_at, world.log.under_way()), (secs(2), 0));
+        assert_eq!((end.has_ended(), end.name()), (true, "texts"));
+    });
+}
+
+/// An actor whose answer takes this long; it drops the request at once.
+struct Takes(Log, Duration);
+
+impl Actor for Takes {
+    type Context = Context<Self>;
+}
+
+impl Handler<Reconcile<String>> for Takes {
+    type Result = ResponseFuture<Answer>;
+
+    fn handle(&mut self, Reconcile(request): Reconcile<String>, _: &mut Context<Self>) -> Self::Result {
+        let (under_way, takes) = (self.0.enter(request.key()), self.1);
+        self.0.line(shown(&request));
+        Box::pin(async move {
+            sleep(takes).await;
+            drop(under_way);
+            DONE
+        })
+    }
+}
+
+#[test]
+fn ctl_22_a_reconcile_of_an_actor_is_waited_for_beyond_the_grace_and_a_stuck_one_without_end() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let builder = || world.builder().stop_grace(secs(1));
+        let slow =
+            builder().reconcile_by(Takes(world.log.clone(), secs(60)).start()).start().expect("it starts");
+        assert_eq!(world.lines().await, ["a/one=1"]);
+        let left = slow.drain(secs(1)).await.expect_err("it takes longer");
+        assert_eq!(left.processing, 1);
+        let end = slow.end();
+        drop(slow);
+        sleep(secs(50)).await;
+        assert_eq!((end.has_ended(), world.log.under_way()), (false, 1));
+        sleep(secs(20)).await;
+        assert_eq!((end.has_ended(), world.log.under_way()), (true, 0));
+
+        let stuck = Takes(world.log.clone(), Duration::MAX).start();
+        let stuck = builder().reconcile_by(stuck).start().expect("it starts");
+        assert_eq!(world.lines().await, ["a/one=1"]);
+        stuck.shut_down();
+        sleep(LONG).await;
+        assert!(!stuck.end().has_ended());
+        assert_eq!(stuck.status().state, ControllerState::Stopping);
+    });
+}
+
+#[test]
+fn ctl_22_a_request_that_is_kept_has_not_ended() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let kept = cell(None);
+        let keeps = Arc::clone(&kept);
+        let keep = move |request: Request<String>| {
+            *locked(&keeps) = Some(request);
+            async { DONE }
+        };
+        let controller = world.builder().reconcile(keep).start().expect("it starts");
+        world.lines().await;
+        assert_eq!(controller.drain(LONG).await, Ok(()));
+        sleep(secs(1)).await;
+        assert!(!controller.end().has_ended());
+        *locked(&kept) = None;
+        assert!(controller.end().has_ended());
+    });
+}
+
+#[test]
+fn ctl_22_what_an_actor_reconciles_is_waited_for_when_the_runtime_of_the_worker_has_ended() {
+    /// Begins, and ends when it is told.
+    struct Told(Option<Ends>, Option<Begun>);
+    type Ends = tokio::sync::oneshot::Receiver<()>;
+    type Begun = tokio::sync::oneshot::Sender<()>;
+    impl Actor for Told {
+        type Context = Context<Self>;
+    }
+    impl Handler<Reconcile<String>> for Told {
+        type Result = ResponseFuture<Answer>;
+
+        fn handle(&mut self, _: Reconcile<String>, _: &mut Context<Self>) -> Self::Result {
+            let (ends, begun) = (self.0.take().expect("once"), self.1.take().expect("once"));
+            begun.send(()).expect("it is waited for");
+            Box::pin(async move {
+                ends.await.expect("it is told");
+                DONE
+            })
+        }
+    }
+    let runtime = Runtime::threads().start().expect("it starts");
+    let server = Server::<String>::new();
+    server.apply("a/one", "1".to_owned());
+    let informer =
+        Informer::builder(&runtime, "texts").source(move || server.clone()).start().expect("sound");
+    let (ends, is_told) = tokio::sync::oneshot::channel();
+    let (begun, is_begun) = tokio::sync::oneshot::channel();
+    let (address, is_started) = tokio::sync::oneshot::channel();
+    runtime.spawn_local(move || async move {
+        drop(address.send(Told(Some(is_told), Some(begun)).start()));
+    });
+    let foreign = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+    let controller = foreign.block_on(async {
+        let actor = is_started.await.expect("it starts");
+        let controller = Controller::builder(&informer).reconcile_by(actor).start().expect("it starts");
+        is_begun.await.expect("it begins");
+        controller
+    });
+    drop(foreign);
+    assert_eq!(controller.status().state, ControllerState::NoWorkers);
+    let end = controller.end();
+    drop(controller);
+    assert!(!end.has_ended(), "the actor works");
+    ends.send(()).expect("it is waited for");
+    let other = tokio::runtime::Builder::new_current_thread().build().expect("it starts");
+    other.block_on(end.ended());
 }

@@ -145,6 +145,21 @@ fn ctl_09_an_object_that_ceases_to_pass_is_reconciled_and_is_not_taken_for_delet
 }
 
 #[test]
+fn ctl_09_a_filter_that_panics_lets_the_event_pass() {
+    run(|world| async move {
+        let never = ChangeFilter::<String>::between(|_, new| panic!("over {}", new.body()));
+        let builder = world.builder().filter(never).only(|text| panic!("over {}", text.body()));
+        let controller = world.logging(builder);
+        world.apply("a/one", "1");
+        assert_eq!(world.lines().await, ["a/one=1"]);
+        world.apply("a/one", "2");
+        assert_eq!(world.lines().await, ["a/one=2"]);
+        assert_eq!(controller.status().not_followed, [""; 0]);
+        assert!(world.informer.subscriptions()[0].filter_panics > 0);
+    });
+}
+
+#[test]
 fn ctl_10_triggers_and_streams_lead_to_reconciles_however_many_come() {
     run(|world| async move {
         world.apply("a/one", "1");

@@ -68,6 +68,60 @@ fn ctl_14_when_an_actor_of_the_queue_or_of_an_informer_is_killed_no_key_is_lost_
     }
 }
 
+/// Kills as many Listeners as `armed` says, when they have changes, or when they start again.
+fn killing_listeners(armed: &Arc<AtomicU32>) -> Faults {
+    let left = Arc::clone(armed);
+    Faults::new(move |here| {
+        let is_there = matches!(here, Site::ListenerChanges | Site::ListenerStarted);
+        let dies = is_there && left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        assert!(!dies, "killed on purpose");
+    })
+}
+
+#[test]
+fn ctl_23_a_listener_that_dies_is_started_again_and_no_key_is_lost_also_of_what_was_deleted_meanwhile() {
+    for times in 1..=3 {
+        let armed = Arc::new(AtomicU32::new(0));
+        run_with(killing_listeners(&armed), |world| async move {
+            for name in ["a/kept", "a/changed", "a/gone"] {
+                world.apply(name, "1");
+            }
+            let controller = world.logging(world.builder());
+            assert_eq!(world.lines().await.len(), 3);
+            armed.store(times, Relaxed);
+            world.apply("a/changed", "2");
+            world.texts.delete("a/gone");
+            world.apply("a/new", "1");
+            sleep(secs(120)).await;
+            let mut lines = world.lines().await;
+            lines.sort();
+            assert_eq!(lines, ["a/changed=2", "a/gone gone, was 1", "a/new=1"], "killed {times} times");
+            let status = controller.status();
+            assert_eq!(status.counts.listeners_restarted, u64::from(times));
+            assert_eq!(status.not_followed, [""; 0]);
+            world.apply("a/kept", "2");
+            assert_eq!(world.lines().await, ["a/kept=2"]);
+        });
+    }
+}
+
+#[test]
+fn ctl_23_a_listener_that_dies_again_and_again_is_given_up_which_the_status_shows() {
+    let armed = Arc::new(AtomicU32::new(0));
+    run_with(killing_listeners(&armed), |world| async move {
+        world.apply("a/one", "1");
+        armed.store(u32::MAX, Relaxed);
+        let controller = world.logging(world.builder());
+        sleep(secs(600)).await;
+        let status = controller.status();
+        assert_eq!(status.counts.listeners_restarted, 5);
+        assert!(status.not_followed[0].contains("killed on purpose"), "{status}");
+        assert_eq!(world.lines().await, [""; 0]);
+        drop(controller);
+        assert_eq!(world.informer.subscriptions().len(), 0);
+    });
+}
+
 /// How many turns actors have in a minute in which nothing happens, beside so many controllers; and how many tasks end.
 fn turns_of_an_idle_minute(controllers: usize) -> (u64, usize) {
     let turns = Arc::new(AtomicU64::new(0));

@@ -20,7 +20,7 @@ use actix::{ActorFutureExt, AsyncContext, Context, Message, Recipient, WeakRecip
 use informer_core::delta::Change;
 use informer_core::listener::Notifications;
 
-use super::{Listener, WINDOW};
+use super::{Feed, Listener, WINDOW};
 use crate::pipeline::blocking_host::BlockingHost;
 use crate::pipeline::callback_host::CallbackHost;
 use crate::pipeline::messages::{Body, Notify, Taken, Touched};
@@ -51,11 +51,8 @@ pub(crate) enum Delivery<S: Body> {
     /// Fetched by a stream.
     Pull(Polls),
     /// Handed to a function of ours on the informer's own arbiter, which takes only keys of it: no window waits.
-    Feed(FeedFn<S>),
+    Feed(Arc<Feed<S>>),
 }
-
-/// Takes the keys that a change concerns. It does not block, and runs code of others only guarded.
-pub(crate) type FeedFn<S> = Arc<dyn Fn(&Change<S>) + Send + Sync>;
 
 /// How often a stream was polled: by this its Listener knows that the stream is read.
 #[derive(Debug, Clone, Default)]
@@ -107,7 +104,7 @@ impl<S: Body> Listener<S> {
     fn deliver_changes(&mut self, window: Vec<Change<S>>, ctx: &mut Context<Self>) {
         let spec = Arc::clone(&self.spec);
         if let Delivery::Feed(feed) = &spec.delivery {
-            window.iter().for_each(|change| feed(change));
+            window.iter().for_each(|change| feed.take(change));
             ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| this.handled(ctx)));
             return;
         }

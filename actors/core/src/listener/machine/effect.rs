@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::super::{Filter, Notifications, Policy};
 use crate::meta::SourceId;
+use crate::snapshot::Snapshot;
 
 /// What one listener is.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct ListenerConfig<S> {
     pub window: usize,
     /// Whether its subscriber asks for each window, as a stream does.
     pub is_pulled: bool,
+    /// What its subscriber has already, if it goes on where a listener that has failed had been.
+    pub seen: Option<Snapshot<S>>,
 }
 
 /// What the actor does next.

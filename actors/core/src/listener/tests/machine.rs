@@ -81,6 +81,7 @@ impl Surroundings {
             debounce,
             window,
             is_pulled,
+            seen: None,
         };
         Self {
             world: World::default(),
@@ -333,6 +334,7 @@ fn what_was_not_given_cannot_be_handled() {
         debounce: None,
         window: 1,
         is_pulled: false,
+        seen: None,
     };
     let mut machine = ListenerMachine::<String>::new(config);
     assert!(matches!(machine.poll_effect(None), Some(Effect::Attach)));

@@ -59,6 +59,8 @@ fn rl_05_a_longest_wait_cuts_off_and_leaves_shorter_ones_unchanged() {
     let mut long = MaxWait::new(FastSlow::new(ms(5), s(1_000), 1), s(500));
     assert_eq!(waits(&mut long, "x", 2), [ms(5), s(500)]);
     assert_eq!(long.failures(&"x"), 2);
+    long.forget(&"x");
+    assert_eq!((long.failures(&"x"), waits(&mut long, "x", 1)), (0, vec![ms(5)]));
 }
 
 #[test]
@@ -68,10 +70,15 @@ fn the_longer_wait_of_two_limiters_counts_and_both_count() {
     assert_eq!(limiter.failures(&"x"), 5);
     limiter.forget(&"x");
     assert_eq!(limiter.failures(&"x"), 0);
+    let mut first_counts = MaxOf::new(ExponentialPerKey::new(ms(1), s(1)), Bucket::new(ms(1), 9));
+    waits(&mut first_counts, "x", 2);
+    assert_eq!(RateLimiter::failures(&first_counts, &"x"), 2, "the larger count");
     let mut usual = default_limiter();
     let all: Vec<_> = (0..102_u32).map(|key| usual.when(&key, START)).collect();
     assert!(all[..100].iter().all(|wait| *wait == ms(5)), "a hundred keys fail at once");
     assert_eq!(all[100..], [ms(100), ms(200)], "then ten a second");
+    let waits = (0..20).map(|_| usual.when(&7, START));
+    assert_eq!(waits.last(), Some(s(1_000)), "the longest wait");
 }
 
 #[test]
@@ -85,6 +92,11 @@ fn rl_06_the_waits_of_a_key_double_up_to_the_longest_and_reset_ends_them() {
     assert_eq!(all, [0, 1, 2, 4, 8, 16, 32, 50, 50].map(s));
     backoff.reset(&"x");
     assert_eq!((backoff.wait(&"x"), backoff.len()), (s(0), 0));
+    backoff.next(&"y", Moment { now: s(0), chance: 0.0 });
+    backoff.reset(&"y");
+    backoff.next(&"y", Moment { now: s(90), chance: 0.0 });
+    backoff.forget_expired(s(101));
+    assert_eq!(backoff.wait(&"y"), s(1), "a reset leaves nothing that ends a later wait");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn after_a_shutdown_a_failure_gets_no_delay_is_counted_as_refused_and_forgotten(
     let (mut queue, mut limiter) = (queue(&["foo"]), ExponentialPerKey::new(ms(1), ms(1_000)));
     let moment = Moment { now: ms(1), chance: 0.0 };
     limiter.when(&"foo", moment);
+    limiter.when(&"bar", moment);
     queue.take(ms(0)).expect("it waits");
     queue.shut_down();
     assert_eq!(queue.add_rate_limited("bar", NORMAL, &mut limiter, moment), None);
@@ -99,9 +100,10 @@ fn a_forced_end_discards_and_counts_what_waits_and_leaves_what_is_processed() {
 #[test]
 fn a_key_that_nobody_worked_on_waits_again_also_after_a_shutdown() {
     let mut queue = queue(&["foo"]);
-    queue.take(ms(0)).expect("it waits");
+    queue.take(ms(2)).expect("it waits");
     queue.shut_down();
-    assert!(queue.put_back(&"foo", ms(1)) && !queue.put_back(&"foo", ms(1)));
+    assert!(queue.put_back(&"foo", ms(3)) && !queue.put_back(&"foo", ms(3)));
     assert!(!queue.is_over() && queue.check().is_ok());
-    assert_eq!(take_all(&mut queue, ms(1)), ["foo"]);
+    let taken = queue.take(ms(5)).expect("it waits again");
+    assert_eq!((taken.key, taken.waited), ("foo", ms(3)), "since it was handed out to nobody");
 }

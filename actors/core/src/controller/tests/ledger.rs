@@ -1,0 +1,129 @@
+//! Single decisions of a controller, each by a history that is as short as it can be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::*;
+
+/// A key whose reconcile of this state has failed terminally.
+fn resting(state: &Object<u64>) -> Ledger<u64> {
+    let mut ledger = Ledger::default();
+    ledger.handle_begin(&key("one"), Some(state.cached_meta())).expect("it does not rest");
+    assert_eq!(ledger.handle_end(&key("one"), Ended::Terminal).next, Next::Rest);
+    ledger
+}
+
+#[test]
+fn ctl_04_another_life_ends_the_rest_whatever_its_version_and_so_does_a_newer_state_that_only_the_cache_shows()
+ {
+    let failed = object("one", 0, 5);
+    let mut ledger = resting(&failed);
+    assert!(ledger.handle_arrival(&key("one"), present(&object("one", 1, 3)), event(0)).is_added);
+
+    let mut ledger = resting(&failed);
+    assert!(ledger.handle_begin(&key("one"), Some(failed.cached_meta())).is_none(), "it rests");
+    assert!(!ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).is_added);
+    assert_eq!(ledger.figures().ignored, 2, "both are counted");
+    let newer = object("one", 0, 6);
+    assert!(ledger.handle_begin(&key("one"), Some(newer.cached_meta())).is_some());
+    assert_eq!(ledger.figures().resting, 0);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).is_added, "the rest is over");
+}
+
+#[test]
+fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
+    let mut ledger = Ledger::<u64>::default();
+    for number in 0..=MOST_RESTING as u64 {
+        let bad = object(number, 0, 1);
+        ledger.handle_begin(bad.key(), Some(bad.cached_meta())).expect("it does not rest");
+        assert_eq!(ledger.handle_end(bad.key(), Ended::Terminal).next, Next::Rest);
+    }
+    assert_eq!(ledger.figures().resting, MOST_RESTING);
+    assert!(ledger.handle_arrival(&key(MOST_RESTING), Arrival::Output, event(0)).is_added);
+}
+
+#[test]
+fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life_or_a_newer_one() {
+    let last = object("one", 0, 7);
+    let given = |cached: Option<&Object<u64>>| {
+        let mut ledger = Ledger::default();
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&last), event(0)).is_added);
+        ledger.handle_begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest").deleted
+    };
+    assert!(given(None).is_some(), "it is gone");
+    assert!(given(Some(&object("one", 0, 6))).is_none(), "the cache shows it still");
+    assert!(given(Some(&object("one", 0, 8))).is_some(), "the same life in a newer state");
+    assert!(given(Some(&object("one", 1, 3))).is_some(), "another life has the name");
+}
+
+#[test]
+fn ctl_01_a_key_that_was_requeued_or_has_failed_says_so_and_each_reason_is_given_to_one_reconcile() {
+    let mut ledger = Ledger::<u64>::default();
+    let mut causes = |ended: Ended| {
+        let begun = ledger.handle_begin(&key("one"), None).expect("it does not rest");
+        drop(ledger.handle_end(&key("one"), ended));
+        begun.causes.to_string()
+    };
+    assert_eq!(causes(Ended::With(Outcome::RequeueAfter(Duration::ZERO))), "not kept");
+    assert_eq!(causes(Ended::Failed), "requeued");
+    assert_eq!(causes(Ended::With(Outcome::Done)), "failed before");
+    assert_eq!(causes(Ended::With(Outcome::Done)), "not kept");
+}
+
+#[test]
+fn ctl_03_and_ctl_05_each_end_of_a_reconcile_has_its_consequence() {
+    let after = Duration::from_secs(7);
+    for (ended, next) in [
+        (Ended::With(Outcome::Done), Next::Done),
+        (Ended::With(Outcome::RequeueAfter(after)), Next::After(after)),
+        (Ended::Failed, Next::Backoff),
+        (Ended::Terminal, Next::Rest),
+        (Ended::Panicked, Next::Backoff),
+        (Ended::TimedOut, Next::Backoff),
+        (Ended::Cancelled, Next::Backoff),
+    ] {
+        assert_eq!(ended.next(), next, "{ended:?}");
+    }
+}
+
+#[test]
+fn ctl_07_a_removal_is_seen_when_another_life_has_the_name() {
+    let awaited = Awaited::removed(object("one", 0, 5).cached_meta());
+    assert!(!awaited.is_seen(Some(object("one", 0, 6).cached_meta()), true), "it is there still");
+    assert!(awaited.is_seen(Some(object("one", 1, 6).cached_meta()), true));
+}
+
+/// A body that notes its drop.
+struct Noted(Arc<AtomicUsize>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn ctl_24_no_call_drops_a_last_state_which_is_given_to_the_caller_instead() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let noted = |name, version| {
+        let number = ResourceVersion::from_number(version).expect("not zero");
+        Object::new(Meta::new(key(name), number, SourceId::default()), Noted(Arc::clone(&drops)))
+    };
+    let arrive = |ledger: &mut Ledger<Noted>, last: Object<Noted>| {
+        // The object is dropped here: what the ledger keeps is the only one left.
+        ledger.handle_arrival(last.key(), Arrival::Gone(&last), event(0)).released
+    };
+    let mut ledger = Ledger::keeping(1);
+    assert!(arrive(&mut ledger, noted("one", 1)).is_none());
+    drop(ledger.handle_begin(&key("one"), None).expect("it does not rest"));
+    let newer = arrive(&mut ledger, noted("one", 2));
+    assert!(newer.is_some(), "a newer state of the key takes its place");
+    drop(newer);
+    assert_eq!(drops.load(Relaxed), 0, "the reconcile under way has it, too");
+    let ended = ledger.handle_end(&key("one"), Ended::With(Outcome::Done));
+    assert_eq!(drops.load(Relaxed), 0);
+    drop(ended);
+    assert_eq!(drops.load(Relaxed), 1);
+    let oldest = arrive(&mut ledger, noted("two", 3));
+    assert_eq!((oldest.is_some(), drops.load(Relaxed)), (true, 1), "more than are kept");
+}

@@ -1,0 +1,106 @@
+//! The subscription of a controller to one informer, and a new one when its Listener has failed.
+//!
+//! Answers "what if the Listener that feeds the queue dies?". Its function stays, and knows the state up to which it has
+//! taken all changes. Invariants:
+//! 1. The next Listener delivers exactly what leads from that state to the present one, deletions too: no key is lost.
+//! 2. Failures are followed by growing waits, and after five within ten minutes by none: then the informer is not
+//!    followed any more, which the status shows with the reason.
+//! 3. The drop of the following unsubscribes at once.
+//!
+//! Read next: `feed.rs`, the functions; `pipeline/listener/delivery.rs`, which calls them.
+
+use std::sync::Arc;
+
+use informer_core::reflector::Moment;
+use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Verdict};
+use informer_core::words::{Brief, QUOTED, one_line};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::cells::SubscriptionCell;
+use super::shared::Shared;
+use super::watched::Follows;
+use crate::informer::Informer;
+use crate::pipeline::listener::{Delivery, Feed};
+use crate::pipeline::messages::Body;
+use crate::runtime::sleep;
+use crate::subscription::{EndReason, SubscribeError, SubscribeOptions, Subscription};
+
+/// An informer that is followed, until it is dropped.
+struct Following<T: Body> {
+    inner: Arc<Inner<T>>,
+    _stop: DropGuard,
+}
+
+struct Inner<T: Body> {
+    informer: Informer<T>,
+    options: SubscribeOptions<T>,
+    feed: Arc<Feed<T>>,
+    subscription: SubscriptionCell<T>,
+}
+
+/// Calls this function with each change of an informer, for the controller of `shared`.
+pub(super) fn follow<S: Body, T: Body>(
+    shared: &Arc<Shared<S>>,
+    informer: &Informer<T>,
+    options: SubscribeOptions<T>,
+    feed: Feed<T>,
+) -> Result<Box<dyn Follows>, SubscribeError> {
+    let options = options.name(format!("controller {}", shared.name));
+    let subscription = SubscriptionCell::new();
+    let inner = Arc::new(Inner { informer: informer.clone(), options, feed: Arc::new(feed), subscription });
+    inner.subscribe()?;
+    let stop = CancellationToken::new();
+    let (kept, to, stopped) = (Arc::clone(&inner), Arc::clone(shared), stop.clone());
+    shared.runtime.spawn_local(move || async move {
+        let _ended = stopped.run_until_cancelled(kept.keep(&to)).await;
+    });
+    Ok(Box::new(Following { inner, _stop: stop.drop_guard() }))
+}
+
+impl<T: Body> Inner<T> {
+    fn subscribe(&self) -> Result<(), SubscribeError> {
+        let feed = Arc::clone(&self.feed);
+        let options = self.options.clone();
+        let subscription = self.informer.start_listener(options, "controller", |_| Delivery::Feed(feed))?;
+        self.subscription.set(subscription);
+        Ok(())
+    }
+
+    /// Subscribes anew each time the Listener has failed.
+    async fn keep<S: Body>(&self, shared: &Shared<S>) {
+        let mut history = RestartHistory::new(RestartPolicy::default());
+        let mut chance = shared.runtime.chance();
+        loop {
+            let Some(end) = self.subscription.read(Subscription::end_of) else { return };
+            let EndReason::ListenerFailed(why) = end.await else { return };
+            let (controller, informer) = (&shared.name, self.informer.name());
+            let moment = Moment { now: shared.runtime.now(), chance: chance.draw() };
+            let verdict = history.decide(OnFailure::RestartAlone, &Exit::Failed(Arc::clone(&why)), moment);
+            let why = one_line(&why, QUOTED);
+            let Verdict::Restart { after } = verdict else {
+                tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed too often, and is not started again: {why}; changes of these objects lead to no reconcile");
+                return;
+            };
+            tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, and no key is lost", Brief(after));
+            sleep(after).await;
+            if self.subscribe().is_err() {
+                // The informer has stopped, which the status shows.
+                return;
+            }
+            shared.counters.listeners_restarted.add(1);
+        }
+    }
+}
+
+impl<T: Body> Follows for Following<T> {
+    fn ended(&self) -> Option<String> {
+        let status = self.inner.subscription.read(Subscription::status)?;
+        status.ended.map(|reason| format!("{}: {reason}", status.name))
+    }
+}
+
+impl<T: Body> Drop for Following<T> {
+    fn drop(&mut self) {
+        self.inner.subscription.clear();
+    }
+}
