@@ -141,6 +141,11 @@ impl Recorder {
         About { recorder: self, regarding: object.reference(), related: None }
     }
 
+    /// The name of the controller whose events it sends.
+    pub fn controller(&self) -> &str {
+        self.inner.name()
+    }
+
     /// What is measured: sent, repeated, dropped by reason, the newest failure.
     pub fn figures(&self) -> Figures {
         self.inner.figures()

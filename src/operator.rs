@@ -9,7 +9,8 @@
 //! | probes | [`ProbeSocket`](crate::probes::ProbeSocket), with the feature `probes` | first | last |
 //! | caches | informers, [`InformerFactory`](crate::factory::InformerFactory) | next | behind the work |
 //! | work | controllers, own tasks | when each cache is ready | behind the election |
-//! | election | [`LeaderElection`](crate::leader_election::LeaderElection) | with the work | when the leader's work has ended: the lease is released |
+//! | election | [`LeaderElection`](crate::leader_election::LeaderElection) | with the work | behind the events: the lease is released |
+//! | events | [`Recorder`](crate::events::Recorder) | with the work | when the leader's work has ended: what waits is sent |
 //! | work of the leader | controllers, own tasks | when the lease is acquired | first; at once when the lease is lost |
 //!
 //! A program with `#[tokio::main]`, which ends by SIGINT or SIGTERM:
@@ -72,6 +73,8 @@
 
 #[cfg(feature = "client")]
 mod election;
+#[cfg(feature = "client")]
+mod events;
 #[cfg(feature = "client")]
 mod factory;
 #[cfg(feature = "probes")]

@@ -23,6 +23,8 @@ pub use self::process::{Host, Process};
 #[cfg(feature = "test-kit")]
 pub use self::seeds::each_seed;
 #[cfg(feature = "test-kit")]
+pub use self::trace::Asked;
+#[cfg(feature = "test-kit")]
 pub use self::world::{World, WorldBuilder};
 /// The in-memory API server of a [`World`], and its fault switches.
 #[cfg(feature = "test-kit")]

@@ -10,8 +10,8 @@
 //! 5. Nothing installs a signal handler.
 //!
 //! ```text
-//!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election ─▶ (the lease is acquired) ─▶ the leader's work
-//!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election ◀─ (the lease is released) ◀─ the leader's work
+//!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
+//!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election (releases the lease) ◀─ events ◀─── the leader's work
 //! ```
 //! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `informer_core::operator`.
 

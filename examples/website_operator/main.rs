@@ -1,50 +1,98 @@
 //! A real operator: websites, each with a deployment, a service, a config map, a host name, a status and a finalizer.
 //!
 //! Shows how the parts of this crate make an operator: informers, a controller, children by server-side apply, a finalizer
-//! for what the garbage collector cannot reach, conditions, events, leader election, unit tests (`tests.rs`). The operator
-//! itself is in `operator/`; this file gives it a cluster. Without arguments that is an in-memory API server, on which it
-//! shows what it does, and ends:
+//! for what the garbage collector cannot reach, conditions, events, leader election, probes, and tests in simulated worlds
+//! (`tests.rs`). The operator itself is in `operator/`; this file gives it a cluster. Without arguments that is an in-memory
+//! API server, on which it shows what it does, and ends:
 //!
 //! ```sh
-//! cargo run --example website_operator
+//! cargo run --features probes,signals --example website_operator
 //! kubectl apply -f config/website-operator/crd.yaml && kubectl create namespace website-operator
-//! cargo run --example website_operator -- --kubeconfig ~/.kube/config   # until Ctrl-C
+//! cargo run --features probes,signals --example website_operator -- --kubeconfig ~/.kube/config   # until Ctrl-C
 //! ```
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use actix_informer::operator::{Operator, OperatorStatus};
 use actix_informer::prelude::*;
+use actix_informer::probes::ProbeSocket;
+use actix_informer::signals::stop_signal;
+
+use crate::operator::{WebsiteOperator, figures};
 
 mod demo;
 mod operator;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(all(test, feature = "test-kit"))]
 mod tests;
 
-/// For each of three steps: together they are shorter than the grace period of its pod.
-const DRAIN: Duration = Duration::from_secs(8);
+/// How often the figures are printed.
+const FIGURES_EACH: Duration = Duration::from_secs(60);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let config = match arguments[..] {
-        [] => return demo::run().await,
-        ["--kubeconfig", file] => Config::from_kubeconfig_file(file, None)?,
-        ["--in-cluster"] => Config::in_cluster()?,
+    match arguments[..] {
+        [] => demo::run().await,
+        ["--kubeconfig", file] => {
+            serve(Config::from_kubeconfig_file(file, None)?, SocketAddr::from(([127, 0, 0, 1], 0))).await
+        }
+        // The port of the probes in config/website-operator/deployment.yaml.
+        ["--in-cluster"] => serve(Config::in_cluster()?, SocketAddr::from(([0, 0, 0, 0], 8081))).await,
         _ => anyhow::bail!("usage: website_operator [--kubeconfig FILE | --in-cluster]"),
-    };
-    let (client, runtime) = (Client::new(config)?, Runtime::threads().start()?);
-    let operator = operator::start(&client, &runtime)?;
-    end_of_process().await?;
-    println!("{}", operator.report());
-    operator.stop(DRAIN).await
+    }
 }
 
-/// Returns at Ctrl-C, or when the kubelet ends the pod.
-async fn end_of_process() -> std::io::Result<()> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminated.recv() => Ok(()),
+/// Runs the operator until Ctrl-C, or until the kubelet ends the pod.
+async fn serve(config: Config, probes: SocketAddr) -> anyhow::Result<()> {
+    let stop = stop_signal()?;
+    let probes = ProbeSocket::bind(probes)?; // a taken port ends the program here
+    println!("probes at http://{}/readyz?verbose and /livez", probes.address());
+    let (client, runtime) = (Client::new(config)?, Runtime::threads().start()?);
+    let replica = std::env::var("POD_NAME").ok();
+    let WebsiteOperator { builder, events } = WebsiteOperator::new(&client, &runtime, replica.as_deref())?;
+    let operator = builder.probes(probes).start()?;
+    let told = async {
+        tokio::select! {
+            _signal = stop => println!("stopping: reconciles end, events are sent, the lease is given back"),
+            () = tell_state(&operator) => {}
+            () = tell_figures(&runtime, &events) => {}
+        }
+        println!("{}", figures(&runtime, &events));
+    };
+    let report = operator.run_until(told).await;
+    println!("{report}");
+    anyhow::ensure!(report.is_clean(), "not everything has ended in order");
+    Ok(())
+}
+
+/// Says what is missing, and who leads, each time that changes.
+async fn tell_state(operator: &Operator) {
+    let mut told = String::new();
+    loop {
+        let status = operator.wait_until(|status| state(status) != told).await;
+        if state(&status) == told {
+            return; // it has stopped
+        }
+        told = state(&status);
+        println!("{told}");
+    }
+}
+
+/// One line without times, so that it changes only if something has happened.
+fn state(status: &OperatorStatus) -> String {
+    let leads = match status.leads {
+        Some(true) => "this replica leads",
+        _ => "waits for the lease",
+    };
+    let missing = status.unready();
+    if missing.is_empty() { format!("ready; {leads}") } else { format!("not ready: {}", missing.join("; ")) }
+}
+
+async fn tell_figures(runtime: &Runtime, events: &Recorder) {
+    loop {
+        tokio::time::sleep(FIGURES_EACH).await;
+        println!("{}", figures(runtime, events));
     }
 }

@@ -1,14 +1,13 @@
-//! Unit tests of the website operator: its functions with plain values, and the whole operator in a simulated world.
+//! Tests of the website operator: its functions with plain values, and the whole operator in simulated worlds.
 //!
 //! Answers "how is an operator tested without a cluster?" Nothing here sleeps or opens a socket: the clock is paused, and the
 //! API server is in the same simulation.
-
-#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed the test")]
+//!
+//! Read next: `tests/stage.rs`, the operator in a world; `tests/seeds.rs`, many worlds in which things go wrong.
 
 use std::time::Duration;
 
-use actix_informer::prelude::*;
-use informer_apiserver::ApiServer;
+use actix_informer::testing::{Incident, World};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use serde_json::{Value, json};
 
@@ -16,9 +15,14 @@ use crate::operator::hosts::Claim;
 use crate::operator::parts::{deployment, page, service};
 use crate::operator::reconcile::{FINALIZER, ready_condition};
 use crate::operator::website::{Website, WebsiteSpec};
-use crate::operator::{NAMESPACE, start};
+use crate::tests::stage::{DEPLOYMENTS, LEASES, SITES, begin, create, replica};
 
-const DEFINITION: &str = include_str!("../../config/website-operator/crd.yaml");
+mod flights;
+mod judge;
+mod seeds;
+mod stage;
+mod users;
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn site(replicas: i32) -> Website {
@@ -57,61 +61,94 @@ fn a_site_is_ready_when_it_has_its_host_and_its_replicas() {
     assert_eq!(of(Claim::Taken("a/b".to_owned()), Some(&serving(2))), told("False", "HostTaken"));
 }
 
-/// The operator beside an API server, in a world in which an hour takes milliseconds.
-fn world<F: Future<Output = ()>>(script: impl FnOnce(ApiServer, Runtime) -> F) {
-    Runtime::simulated(7).run(|runtime| async move {
-        let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await.unwrap();
-        server.create(serde_saphyr::from_str(DEFINITION).unwrap()).unwrap();
-        server
-            .create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
-            .unwrap();
-        let client = Client::in_process(&runtime, server.service());
-        let operator = start(&client, &runtime).unwrap();
-        script(server, runtime).await;
-        drop(operator);
-    });
+fn website(world: &World, name: &str) -> Option<Value> {
+    world.server().get(SITES, "default", name).ok()
 }
 
-fn create(server: &ApiServer, name: &str) {
-    let metadata = json!({"name": name, "namespace": "default"});
-    let spec = json!({"host": "shop.example.org", "page": "hello"});
-    let site = json!({"apiVersion": "example.org/v1", "kind": "Website", "metadata": metadata, "spec": spec});
-    server.create(site).unwrap();
+/// What the status of a site says, or that there is none.
+fn reason(world: &World, name: &str) -> String {
+    let site = website(world, name).unwrap_or_default();
+    site["status"]["conditions"][0]["reason"].as_str().unwrap_or("nothing").to_owned()
 }
 
-fn website(server: &ApiServer, name: &str) -> Option<Value> {
-    server.get("websites.example.org", "default", name).ok()
+/// For `eventually`: that the status says this, or what it says instead.
+fn says(world: &World, name: &str, expected: &str) -> Result<(), String> {
+    let said = reason(world, name);
+    if said == expected { Ok(()) } else { Err(format!("{name} says {said}, not {expected}")) }
 }
 
 #[test]
 fn while_the_server_refuses_writes_nothing_is_lost_and_afterwards_everything_is_made() {
-    world(|server, _runtime| async move {
-        server.faults().deny("patch", "deployments.apps");
-        create(&server, "shop");
-        tokio::time::sleep(10 * MINUTE).await; // takes no time
-        assert_eq!(website(&server, "shop").unwrap()["metadata"]["finalizers"], json!([FINALIZER]));
-        assert!(server.get("deployments.apps", "default", "shop").is_err());
-        server.faults().allow("patch", "deployments.apps");
-        tokio::time::sleep(20 * MINUTE).await;
-        assert!(server.get("deployments.apps", "default", "shop").is_ok());
-        assert_eq!(website(&server, "shop").unwrap()["status"]["conditions"][0]["reason"], "Starting");
+    World::simulated(7).run(|world| async move {
+        begin(&world);
+        world.start("operator-0", replica);
+        world.server().faults().deny("patch", "deployments.apps");
+        create(&world, "shop", "shop.example.org");
+        let is_made = || world.server().get(DEPLOYMENTS, "default", "shop").is_ok();
+        world.never(10 * MINUTE, is_made).await; // takes no time
+        assert_eq!(website(&world, "shop").unwrap()["metadata"]["finalizers"], json!([FINALIZER]));
+        world.server().faults().allow("patch", "deployments.apps");
+        world.eventually(20 * MINUTE, is_made).await;
+        world.eventually(MINUTE, || says(&world, "shop", "Starting")).await;
     });
 }
 
 #[test]
 fn of_two_sites_with_one_host_the_second_waits_until_the_first_is_gone() {
-    world(|server, _runtime| async move {
-        let reason =
-            |name: &str| website(&server, name).unwrap()["status"]["conditions"][0]["reason"].clone();
-        create(&server, "first");
-        tokio::time::sleep(MINUTE).await;
-        create(&server, "second");
-        tokio::time::sleep(MINUTE).await;
-        assert_eq!((reason("first"), reason("second")), (json!("Starting"), json!("HostTaken")));
-        server.delete("websites.example.org", "default", "first").unwrap();
-        tokio::time::sleep(MINUTE).await;
-        assert!(website(&server, "first").is_none());
-        assert!(server.get("deployments.apps", "default", "first").is_err());
-        assert_eq!(reason("second"), "Starting");
+    World::simulated(7).run(|world| async move {
+        begin(&world);
+        world.start("operator-0", replica);
+        create(&world, "first", "shop.example.org");
+        world.eventually(MINUTE, || says(&world, "first", "Starting")).await;
+        create(&world, "second", "shop.example.org");
+        world.eventually(MINUTE, || says(&world, "second", "HostTaken")).await;
+        world.settles(MINUTE, 5 * MINUTE).await;
+        world.server().delete(SITES, "default", "first").unwrap();
+        world.eventually(MINUTE, || says(&world, "second", "Starting")).await;
+        assert!(website(&world, "first").is_none());
+        assert!(world.server().get(DEPLOYMENTS, "default", "first").is_err());
+    });
+}
+
+#[test]
+fn when_the_leader_crashes_the_other_replica_goes_on_and_when_it_is_stopped_nobody_waits_for_its_lease() {
+    World::simulated(7).run(|world| async move {
+        begin(&world);
+        let (first, second) = (world.start("operator-0", replica), world.start("operator-1", replica));
+        create(&world, "one", "one.example.org");
+        world.eventually(MINUTE, || says(&world, "one", "Starting")).await;
+        let holder = || {
+            let lease = world.server().get(LEASES, "website-operator", "website-operator").unwrap();
+            lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+        };
+        let (leader, other) = if holder() == "operator-0" { (first, second) } else { (second, first) };
+        leader.crash();
+        create(&world, "two", "two.example.org");
+        // Nobody has heard of the crash: the lease runs out.
+        world.never(10 * MINUTE / 60, || says(&world, "two", "Starting")).await;
+        world.eventually(MINUTE, || says(&world, "two", "Starting")).await;
+        assert_eq!(holder(), other.name());
+        assert!(other.stop(30 * MINUTE / 60).await, "{other}");
+        assert_eq!((holder().as_str(), other.last_end().as_deref()), ("", Some("returned")));
+    });
+}
+
+#[test]
+fn events_are_told_before_the_lease_is_given_back() {
+    World::simulated(7).run(|world| async move {
+        begin(&world);
+        let operator = world.start("operator-0", replica);
+        // Each event waits for its turn at the server, so some are left when the operator is stopped.
+        for site in 0..10 {
+            create(&world, &format!("site-{site}"), &format!("site-{site}.example.org"));
+        }
+        world.eventually(MINUTE, || says(&world, "site-9", "Starting")).await;
+        world.cause(Incident::Slow(4, MINUTE / 60)).await;
+        assert!(operator.stop(MINUTE).await, "{operator}");
+        let asked = world.requests();
+        let release = asked.iter().rposition(|asked| asked.path.contains("/leases/")).unwrap();
+        let last_event = asked.iter().rposition(|asked| asked.path.contains("/events")).unwrap();
+        assert!(last_event < release, "{:?}", &asked[release..]);
+        assert_eq!(world.server().list("events.events.k8s.io").unwrap().len(), 10);
     });
 }

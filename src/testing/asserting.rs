@@ -65,15 +65,18 @@ impl World {
         let (world, place) = (self.clone(), Location::caller());
         async move {
             let end = world.runtime().now().saturating_add(time);
+            let mut before = String::from("nothing, it was there from the first look on");
             loop {
                 let seen = world.network().lines();
-                if condition().into().holds() {
-                    let after = end.saturating_sub(world.runtime().now());
-                    world.fail(
-                        place,
-                        &format!("what must not be is there, {after:?} before the end of {time:?}"),
+                let check: Check = condition().into();
+                if check.holds() {
+                    let left = end.saturating_sub(world.runtime().now());
+                    let what = format!(
+                        "what must not be is there, {left:?} before the end of {time:?}; before: {before}"
                     );
+                    world.fail(place, &what);
                 }
+                before = check.to_string();
                 let left = end.saturating_sub(world.runtime().now());
                 if left.is_zero() {
                     return;
@@ -85,7 +88,8 @@ impl World {
     }
 
     /// Waits until for `quiet_for` nothing was written, no write was under way, and no key waited or was worked on in the work
-    /// queues and controllers of the processes: the operator is content with what is there.
+    /// queues and controllers of the processes: the operator is content with what is there. Leases are left out: a leader
+    /// renews its own each few seconds.
     ///
     /// # Panics
     /// When that is not so within `limit` of simulated time: with what was still to do, and with the seed.
@@ -98,15 +102,22 @@ impl World {
             loop {
                 let seen = world.network().lines();
                 let (now, newest) = (world.runtime().now(), world.server().revision());
+                // After a restore of the server the newest revision is an older one.
+                let written = newest.checked_sub(revision);
+                let written = written.map_or(1, |all| all.saturating_sub(world.renewed_since(revision)));
                 let work: usize = world.processes().iter().map(Process::work).sum();
                 let writes = world.network().writes();
-                if (newest, work, writes) != (revision, 0, 0) {
-                    (revision, quiet_since) = (newest, now);
+                revision = newest;
+                if (written, work, writes) != (0, 0, 0) {
+                    quiet_since = now;
                 } else if now.saturating_sub(quiet_since) >= quiet_for {
                     return;
                 }
                 if now.saturating_sub(start) >= limit {
-                    let seen = format!("{work} keys to do, {writes} writes under way, revision {newest}");
+                    let last = if written == 0 { "no object" } else { "an object" };
+                    let seen = format!(
+                        "{work} keys to do, {writes} writes under way, {last} was written last, revision {newest}"
+                    );
                     world.fail(place, &format!("not quiet for {quiet_for:?} within {limit:?}: {seen}"));
                 }
                 let quiet = now.saturating_sub(quiet_since);
@@ -114,6 +125,13 @@ impl World {
                 let _changed_or_late = tokio::time::timeout(next, world.network().more_than(seen)).await;
             }
         }
+    }
+
+    /// How many leases have changed since this revision.
+    fn renewed_since(&self, revision: u64) -> u64 {
+        let leases = self.server().list("leases.coordination.k8s.io").unwrap_or_default();
+        let version = |lease: &serde_json::Value| lease["metadata"]["resourceVersion"].as_str()?.parse().ok();
+        leases.iter().filter_map(version).filter(|version: &u64| *version > revision).count() as u64
     }
 
     fn fail(&self, place: &Location<'_>, what: &str) -> ! {

@@ -34,6 +34,8 @@ use super::weather::{Fate, Weather};
 const PIECES: usize = 16;
 /// The time between two requests that take effect.
 const TURN: Duration = Duration::from_millis(1);
+/// What is renewed as long as a leader runs.
+const LEASES: &str = "/apis/coordination.k8s.io/";
 
 type Served = Response<LocalBoxStream<'static, io::Result<Bytes>>>;
 type Serve = Rc<dyn Fn(Request<Bytes>) -> LocalBoxFuture<'static, io::Result<Served>>>;
@@ -49,7 +51,7 @@ pub(super) struct Network {
     /// One entry for each request under way: bounded by the callers that wait.
     sent: mpsc::UnboundedSender<Sent>,
     requests: Cell<u64>,
-    /// Requests that may write, were sent and are not answered yet.
+    /// Requests that may write, were sent and are not answered yet; those for leases are left out.
     writes: Cell<usize>,
     /// When the last request took effect.
     last_turn: Cell<Duration>,
@@ -125,7 +127,7 @@ impl Network {
         self.told.notify_waiters();
     }
 
-    /// How many requests that may write were sent and are not answered yet.
+    /// How many requests that may write were sent and are not answered yet, without those for leases.
     pub(super) fn writes(&self) -> usize {
         self.writes.get()
     }
@@ -244,7 +246,8 @@ impl Told {
 
 async fn carry(network: Rc<Network>, sent: Sent, number: u64) {
     let told = Told::of(&sent, number);
-    let writes = usize::from(sent.request.method() != Method::GET);
+    let is_write = sent.request.method() != Method::GET && !told.path.starts_with(LEASES);
+    let writes = usize::from(is_write);
     network.writes.set(network.writes.get() + writes);
     let Sent { link, request, answer } = sent;
     let answered = if link.is_remote {

@@ -5,7 +5,8 @@
 //! 1. Everything a program spawns with `actix_rt::spawn` or `tokio::task::spawn_local`, and all actors, run only while its
 //!    process does. They are dropped where they wait, at once, when it crashes.
 //! 2. A task of `tokio::spawn` outlives a crash, as tokio has no other place for it, and reaches the server no more.
-//! 3. A program that fails or panics is started again after [`START_AGAIN_AFTER`], as a kubelet does; one that returns is
+//! 3. All that it does is in a span `process` with its name, so that a test can tell what its processes log.
+//! 4. A program that fails or panics is started again after [`START_AGAIN_AFTER`], as a kubelet does; one that returns is
 //!    not.
 
 use std::cell::{Ref, RefCell, RefMut};
@@ -309,7 +310,9 @@ async fn once(shared: &Rc<Shared>, program: Program) -> Exit {
         let client = Client::in_process(&runtime, service);
         program(Host { name, runtime, client, stopping }).await
     });
+    let span = tracing::info_span!("process", name = &*shared.name, start = starts);
     let exit = poll_fn(|context| {
+        let _within = span.enter();
         {
             let mut state = shared.state.borrow_mut();
             state.waker = Some(context.waker().clone());

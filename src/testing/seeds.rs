@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,9 +53,12 @@ pub fn each_seed(seeds: Range<u64>, scenario: impl Fn(u64) + Sync) {
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let test = std::thread::current().name().unwrap_or("seeds").to_owned();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(run);
+            // A world names the test, with the command that runs its seed alone, by its thread.
+            let started = std::thread::Builder::new().name(test.clone()).spawn_scoped(scope, run);
+            started.expect("the system has one more thread");
         }
     });
     let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -66,12 +70,28 @@ pub fn each_seed(seeds: Range<u64>, scenario: impl Fn(u64) + Sync) {
 
 /// The command that runs this test with this seed alone.
 pub(super) fn command(seed: u64) -> String {
-    let package =
-        std::env::var("CARGO_PKG_NAME").map_or_else(|_| String::new(), |name| format!(" -p {name}"));
+    let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
+    let program = std::env::current_exe().ok().and_then(|program| target(&program, &package));
+    let package = if package.is_empty() { package } else { format!(" -p {package}") };
     let thread = std::thread::current();
     let test =
         thread.name().filter(|name| *name != "main").map_or_else(String::new, |name| format!(" {name}"));
-    format!("INFORMER_SIM_SEED={seed} cargo test --all-features{package}{test}")
+    format!(
+        "INFORMER_SIM_SEED={seed} cargo test --all-features{package}{}{test}",
+        program.unwrap_or_default()
+    )
+}
+
+/// The argument that chooses this test program among those of its package: else all of them would be built.
+fn target(program: &Path, package: &str) -> Option<String> {
+    let (name, _hash) = program.file_stem()?.to_str()?.rsplit_once('-')?;
+    let folder = program.parent()?.file_name()?;
+    Some(match folder.to_str()? {
+        "examples" => format!(" --example {name}"),
+        "deps" if name == package.replace('-', "_") => " --lib".to_owned(),
+        "deps" => format!(" --test {name}"),
+        _ => return None,
+    })
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -81,6 +101,15 @@ fn number(variable: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_chooses_the_program_of_the_test() {
+        let of = |path: &str| target(Path::new(path), "website-operator").unwrap_or_default();
+        assert_eq!(of("target/debug/deps/website_operator-0123abcd"), " --lib");
+        assert_eq!(of("target/debug/deps/contract-0123abcd"), " --test contract");
+        assert_eq!(of("target/debug/examples/two_clusters-0123abcd"), " --example two_clusters");
+        assert_eq!(of("bin/contract"), "");
+    }
 
     #[test]
     fn the_lowest_failing_seed_is_named_with_its_text_and_the_command_that_repeats_it() {

@@ -44,6 +44,30 @@ pub(super) enum What {
     Happened(String),
 }
 
+/// A request of a process or of a user, as the network has seen it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Asked {
+    /// When it took effect, as simulated time.
+    pub at: Duration,
+    /// The name of the process that has sent it.
+    pub process: Arc<str>,
+    /// The HTTP method.
+    pub method: String,
+    /// The path with its query, percent-encoded.
+    pub path: String,
+    /// The code of the answer, as `201`, also if it was lost: `201, and the answer is lost`. Else what became of it.
+    pub outcome: String,
+}
+
+impl Asked {
+    pub(super) fn of(line: &Line) -> Option<Self> {
+        let What::Request { method, path, outcome, .. } = &line.what else { return None };
+        let (at, process) = (line.at, Arc::clone(&line.who));
+        Some(Self { at, process, method: method.clone(), path: path.clone(), outcome: outcome.clone() })
+    }
+}
+
 impl Trace {
     pub(super) fn push(&mut self, line: Line) {
         line.hash(&mut self.fingerprint);

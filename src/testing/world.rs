@@ -22,7 +22,7 @@ use super::incident::Incident;
 use super::network::Network;
 use super::process::{Host, Process};
 use super::seeds;
-use super::trace::{Clock, What};
+use super::trace::{Asked, Clock, What};
 use super::weather::Weather;
 use crate::client::Client;
 
@@ -176,6 +176,26 @@ impl World {
     /// What has happened so far: each request with its answer, each event of a watch, each start and end of a process.
     pub fn trace(&self) -> Vec<String> {
         self.0.network.trace.borrow().lines().map(ToString::to_string).collect()
+    }
+
+    /// The requests so far, in the order in which they took effect, were refused or were lost. Events of watches are not among
+    /// them.
+    ///
+    /// ```
+    /// use actix_informer::testing::World;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    ///
+    /// World::simulated(7).run(|world| async move {
+    ///     assert!(world.client().api::<ConfigMap>().namespaced("shop").get_opt("prices").await?.is_none());
+    ///     let asked = &world.requests()[0];
+    ///     assert_eq!((&*asked.process, &*asked.method, &*asked.outcome), ("user", "GET", "404"));
+    ///     assert_eq!(asked.path, "/api/v1/namespaces/shop/configmaps/prices");
+    ///     Ok::<(), actix_informer::client::Error>(())
+    /// })?;
+    /// # Ok::<(), actix_informer::client::Error>(())
+    /// ```
+    pub fn requests(&self) -> Vec<Asked> {
+        self.0.network.trace.borrow().lines().filter_map(Asked::of).collect()
     }
 
     /// A number that two runs have in common only if the same has happened in both, at the same times.

@@ -76,6 +76,37 @@ fn le_13_controllers_start_behind_their_caches_and_those_of_the_leader_come_and_
 }
 
 #[test]
+fn le_13_a_controller_of_the_next_term_begins_when_the_reconciles_of_the_term_before_have_ended() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (server, log) = (Server::<String>::new(), Log::default());
+        server.apply("a/one", "1".to_owned());
+        let texts = declared(&runtime, &server);
+        let (leads, election) = election(&log);
+        let operator = Operator::builder(&runtime)
+            .leader_work(noting(&log, "leader", &texts, 4 * SECOND))
+            .election(election)
+            .cache(texts)
+            .start()
+            .expect("the runtime runs");
+        leads.send_replace(true);
+        operator.wait_until(|status| status.leads == Some(true)).await;
+        pass(SECOND).await;
+        leads.send_replace(false);
+        pass(SECOND).await;
+        leads.send_replace(true);
+        log.take();
+        let begun = runtime.now();
+        until(|| log.len() == 2).await;
+        let took = runtime.now() - begun;
+        assert!(
+            (6 * SECOND..7 * SECOND).contains(&took),
+            "two seconds of the first, then the second: {took:?}"
+        );
+        assert!(operator.drain().await.is_clean());
+    });
+}
+
+#[test]
 fn op_01_a_controller_that_hangs_or_does_not_start_holds_up_no_other() {
     Runtime::simulated(7).run(|runtime| async move {
         let (server, log) = (Server::<String>::new(), Log::default());

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::stage::{LONG, LOOK, Stage};
 use crate::website_operator::website::{READY, Website};
-use crate::website_operator::{NAMESPACE, start};
+use crate::website_operator::{NAMESPACE, WebsiteOperator, figures};
 
 const MANIFESTS: [&str; 3] = [
     include_str!("../../config/website-operator/crd.yaml"),
@@ -142,7 +142,9 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
         api.create_namespace(&stage.namespace).await;
     }
     let sites = Sites::of(&server.client(), &stage.namespace);
-    let operator = start(&account(&server).await, &stage.runtime).unwrap();
+    let account = account(&server).await;
+    let WebsiteOperator { builder, events } = WebsiteOperator::new(&account, &stage.runtime, None).unwrap();
+    let operator = builder.start().unwrap();
 
     sites.make("shop", "shop.example.org").await.unwrap();
     let starting = sites.reaches("shop", "Starting").await;
@@ -184,8 +186,11 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
             .items
             .is_empty()
     );
-    assert!(operator.report().ends_with("leads: true"), "{}", operator.report());
-    operator.stop(LONG).await.unwrap();
+    let (status, shown) = (operator.status(), figures(&stage.runtime, &events));
+    assert!(status.leads == Some(true) && status.unready().is_empty(), "{status}");
+    assert!(shown.contains("controller websites: running") && shown.contains("its queue: "), "{shown}");
+    let report = operator.drain().await;
+    assert!(report.is_clean(), "{report}");
     let lease = server.client().api::<Lease>().namespaced(NAMESPACE).get("website-operator").await.unwrap();
     let holder = lease.spec.unwrap().holder_identity;
     assert!(holder.as_deref().unwrap_or_default().is_empty(), "the lease is given back: {holder:?}");

@@ -11,7 +11,7 @@ use actix_informer::client::{Client, Config};
 use actix_informer::prelude::Runtime;
 
 use crate::server::Server;
-use crate::website_operator;
+use crate::website_operator::WebsiteOperator;
 
 /// The file with the kubeconfig of an operator's process.
 const KUBECONFIG: &str = "INFORMER_TEST_OPERATOR_KUBECONFIG";
@@ -30,8 +30,6 @@ impl Process {
         let child = Command::new(std::env::current_exe().expect("this program"))
             .args(["website_process::the_operator_of_another_process", "--exact", "--nocapture"])
             .env(KUBECONFIG, kubeconfig.path())
-            // As of a container that is started again in its pod: it need not wait for the lease of the one before.
-            .env("POD_NAME", "website-operator-0")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn();
@@ -62,7 +60,10 @@ fn the_operator_of_another_process() {
     let threads = threads.expect("a runtime");
     let _within = threads.enter();
     let runtime = Runtime::threads().start().expect("threads");
-    let _running = website_operator::start(&client, &runtime).expect("it starts");
+    // As a container that is started again in its pod: it need not wait for the lease of the one before.
+    let operator =
+        WebsiteOperator::new(&client, &runtime, Some("website-operator-0")).expect("valid settings");
+    let _running = operator.builder.start().expect("it starts");
     // Returns when the test that started this process has ended.
     drop(std::io::stdin().read_to_end(&mut Vec::new()));
 }

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
+use actix_informer::leader_election::LeaderElection;
 use actix_informer::prelude::*;
 use actix_informer::testing::{Host, Incident, World};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -67,63 +68,119 @@ fn a_lost_request_has_no_effect_and_a_lost_answer_leaves_one() {
     }
 }
 
-#[test]
-fn never_sees_a_state_that_lasts_for_one_request() {
-    let seen = catch_unwind(AssertUnwindSafe(|| {
-        World::simulated(3).run(|world| async move {
-            world.start("a", |host| async move {
-                create(&host, "brief").await?;
-                let maps = host.client().api::<ConfigMap>().namespaced("default");
-                maps.delete("brief", &DeleteParams::default()).await?;
-                Ok(())
-            });
-            world.never(60 * SECOND, || is_there(&world, "brief")).await;
-        });
-    }));
-    let panic = seen.expect_err("it was there");
-    let text = panic.downcast_ref::<String>().expect("a text");
-    assert!(text.contains("what must not be is there") && text.contains("of seed 3"), "{text}");
+/// What an assertion says that fails in this scenario.
+fn failure<F: Future<Output = ()>>(seed: u64, scenario: impl FnOnce(World) -> F) -> String {
+    let failed = catch_unwind(AssertUnwindSafe(|| World::simulated(seed).run(scenario)));
+    let panic = failed.expect_err("the assertion is false");
+    panic.downcast_ref::<String>().expect("a text").clone()
+}
+
+/// Each part is in the text, in this order.
+#[track_caller]
+fn says(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let Some(at) = rest.find(part) else { panic!("{part:?} is not in the rest of {text}") };
+        rest = &rest[at + part.len()..];
+    }
 }
 
 #[test]
-fn eventually_says_the_newest_state_and_the_command_that_repeats_the_seed() {
-    let failed = catch_unwind(AssertUnwindSafe(|| {
-        World::simulated(5).run(|world| async move {
-            let count = Cell::new(0);
-            let counted = || {
-                count.set(count.get() + 1);
-                Err::<(), _>(format!("looked {} times", count.get()))
-            };
-            world.eventually(60 * SECOND, counted).await;
+fn never_sees_a_state_that_lasts_for_one_request_and_says_which_one_made_it() {
+    let text = failure(3, |world| async move {
+        world.start("a", |host| async move {
+            create(&host, "brief").await?;
+            let maps = host.client().api::<ConfigMap>().namespaced("default");
+            maps.delete("brief", &DeleteParams::default()).await?;
+            Ok(())
         });
-    }));
-    let panic = failed.expect_err("it never holds");
-    let text = panic.downcast_ref::<String>().expect("a text");
-    assert!(
-        text.contains("not within 60s: looked ") && text.contains("INFORMER_SIM_SEED=5 cargo test"),
-        "{text}"
-    );
+        let is_brief = || if is_there(&world, "brief") { Ok(()) } else { Err("no map") };
+        world.never(60 * SECOND, is_brief).await;
+    });
+    let said = [
+        "what must not be is there, 59.9",
+        "before the end of 60s; before: no map",
+        "asserted at tests/simulation/worlds.rs:",
+        "at 00:00:00.0",
+        "of seed 3; again: INFORMER_SIM_SEED=3 cargo test",
+        "process a runs",
+        "default/brief@",
+        "a #0 POST /api/v1/namespaces/default/configmaps",
+        "-> 201",
+    ];
+    says(&text, &said);
+    assert!(!text.contains("DELETE"), "{text}");
+}
+
+#[test]
+fn eventually_says_the_newest_state_at_its_limit_and_the_command_that_repeats_the_seed() {
+    let text = failure(5, |world| async move {
+        let start = world.runtime().now();
+        let waited = || Err::<(), _>(format!("looked after {:?}", world.runtime().now() - start));
+        world.eventually(60 * SECOND, waited).await;
+    });
+    let command = " --test simulation worlds::eventually_says_the_newest_state_at_its_limit";
+    let said = [
+        "not within 60s: looked after 60s",
+        "asserted at tests/simulation/worlds.rs:",
+        "at 00:01:00.000 of seed 5; again: INFORMER_SIM_SEED=5 cargo test",
+        command,
+    ];
+    says(&text, &said);
+}
+
+#[test]
+fn eventually_returns_at_the_first_look_at_which_the_condition_holds() {
+    World::simulated(5).run(|world| async move {
+        world.eventually(60 * SECOND, || true).await;
+        assert_eq!(world.runtime().now(), Duration::ZERO);
+        world.start("a", |host| async move { create(&host, "late").await });
+        world.eventually(60 * SECOND, || is_there(&world, "late")).await;
+        assert!(world.runtime().now() < SECOND, "it does not wait for its limit");
+    });
 }
 
 #[test]
 fn a_world_that_is_written_to_each_second_does_not_settle_and_one_that_is_left_alone_does() {
-    let failed = catch_unwind(AssertUnwindSafe(|| {
-        World::simulated(6).run(|world| async move {
-            let writer = world.start("a", |host| async move {
-                for count in 0.. {
-                    create(&host, &format!("map-{count}")).await?;
-                    tokio::time::sleep(SECOND).await;
-                }
-                Ok(())
-            });
-            tokio::time::sleep(60 * SECOND).await;
-            writer.freeze();
-            world.settles(10 * SECOND, 60 * SECOND).await;
-            writer.thaw();
-            world.settles(10 * SECOND, 60 * SECOND).await;
+    let text = failure(6, |world| async move {
+        let writer = world.start("a", |host| async move {
+            for count in 0.. {
+                create(&host, &format!("map-{count}")).await?;
+                tokio::time::sleep(SECOND).await;
+            }
+            Ok(())
         });
-    }));
-    let panic = failed.expect_err("it is written to");
-    let text = panic.downcast_ref::<String>().expect("a text");
-    assert!(text.contains("not quiet for 10s within 60s") && text.contains("of seed 6"), "{text}");
+        tokio::time::sleep(60 * SECOND).await;
+        writer.freeze();
+        world.settles(10 * SECOND, 60 * SECOND).await;
+        writer.thaw();
+        world.settles(10 * SECOND, 60 * SECOND).await;
+    });
+    says(&text, &["not quiet for 10s within 60s: 0 keys to do", "of seed 6", "POST"]);
+}
+
+#[test]
+fn a_world_whose_leader_renews_its_lease_settles_and_one_with_a_busy_key_does_not() {
+    let text = failure(8, |world| async move {
+        let elected = world.start("a", |host| async move {
+            let election = LeaderElection::builder(host.client(), host.runtime(), "default", "a").start()?;
+            host.stopping().await;
+            election.shutdown(SECOND).await?;
+            Ok(())
+        });
+        world.eventually(60 * SECOND, || world.server().list("leases.coordination.k8s.io").map(drop)).await;
+        world.settles(30 * SECOND, 60 * SECOND).await;
+        assert!(elected.stop(10 * SECOND).await, "{elected}");
+        world.start("b", |host| async move {
+            let maps = host.client().resource::<ConfigMap>().informer(host.runtime())?.start()?;
+            let stuck =
+                async |_: Request<ConfigMap>| std::future::pending::<Result<Outcome, ReconcileError>>().await;
+            let _busy = Controller::builder(&maps).reconcile(stuck).start()?;
+            host.stopping().await;
+            Ok(())
+        });
+        world.server().create(map("busy")).expect("it is new");
+        world.settles(30 * SECOND, 60 * SECOND).await;
+    });
+    says(&text, &["not quiet for 30s within 60s: 1 keys to do, 0 writes under way, no object", "of seed 8"]);
 }

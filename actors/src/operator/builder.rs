@@ -85,6 +85,12 @@ impl OperatorBuilder {
         self.part(Phase::Election, part)
     }
 
+    /// A recorder of events about the leader's work. It sends what waits when that work has ended and before the lease is
+    /// released. A recorder of work that every replica does is given to [`Self::cache`], which ends behind that work.
+    pub fn events(self, part: impl Part) -> Self {
+        self.part(Phase::Events, part)
+    }
+
     /// Work that only the leader does. It starts when the lease is acquired and is dropped at once when the lease is lost.
     /// Without an election it starts behind the caches.
     pub fn leader_work(self, part: impl Part) -> Self {

@@ -31,9 +31,10 @@ pub(super) enum Executor {
 }
 
 impl Executor {
-    /// The tokio runtime of the caller, if there is one.
+    /// The tokio runtime of the caller, if there is one. In simulation parts end with the process that they belong to.
     pub(super) fn here(runtime: &Runtime) -> Self {
-        Handle::try_current().map_or_else(|_| Self::Callbacks(runtime.callback_arbiter()), Self::Tokio)
+        let foreign = Handle::try_current().ok().filter(|_| !runtime.is_simulated());
+        foreign.map_or_else(|| Self::Callbacks(runtime.callback_arbiter()), Self::Tokio)
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

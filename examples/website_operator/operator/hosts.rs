@@ -42,21 +42,9 @@ impl Hosts {
     pub(crate) async fn claim(&self, request: &impl OwnWrites, site: &Website) -> Result<Claim, Error> {
         let uid = site.meta().uid.as_deref().unwrap_or_default();
         let host = format!("host-{}", site.spec.host);
-        let granted = match self.holder(&host) {
-            Some(claim) if uid_of(&claim) == uid => Claim::Granted,
-            Some(claim) => Claim::Taken(site_of(&claim)),
-            None => match self.api.create(&PostParams::default(), &claim(&host, site)).await {
-                Ok(made) => {
-                    request.written(&made);
-                    Claim::Granted
-                }
-                Err(error) if error.is_already_exists() => {
-                    let claim = self.api.get(&host).await?;
-                    if uid_of(&claim) == uid { Claim::Granted } else { Claim::Taken(site_of(&claim)) }
-                }
-                Err(error) => return Err(error),
-            },
-        };
+        let has_it = self.holder(&host).is_some_and(|claim| uid_of(&claim) == uid);
+        // The cache may be behind: before a site is no longer served, the server itself is asked.
+        let granted = if has_it { Claim::Granted } else { self.ask(request, &host, site).await? };
         self.release_but(request, uid, &host).await?;
         Ok(granted)
     }
@@ -69,6 +57,22 @@ impl Hosts {
         match self.api.get_opt(&format!("host-{}", site.spec.host)).await? {
             Some(claim) if uid_of(&claim) == uid => self.delete(request, &claim).await,
             _ => Ok(()),
+        }
+    }
+
+    /// Takes the host if nobody has it; says who has it otherwise.
+    async fn ask(&self, request: &impl OwnWrites, host: &str, site: &Website) -> Result<Claim, Error> {
+        match self.api.create(&PostParams::default(), &claim(host, site)).await {
+            Ok(made) => {
+                request.written(&made);
+                Ok(Claim::Granted)
+            }
+            Err(error) if error.is_already_exists() => {
+                let claim = self.api.get(host).await?;
+                let is_mine = site.meta().uid.as_deref() == Some(uid_of(&claim));
+                Ok(if is_mine { Claim::Granted } else { Claim::Taken(site_of(&claim)) })
+            }
+            Err(error) => Err(error),
         }
     }
 

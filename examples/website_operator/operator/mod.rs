@@ -1,17 +1,21 @@
-//! The informers and the controller of the operator, put together.
+//! The parts of the operator, put together: what runs, in which order it starts and stops, and what leads to a reconcile.
 //!
-//! Answers "what runs, and what leads to a reconcile?" A website is reconciled when it changes, when one of its parts does,
-//! and when somebody claims the host that it wants, or gives it back.
+//! Answers "what is this operator made of?" A website is reconciled when it changes, when one of its parts does, and when
+//! somebody claims the host that it wants, or gives it back. Invariants:
+//! 1. Only the replica that has the lease reconciles, and what it writes with is guarded by the lease.
+//! 2. At a stop reconciles end first, then the events that wait are sent, then the lease is given back.
 //!
 //! Read next: `website.rs` (the kind), `parts.rs` (what a site consists of), `hosts.rs` (what is outside of its namespace),
 //! `reconcile.rs`.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_informer::controller::Controller;
 use actix_informer::events::Recorder;
 use actix_informer::leader_election::LeaderElection;
+use actix_informer::operator::{Operator, OperatorBuilder, Part, controller};
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -27,87 +31,120 @@ pub(crate) mod parts;
 pub(crate) mod reconcile;
 pub(crate) mod website;
 
-/// The namespace of the operator itself, with the claims of host names.
+/// The namespace of the operator itself, with its lease and the claims of host names.
 pub(crate) const NAMESPACE: &str = "website-operator";
 
 /// The index of websites by the host that they want.
 const BY_HOST: &str = "host";
 
-/// A running operator; it stops when this is dropped.
+/// An operator that is not started yet.
 pub(crate) struct WebsiteOperator {
-    pub(crate) controller: Controller<Website>,
-    election: LeaderElection,
-    events: Recorder,
+    /// Its parts. A program adds probes here.
+    pub(crate) builder: OperatorBuilder,
+    pub(crate) events: Recorder,
+}
+
+/// The caches of the operator.
+#[derive(Clone)]
+struct Caches {
+    sites: Informer<Website>,
+    maps: Informer<ConfigMap>,
+    services: Informer<Service>,
+    deployments: Informer<Deployment>,
 }
 
 impl WebsiteOperator {
-    /// The figures of the controller and its queue, of its events, and whether this replica leads.
-    pub(crate) fn report(&self) -> String {
-        let (told, leads) = (self.events.figures(), self.election.is_leader());
-        let dropped = told.dropped.values().sum::<u64>();
-        let events = format!("{} events sent, {dropped} dropped", told.created);
-        format!("{}; {events}; leads: {leads}", self.controller.status())
-    }
-
-    /// Lets reconciles end, sends the events that wait, and gives the lease to another replica at once. Each takes
-    /// no longer than the limit.
-    pub(crate) async fn stop(self, limit: Duration) -> anyhow::Result<()> {
-        // A replica that does not lead has keys that wait, which it leaves to the leader.
-        let leads = self.election.is_leader();
-        let drained = if leads { self.controller.drain(limit).await } else { Ok(()) };
-        self.controller.shut_down();
-        // What still runs is cancelled within its grace; only then another replica may lead.
-        self.controller.ended().await;
-        // The lease is given back also when events are left.
-        let sent = self.events.shutdown(limit).await;
-        self.election.shutdown(limit).await?;
-        drained?;
-        Ok(sent?)
+    /// The operator with these credentials. `replica` is the name of this candidate for the lease: with the name of its
+    /// pod, a container that was started again has the lease at once.
+    pub(crate) fn new(client: &Client, runtime: &Runtime, replica: Option<&str>) -> anyhow::Result<Self> {
+        let mut election = LeaderElection::builder(client, runtime, NAMESPACE, MANAGER);
+        if let Some(replica) = replica {
+            election = election.identity(replica);
+        }
+        let election = election.start()?;
+        // Sends nothing when the lease has ended, whatever is under way.
+        let leading = election.guard(client);
+        let events = Recorder::builder(&leading, runtime, MANAGER).start()?;
+        let caches = Caches::declare(client, runtime)?;
+        let context = Arc::new(Context {
+            children: Children::new(&leading, MANAGER)
+                .cached(&caches.maps.lister())
+                .cached(&caches.services.lister())
+                .cached(&caches.deployments.lister()),
+            hosts: Hosts::new(&leading, NAMESPACE, caches.maps.lister()),
+            client: leading,
+            runtime: runtime.clone(),
+            events: events.clone(),
+        });
+        // The order of start and stop is the operator's, not that of these lines.
+        let builder = Operator::builder(runtime)
+            .name(MANAGER)
+            .cache(caches.sites.clone())
+            .cache(caches.maps.clone())
+            .cache(caches.services.clone())
+            .cache(caches.deployments.clone())
+            .election(election.clone())
+            .events(events.clone())
+            .leader_work(websites(caches, context, election));
+        Ok(Self { builder, events })
     }
 }
 
-/// Starts the operator with these credentials. It works while it has the lease; its caches are filled before.
-pub(crate) fn start(client: &Client, runtime: &Runtime) -> anyhow::Result<WebsiteOperator> {
-    let mut election = LeaderElection::builder(client, runtime, NAMESPACE, MANAGER);
-    // With the name of its pod, a container that was started again has the lease at once.
-    if let Ok(pod) = std::env::var("POD_NAME") {
-        election = election.identity(pod);
+impl Caches {
+    /// Declares the informers, which the operator starts.
+    fn declare(client: &Client, runtime: &Runtime) -> anyhow::Result<Self> {
+        let sites = client.resource::<Website>().informer(runtime)?;
+        let maps = client.resource::<ConfigMap>().labels(MANAGED).informer(runtime)?;
+        let services = client.resource::<Service>().labels(MANAGED).informer(runtime)?;
+        let deployments = client.resource::<Deployment>().labels(MANAGED).informer(runtime)?;
+        Ok(Self {
+            sites: sites.index(BY_HOST, |site| [site.spec.host.clone()]).declare()?,
+            maps: maps.index(CONTROLLER_UID, controller_uid).declare()?,
+            services: services.index(CONTROLLER_UID, controller_uid).declare()?,
+            deployments: deployments.index(CONTROLLER_UID, controller_uid).declare()?,
+        })
     }
-    let election = election.start()?;
-    // Sends nothing when the lease has ended, whatever is under way.
-    let leading = election.guard(client);
-    let events = Recorder::builder(&leading, runtime, MANAGER).start()?;
-    let sites = client.resource::<Website>().informer(runtime)?;
-    let sites = sites.index(BY_HOST, |site| [site.spec.host.clone()]).start()?;
-    let maps = client.resource::<ConfigMap>().labels(MANAGED).informer(runtime)?;
-    let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
-    let services = client.resource::<Service>().labels(MANAGED).informer(runtime)?;
-    let services = services.index(CONTROLLER_UID, controller_uid).start()?;
-    let deployments = client.resource::<Deployment>().labels(MANAGED).informer(runtime)?;
-    let deployments = deployments.index(CONTROLLER_UID, controller_uid).start()?;
+}
 
-    let children = Children::new(&leading, MANAGER)
-        .cached(&maps.lister())
-        .cached(&services.lister())
-        .cached(&deployments.lister());
-    let hosts = Hosts::new(&leading, NAMESPACE, maps.lister());
-    let (runtime, recorder) = (runtime.clone(), events.clone());
-    let context = Arc::new(Context { client: leading, runtime, children, hosts, events: recorder });
-    let fence = election.clone();
-    let wanted = sites.lister();
-    let wants = move |claim: &Object<ConfigMap>| {
-        let sites = host_of(claim).map(|host| wanted.by_index(BY_HOST, host).unwrap_or_default());
-        sites.into_iter().flatten().map(|site| site.key().clone()).collect::<Vec<_>>()
-    };
-    let controller = Controller::builder(&sites)
-        .owns(&maps)
-        .maps(&maps, wants)
-        .owns(&services)
-        .owns(&deployments)
-        .workers(4)
-        .time_limit(Duration::from_secs(30))
-        .fenced_by(move || fence.fence())
-        .reconcile(move |request| reconcile(Arc::clone(&context), request))
-        .start()?;
-    Ok(WebsiteOperator { controller, election, events })
+/// The controller of websites, which is started each time this replica begins to lead.
+fn websites(caches: Caches, context: Arc<Context>, election: LeaderElection) -> impl Part {
+    controller("websites", move || {
+        let (context, fence, wanted) = (Arc::clone(&context), election.clone(), caches.sites.lister());
+        let wants = move |claim: &Object<ConfigMap>| {
+            let sites = host_of(claim).map(|host| wanted.by_index(BY_HOST, host).unwrap_or_default());
+            sites.into_iter().flatten().map(|site| site.key().clone()).collect::<Vec<_>>()
+        };
+        Controller::builder(&caches.sites)
+            .name("websites")
+            .owns(&caches.maps)
+            .maps(&caches.maps, wants)
+            .owns(&caches.services)
+            .owns(&caches.deployments)
+            .workers(4)
+            .time_limit(Duration::from_secs(30))
+            .fenced_by(move || fence.fence())
+            .reconcile(move |request| reconcile(Arc::clone(&context), request))
+            .start()
+    })
+}
+
+/// What people want to know of a running operator: its controller, its queue, its events.
+pub(crate) fn figures(runtime: &Runtime, events: &Recorder) -> String {
+    let (report, mut text) = (runtime.report(), String::new());
+    for controller in &report.controllers {
+        let queue = &controller.queue;
+        let (waited, worked) = (queue.waited.longest, queue.worked.longest);
+        writeln!(text, "{controller}").expect("a text takes all");
+        writeln!(
+            text,
+            "  its queue: {} adds, {} retries, {} delayed; longest wait {waited:.0?}, longest reconcile {worked:.0?}",
+            queue.adds, queue.retries, queue.delayed,
+        )
+        .expect("a text takes all");
+    }
+    let told = events.figures();
+    let dropped = told.dropped.values().sum::<u64>();
+    write!(text, "events: {} sent, {} wait, {dropped} dropped", told.created, told.waiting)
+        .expect("a text takes all");
+    text
 }

@@ -3,7 +3,7 @@
 //! Answers "what follows from the present state of a website?" It is called again whenever the site or one of its parts
 //! changes, and after each error with growing waits; so it looks at what is there and never at what has happened.
 //!
-//! Read next: `operator.rs`, which calls it.
+//! Read next: `mod.rs`, which calls it.
 
 use std::sync::Arc;
 

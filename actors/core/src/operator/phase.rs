@@ -18,13 +18,17 @@ pub enum Phase {
     /// The election. As a part it starts behind the caches; the election itself campaigns from its own start. It stops,
     /// which releases the lease, when the leader's work has ended, also if it was not started yet as a part.
     Election,
+    /// Recorders of events about the leader's work. They start behind the caches, and send what waits when that work has
+    /// ended, before the lease is released.
+    Events,
     /// Controllers and other work that only the leader does.
     LeaderWork,
 }
 
 impl Phase {
     /// All, in the order in which they start.
-    pub const ALL: [Self; 5] = [Self::Probes, Self::Caches, Self::Work, Self::Election, Self::LeaderWork];
+    pub const ALL: [Self; 6] =
+        [Self::Probes, Self::Caches, Self::Work, Self::Election, Self::Events, Self::LeaderWork];
 
     /// The phase that starts before this one and stops after it.
     pub(super) fn before(self) -> Option<Self> {
@@ -39,6 +43,7 @@ impl fmt::Display for Phase {
             Self::Caches => "caches",
             Self::Work => "work",
             Self::Election => "election",
+            Self::Events => "events",
             Self::LeaderWork => "work of the leader",
         })
     }
@@ -53,7 +58,7 @@ pub struct DrainLimits {
 
 impl Default for DrainLimits {
     fn default() -> Self {
-        Self { limits: [1, 5, 10, 2, 10].map(Duration::from_secs) }
+        Self { limits: [1, 3, 10, 2, 2, 10].map(Duration::from_secs) }
     }
 }
 

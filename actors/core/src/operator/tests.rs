@@ -61,6 +61,30 @@ fn le_13_a_stop_drains_the_phases_in_reverse_and_each_when_nothing_of_the_later_
 }
 
 #[test]
+fn le_13_what_waits_of_the_events_is_sent_between_the_end_of_the_leaders_work_and_that_of_the_election() {
+    let mut world = World::new(&[Phase::Caches, Phase::Election, Phase::Events, Phase::LeaderWork]);
+    world.ready(0);
+    assert_eq!(world.log(), ["start 0", "start 1", "start 2"], "events wait for no lease");
+    world.lead(true);
+    world.lead(false);
+    assert_eq!(world.log(), ["start 3", "end 3"], "they go on without it");
+    world.finish(3);
+    world.lead(true);
+    world.log.clear();
+    world.stop();
+    world.finish(3);
+    assert_eq!(world.log(), ["drain 3", "drain 2"]);
+    world.finish(2);
+    assert_eq!(world.log(), ["drain 1"]);
+}
+
+#[test]
+fn the_drain_limits_are_together_shorter_than_the_grace_of_a_pod() {
+    let limits = Phase::ALL.map(|phase| DrainLimits::default().of(phase));
+    assert_eq!(limits.iter().sum::<Duration>(), secs(28));
+}
+
+#[test]
 fn le_13_when_the_lease_is_lost_the_leaders_work_ends_at_once_and_everything_else_goes_on() {
     let mut world = leading();
     world.lead(false);
