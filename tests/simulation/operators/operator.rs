@@ -120,8 +120,7 @@ async fn reconcile(context: &Context, request: &Request<Website>) -> Result<Outc
     let _flight = context.outside.begin(&context.process, request);
     let name = request.key().name();
     let Some(site) = request.object() else {
-        // Another replica, or an earlier start of this one, may have been about to remove it.
-        context.outside.remove(name, request.fence())?;
+        context.outside.forget(name, request.fence())?;
         return Ok(Outcome::Done);
     };
     if !context.plan.outside {

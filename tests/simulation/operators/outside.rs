@@ -84,6 +84,17 @@ impl Outside {
         Ok(())
     }
 
+    /// A site is gone. Its entry should have been removed before: only a replica that has just taken over, with a cache that
+    /// was behind, may have made it again.
+    pub(crate) fn forget(&self, name: &str, fence: Option<u64>) -> Result<(), &'static str> {
+        let mut state = self.state();
+        state.admit(fence)?;
+        if state.entries.remove(name) && fence.is_none() {
+            state.broken.push(format!("{name} is gone, and was not cleaned up"));
+        }
+        Ok(())
+    }
+
     /// A life has ended in order.
     pub(crate) fn end(&self, life: Life) {
         self.state().lives.push(life);
