@@ -61,6 +61,13 @@ impl Truth {
     pub(crate) async fn take_over(&self) {
         let Some(takeover) = &self.plan.takeover else { return };
         tokio::time::sleep(takeover.after).await;
+        // In the middle of its work, if it has any soon: what is half done is what the next leader must not be disturbed by.
+        for _ in 0..2_000 {
+            if !self.outside.state().flights.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let leader = self.leader().unwrap_or(0);
         let incident = if takeover.stands_still { Incident::Freeze } else { Incident::Crash };
         self.world.cause(incident(leader, takeover.lasts)).await;
