@@ -2,7 +2,8 @@
 //!
 //! Answers "what is still to be written, so that another candidate need not wait?". Invariants:
 //! 1. Only a lease that this candidate holds, by the last answer or the last read, is written. The term has ended before.
-//! 2. A release that fails is tried again until the lease has run out anyway.
+//! 2. A release that fails is tried again until the lease has run out anyway. One that had run out before the end began is
+//!    nobody's: nothing is to be given back.
 //! 3. A registration that the server may have is taken back first, so that nobody chooses this candidate again. If that
 //!    fails the lease does not wait for it: it is tried again behind the lease, for at most a lease's duration. What is left
 //!    then, or after a crash, nobody renews: the server's controller does not choose it, and deletes it in time.
@@ -18,6 +19,7 @@ impl LeaderElection {
     pub(super) fn begin_release(&mut self, moment: Moment) -> Option<Effect> {
         if !self.releasing {
             self.withdraw_until = moment.now.saturating_add(self.settings.lease_duration);
+            self.may_hold &= self.kept_until > moment.now;
         } else if self.next > moment.now {
             return None;
         }

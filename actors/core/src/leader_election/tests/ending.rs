@@ -94,6 +94,17 @@ fn a_release_that_fails_is_tried_again_until_the_lease_has_run_out() {
 }
 
 #[test]
+fn a_lease_that_had_run_out_before_the_shutdown_is_not_given_back_and_that_is_no_failure() {
+    let mut stage = leader();
+    stage.now += 40 * SECOND;
+    stage.lease = Some(held_by("thief", 5));
+    stage.candidate.handle_shutdown();
+    stage.settle();
+    assert_eq!((stage.asked.as_slice(), &*stage.lease().holder), ([].as_slice(), "thief"));
+    assert!(stage.candidate.is_over() && stage.candidate.is_released());
+}
+
+#[test]
 fn a_write_without_an_answer_is_looked_for_at_shutdown() {
     let mut stage = Stage::new(Settings::new("me"));
     let read = stage.candidate.poll_effect(stage.moment()).expect("a read");
