@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -34,6 +34,15 @@ struct Span {
 }
 
 impl Flights {
+    /// An audit of nothing yet.
+    pub(crate) fn begin() -> Self {
+        // `tracing` asks the subscriber of whatever thread meets a span first whether anybody wants it. Threads of other tests
+        // have none of their own, so there is one for all.
+        static FOR_ALL: Once = Once::new();
+        FOR_ALL.call_once(|| drop(tracing::subscriber::set_global_default(Self::default())));
+        Self::default()
+    }
+
     /// Panics if a key was worked on twice at once in one process; gives how many reconciles there were.
     pub(crate) fn check(&self) -> u64 {
         let state = self.state();

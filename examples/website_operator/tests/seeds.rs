@@ -22,7 +22,7 @@ const INCIDENTS: usize = 10;
 
 /// Runs one seed; a number that is the same in each run of it.
 fn run(seed: u64) -> u64 {
-    let flights = Flights::default();
+    let flights = Flights::begin();
     let _audited = tracing::subscriber::set_default(flights.clone());
     World::simulated(seed).run(|world| async move {
         begin(&world);
