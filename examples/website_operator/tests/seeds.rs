@@ -54,7 +54,7 @@ fn run(seed: u64) -> u64 {
 
 #[test]
 fn twenty_websites_two_replicas_and_ten_things_that_go_wrong_converge_in_every_seed() {
-    each_seed(0..50, |seed| assert_ne!(run(seed), 0));
+    each_seed(0..30, |seed| assert_ne!(run(seed), 0));
 }
 
 #[test]
