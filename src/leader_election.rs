@@ -7,7 +7,8 @@
 //!    the machine was suspended before its first byte: the clock that is asked counts suspensions (on Linux, Android and Apple's
 //!    systems; elsewhere it is the monotonic clock, which may stand still in a suspension).
 //! 3. Labels and fields of the Lease that are not the election's stay.
-//! 4. Its requests have connections of their own and do not wait for the client's limits (rate, requests under way).
+//! 4. Its requests have connections of their own and do not wait for the client's limits (rate, requests under way). Over
+//!    `Client::from_kube` they share that client's connections and layers: give the election a client of its own there.
 //!
 //! Read next: [`LeaderElection`]; `leader_election/lock.rs`, the requests; `informer_core::leader_election`, the decisions.
 //!

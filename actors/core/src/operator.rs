@@ -81,6 +81,8 @@ pub struct Lifecycle {
     /// When the phase that stops was told to.
     stopping_since: Duration,
     leads: bool,
+    /// The lease was lost since the leader's work was last looked at: what runs of it belongs to an earlier term.
+    was_lost: bool,
 }
 
 impl Lifecycle {
@@ -95,7 +97,8 @@ impl Lifecycle {
     pub fn new(phases: &[Phase], limits: DrainLimits, policy: RestartPolicy) -> Self {
         debug_assert!(phases.is_sorted(), "parts are in the order of their phases");
         let parts = phases.iter().map(|phase| Part::new(*phase, policy)).collect();
-        Self { parts, limits, stage: Stage::Running, stopping_since: Duration::ZERO, leads: false }
+        let stage = Stage::Running;
+        Self { parts, limits, stage, stopping_since: Duration::ZERO, leads: false, was_lost: false }
     }
 
     /// The same, where this part holds something while it does not run.
@@ -120,6 +123,7 @@ impl Lifecycle {
     pub fn handle_leading(&mut self, life: Life, leads: bool) {
         let is_election = self.part(life.part).is_some_and(|part| part.phase == Phase::Election);
         if is_election && self.living(life).is_some() {
+            self.was_lost |= self.leads && !leads;
             self.leads = leads;
         }
     }
@@ -153,6 +157,7 @@ impl Lifecycle {
         };
         part.since = at.now;
         if part.phase == Phase::Election {
+            self.was_lost |= self.leads;
             self.leads = false;
         }
         Some(ended)
@@ -247,12 +252,15 @@ impl Lifecycle {
     }
 
     fn end_work_without_lease(&mut self, now: Duration) -> Option<Action> {
-        if self.leads() {
+        if self.leads() && !self.was_lost {
             return None;
         }
         let work = self.parts.iter_mut().enumerate().filter(|(_, part)| part.phase == Phase::LeaderWork);
         let works = |part: &Part| matches!(part.run, Run::Runs { .. } | Run::Draining { .. }) && !part.closes;
-        let (id, part) = work.into_iter().find(|(_, part)| works(part))?;
+        let Some((id, part)) = work.into_iter().find(|(_, part)| works(part)) else {
+            self.was_lost = false;
+            return None;
+        };
         let number = part.run.life()?;
         (part.run, part.since) = (Run::Ending { life: number, since: now, lease_lost: true }, now);
         Some(Action::End(Life { part: PartId(id), number }))

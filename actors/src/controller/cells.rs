@@ -48,6 +48,10 @@ impl<S: Body> LedgerCell<S> {
         locked(&self.ledger).handle_writes(key, writes)
     }
 
+    pub(super) fn not_seen(&self, informer: usize, object: &ObjectKey) {
+        locked(&self.ledger).handle_not_seen(informer, object);
+    }
+
     pub(super) fn end(&self, key: &ObjectKey, ended: Ended) -> Next {
         let concluded = locked(&self.ledger).handle_end(key, ended);
         self.free(concluded.released);

@@ -2,7 +2,8 @@
 //!
 //! Answers "what if the Listener that feeds the queue dies?". Its function stays, and knows the state up to which it has
 //! taken all changes. Invariants:
-//! 1. The next Listener delivers exactly what leads from that state to the present one, deletions too: no key is lost.
+//! 1. The next Listener delivers exactly what leads from that state to the present one, deletions too. Not told is an object
+//!    that came behind that state and is gone before the next Listener starts.
 //! 2. Failures are followed by growing waits, and after five within ten minutes by none: then the informer is not
 //!    followed any more, which the status shows with the reason.
 //! 3. The drop of the following unsubscribes at once.
@@ -81,7 +82,7 @@ impl<T: Body> Inner<T> {
                 tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed too often, and is not started again: {why}; changes of these objects lead to no reconcile");
                 return;
             };
-            tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, and no key is lost", Brief(after));
+            tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, from where it was", Brief(after));
             sleep(after).await;
             if self.subscribe().is_err() {
                 // The informer has stopped, which the status shows.

@@ -38,6 +38,7 @@ pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, wr
             return;
         }
         shared.counters.writes_not_seen.add(1);
+        shared.ledger.not_seen(informer, &object);
         let (controller, informer, version) = (&shared.name, watched.any_informer(), &awaited.version);
         let informer = informer.name();
         tracing::warn!(%controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it", Brief(limit));

@@ -79,8 +79,9 @@ impl OperatorBuilder {
         self.part(Phase::Work, part)
     }
 
-    /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). It
-    /// takes part when the caches are ready, and ends when the leader's work has ended.
+    /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). The
+    /// leader's work waits for the caches; a [`LeaderElection`](crate::leader_election::LeaderElection) itself takes part from
+    /// its own start, so a replica whose caches are not filled may have the lease. It ends when the leader's work has ended.
     pub fn election(self, part: impl Part) -> Self {
         self.part(Phase::Election, part)
     }

@@ -247,6 +247,11 @@ impl<S> Ledger<S> {
         is_added
     }
 
+    /// A cache has not shown this write in time: the next reconcile may not know of it, so its event is a reason for one more.
+    pub fn handle_not_seen(&mut self, informer: usize, object: &ObjectKey) {
+        self.answered.forget(&(informer, object.clone()));
+    }
+
     /// The reconcile of this key has ended.
     pub fn handle_end(&mut self, key: &ObjectKey, ended: Ended) -> Concluded<S> {
         let next = ended.next();

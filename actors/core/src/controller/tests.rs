@@ -243,6 +243,17 @@ proptest! {
 }
 
 #[test]
+fn ctl_21_the_event_of_a_write_that_a_cache_has_not_shown_in_time_leads_to_a_reconcile() {
+    let mut ledger = Ledger::<u64>::default();
+    let (state, mut writes) = (object("child", 0, 5), Writes::default());
+    writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
+    assert!(!ledger.handle_writes(&key("owner"), &writes));
+    ledger.handle_not_seen(1, state.key());
+    let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
+    assert!(ledger.handle_arrival(&key("owner"), arrival, event(1)).is_added);
+}
+
+#[test]
 fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept() {
     let mut ledger = Ledger::<u64>::default();
     let told = |ledger: &mut Ledger<u64>, owner: &str, child: u64, is_again| {

@@ -70,6 +70,9 @@ impl LeaderElection {
             Read::Found(record) => {
                 self.may_hold = *record.holder == *self.settings.identity;
                 self.observe(record, moment.now);
+                if let Some(seen) = self.observed.as_ref().filter(|_| self.may_hold) {
+                    self.kept_until = self.kept_until.max(seen.kept_until());
+                }
                 if self.stopping { self.release_after_read() } else { self.found(moment) }
             }
         }

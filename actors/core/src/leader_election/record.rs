@@ -55,7 +55,12 @@ pub(super) struct Observed {
 impl Observed {
     /// Whether nobody has renewed it for as long as it is held.
     pub(super) fn has_expired(&self, now: Duration) -> bool {
-        self.since.saturating_add(Duration::from_secs(self.record.duration_seconds.into())) <= now
+        self.kept_until() <= now
+    }
+
+    /// Until when it is held if nobody renews it.
+    pub(super) fn kept_until(&self) -> Duration {
+        self.since.saturating_add(Duration::from_secs(self.record.duration_seconds.into()))
     }
 
     /// Whether somebody else may still work under it.

@@ -2,8 +2,8 @@
 //!
 //! Answers "what is still to be written, so that another candidate need not wait?". Invariants:
 //! 1. Only a lease that this candidate holds, by the last answer or the last read, is written. The term has ended before.
-//! 2. A release that fails is tried again until the lease has run out anyway. One that had run out before the end began is
-//!    nobody's: nothing is to be given back.
+//! 2. A release that fails is tried again until the lease has run out anyway. One that had run out before the end began, by
+//!    the time at which it was seen first or written last, is not given back: most others do not wait for it.
 //! 3. A registration that the server may have is taken back first, so that nobody chooses this candidate again. If that
 //!    fails the lease does not wait for it: it is tried again behind the lease, for at most a lease's duration. What is left
 //!    then, or after a crash, nobody renews: the server's controller does not choose it, and deletes it in time.

@@ -97,6 +97,15 @@ fn le_13_when_the_lease_is_lost_the_leaders_work_ends_at_once_and_everything_els
 }
 
 #[test]
+fn le_13_a_lease_that_is_lost_and_had_again_between_two_looks_ends_the_work_of_the_former_term() {
+    let mut world = leading();
+    world.lead_in_another_term();
+    assert_eq!(world.log(), ["end 5"]);
+    world.finish(5);
+    assert_eq!(world.log(), ["start 5"]);
+}
+
+#[test]
 fn le_13_an_election_that_fails_is_a_lost_lease() {
     let mut world = leading();
     world.fail(4);

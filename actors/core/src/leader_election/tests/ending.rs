@@ -105,6 +105,17 @@ fn a_lease_that_had_run_out_before_the_shutdown_is_not_given_back_and_that_is_no
 }
 
 #[test]
+fn an_own_lease_that_is_found_when_the_shutdown_has_begun_is_given_back() {
+    let mut stage = Stage::with_lease(held_by("me", 2));
+    let read = stage.candidate.poll_effect(stage.moment()).expect("a read");
+    stage.candidate.handle_shutdown();
+    stage.answer(read);
+    stage.settle();
+    assert_eq!((stage.asked.as_slice(), &*stage.lease().holder), (["read", "update"].as_slice(), ""));
+    assert!(stage.candidate.is_over() && stage.candidate.is_released());
+}
+
+#[test]
 fn a_write_without_an_answer_is_looked_for_at_shutdown() {
     let mut stage = Stage::new(Settings::new("me"));
     let read = stage.candidate.poll_effect(stage.moment()).expect("a read");

@@ -31,6 +31,7 @@ pub(super) struct World {
     phases: Vec<Phase>,
     seen: Vec<Seen>,
     leads: bool,
+    is_another_term: bool,
     stopped_at: Option<Duration>,
 }
 
@@ -60,6 +61,7 @@ impl World {
             phases: phases.to_vec(),
             seen: vec![Seen::default(); phases.len()],
             leads: false,
+            is_another_term: false,
             stopped_at: None,
         };
         world.drive();
@@ -90,6 +92,18 @@ impl World {
             seen.was_ready |= seen.drain.is_none() && seen.dropped.is_none();
         }
         self.drive();
+    }
+
+    /// The lease is lost and had again before anybody looks.
+    pub(super) fn lead_in_another_term(&mut self) {
+        let election = self.phases.iter().position(|phase| *phase == Phase::Election);
+        if let Some(life) = election.and_then(|part| self.seen[part].alive).filter(|_| self.leads) {
+            self.lifecycle.handle_leading(life, false);
+            self.lifecycle.handle_leading(life, true);
+            self.is_another_term = true;
+        }
+        self.drive();
+        self.is_another_term = false;
     }
 
     pub(super) fn lead(&mut self, leads: bool) {
@@ -204,7 +218,7 @@ impl World {
         let (seen, phase) = (&mut self.seen[part], self.phases[part]);
         assert!(seen.alive == Some(life) && seen.dropped.is_none(), "part {part} is dropped twice");
         let is_late = seen.drain.is_some_and(|at| at + DrainLimits::default().of(phase) <= self.now);
-        let has_lost = phase == Phase::LeaderWork && !self.leads;
+        let has_lost = phase == Phase::LeaderWork && (!self.leads || self.is_another_term);
         assert!(is_late || has_lost, "part {part} is dropped without need");
         (seen.dropped, seen.was_told_to_end) = (Some(self.now), true);
         self.log.push(format!("end {part}"));
