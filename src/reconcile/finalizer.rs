@@ -363,7 +363,7 @@ mod tests {
                 r#"{"op":"test","path":"/metadata/finalizers","value":null},{"op":"add","path":"/metadata/finalizers","value":["a/mine"]}"#,
             ),
             (
-                list(&[foreign.clone()]),
+                list(std::slice::from_ref(&foreign)),
                 true,
                 Step::Add,
                 r#"{"op":"add","path":"/metadata/finalizers/-","value":"a/mine"}"#,
