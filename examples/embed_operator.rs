@@ -78,6 +78,7 @@ async fn main() -> anyhow::Result<()> {
     println!("team shop has {} pods", pods.lister().by_index("team", "shop")?.len());
 
     controller.drain(LONG).await?; // what waits is reconciled, nothing new is taken
+    controller.ended().await; // its workers, too
     println!("{}", controller.status());
     Ok(())
 }
