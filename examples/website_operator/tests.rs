@@ -11,11 +11,12 @@ use actix_informer::testing::{Incident, World};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use serde_json::{Value, json};
 
+use crate::operator::NAMESPACE;
 use crate::operator::hosts::Claim;
 use crate::operator::parts::{deployment, page, service};
 use crate::operator::reconcile::{FINALIZER, ready_condition};
 use crate::operator::website::{Website, WebsiteSpec};
-use crate::tests::stage::{DEPLOYMENTS, LEASES, SITES, begin, create, replica};
+use crate::tests::stage::{DEPLOYMENTS, LEASES, MAPS, SITES, begin, create, replica};
 
 mod flights;
 mod judge;
@@ -107,6 +108,32 @@ fn of_two_sites_with_one_host_the_second_waits_until_the_first_is_gone() {
         world.eventually(MINUTE, || says(&world, "second", "Starting")).await;
         assert!(website(&world, "first").is_none());
         assert!(world.server().get(DEPLOYMENTS, "default", "first").is_err());
+    });
+}
+
+#[test]
+fn a_claim_that_comes_late_is_given_back_whether_its_site_is_gone_or_wants_another_host() {
+    World::simulated(7).run(|world| async move {
+        begin(&world);
+        world.start("operator-0", replica);
+        create(&world, "shop", "shop.example.org");
+        world.eventually(MINUTE, || says(&world, "shop", "Starting")).await;
+        let claim_of = |host: &str| world.server().get(MAPS, NAMESPACE, &format!("host-{host}")).ok();
+        let claim = claim_of("shop.example.org").unwrap();
+        let late = |host: &str, site: &str, uid: &Value| {
+            let mut late = claim.clone();
+            late["metadata"] = json!({"name": format!("host-{host}"), "namespace": NAMESPACE});
+            late["metadata"]["labels"] = claim["metadata"]["labels"].clone();
+            late["metadata"]["labels"]["example.org/site-uid"] = uid.clone();
+            late["data"]["site"] = json!(site);
+            world.server().create(late).unwrap();
+        };
+        late("unwanted.example.org", "default/shop", &claim["metadata"]["labels"]["example.org/site-uid"]);
+        late("former.example.org", "default/shop", &json!("a-former-uid"));
+        late("gone.example.org", "default/gone", &json!("another-uid"));
+        let lates = ["unwanted.example.org", "former.example.org", "gone.example.org"];
+        world.eventually(MINUTE, || lates.iter().all(|host| claim_of(host).is_none())).await;
+        assert_eq!(claim_of("shop.example.org"), Some(claim));
     });
 }
 

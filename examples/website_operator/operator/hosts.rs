@@ -8,6 +8,7 @@
 
 use actix_informer::client::api::Preconditions;
 use actix_informer::client::{Api, Client, Error};
+use actix_informer::controller::Request;
 use actix_informer::prelude::*;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::{ObjectMeta, Resource};
@@ -60,6 +61,30 @@ impl Hosts {
         }
     }
 
+    /// Gives back what former sites of this name still have: a claim that was under way when its operator was killed may
+    /// come after the deletion of its site.
+    pub(crate) async fn release_former(
+        &self,
+        client: &Client,
+        request: &Request<Website>,
+    ) -> Result<(), Error> {
+        let (site, present) = (request.key(), request.object().and_then(|site| site.meta().uid.clone()));
+        let claims = self.maps.list_namespace(self.api.namespace().unwrap_or_default());
+        let is_former = |claim: &ConfigMap, present: Option<&str>| {
+            holder_of(claim).as_ref() == Some(site) && Some(uid_of(claim)) != present
+        };
+        if !claims.iter().any(|claim| is_former(claim.body(), present.as_deref())) {
+            return Ok(());
+        }
+        // The cache may be behind: there may be a site that it has not seen.
+        let sites = client.api::<Website>().namespaced(site.namespace().unwrap_or_default());
+        let present = sites.get_opt(site.name()).await?.and_then(|site| site.meta().uid.clone());
+        for claim in claims.iter().filter(|claim| is_former(claim.body(), present.as_deref())) {
+            self.delete(request, claim.body()).await?;
+        }
+        Ok(())
+    }
+
     /// Takes the host if nobody has it; says who has it otherwise.
     async fn ask(&self, request: &impl OwnWrites, host: &str, site: &Website) -> Result<Claim, Error> {
         match self.api.create(&PostParams::default(), &claim(host, site)).await {
@@ -107,6 +132,12 @@ impl Hosts {
 /// The host that this config map claims, if it is a claim.
 pub(crate) fn host_of(claim: &ConfigMap) -> Option<&str> {
     claim.meta().name.as_deref().filter(|_| !uid_of(claim).is_empty())?.strip_prefix("host-")
+}
+
+/// The site that has this claim, if it is one.
+pub(crate) fn holder_of(claim: &ConfigMap) -> Option<ObjectKey> {
+    let site = claim.data.as_ref().filter(|_| !uid_of(claim).is_empty())?.get("site")?;
+    site.split_once('/').map(|(namespace, name)| ObjectKey::namespaced(namespace, name))
 }
 
 fn claim(host: &str, site: &Website) -> ConfigMap {

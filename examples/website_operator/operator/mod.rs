@@ -21,7 +21,7 @@ use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 
-use self::hosts::{Hosts, host_of};
+use self::hosts::{Hosts, holder_of, host_of};
 use self::parts::{MANAGED, MANAGER};
 use self::reconcile::{Context, reconcile};
 use self::website::Website;
@@ -110,9 +110,11 @@ impl Caches {
 fn websites(caches: Caches, context: Arc<Context>, election: LeaderElection) -> impl Part {
     controller("websites", move || {
         let (context, fence, wanted) = (Arc::clone(&context), election.clone(), caches.sites.lister());
+        // Who wants the host, and who has it, although that site may want another one by now, or be gone.
         let wants = move |claim: &Object<ConfigMap>| {
             let sites = host_of(claim).map(|host| wanted.by_index(BY_HOST, host).unwrap_or_default());
-            sites.into_iter().flatten().map(|site| site.key().clone()).collect::<Vec<_>>()
+            let wanting = sites.into_iter().flatten().map(|site| site.key().clone());
+            wanting.chain(holder_of(claim)).collect::<Vec<_>>()
         };
         Controller::builder(&caches.sites)
             .name("websites")

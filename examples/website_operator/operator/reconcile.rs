@@ -36,6 +36,7 @@ pub(crate) async fn reconcile(
     request: Request<Website>,
 ) -> Result<Outcome, ReconcileError> {
     let (context, request) = (&*context, &request);
+    context.hosts.release_former(&context.client, request).await?;
     finalizer(&context.client, request, FINALIZER, |event| async move {
         match event {
             Finalize::Apply(site) => context.apply(request, &site).await,
