@@ -42,8 +42,9 @@ pub(crate) struct Plan {
     /// For how long nothing changes.
     #[arg(long, default_value_t = 10)]
     idle_seconds: u64,
-    /// For how long a client has to end no reconcile, to count as quiet.
-    #[arg(long, default_value_t = 2_000)]
+    /// For how long a client has to end no reconcile, to count as quiet: longer than it waits after an error, which are
+    /// 5 s in kube-rs's guide.
+    #[arg(long, default_value_t = 6_000)]
     quiet_ms: u64,
     /// How many reconciles run at the same time.
     #[arg(long, default_value_t = 16)]
@@ -93,8 +94,10 @@ impl Plan {
 /// Whose controller it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Client {
-    /// actix-informer's.
+    /// actix-informer's, as its guide shows it.
     Informer,
+    /// actix-informer's, with what its documentation advises for large numbers.
+    InformerTuned,
     /// kube-rs's, as its guide shows it.
     Kube,
     /// kube-rs's, with what its documentation advises for large numbers.

@@ -35,7 +35,7 @@ pub(super) enum Order {
     Change { count: u64, per_second: u64 },
     /// Delete so many random children.
     Delete { count: usize },
-    /// End all watches; each resource refuses the next watch, or list, with 410.
+    /// End all watches; the server forgets what it would need to resume them: the next ones get 410 as an event.
     Expire,
     /// Reset all connections, and listen again after this time. The objects stay.
     Restart { down_ms: u64 },
@@ -60,6 +60,8 @@ struct Sites {
     random: fastrand::Rng,
     count: usize,
     contents: u64,
+    /// How often the history was forgotten.
+    expired: usize,
     suspects: Vec<usize>,
     is_suspect: Vec<bool>,
 }
@@ -72,9 +74,7 @@ pub(crate) fn serve(plan: &Plan) -> anyhow::Result<()> {
     let server = runtime.block_on(builder.start())?;
     let create = |object| server.create(object).map(drop).map_err(|error| anyhow!("{error}"));
     for number in 0..NAMESPACES {
-        create(
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": format!("ns-{number}")}}),
-        )?;
+        create_namespace(&server, &format!("ns-{number}"))?;
     }
     create(definition())?;
     for number in 0..plan.objects {
@@ -89,6 +89,7 @@ pub(crate) fn serve(plan: &Plan) -> anyhow::Result<()> {
         random: fastrand::Rng::with_seed(plan.seed),
         count: plan.objects,
         contents: 0,
+        expired: 0,
         suspects: (0..plan.objects).collect(),
         is_suspect: vec![true; plan.objects],
         server,
@@ -99,6 +100,11 @@ pub(crate) fn serve(plan: &Plan) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&Done { checked, cpu: processor_time().as_secs_f64() })?);
     }
     Ok(())
+}
+
+fn create_namespace(server: &ApiServer, name: &str) -> anyhow::Result<()> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    server.create(namespace).map(drop).map_err(|error| anyhow!("namespace {name}: {error}"))
 }
 
 fn place(number: usize) -> (String, String) {
@@ -140,9 +146,11 @@ impl Sites {
             Order::Change { count, per_second } => self.change(count, per_second)?,
             Order::Delete { count } => self.delete(count)?,
             Order::Expire => {
-                for resource in CHILDREN.into_iter().chain([SITES]) {
-                    self.server.faults().of(resource).gone_next(1);
-                }
+                // Another kind's object: no watch of these kinds knows the version from which the server remembers.
+                self.server.faults().drop_bookmarks(true);
+                self.expired += 1;
+                create_namespace(&self.server, &format!("expired-{}", self.expired))?;
+                self.server.faults().compact();
                 self.server.faults().end_watches();
             }
             Order::Restart { down_ms } => {

@@ -63,7 +63,8 @@ pub(crate) fn client(url: &str, client: Client, workers: usize) -> anyhow::Resul
     let counts = Arc::new(Counts::default());
     let _running = runtime.block_on(async {
         match client {
-            Client::Informer => informer::start(url, workers, &counts).await.map(Some),
+            Client::Informer => informer::start(url, workers, &counts, false).await.map(Some),
+            Client::InformerTuned => informer::start(url, workers, &counts, true).await.map(Some),
             Client::Kube => kube::start(url, workers, &counts, false).await.map(|()| None),
             Client::KubeTuned => kube::start(url, workers, &counts, true).await.map(|()| None),
             Client::Go => bail!("controller-runtime's is a program of its own"),
