@@ -35,6 +35,8 @@ pub use request::{Reconcile, ReconcileError, Request};
 pub use status::{ControllerState, ControllerStatus, Counts, Failure};
 pub use trigger::Trigger;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::informer::AnyInformer;
 use crate::pipeline::messages::Body;
 use crate::runtime::Registration;
@@ -149,6 +151,11 @@ impl<S: Body> Controller<S> {
     /// limit, so give this wait one.
     pub async fn ended(&self) {
         self.0.shared.end.ended().await;
+    }
+
+    /// Is cancelled when it does not follow one of its informers any more.
+    pub(crate) fn lost(&self) -> CancellationToken {
+        self.0.shared.lost.clone()
     }
 
     /// What says so after the last handle is dropped, too.

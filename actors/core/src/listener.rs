@@ -40,6 +40,7 @@ mod line;
 pub mod machine;
 mod pending;
 mod policy;
+mod progress;
 mod stats;
 mod waiting;
 mod walking;
@@ -48,6 +49,7 @@ pub use debounce::MOST_PERIODS;
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
+pub use progress::Progress;
 
 use cursor::{Cursor, Purpose};
 use debounce::Debounce;

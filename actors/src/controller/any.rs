@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::meta::ObjectKey;
+use tokio_util::sync::CancellationToken;
 
 use super::{Controller, ControllerEnd, ControllerStatus};
 use crate::informer::AnyInformer;
@@ -27,6 +28,7 @@ trait Erased: Send + Sync {
     fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>>;
     fn shut_down(&self);
     fn end(&self) -> ControllerEnd;
+    fn lost(&self) -> CancellationToken;
 }
 
 impl<S: Body> Erased for Controller<S> {
@@ -56,6 +58,10 @@ impl<S: Body> Erased for Controller<S> {
 
     fn end(&self) -> ControllerEnd {
         Self::end(self)
+    }
+
+    fn lost(&self) -> CancellationToken {
+        Self::lost(self)
     }
 }
 
@@ -101,6 +107,11 @@ impl AnyController {
     /// As [`Controller::end`].
     pub fn end(&self) -> ControllerEnd {
         self.0.end()
+    }
+
+    /// Waits until it does not follow one of its informers any more, since a Listener of it was given up.
+    pub(crate) async fn lost(&self) {
+        self.0.lost().cancelled().await;
     }
 }
 

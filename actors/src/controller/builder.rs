@@ -308,6 +308,7 @@ impl<S: Body> ReadyController<S> {
             fence: builder.fence,
             limits: builder.limits,
             no_intake: CancellationToken::new(),
+            lost: CancellationToken::new(),
             stop: CancellationToken::new(),
             end,
             has_begun: AtomicBool::new(false),

@@ -99,7 +99,7 @@ fn made<S, T>(informer: usize, change: &Change<T>) -> Arrival<'_, S> {
             let is_again = matches!(cause, Cause::Resync | Cause::Rewind);
             Arrival::Made { informer, meta: object.cached_meta(), is_again }
         }
-        Change::Deleted { .. } => Arrival::Output,
+        Change::Deleted { last, .. } => Arrival::Unmade { informer, object: last.key() },
     }
 }
 

@@ -2,15 +2,15 @@
 //!
 //! Answers "what if the Listener that feeds the queue dies?". Its function stays, and knows the state up to which it has
 //! taken all changes. Invariants:
-//! 1. The next Listener delivers exactly what leads from that state to the present one, deletions too. Not told is an object
-//!    that came behind that state and is gone before the next Listener starts.
+//! 1. The next Listener delivers what leads from there to the present state, deletions too: no key is lost.
 //! 2. Failures are followed by growing waits, and after five within ten minutes by none: then the informer is not
-//!    followed any more, which the status shows with the reason.
+//!    followed any more, which the status shows with the reason, and [`Shared::lost`] says so.
 //! 3. The drop of the following unsubscribes at once.
 //!
 //! Read next: `feed.rs`, the functions; `pipeline/listener/delivery.rs`, which calls them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use informer_core::reflector::Moment;
 use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Verdict};
@@ -37,6 +37,8 @@ struct Inner<T: Body> {
     options: SubscribeOptions<T>,
     feed: Arc<Feed<T>>,
     subscription: SubscriptionCell<T>,
+    /// Its Listener has failed too often.
+    is_given_up: AtomicBool,
 }
 
 /// Calls this function with each change of an informer, for the controller of `shared`.
@@ -48,7 +50,8 @@ pub(super) fn follow<S: Body, T: Body>(
 ) -> Result<Box<dyn Follows>, SubscribeError> {
     let options = options.name(format!("controller {}", shared.name));
     let subscription = SubscriptionCell::new();
-    let inner = Arc::new(Inner { informer: informer.clone(), options, feed: Arc::new(feed), subscription });
+    let (informer, feed, is_given_up) = (informer.clone(), Arc::new(feed), AtomicBool::new(false));
+    let inner = Arc::new(Inner { informer, options, feed, subscription, is_given_up });
     inner.subscribe()?;
     let stop = CancellationToken::new();
     let (kept, to, stopped) = (Arc::clone(&inner), Arc::clone(shared), stop.clone());
@@ -80,9 +83,12 @@ impl<T: Body> Inner<T> {
             let why = one_line(&why, QUOTED);
             let Verdict::Restart { after } = verdict else {
                 tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed too often, and is not started again: {why}; changes of these objects lead to no reconcile");
+                self.is_given_up.store(true, Ordering::Relaxed);
+                shared.lost.cancel();
+                drop(self.feed.forget());
                 return;
             };
-            tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, from where it was", Brief(after));
+            tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, and no key is lost", Brief(after));
             sleep(after).await;
             if self.subscribe().is_err() {
                 // The informer has stopped, which the status shows.
@@ -96,7 +102,10 @@ impl<T: Body> Inner<T> {
 impl<T: Body> Follows for Following<T> {
     fn ended(&self) -> Option<String> {
         let status = self.inner.subscription.read(Subscription::status)?;
-        status.ended.map(|reason| format!("{}: {reason}", status.name))
+        let restarts = |reason: &EndReason| {
+            matches!(reason, EndReason::ListenerFailed(_)) && !self.inner.is_given_up.load(Ordering::Relaxed)
+        };
+        status.ended.filter(|reason| !restarts(reason)).map(|reason| format!("{}: {reason}", status.name))
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Shared<S: Body> {
     pub(super) last_failure: LastFailure,
     pub(super) fence: Option<Fence>,
     pub(super) limits: Limits,
+    /// A Listener of it was given up: it does not follow one of its informers any more.
+    pub(super) lost: CancellationToken,
     /// Nothing new is taken.
     pub(super) no_intake: CancellationToken,
     /// Reconciles are told to end.

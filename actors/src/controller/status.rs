@@ -91,7 +91,7 @@ pub struct Counts {
     pub map_panics: u64,
     /// Streams of keys that have ended.
     pub streams_ended: u64,
-    /// How often a Listener that feeds the queue has failed and was started again, from where it was.
+    /// How often a Listener that feeds the queue has failed and was started again. No key was lost by it.
     pub listeners_restarted: u64,
 }
 

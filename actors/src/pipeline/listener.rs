@@ -90,7 +90,7 @@ impl<S: Body> Child for Listener<S> {
             debounce: spec.state.times().debounce,
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
-            seen: if let Delivery::Feed(feed) = &spec.delivery { feed.seen() } else { None },
+            seen: if let Delivery::Feed(feed) = &spec.delivery { feed.settled() } else { None },
         });
         let machine = machine.releasing_to(spec.shared.runtime.0.freeing.release());
         Self { spec: spec.clone(), machine, taker: None, drains: Vec::new() }
@@ -135,7 +135,7 @@ impl<S: Body> Listener<S> {
             }
         }
         if let (Delivery::Feed(feed), Some(seen)) = (&self.spec.delivery, self.machine.settled()) {
-            drop(feed.see(seen).map(|former| self.spec.shared.off_arbiter(former)));
+            drop(feed.settle(seen).map(|former| self.spec.shared.off_arbiter(former)));
         }
     }
 
@@ -166,6 +166,7 @@ impl<S: Body> Listener<S> {
 
     /// The subscriber has handled its window.
     fn handled(&mut self, ctx: &mut Context<Self>) {
+        self.spec.shared.fail_point(Site::ListenerHandled);
         self.follow_sources();
         self.machine.handle_handled();
         self.drive(ctx);
@@ -197,6 +198,9 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
     fn handle(&mut self, start: Start<S>, ctx: &mut Context<Self>) {
         if !self.is_stale(start.epoch) {
             self.follow_sources();
+            if let Delivery::Feed(feed) = &self.spec.delivery {
+                feed.begin(&start.snapshot);
+            }
             self.machine.handle_start(start.snapshot, self.spec.shared.runtime.now());
             self.follow_sources();
             self.drive(ctx);

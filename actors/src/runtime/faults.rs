@@ -43,6 +43,8 @@ pub enum Site {
     ListenerStarted,
     /// A Listener has received changes, before it records them.
     ListenerChanges,
+    /// The subscriber of a Listener has handled what was delivered, before the Listener notes it.
+    ListenerHandled,
     /// The sources of a set of namespaces are about to be exchanged by a plan.
     NamespacesPlanned,
     /// The actor of a work queue is being started.

@@ -2,7 +2,7 @@
 //!
 //! Answers "does this event show what the reconcile of its owner knows already?". Invariants:
 //! 1. Only the very version that was answered is known, and only for the key whose reconcile was answered it.
-//! 2. Any state of an object that is told as present forgets what was answered for it: after a server has gone back, a
+//! 2. Any state of an object that is told, its end too, forgets what was answered for it: after a server has gone back, a
 //!    version may come again. So does a write that its cache has not shown in time.
 //! 3. At most so many answers are kept as it was made for; beyond that the oldest one is forgotten.
 //!

@@ -65,6 +65,13 @@ pub enum Arrival<'a, S> {
         /// Whether it was told before, by a resync, or the server went back to it: then it is a reason in any case.
         is_again: bool,
     },
+    /// An owned object is gone: as [`Self::Output`]. What was answered for it does not count any more.
+    Unmade {
+        /// The number of its informer, as in [`Writes`].
+        informer: usize,
+        /// Which object.
+        object: &'a ObjectKey,
+    },
 }
 
 /// What follows from an arrival.
@@ -182,6 +189,9 @@ impl<S> Ledger<S> {
             Arrival::Gone(last) => self.deleted.keep(Object::clone(last)),
             _ => None,
         };
+        if let Arrival::Unmade { informer, object } = &arrival {
+            self.answered.forget(&(*informer, ObjectKey::clone(object)));
+        }
         if let Arrival::Made { informer, meta, is_again } = &arrival {
             let place = (*informer, meta.key.clone());
             if *is_again {
@@ -322,7 +332,7 @@ fn is_news<S>(state: &State, arrival: &Arrival<'_, S>) -> bool {
             *is_rewound || meta.uid != state.uid || meta.version > state.version
         }
         Arrival::Gone(_) | Arrival::Input => true,
-        Arrival::Output | Arrival::Made { .. } => false,
+        Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => false,
     }
 }
 

@@ -254,6 +254,21 @@ fn ctl_21_the_event_of_a_write_that_a_cache_has_not_shown_in_time_leads_to_a_rec
 }
 
 #[test]
+fn ctl_21_the_end_of_a_child_forgets_what_was_answered_for_it() {
+    let mut ledger = Ledger::<u64>::default();
+    let (state, mut writes) = (object("child", 0, 5), Writes::default());
+    writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
+    assert!(!ledger.handle_writes(&key("owner"), &writes));
+    let gone = Arrival::Unmade { informer: 1, object: state.key() };
+    assert!(ledger.handle_arrival(&key("owner"), gone, event(1)).is_added);
+    let again = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
+    assert!(
+        ledger.handle_arrival(&key("owner"), again, event(1)).is_added,
+        "a server that went back gave the version again"
+    );
+}
+
+#[test]
 fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept() {
     let mut ledger = Ledger::<u64>::default();
     let told = |ledger: &mut Ledger<u64>, owner: &str, child: u64, is_again| {

@@ -15,7 +15,7 @@ mod scenarios;
 mod walking;
 mod world;
 
-use super::{Backlog, CHUNK, Policy};
+use super::{Backlog, CHUNK, Policy, Progress};
 use crate::delta::{Cause, Change, Changes};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::written;
@@ -124,6 +124,28 @@ fn a_resync_whose_last_objects_wait_to_be_delivered_is_still_running() {
     record(&mut backlog, &[added(&crate::snapshot::fixture::object("d", 9))]);
     backlog.resync();
     assert_eq!(drained(&mut backlog), ["c u1@1 -> c u1@1 (Resync)", "+ d u1@9 (Watch)"]);
+}
+
+#[test]
+fn ctl_23_what_was_taken_behind_the_settled_state_and_is_not_the_same_any_more_is_told() {
+    use crate::snapshot::fixture::{life, object};
+    let (kept, brief, changed, lived) =
+        (object("kept", 1), object("brief", 2), object("changed", 3), life("lived", "u1", 4));
+    let mut progress = Progress::default();
+    for object in [&kept, &brief, &changed, &lived] {
+        assert!(progress.take(&added(object)).is_none());
+    }
+    let now = snapshot([&kept, &object("changed", 5), &life("lived", "u2", 6)]);
+    let told: Vec<_> = progress.changes_to(&now).iter().map(text_of).collect();
+    assert_eq!(
+        told,
+        ["- brief u1@2 (Relist)", "changed u1@3 -> changed u1@5 (Relist)", "- lived u1@4 (Relist)"]
+    );
+    assert!(progress.take(&deleted(&brief)).is_some_and(|freed| freed.ptr_eq(&brief)));
+    assert_eq!(progress.changes_to(&now).len(), 2, "its end was taken");
+    assert!(progress.settle(&now).is_some() && progress.settled().is_some_and(|state| state.ptr_eq(&now)));
+    assert!(progress.changes_to(&Snapshot::empty()).is_empty(), "the settled state shows it all");
+    assert!(progress.settle(&now).is_none(), "nothing is new");
 }
 
 #[test]

@@ -106,6 +106,30 @@ fn ctl_23_a_listener_that_dies_is_started_again_and_no_key_is_lost_also_of_what_
 }
 
 #[test]
+fn ctl_23_an_object_that_was_taken_by_a_listener_that_died_over_it_and_is_gone_before_the_next_one_is_told() {
+    let armed = Arc::new(AtomicU32::new(0));
+    let left = Arc::clone(&armed);
+    let faults = Faults::new(move |here| {
+        let is_there = here == Site::ListenerHandled;
+        let dies = is_there && left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        assert!(!dies, "killed on purpose");
+    });
+    run_with(faults, |world| async move {
+        world.apply("a/kept", "1");
+        let controller = world.logging(world.builder());
+        assert_eq!(world.lines().await.len(), 1);
+        armed.store(1, Relaxed);
+        world.apply("a/brief", "1");
+        assert_eq!(world.lines().await, ["a/brief=1"], "it was taken");
+        assert_eq!(controller.status().not_followed, [""; 0], "it starts again");
+        world.texts.delete("a/brief");
+        sleep(secs(120)).await;
+        assert_eq!(world.lines().await, ["a/brief gone, was 1"]);
+        assert_eq!(controller.status().counts.listeners_restarted, 1);
+    });
+}
+
+#[test]
 fn ctl_23_a_listener_that_dies_again_and_again_is_given_up_which_the_status_shows() {
     let armed = Arc::new(AtomicU32::new(0));
     run_with(killing_listeners(&armed), |world| async move {

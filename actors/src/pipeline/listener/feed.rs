@@ -1,15 +1,16 @@
 //! A function that takes the keys of changes, and how far it is.
 //!
 //! Answers "where does the next Listener go on if this one dies?". Invariants:
-//! 1. It outlives its Listener. Each state that it shows was taken as a whole: what the next Listener delivers from there
-//!    on misses nothing.
-//! 2. Its lock is held while a pointer is copied, by one Listener at a time.
+//! 1. It outlives its Listener. What the next Listener delivers from the last settled state on, and what it is told at its
+//!    start of what was taken after that state, misses nothing.
+//! 2. Its lock is held for one step of [`Progress`], by one Listener at a time; objects are freed outside of it.
 //!
 //! Read next: `delivery.rs`, which calls it; `controller/following.rs`, which makes it.
 
 use std::sync::Mutex;
 
 use informer_core::delta::Change;
+use informer_core::listener::Progress;
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::Body;
@@ -20,31 +21,39 @@ type TakeFn<S> = Box<dyn Fn(&Change<S>) + Send + Sync>;
 /// Takes the keys that changes concern. It outlives its Listener: the next one goes on where that has been.
 pub(crate) struct Feed<S: Body> {
     take: TakeFn<S>,
-    /// The state up to which all changes were taken.
-    seen: Mutex<Option<Snapshot<S>>>,
+    progress: Mutex<Progress<S>>,
 }
 
 impl<S: Body> Feed<S> {
     /// The function does not block, and runs code of others only guarded.
     pub(crate) fn new(take: impl Fn(&Change<S>) + Send + Sync + 'static) -> Self {
-        Self { take: Box::new(take), seen: Mutex::new(None) }
+        Self { take: Box::new(take), progress: Mutex::default() }
     }
 
     pub(super) fn take(&self, change: &Change<S>) {
+        let freed = locked(&self.progress).take(change);
+        drop(freed);
         (self.take)(change);
     }
 
     /// The state up to which all changes were taken; `None` before the first list.
-    pub(super) fn seen(&self) -> Option<Snapshot<S>> {
-        locked(&self.seen).clone()
+    pub(super) fn settled(&self) -> Option<Snapshot<S>> {
+        locked(&self.progress).settled().cloned()
     }
 
-    /// All changes up to this state were taken. Gives the former one, unless it is the same.
-    pub(super) fn see(&self, seen: &Snapshot<S>) -> Option<Snapshot<S>> {
-        let mut known = locked(&self.seen);
-        if known.as_ref().is_some_and(|known| known.ptr_eq(seen)) {
-            return None;
-        }
-        known.replace(seen.clone())
+    /// All changes up to this state were taken. Gives what was known before, to be freed.
+    pub(super) fn settle(&self, state: &Snapshot<S>) -> Option<Progress<S>> {
+        locked(&self.progress).settle(state)
+    }
+
+    /// No Listener goes on from here. Gives what was known, to be freed.
+    pub(crate) fn forget(&self) -> Progress<S> {
+        std::mem::take(&mut *locked(&self.progress))
+    }
+
+    /// A Listener begins with this state: takes what has become of what the one before it had taken and not settled.
+    pub(super) fn begin(&self, now: &Snapshot<S>) {
+        let changes = locked(&self.progress).changes_to(now);
+        changes.iter().for_each(|change| self.take(change));
     }
 }

@@ -1,0 +1,89 @@
+//! How far a function is that takes changes and outlives its Listeners.
+//!
+//! Answers "what does the next Listener have to tell, if this one dies in the middle?". It delivers what leads from the last
+//! state up to which everything was taken to the present one. That misses what was taken after that state and is gone since,
+//! so the last state of each object that was taken meanwhile is kept. Invariants:
+//! 1. With what leads from the one state to the other, [`Progress::changes_to`] tells of each object that was taken and is
+//!    not the same any more. Something may be told twice.
+//! 2. It keeps at most one state for each object that its function takes to be there.
+//!
+//! Read next: `listener.rs`, [`Backlog::resumed_from`](super::Backlog::resumed_from).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::delta::{Cause, Change};
+use crate::meta::{Object, ObjectKey};
+use crate::snapshot::Snapshot;
+
+/// The state up to which all changes were taken, and what was taken after it.
+///
+/// ```
+/// use informer_core::delta::{Cause, Change};
+/// use informer_core::listener::Progress;
+/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// use informer_core::snapshot::Snapshot;
+/// let version = ResourceVersion::from_number(1).expect("not zero");
+/// let object = Object::new(Meta::new(ObjectKey::cluster("a"), version, SourceId::default()), "body");
+/// let mut progress = Progress::default();
+/// progress.take(&Change::Added { object, cause: Cause::Watch });
+/// // It is gone before everything was settled, and no two states show that it was there.
+/// assert!(matches!(progress.changes_to(&Snapshot::empty())[..], [Change::Deleted { .. }]));
+/// ```
+pub struct Progress<S> {
+    settled: Option<Snapshot<S>>,
+    since: BTreeMap<ObjectKey, Object<S>>,
+}
+
+impl<S> Progress<S> {
+    /// The function takes this change. Gives the state that was kept for its key, to be freed.
+    pub fn take(&mut self, change: &Change<S>) -> Option<Object<S>> {
+        match change {
+            Change::Added { object, .. } | Change::Updated { object, .. } => {
+                self.since.insert(object.key().clone(), object.clone())
+            }
+            Change::Deleted { last, .. } => self.since.remove(last.key()),
+        }
+    }
+
+    /// Everything up to this state was taken. Gives what was known before, to be freed; `None` if that is nothing new.
+    pub fn settle(&mut self, state: &Snapshot<S>) -> Option<Self> {
+        let is_known = self.settled.as_ref().is_some_and(|settled| settled.ptr_eq(state));
+        if is_known && self.since.is_empty() {
+            return None;
+        }
+        Some(std::mem::replace(self, Self { settled: Some(state.clone()), since: BTreeMap::new() }))
+    }
+
+    /// The state up to which all changes were taken; `None` before the first list.
+    pub fn settled(&self) -> Option<&Snapshot<S>> {
+        self.settled.as_ref()
+    }
+
+    /// What leads from the states that were taken since to the present ones, in order of keys, with cause `Relist`.
+    /// O(n log m) for n objects that were taken since.
+    pub fn changes_to(&self, now: &Snapshot<S>) -> Vec<Change<S>> {
+        let (exact, cause) = (false, Cause::Relist);
+        let change = |old: &Object<S>| match now.get(old.key()) {
+            Some(object) if object.ptr_eq(old) => None,
+            Some(object) if object.is_same_life_as(old) => {
+                Some(Change::Updated { old: old.clone(), object: object.clone(), cause })
+            }
+            // Another life of the key is told as an addition by what leads from the settled state.
+            _ => Some(Change::Deleted { old: old.clone(), last: old.clone(), exact, cause }),
+        };
+        self.since.values().filter_map(change).collect()
+    }
+}
+
+impl<S> Default for Progress<S> {
+    fn default() -> Self {
+        Self { settled: None, since: BTreeMap::new() }
+    }
+}
+
+impl<S> fmt::Debug for Progress<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").field("settled", &self.settled).field("since", &self.since.len()).finish()
+    }
+}
