@@ -48,7 +48,8 @@ async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartE
     context.ready();
     tokio::select! {
         biased;
-        limit = context.stopping() => Ok(election.shutdown(limit).await?),
+        // A little less, so that it is told why the lease was not given back.
+        limit = context.stopping() => Ok(election.shutdown(limit * 9 / 10).await?),
         over = follow(&election, &context) => over,
     }
 }

@@ -140,14 +140,14 @@ impl Content {
         }
     }
 
-    /// Drops every part; nothing starts any more.
+    /// Drops every part; nothing starts any more. What outlives the future of a part is kept for the task that ends it.
     pub(super) fn end(&self) {
-        let lives = {
+        let kills: Vec<_> = {
             let mut inner = locked(&self.inner);
             inner.lifecycle.abandon(self.clock.now());
-            std::mem::take(&mut inner.lives)
+            inner.lives.values().map(|living| living.tokens.kill.clone()).collect()
         };
-        lives.values().for_each(|living| living.tokens.kill.cancel());
+        kills.iter().for_each(CancellationToken::cancel);
     }
 
     pub(super) fn time_left(&self, part: PartId) -> Duration {

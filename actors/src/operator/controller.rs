@@ -4,6 +4,7 @@
 //! 1. Each life is a controller of its own; dropping the life shuts it down at once. The life has ended when its last
 //!    reconcile has, so two lives never work at once.
 //! 2. It is ready when its informers are synced; until then it names those that are not.
+//! 3. A controller that does not follow one of its informers any more is a failure of the part, which starts another one.
 //!
 //! Read next: `part.rs`; `controller.rs`, what runs.
 
@@ -98,8 +99,11 @@ async fn run(controller: AnyController, context: PartContext) -> Result<(), Part
     }
     drop(informers);
     context.ready();
-    let limit = context.stopping().await;
-    drain(&controller, limit).await
+    tokio::select! {
+        biased;
+        limit = context.stopping() => drain(&controller, limit).await,
+        () = controller.lost() => Err(format!("it does not follow {}", controller.status().not_followed.join(", ")).into()),
+    }
 }
 
 /// Which of these informers are not synced, and why.
@@ -114,5 +118,6 @@ fn unsynced(informers: &[AnyInformer]) -> Option<String> {
 
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
     // What outlives this shuts it down and waits: the lease is given back when nothing of it runs any more.
-    Ok(controller.drain(limit).await?)
+    // A little less, so that the reason of one that is late is told before it is dropped.
+    Ok(controller.drain(limit * 9 / 10).await?)
 }

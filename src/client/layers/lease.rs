@@ -37,9 +37,14 @@ impl Transport for WhileLeading {
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
         let (below, validity) = (Rc::clone(&self.layers.0.transport), self.validity.clone());
         Box::pin(async move {
-            let check = SendCheck::new(move || match validity.may_begin() {
-                true => Ok(()),
-                false => Err(TransportError::NotLeading { lease: Arc::clone(validity.lease()) }),
+            // Of a guarded client that is guarded once more both leases are asked.
+            let above = SendCheck::of(&request);
+            let check = SendCheck::new(move || {
+                above.as_ref().map_or(Ok(()), SendCheck::ask)?;
+                match validity.may_begin() {
+                    true => Ok(()),
+                    false => Err(TransportError::NotLeading { lease: Arc::clone(validity.lease()) }),
+                }
             });
             // Without this a refused request could take a connection, which is closed over it.
             check.ask()?;
