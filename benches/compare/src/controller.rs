@@ -46,6 +46,9 @@ pub(crate) struct Plan {
     /// 5 s in kube-rs's guide.
     #[arg(long, default_value_t = 6_000)]
     quiet_ms: u64,
+    /// For how long everything may be out of order in a stretch: a client that takes longer has this as its time.
+    #[arg(long, default_value_t = 300)]
+    limit_seconds: u64,
     /// How many reconciles run at the same time.
     #[arg(long, default_value_t = 16)]
     workers: usize,

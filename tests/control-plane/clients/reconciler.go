@@ -76,7 +76,7 @@ func children(site *Website) []runtime.ApplyConfiguration {
 			WithData(map[string]string{"content": site.Spec.Content}),
 		coreapply.Service(site.Name, site.Namespace).
 			WithOwnerReferences(owner).
-			WithSpec(coreapply.ServiceSpec().WithSelector(labels).WithPorts(coreapply.ServicePort().WithPort(80))),
+			WithSpec(coreapply.ServiceSpec().WithClusterIP("None").WithSelector(labels).WithPorts(coreapply.ServicePort().WithPort(80))),
 		appsapply.Deployment(site.Name, site.Namespace).
 			WithOwnerReferences(owner).
 			WithSpec(appsapply.DeploymentSpec().

@@ -4,7 +4,9 @@
 //! 1. A stretch ends for the wall when everything is in order, as the server's store says. What it cost, and its
 //!    reconciles, are counted until the client has ended no reconcile for some time after that: late and needless ones
 //!    count.
-//! 2. What a client says of itself is its processor time, its memory and its number of reconciles, and nothing else.
+//! 2. A client that does not bring everything into order within the limit has that limit as its time, and the rest of the
+//!    course goes on.
+//! 3. What a client says of itself is its processor time, its memory and its number of reconciles, and nothing else.
 //!
 //! Read next: `server.rs`, which changes and checks; `table.rs`, which shows the figures.
 
@@ -65,15 +67,19 @@ pub(super) struct Report {
 
 /// Runs one client through all stretches.
 pub(super) fn drive(plan: &Plan, client: Client, go: Option<&str>) -> anyhow::Result<Report> {
-    let mut course = Course { serving: Serving::start(plan)?, subject: None, quiet: plan.quiet() };
+    let mut course = Course {
+        serving: Serving::start(plan)?,
+        subject: None,
+        quiet: plan.quiet(),
+        limit: Duration::from_secs(plan.limit_seconds),
+    };
     let mut command = command(plan, client, go, course.serving.url())?;
     let mut report = Report::default();
 
-    let first = course.stretch(|course| {
+    report.first = course.stretch("first convergence", |course| {
         course.subject = Some(Subject::start(&mut command)?);
         Ok(())
-    });
-    report.first = first.context("the first convergence")?;
+    })?;
     let at_rest = course.report()?;
     (report.resident_kib, report.peak_kib) = (at_rest.resident_kib, at_rest.peak_kib);
 
@@ -82,28 +88,25 @@ pub(super) fn drive(plan: &Plan, client: Client, go: Option<&str>) -> anyhow::Re
     report.idle_cpu = (idle.cpu_ms - at_rest.cpu_ms) / plan.idle_seconds.max(1) as f64;
 
     let (count, per_second) = (plan.changes(), plan.changes_per_second);
-    let changes = course.stretch(|course| {
+    report.changes = course.stretch("changes", |course| {
         let meter = Meter::start();
         course.serving.order(Order::Change { count, per_second })?;
         report.changing = meter.cost().wall;
         Ok(())
-    });
-    report.changes = changes.context("the changes")?;
+    })?;
 
-    let deleted = course.stretch(|course| course.order(Order::Delete { count: plan.deleted() }));
-    report.deleted = deleted.context("deleted children")?;
+    report.deleted =
+        course.stretch("deleted children", |course| course.order(Order::Delete { count: plan.deleted() }))?;
 
-    let gone = course.stretch(|course| {
+    report.gone = course.stretch("a 410 of all watches", |course| {
         course.order(Order::Expire)?;
         course.order(Order::Change { count: 1, per_second: 0 })
-    });
-    report.gone = gone.context("a 410 of all watches")?;
+    })?;
 
-    let restart = course.stretch(|course| {
+    report.restart = course.stretch("a restart of the server", |course| {
         course.order(Order::Restart { down_ms: DOWN.as_millis().try_into()? })?;
         course.order(Order::Change { count: 1, per_second: 0 })
-    });
-    report.restart = restart.context("a restart of the server")?;
+    })?;
     report.last_peak_kib = course.report()?.peak_kib;
     Ok(report)
 }
@@ -133,15 +136,25 @@ struct Course {
     subject: Option<Subject>,
     serving: Serving,
     quiet: Duration,
+    limit: Duration,
 }
 
 impl Course {
     /// Does this, and waits until everything is in order and the client is quiet.
-    fn stretch(&mut self, begin: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> anyhow::Result<Stretch> {
+    fn stretch(
+        &mut self,
+        what: &str,
+        begin: impl FnOnce(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Stretch> {
+        eprintln!("  {what}");
+        self.measured(begin).with_context(|| what.to_owned())
+    }
+
+    fn measured(&mut self, begin: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> anyhow::Result<Stretch> {
         let (before, server_before) = (self.report()?, self.serving.order(Order::Report)?.cpu);
         let meter = Meter::start();
         begin(self)?;
-        let done = self.serving.order(Order::Converge)?;
+        let done = self.serving.order(Order::Converge { limit_ms: self.limit.as_millis().try_into()? })?;
         let wall = meter.cost().wall - done.checked;
         let after = self.quiet()?;
         let server_cpu = self.serving.order(Order::Report)?.cpu - server_before;

@@ -1,7 +1,7 @@
 //! The operator with actix-informer, twice: as its guide shows it, and with what its documentation advises for large numbers.
 //!
 //! Answers "how does a practised user write it?". As it comes: a controller of the websites that owns what it makes, of
-//! which the informers keep metadata alone, with a filter for updates that change no generation, and with reported writes.
+//! which the informers keep the owner alone, with a filter for updates that change no generation, and with reported writes.
 //! Tuned: the events of own writes lead to no other reconcile, and reconciles and their requests run on one thread.
 //!
 //! Read next: `kube.rs`, the same with kube-rs; `../controller.rs`, the rule for all.
@@ -37,9 +37,9 @@ pub(super) async fn start(
     let (runtime, client) = (Runtime::threads().start()?, Client::new(Config::new(url)?)?);
     let client = if is_tuned { client.carried_by(&runtime) } else { client };
     let sites = client.resource::<Website>().informer(&runtime)?.start()?;
-    let maps = client.metadata::<ConfigMap>().informer(&runtime)?.start()?;
-    let services = client.metadata::<Service>().informer(&runtime)?.start()?;
-    let deployments = client.metadata::<Deployment>().informer(&runtime)?.start()?;
+    let maps = client.controllers_of::<ConfigMap>().informer(&runtime)?.start()?;
+    let services = client.controllers_of::<Service>().informer(&runtime)?.start()?;
+    let deployments = client.controllers_of::<Deployment>().informer(&runtime)?.start()?;
     let builder = Controller::builder(&sites)
         .owns(&maps)
         .owns(&services)

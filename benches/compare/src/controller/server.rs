@@ -35,12 +35,13 @@ pub(super) enum Order {
     Change { count: u64, per_second: u64 },
     /// Delete so many random children.
     Delete { count: usize },
-    /// End all watches; the server forgets what it would need to resume them: the next ones get 410 as an event.
+    /// Reset all connections, and meanwhile change an object of each kind and forget what a watch would need to resume: the
+    /// next watches get 410 as an event.
     Expire,
     /// Reset all connections, and listen again after this time. The objects stay.
     Restart { down_ms: u64 },
-    /// Wait until everything is in order.
-    Converge,
+    /// Wait until everything is in order, or for this time.
+    Converge { limit_ms: u64 },
     /// Nothing: only the answer is wanted.
     Report,
 }
@@ -60,8 +61,6 @@ struct Sites {
     random: fastrand::Rng,
     count: usize,
     contents: u64,
-    /// How often the history was forgotten.
-    expired: usize,
     suspects: Vec<usize>,
     is_suspect: Vec<bool>,
 }
@@ -89,7 +88,6 @@ pub(crate) fn serve(plan: &Plan) -> anyhow::Result<()> {
         random: fastrand::Rng::with_seed(plan.seed),
         count: plan.objects,
         contents: 0,
-        expired: 0,
         suspects: (0..plan.objects).collect(),
         is_suspect: vec![true; plan.objects],
         server,
@@ -146,19 +144,17 @@ impl Sites {
             Order::Change { count, per_second } => self.change(count, per_second)?,
             Order::Delete { count } => self.delete(count)?,
             Order::Expire => {
-                // Another kind's object: no watch of these kinds knows the version from which the server remembers.
-                self.server.faults().drop_bookmarks(true);
-                self.expired += 1;
-                create_namespace(&self.server, &format!("expired-{}", self.expired))?;
+                self.server.stop();
+                self.touch()?;
                 self.server.faults().compact();
-                self.server.faults().end_watches();
+                self.server.start_again()?;
             }
             Order::Restart { down_ms } => {
                 self.server.stop();
                 rest(Duration::from_millis(down_ms));
                 self.server.start_again()?;
             }
-            Order::Converge => return Ok(self.converge()),
+            Order::Converge { limit_ms } => return Ok(self.converge(Duration::from_millis(limit_ms))),
             Order::Report => {}
         }
         Ok(0.0)
@@ -182,6 +178,18 @@ impl Sites {
         Ok(())
     }
 
+    /// Changes one object of each kind in a way that nobody minds.
+    fn touch(&mut self) -> anyhow::Result<()> {
+        let (namespace, name) = place(0);
+        self.contents += 1;
+        let patch = json!({"metadata": {"annotations": {"touched": self.contents.to_string()}}});
+        for resource in CHILDREN.into_iter().chain([SITES]) {
+            let touched = self.server.merge_patch(resource, &namespace, &name, &patch);
+            touched.map_err(|error| anyhow!("{resource} {name} is not touched: {error}"))?;
+        }
+        Ok(())
+    }
+
     fn delete(&mut self, count: usize) -> anyhow::Result<()> {
         let mut numbers: Vec<usize> = (0..self.count).collect();
         self.random.shuffle(&mut numbers);
@@ -200,10 +208,14 @@ impl Sites {
         }
     }
 
-    fn converge(&mut self) -> f64 {
+    fn converge(&mut self, limit: Duration) -> f64 {
+        let waiting = Meter::start();
         loop {
             while let Some(&number) = self.suspects.last() {
                 if self.is_in_order(number).is_none() {
+                    if waiting.cost().wall > limit.as_secs_f64() {
+                        return 0.0;
+                    }
                     rest(Duration::from_millis(2));
                     continue;
                 }

@@ -53,8 +53,13 @@ pub(super) fn children(site: &Website) -> (String, String, Children) {
     let labels = BTreeMap::from([("app".to_owned(), name.clone())]);
     let content = BTreeMap::from([("content".to_owned(), site.spec.content.clone())]);
     let port = ServicePort { port: 80, ..ServicePort::default() };
-    let service =
-        ServiceSpec { selector: Some(labels.clone()), ports: Some(vec![port]), ..ServiceSpec::default() };
+    // Without an address: the server in memory looks for one among all services.
+    let service = ServiceSpec {
+        cluster_ip: Some("None".to_owned()),
+        selector: Some(labels.clone()),
+        ports: Some(vec![port]),
+        ..ServiceSpec::default()
+    };
     let container =
         Container { name: "web".to_owned(), image: Some("nginx".to_owned()), ..Container::default() };
     let template = PodTemplateSpec {
