@@ -31,7 +31,7 @@ use self::defaults::Defaults;
 pub use self::error::FactoryError;
 use self::shared::Shared;
 use crate::client::{Client, InformerKey, ResourceSource};
-use crate::representation::{Dynamic, MetadataOnly, Representation, Typed};
+use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Representation, Typed};
 
 /// Gives each part of a program a handle of the informer that it needs, one informer for equal needs. Cheap to clone.
 ///
@@ -111,6 +111,15 @@ impl InformerFactory {
         K: Resource<DynamicType = ()> + Send + Sync + 'static,
     {
         self.defaults.describe::<K, _>(self.client.metadata::<K>())
+    }
+
+    /// Describes only which object controls each object of a type ([`Client::controllers_of`]), with the settings of this
+    /// factory for all kinds.
+    pub fn controllers_of<K>(&self) -> ResourceSource<K, ControllerOnly<K>>
+    where
+        K: Resource<DynamicType = ()> + Send + Sync + 'static,
+    {
+        self.defaults.describe::<K, _>(self.client.controllers_of::<K>())
     }
 
     /// Describes objects of a kind known only at run time, with the settings of this factory for all kinds. Of a

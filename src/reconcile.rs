@@ -24,7 +24,6 @@ pub use children::{
 pub use condition::{ConditionStatus, condition, is_condition_true, set_condition};
 pub use expectations::{Expectations, Progress};
 pub use finalizer::{Finalize, FinalizerError, finalizer};
-pub(crate) use owner::controller_of;
 pub use owner::{OwnedBy, OwnerError};
 pub use status::{StatusError, Written, update_status};
 pub use subject::{Subject, WriteLog, WriteRecord};

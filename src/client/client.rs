@@ -39,7 +39,7 @@ use super::transport::in_process::service;
 use super::transport::kube::KubeTransport;
 use super::transport::{Connection, RequestKind};
 use super::worker::{BodyStream, Worker};
-use crate::representation::{Dynamic, MetadataOnly, Typed};
+use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Typed};
 
 /// Speaks with one API server. Cheap to clone, `Send` and `Sync`.
 #[derive(Clone)]
@@ -227,6 +227,27 @@ impl Client {
     {
         let scope = Scope::new(ApiResource::erase::<K>(&()));
         ResourceSource::new(Arc::clone(&self.backend), scope, MetadataOnly::new())
+    }
+
+    /// Only which object controls each object of a type: all that a controller needs of the objects that it owns, as long as
+    /// it does not read them. An object costs some 80 bytes besides its key, uid and version.
+    ///
+    /// ```no_run
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+    ///
+    /// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    /// let deployments = client.resource::<Deployment>().informer(&runtime)?.start()?;
+    /// let sets = client.controllers_of::<ReplicaSet>().informer(&runtime)?.start()?;
+    /// let builder = Controller::builder(&deployments).owns(&sets);
+    /// # drop(builder); Ok(()) }
+    /// ```
+    pub fn controllers_of<K>(&self) -> ResourceSource<K, ControllerOnly<K>>
+    where
+        K: Resource<DynamicType = ()> + Send + Sync + 'static,
+    {
+        let scope = Scope::new(ApiResource::erase::<K>(&()));
+        ResourceSource::new(Arc::clone(&self.backend), scope, ControllerOnly::new())
     }
 
     /// Sends one request below the endpoint and waits for the whole answer. kube-core's `Request` makes such requests.

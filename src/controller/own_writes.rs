@@ -15,11 +15,12 @@ use kube_core::metadata::PartialObjectMeta;
 use crate::client::api::Deleted;
 use crate::object::meta_of;
 use crate::overlay::remains;
+use crate::representation::ControllerOf;
 
 /// Own writes of a reconcile: its key waits until the caches have seen them. It is in the prelude.
 ///
-/// Each method gives how many informers of the controller are waited for: those of typed objects of this type, or of
-/// their metadata alone, that follow the object. Of dynamic objects all that follow its name are taken; say which one with
+/// Each method gives how many informers of the controller are waited for: those of typed objects of this type, of their
+/// metadata alone, or of their controllers alone, that follow the object. Of dynamic objects all that follow its name are taken; say which one with
 /// [`Request::written_to`].
 ///
 /// A write that the informer's label or field selector leaves out is waited for as well, until a later event or a
@@ -44,12 +45,16 @@ pub trait OwnWrites {
 impl<S: Body> OwnWrites for Request<S> {
     fn written<K: Resource + 'static>(&self, answer: &K) -> usize {
         let Some(meta) = meta_here(self, answer) else { return 0 };
-        self.written_as::<K>(&meta) + self.written_as::<PartialObjectMeta<K>>(&meta)
+        self.written_as::<K>(&meta)
+            + self.written_as::<PartialObjectMeta<K>>(&meta)
+            + self.written_as::<ControllerOf<K>>(&meta)
     }
 
     fn removed<K: Resource + 'static>(&self, object: &K) -> usize {
         let Some(meta) = meta_here(self, object) else { return 0 };
-        self.removed_as::<K>(&meta) + self.removed_as::<PartialObjectMeta<K>>(&meta)
+        self.removed_as::<K>(&meta)
+            + self.removed_as::<PartialObjectMeta<K>>(&meta)
+            + self.removed_as::<ControllerOf<K>>(&meta)
     }
 }
 

@@ -12,29 +12,28 @@ use informer_actors::controller::ControllerBuilder;
 use informer_actors::informer::{Body, Informer, Lister};
 use informer_actors::subscription::SubscribeOptions;
 use informer_core::meta::{Object, ObjectKey, Uid};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::Resource;
 
-use crate::reconcile::controller_of;
+use crate::representation::{Controlled, ControllerRef};
 
 /// Objects that belong to primary objects by owner references. It is in the prelude.
 pub trait Owns: Sized {
     /// When something happens to an object of this informer, the primary object that controls it is reconciled: the one
     /// that its owner reference with `controller: true` names, if group, kind and uid fit.
     #[must_use]
-    fn owns<T: Body + Resource>(self, children: &Informer<T>) -> Self {
+    fn owns<T: Body + Controlled>(self, children: &Informer<T>) -> Self {
         self.owns_if(children, SubscribeOptions::new())
     }
 
     /// As [`Self::owns`], with a filter: `SubscribeOptions::new().changes(predicates::generation_changed())`.
     #[must_use]
-    fn owns_if<T: Body + Resource>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self;
+    fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self;
 
     /// When something happens to an object of `children`, the primary object is reconciled that controls the object of
     /// `middle` which controls it: pods of a deployment through its replica sets. While the cache does not have the
     /// object between them, nobody is reconciled; [`Self::owns`] of `middle` hears of that one itself.
     #[must_use]
-    fn owns_through<M: Body + Resource, T: Body + Resource>(
+    fn owns_through<M: Body + Controlled, T: Body + Controlled>(
         self,
         middle: &Informer<M>,
         children: &Informer<T>,
@@ -42,14 +41,14 @@ pub trait Owns: Sized {
 }
 
 impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
-    fn owns_if<T: Body + Resource>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self {
+    fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self {
         let primary = self.primary().lister();
         self.owns_with(children, options, move |child| {
             owner(&primary, (&S::group(&()), &S::kind(&())), child)
         })
     }
 
-    fn owns_through<M: Body + Resource, T: Body + Resource>(
+    fn owns_through<M: Body + Controlled, T: Body + Controlled>(
         self,
         middle: &Informer<M>,
         children: &Informer<T>,
@@ -57,7 +56,7 @@ impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
         let (primary, middle) = (self.primary().lister(), middle.lister());
         self.owns_with(children, SubscribeOptions::new(), move |child| {
             let between =
-                controller_of(child.body()).and_then(|reference| found(&middle, child.key(), reference))?;
+                child.body().controller().and_then(|reference| found(&middle, child.key(), reference))?;
             owner(&primary, (&S::group(&()), &S::kind(&())), &between)
         })
     }
@@ -79,25 +78,25 @@ impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
 ///     .owns_with(&maps, SubscribeOptions::new(), move |map| owner(&lister, ("example.org", "Website"), map));
 /// # drop(builder); }
 /// ```
-pub fn owner<S: Body, T: Resource>(
+pub fn owner<S: Body, T: Controlled>(
     primary: &Lister<S>,
     (group, kind): (&str, &str),
     child: &Object<T>,
 ) -> Option<ObjectKey> {
-    let reference = controller_of(child.body())?;
-    let is_kind = reference.kind == kind && group_of(&reference.api_version) == group;
+    let reference = child.body().controller()?;
+    let is_kind = reference.kind == kind && group_of(reference.api_version) == group;
     is_kind.then(|| found(primary, child.key(), reference)).flatten().map(|owner| owner.key().clone())
 }
 
 /// The object that an owner reference of an object of this key names: in the namespace of that object, or in none.
-fn found<S: Body>(cache: &Lister<S>, child: &ObjectKey, reference: &OwnerReference) -> Option<Object<S>> {
-    let beside = child.sibling(reference.name.as_str());
-    let above = ObjectKey::cluster(reference.name.as_str());
+fn found<S: Body>(cache: &Lister<S>, child: &ObjectKey, reference: ControllerRef<'_>) -> Option<Object<S>> {
+    let beside = child.sibling(reference.name);
+    let above = ObjectKey::cluster(reference.name);
     let above = match child.cluster_name() {
         Some(cluster) => above.in_cluster(cluster),
         None => above,
     };
-    let has_uid = |owner: &Object<S>| owner.object_uid().map(Uid::as_str) == Some(reference.uid.as_str());
+    let has_uid = |owner: &Object<S>| owner.object_uid().map(Uid::as_str) == Some(reference.uid);
     [beside, above].iter().find_map(|key| cache.get(key).filter(has_uid))
 }
 

@@ -1,7 +1,7 @@
 //! Turns an object's bytes into the body that a cache keeps.
 //!
 //! Answers "what is kept of an object, and what is requested from the server for it?" with one trait,
-//! [`Representation`], and three implementations: [`Typed`], [`Dynamic`], [`MetadataOnly`]. It does not know
+//! [`Representation`], and four implementations: [`Typed`], [`Dynamic`], [`MetadataOnly`], [`ControllerOnly`]. It does not know
 //! connections. The informer's actors do not know representations: they are generic over the body. Invariants:
 //! 1. A body is made exactly once for each observed state of an object, by [`Representation::keep`], which also runs
 //!    the user's transform once.
@@ -22,6 +22,7 @@
 //!
 //! Read next: `encoded.rs` for what a representation is given, `prune.rs` for how fields are cut.
 
+mod controller_only;
 mod dynamic;
 mod encoded;
 mod metadata;
@@ -32,6 +33,7 @@ use std::error::Error as StdError;
 
 use kube_core::TypeMeta;
 
+pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
 pub use dynamic::Dynamic;
 pub use encoded::Encoded;
 pub use metadata::MetadataOnly;
@@ -63,7 +65,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how objects are kept",
     label = "this is not a representation",
-    note = "`Typed<K>`, `Dynamic` and `MetadataOnly<K>` are; or implement `Representation` for a type of your own"
+    note = "`Typed<K>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
 )]
 pub trait Representation: Send + Sync + 'static {
     /// What the cache keeps of one object.

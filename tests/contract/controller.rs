@@ -10,6 +10,7 @@ use actix_informer::controller::{
     Controller, ControllerBuilder, Outcome, ReconcileError, Request, predicates,
 };
 use actix_informer::controller::{OwnWrites, Owns};
+use actix_informer::representation::Controlled;
 use informer_actors::informer::{Body, Informer};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
@@ -20,7 +21,7 @@ use kube_core::params::{Patch, PatchParams};
 use kube_core::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::factory::run;
+use crate::factory::{Cluster, run};
 use crate::log::recorded;
 
 const MOMENT: Duration = Duration::from_millis(100);
@@ -134,41 +135,60 @@ async fn reconcile(client: Client, request: Request<Secret>) -> Result<Outcome, 
     Ok(Outcome::Done)
 }
 
+/// An operator whose cache of owned objects is this one converges, and makes again what is deleted the moment it was made.
+async fn converges<T: Body + Controlled>(cluster: &Cluster, maps: Informer<T>) {
+    let secrets = cluster.client.resource::<Secret>().informer(&cluster.runtime).expect("sound");
+    let secrets = secrets.start().expect("it starts");
+    let client = cluster.client.clone();
+    let controller = Controller::builder(&secrets)
+        .owns(&maps)
+        .filter(predicates::version_changed())
+        .workers(4)
+        .reconcile(move |request| reconcile(client.clone(), request))
+        .start()
+        .expect("it starts");
+    for name in ["a", "b", "c"] {
+        let secret =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}});
+        cluster.server.create(secret).expect("a new object");
+    }
+    let mut deleted = 0;
+    for _ in 0..100_000 {
+        if deleted == 100 {
+            break;
+        }
+        deleted += u32::from(cluster.server.delete("configmaps", "default", "b").is_ok());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(deleted, 100, "{}", controller.status());
+    let names = cluster.server.list("configmaps").expect("a list");
+    let names: Vec<_> =
+        names.iter().filter_map(|map| map["data"]["of"].as_str().map(str::to_owned)).collect();
+    assert_eq!(names, ["a", "b", "c"], "{}", controller.status());
+    let counts = controller.status().counts;
+    assert_eq!((counts.panics, counts.writes_not_seen), (0, 0), "{counts:?}");
+    assert!(counts.writes_waited > 0, "{counts:?}");
+}
+
 #[test]
 fn ctl_20_an_operator_converges_and_makes_again_a_child_that_is_deleted_the_moment_it_was_made() {
     run(|cluster| async move {
-        let secrets = cluster.client.resource::<Secret>().informer(&cluster.runtime).expect("sound");
         let maps = cluster.client.resource::<ConfigMap>().informer(&cluster.runtime).expect("sound");
-        let (secrets, maps) = (secrets.start().expect("it starts"), maps.start().expect("it starts"));
-        let client = cluster.client.clone();
-        let controller = Controller::builder(&secrets)
-            .owns(&maps)
-            .filter(predicates::version_changed())
-            .workers(4)
-            .reconcile(move |request| reconcile(client.clone(), request))
-            .start()
-            .expect("it starts");
-        for name in ["a", "b", "c"] {
-            let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}});
-            cluster.server.create(secret).expect("a new object");
-        }
-        let mut deleted = 0;
-        for _ in 0..100_000 {
-            if deleted == 100 {
-                break;
-            }
-            deleted += u32::from(cluster.server.delete("configmaps", "default", "b").is_ok());
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!(deleted, 100, "{}", controller.status());
-        let names = cluster.server.list("configmaps").expect("a list");
-        let names: Vec<_> =
-            names.iter().filter_map(|map| map["data"]["of"].as_str().map(str::to_owned)).collect();
-        assert_eq!(names, ["a", "b", "c"], "{}", controller.status());
-        let counts = controller.status().counts;
-        assert_eq!((counts.panics, counts.writes_not_seen), (0, 0), "{counts:?}");
-        assert!(counts.writes_waited > 0, "{counts:?}");
+        converges(&cluster, maps.start().expect("it starts")).await;
+    });
+}
+
+#[test]
+fn ctl_25_so_does_one_that_knows_of_its_children_only_which_object_controls_them() {
+    run(|cluster| async move {
+        let maps = cluster.client.controllers_of::<ConfigMap>().informer(&cluster.runtime).expect("sound");
+        let maps = maps.start().expect("it starts");
+        converges(&cluster, maps.clone()).await;
+        let kept = maps.lister().list_namespace("default");
+        let controllers: Vec<_> =
+            kept.iter().filter_map(|map| map.body().controller()).map(|found| found.name).collect();
+        assert_eq!(controllers, ["a", "b", "c"]);
     });
 }
 
