@@ -22,10 +22,17 @@ use informer_core::meta::ObjectKey;
 use informer_core::work_queue::{Priority, WorkQueue};
 use support::setup::criterion;
 
+/// Takes all keys through the queue, and gives it back, since its drop is not measured.
+type ThroughQueue = fn(WorkQueue<ObjectKey>, &[ObjectKey]) -> WorkQueue<ObjectKey>;
+/// Takes all keys through plain collections, and gives how many are left.
+type ThroughPlain = fn(&[ObjectKey]) -> usize;
+
 fn main() {
     let mut criterion = criterion();
-    add_and_take(&mut criterion);
-    delay_and_take(&mut criterion);
+    let set = ("hash_set_and_line", through_set as ThroughPlain);
+    compare(&mut criterion, "add_and_take", through_queue, set);
+    let heap = ("hash_set_and_heap", through_heap as ThroughPlain);
+    compare(&mut criterion, "delay_and_take", through_delays, heap);
     criterion.final_summary();
 }
 
@@ -42,8 +49,14 @@ fn delay(n: usize) -> Duration {
     Duration::from_micros((n as u64).wrapping_mul(0x9e37_79b9) % 1_000_000)
 }
 
-fn add_and_take(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("work_queue/add_and_take");
+/// Measures the queue beside the plain collections that are called so.
+fn compare(
+    criterion: &mut Criterion,
+    what: &str,
+    through_queue: ThroughQueue,
+    (plain, through_plain): (&str, ThroughPlain),
+) {
+    let mut group = criterion.benchmark_group(format!("work_queue/{what}"));
     for count in [1_000, 100_000] {
         let keys = keys(count);
         group.throughput(Throughput::Elements(count as u64));
@@ -54,8 +67,8 @@ fn add_and_take(criterion: &mut Criterion) {
                 BatchSize::LargeInput,
             );
         });
-        group.bench_with_input(BenchmarkId::new("hash_set_and_line", count), &keys, |bencher, keys| {
-            bencher.iter(|| through_set(keys));
+        group.bench_with_input(BenchmarkId::new(plain, count), &keys, |bencher, keys| {
+            bencher.iter(|| through_plain(keys));
         });
     }
 }
@@ -82,24 +95,6 @@ fn through_set(keys: &[ObjectKey]) -> usize {
         known.remove(black_box(&key));
     }
     known.len()
-}
-
-fn delay_and_take(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("work_queue/delay_and_take");
-    for count in [1_000, 100_000] {
-        let keys = keys(count);
-        group.throughput(Throughput::Elements(count as u64));
-        group.bench_with_input(BenchmarkId::new("queue", count), &keys, |bencher, keys| {
-            bencher.iter_batched(
-                WorkQueue::by_namespace,
-                |queue| through_delays(queue, keys),
-                BatchSize::LargeInput,
-            );
-        });
-        group.bench_with_input(BenchmarkId::new("hash_set_and_heap", count), &keys, |bencher, keys| {
-            bencher.iter(|| through_heap(keys));
-        });
-    }
 }
 
 fn through_delays(mut queue: WorkQueue<ObjectKey>, keys: &[ObjectKey]) -> WorkQueue<ObjectKey> {

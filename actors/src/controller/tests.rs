@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use actix::{Actor, Context, Handler, ResponseFuture};
+use futures_util::FutureExt;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 
-use super::{Controller, ControllerBuilder, Outcome, ReconcileError, Request};
+use super::{Controller, ControllerBuilder, Outcome, Reconcile, ReconcileError, Request};
 use crate::informer::Informer;
 use crate::runtime::Runtime;
 use crate::runtime::faults::Faults;
@@ -80,6 +82,32 @@ impl Log {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         locked(&self.0.0).1.remove(&self.1);
+    }
+}
+
+/// An actor whose answer takes this long. It drops the request at once, and logs it; once more at the end, if it was told to
+/// stop meanwhile.
+struct Takes(Log, Duration);
+
+impl Actor for Takes {
+    type Context = Context<Self>;
+}
+
+impl Handler<Reconcile<String>> for Takes {
+    type Result = ResponseFuture<Answer>;
+
+    fn handle(&mut self, Reconcile(request): Reconcile<String>, _: &mut Context<Self>) -> Self::Result {
+        let (under_way, takes, log) = (self.0.enter(request.key()), self.1, self.0.clone());
+        let (shown, stopping) = (shown(&request), request.stopping());
+        log.line(shown.clone());
+        Box::pin(async move {
+            tokio::time::sleep(takes).await;
+            if stopping.now_or_never().is_some() {
+                log.line(format!("{shown} late"));
+            }
+            drop(under_way);
+            DONE
+        })
     }
 }
 

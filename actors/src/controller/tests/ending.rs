@@ -156,27 +156,6 @@ fn ctl_22_the_end_of_a_controller_is_told_when_its_last_reconcile_has_ended_also
     });
 }
 
-/// An actor whose answer takes this long; it drops the request at once.
-struct Takes(Log, Duration);
-
-impl Actor for Takes {
-    type Context = Context<Self>;
-}
-
-impl Handler<Reconcile<String>> for Takes {
-    type Result = ResponseFuture<Answer>;
-
-    fn handle(&mut self, Reconcile(request): Reconcile<String>, _: &mut Context<Self>) -> Self::Result {
-        let (under_way, takes) = (self.0.enter(request.key()), self.1);
-        self.0.line(shown(&request));
-        Box::pin(async move {
-            sleep(takes).await;
-            drop(under_way);
-            DONE
-        })
-    }
-}
-
 #[test]
 fn ctl_22_a_reconcile_of_an_actor_is_waited_for_beyond_the_grace_and_a_stuck_one_without_end() {
     run(|world| async move {
@@ -193,6 +172,7 @@ fn ctl_22_a_reconcile_of_an_actor_is_waited_for_beyond_the_grace_and_a_stuck_one
         assert_eq!((end.has_ended(), world.log.under_way()), (false, 1));
         sleep(secs(20)).await;
         assert_eq!((end.has_ended(), world.log.under_way()), (true, 0));
+        assert_eq!(world.lines().await, ["a/one=1 late"]);
 
         let stuck = Takes(world.log.clone(), Duration::MAX).start();
         let stuck = builder().reconcile_by(stuck).start().expect("it starts");

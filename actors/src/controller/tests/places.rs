@@ -31,42 +31,18 @@ fn ctl_11_futures_that_are_not_send_run_with_us_several_at_the_same_time() {
     });
 }
 
-/// Takes two seconds for each text; panics over `bad`.
-struct Slow(Log);
-
-impl Actor for Slow {
-    type Context = Context<Self>;
-}
-
-impl Handler<Reconcile<String>> for Slow {
-    type Result = ResponseFuture<Answer>;
-
-    fn handle(
-        &mut self,
-        Reconcile(request): Reconcile<String>,
-        _: &mut Context<Self>,
-    ) -> ResponseFuture<Answer> {
-        let (under_way, log) = (self.0.enter(request.key()), self.0.clone());
-        Box::pin(async move {
-            sleep(secs(2)).await;
-            log.line(format!("{}{}", shown(&request), if request.is_stopping() { " late" } else { "" }));
-            drop(under_way);
-            DONE
-        })
-    }
-}
-
 #[test]
 fn ctl_11_an_actor_reconciles_and_its_answer_is_waited_for_beyond_the_time_limit() {
     run(|world| async move {
         world.apply("a/one", "1");
-        let actor = Slow(world.log.clone()).start();
+        let actor = Takes(world.log.clone(), secs(2)).start();
         let builder = world.builder().workers(4).time_limit(secs(1));
         let controller = builder.reconcile_by(actor).start().expect("it starts");
         sleep(secs(1)).await;
         world.apply("a/one", "2");
         sleep(secs(10)).await;
-        assert_eq!(world.lines().await[..2], ["a/one=1 late", "a/one=2 late"], "one after the other");
+        let one_after_the_other = ["a/one=1", "a/one=1 late", "a/one=2", "a/one=2 late"];
+        assert_eq!(world.lines().await[..4], one_after_the_other);
         assert!(controller.status().counts.timeouts >= 2);
     });
 }
