@@ -87,9 +87,13 @@ impl World {
         }
     }
 
-    /// Waits until for `quiet_for` nothing was written, no write was under way, and no key waited or was worked on in the work
-    /// queues and controllers of the processes: the operator is content with what is there. Leases are left out: a leader
-    /// renews its own each few seconds.
+    /// Waits until for `quiet_for` nothing was written, no write was under way, and in the work queues and controllers of the
+    /// processes no key waited, was worked on, or was to be tried again: the operator is content with what is there.
+    ///
+    /// A key that has failed is to be tried again until it has succeeded, also if its delay is longer than `quiet_for`. A key
+    /// that is only delayed counts as quiet until it is due: that of a reconcile with
+    /// [`Outcome::RequeueAfter`](crate::controller::Outcome::RequeueAfter), or of a period. So does a key that rests after a
+    /// terminal error. Leases are left out: a leader renews its own each few seconds.
     ///
     /// # Panics
     /// When that is not so within `limit` of simulated time: with what was still to do, and with the seed.
@@ -105,10 +109,12 @@ impl World {
                 // After a restore of the server the newest revision is an older one.
                 let written = newest.checked_sub(revision);
                 let written = written.map_or(1, |all| all.saturating_sub(world.renewed_since(revision)));
-                let work: usize = world.processes().iter().map(Process::work).sum();
+                let processes = world.processes();
+                let work = processes.iter().map(Process::work);
+                let (work, retrying) = work.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
                 let writes = world.network().writes();
                 revision = newest;
-                if (written, work, writes) != (0, 0, 0) {
+                if (written, work, retrying, writes) != (0, 0, 0, 0) {
                     quiet_since = now;
                 } else if now.saturating_sub(quiet_since) >= quiet_for {
                     return;
@@ -116,7 +122,7 @@ impl World {
                 if now.saturating_sub(start) >= limit {
                     let last = if written == 0 { "no object" } else { "an object" };
                     let seen = format!(
-                        "{work} keys to do, {writes} writes under way, {last} was written last, revision {newest}"
+                        "{work} keys to do, {retrying} that have failed, {writes} writes under way, {last} was written last, revision {newest}"
                     );
                     world.fail(place, &format!("not quiet for {quiet_for:?} within {limit:?}: {seen}"));
                 }

@@ -186,11 +186,14 @@ impl Process {
         self.0.state().last_end.clone()
     }
 
-    /// How many keys wait or are worked on in its work queues. None while it is down.
-    pub(super) fn work(&self) -> usize {
+    /// How many keys of its work queues wait or are worked on, and how many have failed and are delayed. None while it is down.
+    pub(super) fn work(&self) -> (usize, usize) {
         let runtime = self.0.state().runtime.clone();
         let queues = runtime.map(|runtime| runtime.report().work_queues).unwrap_or_default();
-        queues.iter().map(|queue| queue.figures.depth.iter().sum::<usize>() + queue.figures.processing).sum()
+        queues.iter().map(|queue| queue.figures).fold((0, 0), |(to_do, retrying), figures| {
+            let waiting = figures.depth.iter().sum::<usize>();
+            (to_do + waiting + figures.processing, retrying + figures.retrying)
+        })
     }
 
     /// Spawns the process and starts its program.

@@ -3,6 +3,7 @@
 //! Answers "can a test believe its world?".
 
 use std::cell::Cell;
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
 }
 
-async fn create(host: &Host, name: &str) -> Result<(), Box<dyn std::error::Error>> {
+async fn create(host: &Host, name: &str) -> Result<(), Box<dyn Error>> {
     let made: ConfigMap = serde_json::from_value(map(name))?;
     host.client().api::<ConfigMap>().namespaced("default").create(&PostParams::default(), &made).await?;
     Ok(())
@@ -182,5 +183,36 @@ fn a_world_whose_leader_renews_its_lease_settles_and_one_with_a_busy_key_does_no
         world.server().create(map("busy")).expect("it is new");
         world.settles(30 * SECOND, 60 * SECOND).await;
     });
-    says(&text, &["not quiet for 30s within 60s: 1 keys to do, 0 writes under way, no object", "of seed 8"]);
+    says(
+        &text,
+        &[
+            "not quiet for 30s within 60s: 1 keys to do, 0 that have failed, 0 writes under way, no object",
+            "of seed 8",
+        ],
+    );
+}
+
+/// A program whose reconciles end like this.
+async fn reconciling(host: Host, end: fn() -> Result<Outcome, ReconcileError>) -> Result<(), Box<dyn Error>> {
+    let maps = host.client().resource::<ConfigMap>().informer(host.runtime())?.start()?;
+    let _controller = Controller::builder(&maps).reconcile(move |_| async move { end() }).start()?;
+    host.stopping().await;
+    Ok(())
+}
+
+#[test]
+fn a_world_with_a_key_that_was_asked_for_later_settles_and_one_with_a_key_that_has_failed_does_not() {
+    let text = failure(9, |world| async move {
+        world.server().create(map("one")).expect("it is new");
+        let later = || Ok(Outcome::RequeueAfter(20 * SECOND));
+        let content = world.start("content", move |host| reconciling(host, later));
+        world.start("resting", |host| reconciling(host, || Err(ReconcileError::terminal("not this one"))));
+        world.settles(15 * SECOND, 60 * SECOND).await;
+        content.crash();
+        world.start("failing", |host| reconciling(host, || Err("not yet".into())));
+        // Its delays are doubled: 5 ms at first, and longer than a minute after a few of them.
+        tokio::time::sleep(160 * SECOND).await;
+        world.settles(15 * SECOND, 60 * SECOND).await;
+    });
+    says(&text, &["not quiet for 15s within 60s: 0 keys to do, 1 that have failed, 0 writes", "of seed 9"]);
 }

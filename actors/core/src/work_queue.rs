@@ -13,8 +13,8 @@
 //!    released or brought back.
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
-//! most 8 of an index; a delayed add takes 33 more. Nothing is held for a key that is done. Read next: `lines.rs`,
-//! which key is next; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
+//! most 8 of an index; a delayed add takes 33 more, and one after a failure about 8 more. Nothing is held for a key that is done. Read next: `lines.rs`,
+//! which key is next; `retries.rs`, what has failed; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -29,7 +29,6 @@ pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_WAIT};
 pub use priority::Priority;
 
 use crate::meta::ObjectKey;
-use crate::reflector::Moment;
 use figures::Cells;
 use lines::Lines;
 use shutdown::Phase;
@@ -43,6 +42,7 @@ mod figures;
 mod limiter;
 mod lines;
 mod priority;
+mod retries;
 mod shutdown;
 mod slots;
 mod sorted_ids;
@@ -100,6 +100,8 @@ pub struct WorkQueue<K> {
     lines: Lines<K>,
     /// Delayed adds: when, and the slot. Adds that are due at the same time are in the order of their slots.
     delays: BTreeSet<(u64, u32)>,
+    /// The slots whose delayed add is a retry, and that have not come back since.
+    retrying: BTreeSet<u32>,
     /// Keys that are being processed: since when, and the slot.
     processing: BTreeSet<(u64, u32)>,
     cells: Cells,
@@ -119,6 +121,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             by_key: SortedIds::default(),
             lines: Lines::new(order),
             delays: BTreeSet::new(),
+            retrying: BTreeSet::new(),
             processing: BTreeSet::new(),
             cells: Cells::default(),
             phase: Phase::Open,
@@ -168,26 +171,6 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if former.is_none_or(|former| former.due != next.due) { Added::Accepted } else { Added::Merged }
     }
 
-    /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay; `None` if
-    /// the add is refused, and then the limiter forgets the key.
-    pub fn add_rate_limited(
-        &mut self,
-        key: K,
-        priority: Priority,
-        limiter: &mut (impl RateLimiter<K> + ?Sized),
-        moment: Moment,
-    ) -> Option<Duration> {
-        if self.is_shut_down() {
-            self.cells.refused += 1;
-            limiter.forget(&key);
-            return None;
-        }
-        let delay = limiter.when(&key, moment);
-        self.add_after(key, delay, priority, moment.now);
-        self.cells.retries += 1;
-        Some(delay)
-    }
-
     /// Hands out the next key, if one waits. It is being processed until it comes back by [`Self::done`] or
     /// [`Self::retry_after`].
     pub fn take(&mut self, now: Duration) -> Option<Taken<K>> {
@@ -212,6 +195,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         };
         let again = processing.again.map(|priority| (priority, self.lines.find(&self.slots, key, priority)));
         self.processing.remove(&(processing.since, id));
+        self.retrying.remove(&id);
         self.cells.worked.record(Duration::from_nanos(nanos(now).saturating_sub(processing.since)));
         if let Some(slot) = self.slots.get_mut(id) {
             slot.state = State::Idle;
@@ -246,30 +230,6 @@ impl<K: Ord + Clone> WorkQueue<K> {
         }
         processing.again = processing.again.max(Some(processing.priority));
         self.done(key, now)
-    }
-
-    /// A key comes back after a failure, and is added after the delay that the limiter says. Gives the delay. `None` after
-    /// a shutdown: it comes back, the add is refused, and the limiter forgets the key. `None`, and nothing happens, if
-    /// the key is not being processed.
-    pub fn retry(
-        &mut self,
-        key: &K,
-        limiter: &mut (impl RateLimiter<K> + ?Sized),
-        moment: Moment,
-    ) -> Option<Duration> {
-        if !self.is_processing(key) {
-            return None;
-        }
-        if self.is_shut_down() {
-            self.done(key, moment.now);
-            self.cells.refused += 1;
-            limiter.forget(key);
-            return None;
-        }
-        let delay = limiter.when(key, moment);
-        self.retry_after(key, delay, moment.now);
-        self.cells.retries += 1;
-        Some(delay)
     }
 
     /// When [`Self::take`] has to be called for the delayed add that is due next, if it gave nothing before.
@@ -351,6 +311,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
                 self.make_ready(id, delay.priority, due);
             }
             self.delays.remove(&(due, id));
+            self.retrying.remove(&id);
             if let Some(slot) = self.slots.get_mut(id) {
                 slot.delay = None;
             }

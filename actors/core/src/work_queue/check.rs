@@ -49,6 +49,10 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if delayed != self.delays.len() {
             return Err(format!("{delayed} keys are delayed, {} are noted", self.delays.len()));
         }
+        let is_delayed = |id: &u32| self.slots.get(*id).is_some_and(|slot| slot.delay.is_some());
+        if !self.retrying.iter().all(is_delayed) {
+            return Err("a key that is retried, and not delayed".into());
+        }
         let is_closed_and_delayed = self.phase != Phase::Open && delayed > 0;
         if is_closed_and_delayed { Err("a delayed add after the shutdown".into()) } else { Ok(()) }
     }

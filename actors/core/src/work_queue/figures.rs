@@ -19,6 +19,8 @@ pub struct Figures {
     pub depth: [usize; 3],
     /// Keys with a delayed add.
     pub delayed: usize,
+    /// Those of them that have failed, and have not been worked on since.
+    pub retrying: usize,
     /// Keys that are being processed.
     pub processing: usize,
     /// Adds that made a key wait. Several adds before a key is handed out count once.
@@ -92,6 +94,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Figures {
             depth: Priority::ALL.map(|priority| self.lines.depth(priority)),
             delayed: self.delays.len(),
+            retrying: self.retrying.len(),
             processing: self.processing.len(),
             adds,
             retries,

@@ -66,6 +66,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     fn discard_delays(&mut self) {
+        self.retrying.clear();
         while let Some((_, id)) = self.delays.pop_first() {
             self.cells.discarded += 1;
             if let Some(slot) = self.slots.get_mut(id) {

@@ -136,6 +136,29 @@ fn wq_14_failures_of_a_key_are_counted_delayed_longer_and_longer_and_forgotten()
 }
 
 #[test]
+fn a_key_that_has_failed_counts_as_retried_until_it_is_due_or_was_worked_on_for_another_reason() {
+    let (mut queue, mut limiter) = (WorkQueue::new(), ExponentialPerKey::new(ms(100), ms(100)));
+    let moment = |now| Moment { now: ms(now), chance: 0.0 };
+    let retrying = |queue: &WorkQueue<&str>| queue.figures(ms(0)).retrying;
+    queue.add_after("asked", ms(500), NORMAL, ms(0));
+    for key in ["due", "changed"] {
+        queue.add(key, NORMAL, ms(0));
+    }
+    for key in take_all(&mut queue, ms(0)) {
+        queue.retry(&key, &mut limiter, moment(0));
+    }
+    assert_eq!((retrying(&queue), queue.figures(ms(0)).delayed), (2, 3));
+    queue.add("changed", NORMAL, ms(1));
+    assert_eq!((take_all(&mut queue, ms(1)), retrying(&queue)), (vec!["changed"], 2));
+    queue.done(&"changed", ms(1));
+    assert_eq!((retrying(&queue), queue.figures(ms(1)).delayed), (1, 3));
+    assert_eq!((take_all(&mut queue, ms(100)).len(), retrying(&queue)), (2, 0));
+    queue.retry(&"due", &mut limiter, moment(100));
+    queue.shut_down();
+    assert_eq!((retrying(&queue), queue.check()), (0, Ok(())));
+}
+
+#[test]
 fn wq_15_adds_depth_waits_and_work_are_measured() {
     let us = Duration::from_micros;
     let mut queue = queue(&["foo"]);

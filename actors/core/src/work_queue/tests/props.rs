@@ -2,12 +2,13 @@
 //!
 //! The four promises: no key is lost, one worker a key, order in a lane, and bounded waits.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::work_queue::{MOST_PASSED_OVER, MOST_WAIT, Priority, WorkQueue};
+use crate::reflector::Moment;
+use crate::work_queue::{ExponentialPerKey, MOST_PASSED_OVER, MOST_WAIT, Priority, WorkQueue};
 
 /// Keys are numbers below this; a lane is the number modulo `LANES`.
 const KEYS: u8 = 12;
@@ -20,6 +21,8 @@ enum Step {
     Take,
     Done(u8),
     RetryAfter(u8, u64),
+    /// A failure.
+    Retry(u8, u64),
     Pass(u64),
     Drain,
     ShutDown,
@@ -35,7 +38,8 @@ fn step() -> impl Strategy<Value = Step> {
         20 => (key.clone(), time.clone(), priority).prop_map(|(key, time, of)| Step::AddAfter(key, time, of)),
         60 => Just(Step::Take),
         30 => key.clone().prop_map(Step::Done),
-        15 => (key, time.clone()).prop_map(|(key, time)| Step::RetryAfter(key, time)),
+        15 => (key.clone(), time.clone()).prop_map(|(key, time)| Step::RetryAfter(key, time)),
+        15 => (key, 1..200_u64).prop_map(|(key, time)| Step::Retry(key, time)),
         20 => time.prop_map(Step::Pass),
         1 => Just(Step::Drain),
         1 => Just(Step::ShutDown),
@@ -68,6 +72,7 @@ struct Model {
     passed_over: [u32; 3],
     runs: BTreeMap<u8, Runs>,
     delays: BTreeMap<u8, (Duration, Priority)>,
+    retrying: BTreeSet<u8>,
     is_shut_down: bool,
 }
 
@@ -135,6 +140,7 @@ impl Model {
         let due: Vec<_> = due.into_iter().map(|(key, (due, priority))| (*key, *due, *priority)).collect();
         for (key, due, priority) in due {
             self.delays.remove(&key);
+            self.retrying.remove(&key);
             self.add(key, priority, due);
         }
         let waiting = (0..3).filter(|class| !self.lines[*class].is_empty());
@@ -160,6 +166,7 @@ impl Model {
 
     fn done(&mut self, key: u8) -> bool {
         let Some(runs) = self.runs.remove(&key) else { return false };
+        self.retrying.remove(&key);
         if let Some((priority, since)) = runs.again {
             self.push(key, priority, since);
         }
@@ -169,6 +176,7 @@ impl Model {
     fn shut_down(&mut self) {
         self.is_shut_down = true;
         self.delays.clear();
+        self.retrying.clear();
     }
 }
 
@@ -211,6 +219,7 @@ impl World {
                 }
                 model.done(key);
             }
+            Step::Retry(key, time) => return self.retry(key, Duration::from_millis(time)),
             Step::Pass(time) => self.now += Duration::from_millis(time),
             Step::Drain => {
                 queue.drain();
@@ -228,6 +237,24 @@ impl World {
                 (model.lines, model.passed_over) = Default::default();
             }
             Step::Rebuild => return self.rebuild(),
+        }
+        Ok(())
+    }
+
+    /// A key has failed, and the limiter says this delay.
+    fn retry(&mut self, key: u8, delay: Duration) -> Result<(), TestCaseError> {
+        let Self { queue, model, now } = self;
+        let moment = Moment { now: *now, chance: 0.0 };
+        let retried = queue.retry(&key, &mut ExponentialPerKey::new(delay, delay), moment);
+        let priority = model.runs.get(&key).map(|runs| runs.priority);
+        let priority = priority.filter(|_| !model.is_shut_down);
+        prop_assert_eq!(retried, priority.map(|_| delay));
+        if let Some(priority) = priority {
+            model.add_after(key, delay, priority, *now);
+        }
+        model.done(key);
+        if priority.is_some() {
+            model.retrying.insert(key);
         }
         Ok(())
     }
@@ -261,6 +288,7 @@ impl World {
         prop_assert_eq!(queue.next_due(), model.delays.values().map(|(due, _)| *due).min());
         let figures = queue.figures(*now);
         prop_assert_eq!((figures.processing, figures.delayed), (model.runs.len(), model.delays.len()));
+        prop_assert_eq!(figures.retrying, model.retrying.len());
         let is_any_left = model.len() > 0 || model.runs.values().any(|runs| runs.again.is_some());
         prop_assert_eq!(queue.is_over(), model.is_shut_down && !is_any_left);
         let late =
