@@ -108,7 +108,11 @@ impl World {
                 let (now, newest) = (world.runtime().now(), world.server().revision());
                 // After a restore of the server the newest revision is an older one.
                 let written = newest.checked_sub(revision);
-                let written = written.map_or(1, |all| all.saturating_sub(world.renewed_since(revision)));
+                let written = match written {
+                    None => 1,
+                    Some(0) => 0,
+                    Some(all) => all.saturating_sub(world.renewed_since(revision)),
+                };
                 let processes = world.processes();
                 let work = processes.iter().map(Process::work);
                 let (work, retrying) = work.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));

@@ -227,25 +227,27 @@ impl<'a> Place<'a> {
 /// What the trace says of a request.
 struct Told {
     number: u64,
+    sent: Duration,
     who: Arc<str>,
     method: String,
     path: String,
 }
 
 impl Told {
-    fn of(sent: &Sent, number: u64) -> Self {
-        let path = sent.request.uri().to_string();
-        Self { number, who: Arc::clone(&sent.link.who), method: sent.request.method().to_string(), path }
+    fn of(Sent { link, request, .. }: &Sent, number: u64, sent: Duration) -> Self {
+        let (method, path) = (request.method().to_string(), request.uri().to_string());
+        Self { number, sent, who: Arc::clone(&link.who), method, path }
     }
 
     fn note(&self, network: &Network, outcome: String) {
+        let (number, sent) = (self.number, self.sent);
         let (method, path) = (self.method.clone(), self.path.clone());
-        network.note(&self.who, What::Request { number: self.number, method, path, outcome });
+        network.note(&self.who, What::Request { number, sent, method, path, outcome });
     }
 }
 
 async fn carry(network: Rc<Network>, sent: Sent, number: u64) {
-    let told = Told::of(&sent, number);
+    let told = Told::of(&sent, number, network.clock.now());
     let is_write = sent.request.method() != Method::GET && !told.path.starts_with(LEASES);
     let writes = usize::from(is_write);
     network.writes.set(network.writes.get() + writes);

@@ -37,7 +37,7 @@ pub(super) struct Line {
 #[derive(Debug, Hash)]
 pub(super) enum What {
     /// A request took effect, or was lost or refused on its way.
-    Request { number: u64, method: String, path: String, outcome: String },
+    Request { number: u64, sent: Duration, method: String, path: String, outcome: String },
     /// A piece of a watch arrived.
     Watched { number: u64, bytes: Bytes },
     /// Something else, in words.
@@ -50,6 +50,8 @@ pub(super) enum What {
 pub struct Asked {
     /// When it took effect, as simulated time.
     pub at: Duration,
+    /// When it left its process.
+    pub sent: Duration,
     /// The name of the process that has sent it.
     pub process: Arc<str>,
     /// The HTTP method.
@@ -62,9 +64,9 @@ pub struct Asked {
 
 impl Asked {
     pub(super) fn of(line: &Line) -> Option<Self> {
-        let What::Request { method, path, outcome, .. } = &line.what else { return None };
-        let (at, process) = (line.at, Arc::clone(&line.who));
-        Some(Self { at, process, method: method.clone(), path: path.clone(), outcome: outcome.clone() })
+        let What::Request { sent, method, path, outcome, .. } = &line.what else { return None };
+        let (method, path, outcome) = (method.clone(), path.clone(), outcome.clone());
+        Some(Self { at: line.at, sent: *sent, process: Arc::clone(&line.who), method, path, outcome })
     }
 }
 
@@ -97,7 +99,7 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ", Clock(self.at), self.who)?;
         match &self.what {
-            What::Request { number, method, path, outcome } => {
+            What::Request { number, method, path, outcome, .. } => {
                 write!(f, "#{number} {method} {path} -> {outcome}")
             }
             What::Watched { number, bytes } => write!(f, "#{number} <- {}", events(bytes)),
@@ -156,7 +158,8 @@ mod tests {
         let shown = line(3_723_004, What::Watched { number: 5, bytes }).to_string();
         assert_eq!(shown, "01:02:03.004 a #5 <- ADDED Pod x/y@7, ADDED Pod x/y@7, a part of an event");
         let (method, path) = ("GET".to_owned(), "/api".to_owned());
-        let request = What::Request { number: 1, method, path, outcome: "200".to_owned() };
+        let (sent, outcome) = (Duration::ZERO, "200".to_owned());
+        let request = What::Request { number: 1, sent, method, path, outcome };
         assert_eq!(line(0, request).to_string(), "00:00:00.000 a #1 GET /api -> 200");
     }
 

@@ -1,71 +1,69 @@
-//! The writes of leaders, in the order in which the server accepted them.
+//! Who held the lease when, and which requests of replicas do not fit that.
 //!
-//! Answers "has a replica whose term was over changed something after the next leader had?". It looks at the children after
-//! each request that takes effect, which a world lets happen one by one. Invariants:
-//! 1. A write shows the fencing number of its term, in an annotation.
-//! 2. What somebody else changes at a child is not counted.
+//! Answers "has a replica whose term was over begun a request, or said that it leads?". It looks at the lease after each request that takes effect,
+//! which a world lets happen one by one. Invariants:
+//! 1. What the server has stored decides who leads, not what a replica says.
+//! 2. Each request that may change a site or a child counts, also one that the server refused. Those for the lease, and events,
+//!    are sent by whoever likes.
 //!
-//! Read next: `../operators.rs`, which says how many may be late.
+//! Read next: `outside.rs`, which takes down what replicas say.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
-use actix_informer::testing::World;
-use serde_json::Value;
+use actix_informer::testing::{Asked, World};
 
-use super::site::FENCE;
-
-/// The annotation of what a world changes as somebody else.
-const TOUCHED: &str = "world/touched";
+use super::outside::Outside;
+use super::site::{LEASE, LEASES, NAMESPACE};
 
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     /// The revision of the server at the last look.
     revision: u64,
-    /// Of each child by uid: its version, and who else has changed it last.
-    seen: BTreeMap<String, (String, Value)>,
-    /// The greatest fencing number of a write.
-    newest: u64,
-    /// The writes that came later than one with a greater number.
-    late: Vec<String>,
+    /// Since when who holds the lease; nobody has an empty name.
+    holders: Vec<(Duration, String)>,
 }
 
 impl Audit {
-    /// Looks at what has changed.
+    /// Looks at who has the lease.
     pub(crate) fn look(&mut self, world: &World) {
         let revision = world.server().revision();
         if std::mem::replace(&mut self.revision, revision) == revision {
             return;
         }
-        let mut maps = world.server().list("configmaps").expect("they are served");
-        maps.sort_by_key(|map| version_of(map).parse::<u64>().unwrap_or_default());
-        maps.iter().for_each(|map| self.look_at(map));
+        let lease = world.server().get(LEASES, NAMESPACE, LEASE).unwrap_or_default();
+        let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
+        if self.holders.last().is_none_or(|(_, last)| last != holder) {
+            self.holders.push((world.runtime().now(), holder.to_owned()));
+        }
     }
 
-    fn look_at(&mut self, map: &Value) {
-        let annotations = &map["metadata"]["annotations"];
-        let Some(fence) = annotations[FENCE].as_str().and_then(|fence| fence.parse::<u64>().ok()) else {
-            return;
-        };
-        let uid = map["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        let now = (version_of(map).to_owned(), annotations[TOUCHED].clone());
-        let before = self.seen.insert(uid, now.clone());
-        let is_of_the_operator = before.is_none_or(|before| before.0 != now.0 && before.1 == now.1);
-        if !is_of_the_operator {
-            return;
-        }
-        if fence < self.newest {
-            let name = &map["metadata"]["name"];
-            self.late.push(format!("{name} was written in the term {fence}, after {}", self.newest));
-        }
-        self.newest = self.newest.max(fence);
+    /// What replicas said or sent as the leader while they did not have the lease. What had left a replica before may take
+    /// effect later.
+    pub(crate) fn late(&self, world: &World, outside: &Outside) -> Vec<String> {
+        let asked = world.requests();
+        let sent =
+            asked.iter().filter(|asked| is_of_a_leader(asked) && !self.held(asked.sent, &asked.process));
+        let sent = sent.map(|asked| format!("{asked:?}, while {:?} had the lease", self.holder(asked.sent)));
+        let leaders = outside.state().leaders.clone();
+        let said = leaders.into_iter().filter(|(at, process)| !self.held(*at, process));
+        let said = said.map(|(at, process)| format!("{process} said at {at:?} that it leads"));
+        sent.chain(said).collect()
     }
 
-    /// The writes that came too late, and the number of the newest term.
-    pub(crate) fn late(&self) -> (&[String], u64) {
-        (&self.late, self.newest)
+    /// Whether this replica had the lease then. Of what happens in one millisecond the order is not known here.
+    fn held(&self, at: Duration, replica: &str) -> bool {
+        let before = self.holders.partition_point(|(since, _)| *since < at);
+        self.holder(at) == replica
+            || before.checked_sub(1).is_some_and(|last| self.holders[last].1 == replica)
+    }
+
+    fn holder(&self, at: Duration) -> &str {
+        let until = self.holders.partition_point(|(since, _)| *since <= at);
+        until.checked_sub(1).map_or("", |last| &self.holders[last].1)
     }
 }
 
-fn version_of(map: &Value) -> &str {
-    map["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+/// Whether only the leader sends this.
+fn is_of_a_leader(asked: &Asked) -> bool {
+    asked.method != "GET" && ["/leases", "/events"].iter().all(|part| !asked.path.contains(part))
 }

@@ -6,10 +6,13 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use actix_informer::controller::ControllerBuilder;
+use actix_informer::controller::predicates::generation_changed;
 use actix_informer::leader_election::{LeaderElection, LeaderElectionError};
+use actix_informer::object::meta_of;
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{
-    CONTROLLER_UID, Children, Finalize, controller_uid, finalizer, update_status,
+    Applied, CONTROLLER_UID, Children, Finalize, Written, controller_uid, finalizer, update_status,
 };
 use actix_informer::testing::Host;
 use futures_util::FutureExt;
@@ -17,7 +20,8 @@ use futures_util::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::outside::{Life, Outside};
-use super::plan::{LEASE_DURATION, Plan, RENEW_DEADLINE, RETRY_PERIOD, TIME_LIMIT, WRITE_WAIT};
+use super::own_writes::{OwnWrites, Pass};
+use super::plan::{LEASE_DURATION, Plan, RENEW_DEADLINE, RETRY_PERIOD, STOP_LIMIT, WRITE_WAIT};
 use super::site::{
     CHILD, FENCE, FINALIZER, LEASE, NAMESPACE, ROLE, Website, WebsiteStatus, child_name, mirror_name,
 };
@@ -27,6 +31,7 @@ struct Context {
     process: String,
     plan: Plan,
     outside: Outside,
+    own_writes: OwnWrites,
     /// Of a replica of several: sends nothing when its term is over.
     client: Client,
     children: Children,
@@ -45,6 +50,9 @@ pub(crate) fn program(
 async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn Error>> {
     let (client, runtime, instance) = (host.client(), host.runtime(), outside.start(host.name()));
     let election = plan.takeover.is_some().then(|| elect(&host)).transpose()?;
+    if let Some(election) = election.clone() {
+        actix_rt::spawn(say_who_leads(election, host.name().to_owned(), outside.clone()));
+    }
     let leading = election.as_ref().map_or_else(|| client.clone(), |election| election.guard(client));
     // Anybody may say something: what has happened stays true when the term is over.
     let events = Recorder::builder(client, runtime, "website-operator").instance(instance.clone());
@@ -54,6 +62,7 @@ async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn
     let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
     let context = Arc::new(Context {
         process: host.name().to_owned(),
+        own_writes: OwnWrites::new(&outside, &sites, &maps),
         children: Children::new(&leading, "operator").cached(&maps.lister()),
         client: leading,
         events: events.clone(),
@@ -61,17 +70,8 @@ async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn
         plan: plan.clone(),
         outside: outside.clone(),
     });
-    let builder = Controller::builder(&sites)
-        .owns(&maps)
-        .maps(&maps, with_theme(&sites))
-        .workers(plan.workers)
-        .time_limit(TIME_LIMIT)
-        .write_wait(WRITE_WAIT);
-    let builder = if let Some(every) = plan.every { builder.every(every) } else { builder };
-    let builder = match election.clone() {
-        Some(election) => builder.fenced_by(move || election.fence()),
-        None => builder,
-    };
+    let builder = Controller::builder(&sites).owns(&maps).maps(&maps, with_theme(&sites));
+    let builder = with_settings(builder, &plan, election.clone());
     let reconciled = move |request| {
         let context = Arc::clone(&context);
         async move { reconcile(&context, &request).await }
@@ -80,19 +80,42 @@ async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn
     host.stopping().await;
     // A replica that does not lead leaves its keys to the one that does.
     if election.as_ref().is_none_or(|election| election.is_leader()) {
-        controller.drain(TIME_LIMIT).await?;
+        controller.drain(STOP_LIMIT).await?;
     }
     controller.shut_down();
     controller.ended().await;
     if let Some(events) = &events {
-        events.shutdown(TIME_LIMIT).await?;
+        events.shutdown(STOP_LIMIT).await?;
     }
     if let Some(election) = &election {
-        election.shutdown(TIME_LIMIT).await?;
+        election.shutdown(STOP_LIMIT).await?;
     }
-    let longest_work = controller.status().queue.worked.longest;
-    outside.end(Life { instance, longest_work, events: events.map(|events| events.figures()) });
+    outside.end(Life {
+        instance,
+        longest_reconcile: outside.longest_reconcile(host.name()),
+        longest_hold: controller.status().queue.worked.longest,
+        events: events.map(|events| events.figures()),
+    });
     Ok(())
+}
+
+/// The settings of the controller.
+fn with_settings(
+    builder: ControllerBuilder<Website>,
+    plan: &Plan,
+    election: Option<LeaderElection>,
+) -> ControllerBuilder<Website> {
+    let mut builder = builder.workers(plan.workers).time_limit(plan.time_limit).write_wait(WRITE_WAIT);
+    if let Some(every) = plan.every {
+        builder = builder.every(every);
+    }
+    if plan.ignores_own_writes {
+        builder = builder.ignore_own_writes().filter(generation_changed());
+    }
+    match election {
+        Some(election) => builder.fenced_by(move || election.fence()),
+        None => builder,
+    }
 }
 
 fn elect(host: &Host) -> Result<LeaderElection, LeaderElectionError> {
@@ -102,6 +125,17 @@ fn elect(host: &Host) -> Result<LeaderElection, LeaderElectionError> {
         .renew_deadline(RENEW_DEADLINE)
         .retry_period(RETRY_PERIOD)
         .start()
+}
+
+/// Says again and again that this process leads, if it does, as somebody asks whose work needs no server. More often than the
+/// lease is renewed: after a stop of the process it is asked before the election has looked at its clock.
+async fn say_who_leads(election: LeaderElection, process: String, outside: Outside) {
+    loop {
+        tokio::time::sleep(RETRY_PERIOD / 2).await;
+        if election.is_leader() {
+            outside.leads(&process);
+        }
+    }
 }
 
 /// The sites that refer to a config map as their theme.
@@ -118,19 +152,20 @@ fn with_theme(
 
 async fn reconcile(context: &Context, request: &Request<Website>) -> Result<Outcome, ReconcileError> {
     let _flight = context.outside.begin(&context.process, request);
+    let pass = &context.own_writes.begin(request.key());
     let name = request.key().name();
     let Some(site) = request.object() else {
         context.outside.forget(name, request.fence())?;
         return Ok(Outcome::Done);
     };
     if !context.plan.outside {
-        return apply(context, request, site).await;
+        return apply(context, (request, pass), site).await;
     }
     finalizer(&context.client, request, FINALIZER, |event| async move {
         match event {
             Finalize::Apply(site) => {
                 context.outside.add(name, request.fence())?;
-                apply(context, request, &site).await
+                apply(context, (request, pass), &site).await
             }
             Finalize::CleanUp(_) => {
                 context.outside.remove(name, request.fence())?;
@@ -143,14 +178,20 @@ async fn reconcile(context: &Context, request: &Request<Website>) -> Result<Outc
 
 async fn apply(
     context: &Context,
-    request: &Request<Website>,
+    (request, pass): (&Request<Website>, &Pass<'_>),
     site: &Object<Website>,
 ) -> Result<Outcome, ReconcileError> {
     let name = request.key().name();
+    pass.site(site.cached_meta());
     let mut children = context.children.of(request, site)?;
-    children.apply(child(context, request, site, child_name(name))).await?;
-    if site.spec.mirror {
-        children.apply(child(context, request, site, mirror_name(name))).await?;
+    let names = [Some(child_name(name)), site.spec.mirror.then(|| mirror_name(name))];
+    for name in names.into_iter().flatten() {
+        let applied = children.apply(child(context, request, site, name)).await?;
+        let is_shown = !matches!(&applied, Applied::Written(map) if !pass.map(map));
+        if context.plan.step_by_step && !is_shown {
+            // Its event is on its way, and leads to the next step.
+            return Ok(Outcome::Done);
+        }
     }
     children.prune().await?;
     let new = WebsiteStatus {
@@ -158,6 +199,9 @@ async fn apply(
         child: child_name(name),
     };
     let written = update_status(&context.client, request, site, |status| *status = new).await?;
+    if let Written::Changed(site) = &written {
+        pass.site(&meta_of(&**site)?);
+    }
     if let Some(events) = context.events.as_ref().filter(|_| written.is_changed()) {
         events.event(site, EventType::Normal, "Published", "Reconcile", site.spec.text.clone());
     }

@@ -7,22 +7,34 @@
 //!
 //! Read next: `operator.rs`, which calls it; `judge.rs`, which reads it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use actix_informer::controller::Reason;
 use actix_informer::events::Figures;
 use actix_informer::prelude::*;
+use tokio::time::Instant;
 
 use super::site::Website;
 
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Outside(Arc<Mutex<State>>);
+#[derive(Debug, Clone)]
+pub(crate) struct Outside {
+    state: Arc<Mutex<State>>,
+    /// When the time of its world was zero.
+    start: Instant,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) entries: BTreeSet<String>,
     pub(crate) flights: BTreeSet<(String, ObjectKey)>,
+    /// How many reconciles have begun since an event led to them.
+    pub(crate) begun_by_events: u64,
+    /// The longest reconcile of each process.
+    longest: BTreeMap<String, Duration>,
+    /// When which process said that it leads.
+    pub(crate) leaders: Vec<(Duration, String)>,
     /// What must not happen, and has.
     pub(crate) broken: Vec<String>,
     /// The lives of processes that ended in order.
@@ -37,16 +49,32 @@ pub(crate) struct State {
 pub(crate) struct Life {
     /// The name of the process, and which of its starts it was.
     pub(crate) instance: String,
-    /// The longest time for which a key was worked on, with the wait for its writes.
-    pub(crate) longest_work: Duration,
+    /// The longest reconcile.
+    pub(crate) longest_reconcile: Duration,
+    /// The longest time for which a key was held: a reconcile, and the wait for its writes.
+    pub(crate) longest_hold: Duration,
     /// The events that it gave, and what became of them.
     pub(crate) events: Option<Figures>,
 }
 
 /// The work on one key; its end is the drop.
-pub(crate) struct Flight(Outside, (String, ObjectKey));
+pub(crate) struct Flight {
+    outside: Outside,
+    flight: (String, ObjectKey),
+    since: Duration,
+}
 
 impl Outside {
+    /// What is outside of a world whose time is this now.
+    pub(crate) fn new(now: Duration) -> Self {
+        Self { state: Arc::default(), start: Instant::now() - now }
+    }
+
+    /// The time of the world, which is the same in all its processes.
+    pub(crate) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
     /// A process starts; gives the name of this start of it.
     pub(crate) fn start(&self, process: &str) -> String {
         let mut state = self.state();
@@ -58,6 +86,8 @@ impl Outside {
     pub(crate) fn begin(&self, process: &str, request: &Request<Website>) -> Flight {
         let flight = (process.to_owned(), request.key().clone());
         let mut state = self.state();
+        let is_by_event = request.causes().iter().any(|cause| matches!(cause, Reason::Event { .. }));
+        state.begun_by_events += u64::from(is_by_event);
         if !state.flights.insert(flight.clone()) {
             state.broken.push(format!("worked on twice at once: {flight:?}"));
         }
@@ -65,7 +95,12 @@ impl Outside {
         if state.is_stale(fence) {
             state.broken.push(format!("{flight:?} was begun in the term {fence:?}, after {newest:?}"));
         }
-        Flight(self.clone(), flight)
+        Flight { outside: self.clone(), flight, since: self.now() }
+    }
+
+    /// The longest reconcile of a process.
+    pub(crate) fn longest_reconcile(&self, process: &str) -> Duration {
+        self.state().longest.get(process).copied().unwrap_or_default()
     }
 
     /// Makes the entry of a site.
@@ -95,13 +130,18 @@ impl Outside {
         Ok(())
     }
 
+    /// A process says that it leads.
+    pub(crate) fn leads(&self, process: &str) {
+        self.state().leaders.push((self.now(), process.to_owned()));
+    }
+
     /// A life has ended in order.
     pub(crate) fn end(&self, life: Life) {
         self.state().lives.push(life);
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,6 +160,10 @@ impl State {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.0.state().flights.remove(&self.1);
+        let took = self.outside.now().saturating_sub(self.since);
+        let mut state = self.outside.state();
+        state.flights.remove(&self.flight);
+        let longest = state.longest.entry(self.flight.0.clone()).or_default();
+        *longest = took.max(*longest);
     }
 }

@@ -35,6 +35,14 @@ pub(crate) struct Plan {
     pub(crate) outside: bool,
     /// Whether the operator records events.
     pub(crate) events: bool,
+    /// How long one reconcile may take. With the longer limit, one whose process has stood still goes on afterwards.
+    pub(crate) time_limit: Duration,
+    /// A time in which no event comes, while the operator works.
+    pub(crate) silence: Option<Silence>,
+    /// Whether an event of its own write is no reason for another reconcile.
+    pub(crate) ignores_own_writes: bool,
+    /// Whether a reconcile ends after it has made a child, and the event of the child leads to the next step.
+    pub(crate) step_by_step: bool,
 }
 
 /// The end of a leader.
@@ -47,6 +55,14 @@ pub(crate) struct Takeover {
     pub(crate) stands_still: bool,
 }
 
+/// Watches are open and bring nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Silence {
+    pub(crate) after: Duration,
+    /// Longer than a key waits for the caches to have what was written.
+    pub(crate) lasts: Duration,
+}
+
 impl Plan {
     pub(crate) fn draw(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
@@ -54,7 +70,7 @@ impl Plan {
         let lasts = dice.milliseconds(&[1_000, 20_000, 120_000]);
         let is_elected = replicas == 2 && !dice.one_in(3);
         let takeover = is_elected.then(|| Takeover::draw(&mut dice, lasts));
-        Self {
+        let mut plan = Self {
             seed,
             sites: 1 + dice.below(8),
             actions: dice.below(30),
@@ -69,7 +85,15 @@ impl Plan {
             outside: (replicas == 1 || is_elected) && !dice.one_in(3),
             events: dice.one_in(3),
             takeover,
-        }
+            time_limit: dice.milliseconds(&[30_000, 120_000, 120_000]),
+            silence: None,
+            ignores_own_writes: dice.one_in(3),
+            step_by_step: dice.one_in(3),
+        };
+        plan.step_by_step &= !plan.ignores_own_writes;
+        // What stands still is late for another reason.
+        plan.silence = (!is_elected && dice.one_in(4)).then(|| Silence::draw(&mut dice, lasts));
+        plan
     }
 
     /// Twenty sites, ten things that go wrong.
@@ -92,13 +116,13 @@ impl Plan {
         let taken = LEASE_DURATION + RETRY_PERIOD.mul_f64(2.2) + RENEW_DEADLINE;
         let election = if self.takeover.is_some() { taken } else { Duration::ZERO };
         // One reconcile that began in trouble, until its time limit, and its writes.
-        let reconcile = TIME_LIMIT + WRITE_WAIT;
+        let reconcile = self.time_limit + WRITE_WAIT;
         backoff + bucket + watch + election + reconcile + self.every.unwrap_or_default()
     }
 }
 
-/// How long one reconcile may take.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How long each part of an operator may take to stop.
+pub(crate) const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// How long a key waits for the caches to have what was written.
 pub(crate) const WRITE_WAIT: Duration = Duration::from_secs(5);
 /// How long a lease lasts, when its holder gives up, and how often it is renewed: less often than by default, since each
@@ -107,12 +131,22 @@ pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(30);
 pub(crate) const RENEW_DEADLINE: Duration = Duration::from_secs(20);
 pub(crate) const RETRY_PERIOD: Duration = Duration::from_secs(5);
 
+fn moment(dice: &mut Dice, within: Duration) -> Duration {
+    Duration::from_millis(dice.below(within.as_millis() as usize) as u64)
+}
+
+impl Silence {
+    fn draw(dice: &mut Dice, within: Duration) -> Self {
+        Self { after: moment(dice, within), lasts: dice.milliseconds(&[10_000, 20_000]) }
+    }
+}
+
 impl Takeover {
     fn draw(dice: &mut Dice, within: Duration) -> Self {
         Self {
-            after: Duration::from_millis(dice.below(within.as_millis() as usize) as u64),
+            after: moment(dice, within),
             lasts: dice.milliseconds(&[35_000, 50_000, 60_000]),
-            stands_still: dice.one_in(2),
+            stands_still: !dice.one_in(3),
         }
     }
 }

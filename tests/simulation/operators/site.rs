@@ -10,16 +10,19 @@ use serde_json::json;
 
 /// The finalizer of a site that has something outside of the cluster.
 pub(crate) const FINALIZER: &str = "example.org/outside";
+pub(crate) const SITES: &str = "websites.example.org";
+pub(crate) const MAPS: &str = "configmaps";
 /// The namespace of all objects.
 pub(crate) const NAMESPACE: &str = "default";
 /// The label of children, and of themes.
 pub(crate) const ROLE: &str = "example.org/role";
 pub(crate) const CHILD: &str = "child";
 pub(crate) const THEME: &str = "theme";
-/// The annotation of children with the fencing number of the leader that wrote them.
+/// The annotation of children with the fencing number of the leader that wrote them: a new leader writes each child anew.
 pub(crate) const FENCE: &str = "example.org/fence";
 /// The lease of the replicas.
 pub(crate) const LEASE: &str = "operator";
+pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
 
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
 #[kube(group = "example.org", version = "v1", kind = "Website", namespaced, schema = "disabled")]
