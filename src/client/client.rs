@@ -97,6 +97,30 @@ impl Client {
     /// let pods = client.resource::<Pod>().informer(&runtime)?.start()?;
     /// # drop(pods); Ok(()) }
     /// ```
+    ///
+    /// Where [`LeaderElection::guard`](crate::leader_election::LeaderElection::guard) guards this client, the lease is asked
+    /// for until hyper hands a request to its connection. hyper hands it over once more, unasked, if that connection was
+    /// closed before it took a byte: a process that is stopped in that moment may send one request beyond its lease. Build
+    /// the client of a leader without that retry; a read is then sent again by this crate, which asks, and a write fails:
+    ///
+    /// ```no_run
+    /// use kube_client::client::ConfigExt;
+    /// use kube_client::{Client as KubeClient, Config as KubeConfig};
+    /// use tower::{BoxError, ServiceBuilder};
+    ///
+    /// # async fn demo() -> Result<(), BoxError> {
+    /// let config = KubeConfig::infer().await?;
+    /// let hyper = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
+    ///     .retry_canceled_requests(false)
+    ///     .build(config.rustls_https_connector()?);
+    /// let service = ServiceBuilder::new()
+    ///     .layer(config.base_uri_layer())
+    ///     .option_layer(config.auth_layer()?)
+    ///     .map_err(BoxError::from)
+    ///     .service(hyper);
+    /// let kube = KubeClient::new(service, config.default_namespace);
+    /// # drop(kube); Ok(()) }
+    /// ```
     #[cfg(feature = "kube")]
     pub fn from_kube(client: kube_client::Client, runtime: tokio::runtime::Handle) -> Self {
         let namespace = client.default_namespace().into();

@@ -12,11 +12,13 @@ use actix_informer::leader_election::LeaderElection;
 use actix_informer::prelude::Runtime;
 use bytes::Bytes;
 use http::{Method, Response};
+use http_body_util::Full;
 use informer_apiserver::ApiServer;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tower::{BoxError, service_fn};
 
 use crate::raw_server::{Connection, RawServer, answer};
 use crate::tls::Authority;
@@ -28,16 +30,31 @@ type Answered = Result<Response<Bytes>, Error>;
 /// An election that leads, with the server that keeps its lease.
 async fn leader() -> (LeaderElection, ApiServer) {
     let server = ApiServer::builder().seed(1).start().await.unwrap();
+    (leader_for("operator", &server).await, server)
+}
+
+/// An election for the lease of this name that leads.
+async fn leader_for(lease: &str, server: &ApiServer) -> LeaderElection {
     let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
     let runtime = Runtime::threads().start().unwrap();
-    let election = LeaderElection::builder(&client, &runtime, "default", "operator").start().unwrap();
+    let election = LeaderElection::builder(&client, &runtime, "default", lease).start().unwrap();
     election.acquired().await.unwrap();
-    (election, server)
+    election
 }
 
 fn ask(client: &Client) -> impl Future<Output = Answered> + Send + use<> {
     let client = client.clone();
     async move { client.request(Method::GET, "/work", None).await }
+}
+
+/// A write, which is not sent again when its connection breaks.
+fn write(client: &Client) -> impl Future<Output = Answered> + Send + use<> {
+    let client = client.clone();
+    async move { client.request(Method::POST, "/work", Some(("application/json", b"{}".to_vec()))).await }
+}
+
+fn is_unclear(answer: &Answered) -> bool {
+    matches!(answer, Err(Error::Transport(TransportError::Broken { .. })))
 }
 
 /// A server that answers one request on its first connection, and holds back the TLS handshake of later ones.
@@ -72,13 +89,11 @@ impl SlowServer {
         drop(tokio::io::AsyncWriteExt::shutdown(&mut stream).await);
     }
 
-    /// What comes through this connection after its handshake, to its end. Without a handshake nothing comes.
-    async fn all_of(&self, stream: TcpStream) -> Vec<u8> {
-        let mut received = Vec::new();
-        if let Ok(mut stream) = self.authority.acceptor("127.0.0.1").accept(stream).await {
-            drop(stream.read_to_end(&mut received).await);
-        }
-        received
+    /// Whether a byte comes through this connection after its handshake, before its end. Without a handshake none does.
+    async fn gets_a_byte_of(&self, stream: TcpStream) -> bool {
+        let accepted = self.authority.acceptor("127.0.0.1").accept(stream).await;
+        let Ok(mut stream) = accepted else { return false };
+        stream.read_u8().await.is_ok()
     }
 }
 
@@ -91,7 +106,7 @@ async fn connects_beyond_the_term(client: Client, slow: SlowServer) {
     let request = tokio::spawn(ask(&leading));
     let connection = slow.accept().await;
     election.shutdown(LONG).await.unwrap();
-    assert_eq!(slow.all_of(connection).await, b"", "not a byte of the request");
+    assert!(!slow.gets_a_byte_of(connection).await, "not a byte of the request");
     let error = request.await.unwrap().unwrap_err();
     assert!(error.is_not_leading(), "{error}");
 }
@@ -103,13 +118,106 @@ async fn le_14_a_request_that_gets_its_connection_after_the_end_of_the_term_is_n
     connects_beyond_the_term(Client::new(config).unwrap(), slow).await;
 }
 
+/// A client of kube-rs of which nothing is known yet.
+fn over_kube(slow: &SlowServer) -> Client {
+    let mut config = kube_client::Config::new(slow.url().parse().unwrap());
+    config.accept_invalid_certs = true;
+    Client::from_kube(kube_client::Client::try_from(config).unwrap(), Handle::current())
+}
+
 #[tokio::test]
 async fn le_14_nor_is_one_over_a_kube_client() {
     let slow = SlowServer::bind().await;
-    let mut config = kube_client::Config::new(slow.url().parse().unwrap());
-    config.accept_invalid_certs = true;
-    let kube = kube_client::Client::try_from(config).unwrap();
-    connects_beyond_the_term(Client::from_kube(kube, Handle::current()), slow).await;
+    connects_beyond_the_term(over_kube(&slow), slow).await;
+}
+
+#[tokio::test]
+async fn le_14_over_a_kube_client_that_has_answered_requests_without_a_guard_the_first_guarded_one_is_not_begun()
+ {
+    let slow = SlowServer::bind().await;
+    let (client, (election, _server)) = (over_kube(&slow), leader().await);
+    let (unguarded, ()) = tokio::join!(ask(&client), slow.answer_one());
+    assert_eq!(unguarded.unwrap().status(), 200);
+    let request = tokio::spawn(write(&election.guard(&client)));
+    let connection = slow.accept().await;
+    election.shutdown(LONG).await.unwrap();
+    assert!(!slow.gets_a_byte_of(connection).await, "not a byte of the request");
+    let error = request.await.unwrap().unwrap_err();
+    assert!(error.is_not_leading(), "{error}");
+}
+
+#[tokio::test]
+async fn le_14_over_a_kube_client_that_has_answered_nothing_it_is_not_begun_and_not_called_unsent() {
+    let slow = SlowServer::bind().await;
+    let (client, (election, _server)) = (over_kube(&slow), leader().await);
+    let request = tokio::spawn(write(&election.guard(&client)));
+    let connection = slow.accept().await;
+    election.shutdown(LONG).await.unwrap();
+    assert!(!slow.gets_a_byte_of(connection).await, "not a byte of the request");
+    let answer = request.await.unwrap();
+    assert!(is_unclear(&answer), "{answer:?}");
+}
+
+/// A request over a kube client that is a function. The term ends while the function has it; then the function answers.
+async fn ends_while_a_function_has_it(has_answered_before: bool) -> Answered {
+    let (came, mut come) = mpsc::channel::<()>(1);
+    let go_on = Arc::new(Semaphore::new(0));
+    let may_answer = Arc::clone(&go_on);
+    let serve = move |_: http::Request<kube_client::client::Body>| {
+        let (came, may_answer) = (came.clone(), Arc::clone(&may_answer));
+        async move {
+            came.send(()).await.unwrap();
+            may_answer.acquire().await.unwrap().forget();
+            Ok::<_, BoxError>(Response::new(Full::new(Bytes::from_static(b"{}"))))
+        }
+    };
+    let client = Client::from_kube(kube_client::Client::new(service_fn(serve), "here"), Handle::current());
+    let (election, _server) = leader().await;
+    if has_answered_before {
+        go_on.add_permits(1);
+        ask(&client).await.unwrap();
+        come.recv().await.unwrap();
+    }
+    let request = tokio::spawn(write(&election.guard(&client)));
+    come.recv().await.unwrap();
+    election.shutdown(LONG).await.unwrap();
+    go_on.add_permits(1);
+    request.await.unwrap()
+}
+
+#[tokio::test]
+async fn le_14_a_request_over_a_kube_client_that_tells_nothing_of_connections_is_never_called_unsent() {
+    let answer = ends_while_a_function_has_it(true).await;
+    assert_eq!(answer.unwrap().body(), "{}", "it goes on");
+    let answer = ends_while_a_function_has_it(false).await;
+    assert!(is_unclear(&answer), "{answer:?}");
+}
+
+#[tokio::test]
+async fn le_14_of_a_client_with_two_guards_each_lease_is_asked_for_at_the_first_byte() {
+    let leases = ApiServer::builder().seed(1).start().await.unwrap();
+    let slow = SlowServer::bind().await;
+    let config = Config::new(slow.url()).unwrap().certificate_authority(slow.authority.pem());
+    let client = Client::new(config).unwrap();
+    for lost in ["outer", "inner"] {
+        let outer = leader_for("outer", &leases).await;
+        let inner = leader_for("inner", &leases).await;
+        let leading = outer.guard(&inner.guard(&client));
+        let (first, ()) = tokio::join!(ask(&leading), slow.answer_one());
+        assert_eq!(first.unwrap().status(), 200, "both are held");
+        let request = tokio::spawn(ask(&leading));
+        let connection = slow.accept().await;
+        let (ends, goes_on) = if lost == "outer" { (outer, inner) } else { (inner, outer) };
+        ends.shutdown(LONG).await.unwrap();
+        assert!(!slow.gets_a_byte_of(connection).await, "not a byte of the request");
+        for refused in [request.await.unwrap(), ask(&leading).await] {
+            let Err(Error::Transport(TransportError::NotLeading { lease })) = refused else {
+                panic!("{refused:?}")
+            };
+            assert_eq!(*lease, *format!("default/{lost}"));
+        }
+        goes_on.shutdown(LONG).await.unwrap();
+    }
 }
 
 /// A server that tells of each request, and answers when it is told to; then it closes or goes on.

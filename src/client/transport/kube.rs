@@ -8,9 +8,13 @@
 //! 3. Dropping the answer or its body here ends the request there.
 //! 4. The connection of an upgrade stays on that runtime, too; its bytes cross threads through a pipe of [`PIPE`] bytes
 //!    each way. What is not read here is not read there.
-//! 5. A `SendCheck` is asked before each poll of the request until hyper says that it has a connection, and then not any more.
-//!    A client whose answers have never come from hyper (a service of the program's own) does not say so: there it is asked
-//!    once, before the client gets the request.
+//! 5. A `SendCheck` is asked before the client gets the request, and before each poll until hyper says that the request has
+//!    its connection; then hyper hands it over in the same poll, and its task writes it soon after. From there it goes on.
+//!    - An answer without such a word shows a client that says nothing (a service of the program's own). It is asked once.
+//!    - Before a first answer, guarded or not, it is not known which one this is. A request that its check refuses then is
+//!      dropped, and its error does not say that it was not sent. One that was answered is never called unsent.
+//!    - hyper sends a request again whose connection was closed before it took a byte. That is not asked: the program can
+//!      switch it off (see `Client::from_kube`), and then the layers of this crate send it again, which ask.
 //! 6. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
 //!
 //! Read next: `../body_channel.rs`.
@@ -54,13 +58,21 @@ type Answer = Result<Response<BodyReceiver>, TransportError>;
 pub(crate) struct KubeTransport {
     client: kube_client::Client,
     runtime: Handle,
-    /// An answer has shown that the client says when a request has its connection.
-    tells_connections: Arc<AtomicBool>,
+    shown: Arc<Shown>,
+}
+
+/// What the requests of a client, guarded or not, have shown of it.
+#[derive(Default)]
+struct Shown {
+    /// It says when a request has its connection.
+    tells: AtomicBool,
+    /// It has answered a request of which it did not say that.
+    is_silent: AtomicBool,
 }
 
 impl KubeTransport {
     pub(crate) fn new(client: kube_client::Client, runtime: Handle) -> Self {
-        Self { client, runtime, tells_connections: Arc::default() }
+        Self { client, runtime, shown: Arc::default() }
     }
 }
 
@@ -116,26 +128,56 @@ impl KubeTransport {
     /// Sends the request, unless its check refuses it before it has a connection.
     async fn begin(&self, request: Request<Bytes>) -> Result<Response<KubeBody>, TransportError> {
         let (check, mut request) = (SendCheck::of(&request), request.map(KubeBody::from));
-        let Some(check) = check else { return self.client.send(request).await.map_err(before_head) };
-        check.ask()?;
+        if check.is_none() && self.shown.tells() {
+            return self.client.send(request).await.map_err(before_head);
+        }
+        check.as_ref().map_or(Ok(()), SendCheck::ask)?;
         let connection = capture_connection(&mut request);
         let mut sending = pin!(self.client.send(request));
-        let tells = self.tells_connections.load(Ordering::Relaxed);
-        poll_fn(|context| {
+        let sent = poll_fn(|context| {
             // A poll that finds the connection ready hands the request over in the same turn.
-            if tells
+            if let Some(check) = &check
                 && !is_there(&connection)
                 && let Err(refused) = check.ask()
+                && let Some(error) = self.shown.what_follows(refused)
             {
-                return Poll::Ready(Err(refused));
+                return Poll::Ready(Err(error));
             }
-            let sent = sending.as_mut().poll(context).map_err(before_head);
-            if sent.is_ready() && is_there(&connection) {
-                self.tells_connections.store(true, Ordering::Relaxed);
-            }
-            sent
+            sending.as_mut().poll(context).map_err(before_head)
         })
-        .await
+        .await;
+        self.shown.note(is_there(&connection), sent.is_ok());
+        sent
+    }
+}
+
+impl Shown {
+    fn tells(&self) -> bool {
+        self.tells.load(Ordering::Relaxed)
+    }
+
+    /// The request of which a connection was told, or not, is over.
+    fn note(&self, was_told: bool, is_answered: bool) {
+        if was_told {
+            self.tells.store(true, Ordering::Relaxed);
+        } else if is_answered {
+            self.is_silent.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What becomes of a request whose check refuses it before a connection was told. `None`: it goes on, because it may
+    /// have been sent long ago.
+    fn what_follows(&self, refused: TransportError) -> Option<TransportError> {
+        if self.tells() {
+            return Some(refused);
+        }
+        let why =
+            "its leader's term has ended, and the kube client has not shown yet when it sends a request";
+        let may_be_sent = || TransportError::Broken {
+            during: "before the head of the answer",
+            source: io::Error::other(why),
+        };
+        (!self.is_silent.load(Ordering::Relaxed)).then(may_be_sent)
     }
 }
 
