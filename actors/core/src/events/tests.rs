@@ -1,6 +1,7 @@
 //! A recorder in tables: each test is a conversation with a server that answers as the test says.
 
 mod answers;
+mod bounds;
 mod props;
 mod series;
 
