@@ -4,11 +4,13 @@
 //! the one test below, which does nothing in other runs. Its two workers create config maps as long as their guarded
 //! client lets them, and look neither at the election nor at a clock. Invariants:
 //! 1. The name of each config map says who wrote it, in which term, and as which; the server's versions are their order.
-//! 2. The process ends when its parent does.
+//! 2. Each worker prints a line before each of its requests and behind it: a worker whose last line is the second one has
+//!    nothing under way.
+//! 3. The process ends when its parent does.
 //!
 //! Read next: `leader.rs`, which runs replicas.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -80,9 +82,17 @@ impl Replica {
         tokio::time::timeout(LONG, found).await.unwrap_or_else(|_| panic!("it does not print {begin:?}"))
     }
 
-    /// Forgets what it has printed.
-    pub(crate) fn forget_lines(&self) {
-        self.lines.try_iter().for_each(drop);
+    /// Forgets what it has printed. Gives the workers that had a request under way, by what was printed since the last call.
+    pub(crate) fn under_way(&self) -> BTreeSet<String> {
+        let mut workers = BTreeSet::new();
+        for line in self.lines.try_iter() {
+            if let Some(worker) = line.strip_prefix("begins ") {
+                workers.insert(worker.to_owned());
+            } else if let Some(worker) = line.strip_prefix("ended ") {
+                workers.remove(worker);
+            }
+        }
+        workers
     }
 
     /// Sends a signal.
@@ -130,7 +140,10 @@ async fn create(maps: &Api<ConfigMap>, worker: String) {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(format!("{worker}-{number}"));
         map.metadata.labels = Some(BTreeMap::from([("written-by".to_owned(), worker.clone())]));
-        match maps.create(&PostParams::default(), &map).await {
+        println!("\nbegins {worker}");
+        let created = maps.create(&PostParams::default(), &map).await;
+        println!("\nended {worker}");
+        match created {
             Err(error) if error.is_not_leading() => return,
             Err(_) | Ok(_) => sleep(Duration::from_millis(30)).await,
         }
