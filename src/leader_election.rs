@@ -75,8 +75,8 @@ pub enum LeaderElectionError {
 ///
 /// Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is left to run out;
 /// [`shutdown`](actors::LeaderElection::shutdown) gives it back. What it can do besides [`Self::guard`] is described at
-/// [`informer_actors::leader_election::LeaderElection`], to which it derefs: `is_leader`, `fence`, `acquired`, `lost`,
-/// `health`, `status`, `shutdown`.
+/// [`informer_actors::leader_election::LeaderElection`], to which it derefs: `begin`, `is_leader`, `fence`, `acquired`,
+/// `lost`, `health`, `status`, `shutdown`.
 #[derive(Debug, Clone)]
 pub struct LeaderElection(actors::LeaderElection);
 
@@ -114,7 +114,10 @@ impl LeaderElection {
     /// with `resourceVersion`s, as [`Api::replace`](crate::client::Api::replace) does.
     ///
     /// Over [`Client::from_kube`](crate::client::Client) the last question comes when hyper hands the request to its
-    /// connection; if the answers of that client do not come from hyper, it comes before the client gets the request.
+    /// connection, whose task writes it then; a client whose answers do not come from hyper is asked before it gets the
+    /// request. Which of the two it is, is known from its first answer, guarded or not. A guarded request whose term ends
+    /// before that first answer is dropped, with the error of a broken connection: it may have been sent. hyper's own retry
+    /// is described at `Client::from_kube`.
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {
@@ -177,11 +180,41 @@ impl LeaderElectionBuilder {
         self
     }
 
-    /// Starts the candidate, on a thread of its own.
+    /// Starts the candidate, on a thread of its own. It takes part at once.
     ///
     /// # Errors
     /// When durations do not fit together, a name cannot be one, or the system has no thread.
     pub fn start(self) -> Result<LeaderElection, LeaderElectionError> {
+        let election = self.declare()?;
+        election.begin();
+        Ok(election)
+    }
+
+    /// As [`Self::start`], but the candidate takes part only from [`begin`](actors::LeaderElection::begin) on: nothing is
+    /// asked of the server before. As a part of an [`Operator`](crate::operator::Operator) it begins when the caches are
+    /// filled, so that no replica has the lease which cannot work yet. Clients can be guarded before.
+    ///
+    /// ```
+    /// # use actix_informer::{leader_election::LeaderElection, operator::{Operator, task, PartContext}, prelude::*};
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use std::time::Duration;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let client = Client::new(Config::new(server.url())?)?;
+    /// # let runtime = Runtime::threads().start()?;
+    /// # let work = task("work", |context: PartContext| async move { context.ready(); context.stopping().await; Ok(()) });
+    /// let pods = client.resource::<Pod>().informer(&runtime)?.declare()?;
+    /// let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").declare()?;
+    /// let operator = Operator::builder(&runtime).cache(pods).election(election.clone()).leader_work(work).start()?;
+    /// election.acquired().await?; // the cache is filled
+    /// assert!(operator.drain().await.is_clean());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn declare(self) -> Result<LeaderElection, LeaderElectionError> {
         let Self { client, runtime, names, settings } = self;
         names.check(&settings.identity).map_err(LeaderElectionError::Name)?;
         let (lease, names) = (format!("{}/{}", names.namespace, names.name), Arc::new(names));
@@ -189,7 +222,7 @@ impl LeaderElectionBuilder {
         let lock: MakeLock = Arc::new(move || {
             Box::new(ServerLock::new(backend.transport(), Arc::clone(&names), Arc::clone(&identity)))
         });
-        Ok(LeaderElection(actors::LeaderElection::start(&runtime, lease, settings, lock)?))
+        Ok(LeaderElection(actors::LeaderElection::declare(&runtime, lease, settings, lock)?))
     }
 }
 

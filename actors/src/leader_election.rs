@@ -28,7 +28,7 @@ use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, RuntimeError, within};
 use actor::ElectionActor;
 use cell::Cell;
-use messages::ShutDown;
+use messages::{Begin, ShutDown};
 
 mod actor;
 mod cell;
@@ -80,20 +80,21 @@ pub struct NotReleased {
     pub last_error: Option<Arc<str>>,
 }
 
-/// A liveness probe should fail: an election that works would have renewed the lease, or would know another holder.
+/// A liveness probe should fail: nothing of the election goes on, and a restart of the process helps. A server that does not
+/// answer is no such reason: the term was ended, and the next one begins when the server answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unhealthy {
-    /// The lease, as it was seen last, is this process's and is as old as that. The term has ended long ago, and somebody
-    /// else may have the lease: either the actor is stuck, or the server does not answer.
-    #[error("leader election {lease}: as far as is known this process has the lease, which was not renewed for {age:?}{}", because(.last_error))]
-    Stale {
+    /// The term is over, and the actor has not ended it: its thread is blocked. Nothing of a guarded client is sent, and
+    /// the leader's work was not told.
+    #[error(
+        "leader election {lease} is stuck: its term was over {late:?} ago, and its actor has not ended it"
+    )]
+    Stuck {
         /// The lease.
         lease: Arc<str>,
-        /// The time since the answer to the last renewal.
-        age: Duration,
-        /// The last failure of a request.
-        last_error: Option<Arc<str>>,
+        /// The time since the end of the term.
+        late: Duration,
     },
     /// Its actor was given up, or its runtime has ended.
     #[error("leader election {lease} has ended without a shutdown")]
@@ -141,7 +142,30 @@ impl LeaderElection {
         settings: Settings,
         lock: MakeLock,
     ) -> Result<Self, StartError> {
-        start::start(runtime, lease.into(), settings, lock)
+        let election = Self::declare(runtime, lease, settings, lock)?;
+        election.begin();
+        Ok(election)
+    }
+
+    /// As [`Self::start`], but the candidate takes part only from [`Self::begin`] on.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn declare(
+        runtime: &Runtime,
+        lease: impl Into<Arc<str>>,
+        settings: Settings,
+        lock: MakeLock,
+    ) -> Result<Self, StartError> {
+        start::declare(runtime, lease.into(), settings, lock)
+    }
+
+    /// A declared candidate takes part from here on. Changes nothing for one that does already. Does not block.
+    pub fn begin(&self) {
+        if self.cell.set_begun() {
+            #[expect(clippy::disallowed_methods, reason = "one message in the life of an election")]
+            self.address.do_send(Begin);
+        }
     }
 
     /// Whether work may begin now. Cheap, does not block.
@@ -189,8 +213,9 @@ impl LeaderElection {
         Validity(Arc::clone(&self.cell))
     }
 
-    /// Whether a liveness probe may say that all is well: not if this process holds the lease and has not renewed it for
-    /// its duration and `tolerance` more. Cheap, does not block; it also sees that the actor is stuck.
+    /// Whether a liveness probe may say that all is well: not if the election has ended without a shutdown, and not if the
+    /// lease of a term ran out more than `tolerance` ago and the actor has still not ended that term. After a suspension of
+    /// the machine it may take the actor one renew deadline to notice. Cheap, does not block.
     ///
     /// # Errors
     /// What is wrong.

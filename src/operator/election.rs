@@ -2,12 +2,12 @@
 //! ended.
 //!
 //! Answers "when does the leader's work start, when is it dropped, and when does the candidate end?". Invariants:
-//! 1. The election takes part from its own start, so that clients can be guarded before the operator starts; the leader's
-//!    work waits for the caches all the same.
+//! 1. An election that was declared takes part when the caches are filled, so that no replica has the lease which cannot
+//!    work yet. One that was started takes part from then on, and the leader's work waits for the caches all the same.
 //! 2. A drain gives the lease back in every phase, also before the caches are filled. When the operator is dropped, the
 //!    candidate ends at once, whoever else has a handle of it, and the lease runs out.
-//! 3. It is unhealthy when its actor was given up, or when a lease of this process is older than its duration and
-//!    [`TOLERANCE`].
+//! 3. It is unhealthy when its actor was given up, or has not ended a term whose lease ran out more than [`TOLERANCE`] ago. A
+//!    server that does not answer is no reason: the term was ended, and a restart of the process would not help.
 //!
 //! Read next: `leader_election.rs`.
 
@@ -19,7 +19,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use super::{Part, PartContext, PartError};
 use crate::leader_election::LeaderElection;
 
-/// How much older than its duration a lease of this process may be before liveness fails: as in kube-controller-manager.
+/// How long after the end of its lease a term may go on to be shown before liveness fails: as in kube-controller-manager.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
 impl Part for LeaderElection {
@@ -46,6 +46,9 @@ impl Part for LeaderElection {
 
 async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartError> {
     context.ready();
+    if !context.is_stopping() {
+        election.begin();
+    }
     tokio::select! {
         biased;
         // A little less, so that it is told why the lease was not given back.

@@ -1,13 +1,13 @@
 //! A leader election as a part of an operator (LE-13, LE-08), over the in-memory API server in the same simulation.
 //!
-//! Answers "what becomes of the leader's work and of the lease when a term begins, is lost or given up, and when the
-//! operator is drained or dropped in any of its phases?".
+//! Answers "what becomes of the leader's work and of the lease when the caches are filled, a term begins, is lost or given
+//! up, and when the operator is drained or dropped in any of its phases?".
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actix_informer::leader_election::LeaderElection;
+use actix_informer::leader_election::{LeaderElection, WhyNot};
 use actix_informer::operator::{Operator, OperatorStatus, PartState};
 use informer_actors::testing::{Faults, Site};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -22,7 +22,10 @@ const ELECTION: &str = "election for default/operator";
 impl Cluster {
     /// A replica whose leader notes what happens to it; its cache is that of config maps.
     fn operator(&self, log: &Log) -> (Operator, LeaderElection) {
-        let election = self.candidate("me");
+        self.operator_of(log, self.candidate("me"))
+    }
+
+    fn operator_of(&self, log: &Log, election: LeaderElection) -> (Operator, LeaderElection) {
         let maps = self.client.resource::<ConfigMap>().informer(&self.runtime).expect("a resource");
         let operator = Operator::builder(&self.runtime)
             .cache(maps.declare().expect("declared"))
@@ -41,9 +44,12 @@ impl Cluster {
         }
     }
 
-    fn refuse_maps(&self) {
+    fn answers_for_maps(&self, answers: bool) {
         for verb in ["list", "watch"] {
-            self.server.faults().deny(verb, "configmaps");
+            match answers {
+                true => self.server.faults().allow(verb, "configmaps"),
+                false => self.server.faults().deny(verb, "configmaps"),
+            };
         }
     }
 
@@ -82,7 +88,7 @@ fn le_13_the_leaders_work_starts_with_the_term_and_is_dropped_with_it_and_starts
 fn le_13_a_drain_before_the_caches_are_filled_gives_the_lease_back() {
     run(|cluster| async move {
         let log = Log::default();
-        cluster.refuse_maps();
+        cluster.answers_for_maps(false);
         let (operator, election) = cluster.operator(&log);
         election.acquired().await.expect("it campaigns from its own start");
         assert_eq!(operator.status().part(ELECTION).expect("a part").state, PartState::WaitsForCaches);
@@ -99,7 +105,7 @@ fn le_13_when_the_operator_is_dropped_in_any_phase_nothing_leads_whoever_holds_t
         run(|cluster| async move {
             let log = Log::default();
             if !are_caches_filled {
-                cluster.refuse_maps();
+                cluster.answers_for_maps(false);
             }
             let (operator, election) = cluster.operator(&log);
             let term = election.acquired().await.expect("it leads");
@@ -140,19 +146,58 @@ fn le_08_liveness_fails_when_the_election_is_given_up_and_its_leader_has_ended()
 }
 
 #[test]
-fn le_08_liveness_fails_when_an_own_lease_is_older_than_its_duration_and_twenty_seconds() {
+fn le_08_liveness_does_not_fail_while_the_server_does_not_answer_since_the_term_was_ended() {
     run(|cluster| async move {
         let log = Log::default();
-        let (operator, _election) = cluster.operator(&log);
+        let (operator, election) = cluster.operator(&log);
         leader_is(&operator, PartState::Ready).await;
         cluster.answers_for_leases(false);
-        sleep(32 * SECOND).await;
+        sleep(3600 * SECOND).await;
         assert_eq!(operator.view().unhealthy(), [] as [&str; 0]);
-        sleep(4 * SECOND).await;
-        let why = operator.view().unhealthy();
-        assert!(why.len() == 1 && why[0].contains("was not renewed for 3"), "{why:?}");
+        assert_eq!(
+            (election.fence(), log.take()),
+            (None, vec!["start leader".to_owned(), "drop leader".to_owned()])
+        );
         cluster.answers_for_leases(true);
         leader_is(&operator, PartState::Ready).await;
-        assert_eq!(operator.view().unhealthy(), [] as [&str; 0]);
+    });
+}
+
+/// A replica of which the election was declared.
+fn declared(cluster: &Cluster, log: &Log) -> (Operator, LeaderElection) {
+    let election = LeaderElection::builder(&cluster.client, &cluster.runtime, "default", "operator");
+    cluster.operator_of(log, election.identity("me").declare().expect("it starts"))
+}
+
+#[test]
+fn le_13_a_declared_election_takes_part_when_the_caches_are_filled_and_another_replica_leads_until_then() {
+    run(|cluster| async move {
+        let log = Log::default();
+        cluster.answers_for_maps(false);
+        let (operator, election) = declared(&cluster, &log);
+        sleep(60 * SECOND).await;
+        assert!(cluster.verbs().is_empty());
+        assert_eq!(election.status().why_not, Some(WhyNot::NotBegun));
+        let other = cluster.candidate("other");
+        other.acquired().await.expect("nobody else takes part");
+        cluster.answers_for_maps(true);
+        operator.ready_within(600 * SECOND).await.expect("the caches are filled");
+        assert_eq!(other.shutdown(SECOND).await, Ok(()));
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!(election.fence(), Some(1));
+    });
+}
+
+#[test]
+fn le_13_a_drain_of_a_declared_election_that_has_not_begun_asks_for_no_lease() {
+    run(|cluster| async move {
+        let log = Log::default();
+        cluster.answers_for_maps(false);
+        let (operator, election) = declared(&cluster, &log);
+        sleep(60 * SECOND).await;
+        let report = operator.drain().await;
+        assert!(report.is_clean(), "{report}");
+        assert!(election.acquired().await.is_err() && log.take().is_empty());
+        assert!(cluster.verbs().is_empty());
     });
 }

@@ -29,7 +29,7 @@ impl Cluster {
     }
 
     /// The verbs of requests for leases, but for those of this file.
-    fn verbs(&self) -> Vec<String> {
+    pub(crate) fn verbs(&self) -> Vec<String> {
         let requests = self.server.requests();
         requests
             .iter()

@@ -60,6 +60,8 @@ pub struct LeaderElection {
     term: Option<Term>,
     why_not: WhyNot,
     step: Step,
+    /// It does not take part yet.
+    waits: bool,
     /// When the next attempt begins.
     next: Duration,
     /// A write whose answer is not known may have made this candidate the holder.
@@ -99,6 +101,7 @@ impl LeaderElection {
             term: None,
             why_not: WhyNot::NotTried,
             step: Step::Idle,
+            waits: false,
             next: Duration::ZERO,
             may_hold: false,
             kept_until: Duration::ZERO,
@@ -113,6 +116,20 @@ impl LeaderElection {
         }
     }
 
+    /// The same, which takes part only from [`Self::handle_begin`] on: before, it asks nothing and holds nothing.
+    #[must_use]
+    pub fn declared(mut self) -> Self {
+        (self.waits, self.why_not) = (true, WhyNot::NotBegun);
+        self
+    }
+
+    /// A declared candidate takes part from here on. Changes nothing for one that does already.
+    pub fn handle_begin(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.why_not = WhyNot::NotTried;
+        }
+    }
+
     /// The next request, if one is due and none is under way. Ends a term that was not renewed in time.
     pub fn poll_effect(&mut self, moment: Moment) -> Option<Effect> {
         self.end_late_term(moment.now);
@@ -122,7 +139,7 @@ impl LeaderElection {
                 self.begin_release(moment)
             }
             Step::Idle if self.stopping => self.begin_release(moment),
-            Step::Idle if self.next <= moment.now => Some(self.begin_attempt(moment)),
+            Step::Idle if !self.waits && self.next <= moment.now => Some(self.begin_attempt(moment)),
             _ => self.next_request(moment),
         }
     }
@@ -137,7 +154,7 @@ impl LeaderElection {
     /// The end of the process or of its part in the election: the term ends now, and the lease is given back by the next
     /// effects. [`Self::is_over`] says when that is done.
     pub fn handle_shutdown(&mut self) {
-        self.stopping = true;
+        (self.stopping, self.waits) = (true, false);
         self.term = None;
         self.why_not = WhyNot::ShutDown;
         self.next = Duration::ZERO;
@@ -147,7 +164,7 @@ impl LeaderElection {
     /// nothing, can follow.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let end = self.term.map(|term| term.leading.until);
-        let next = matches!(self.step, Step::Idle).then_some(self.next);
+        let next = (!self.waits && self.step == Step::Idle).then_some(self.next);
         end.into_iter().chain(next).min()
     }
 
@@ -166,10 +183,9 @@ impl LeaderElection {
         self.observed.as_ref().map_or("", |observed| &observed.record.holder)
     }
 
-    /// Since when the lease stands as it is with this candidate as its holder; `None` if it holds it not.
-    pub fn own_since(&self) -> Option<Duration> {
-        let observed = self.observed.as_ref()?;
-        (*observed.record.holder == *self.settings.identity).then_some(observed.since)
+    /// Whether this candidate holds the lease, as far as it was seen.
+    fn is_holder(&self) -> bool {
+        self.holder() == &*self.settings.identity
     }
 
     /// Whether a shutdown has done what it could.
@@ -215,23 +231,21 @@ impl LeaderElection {
     }
 }
 
-/// Whether a candidate whose own record has stood since `own_since` is healthy: it is not if the record has not been
-/// renewed for the lease's duration and `tolerance` more, since then this process should have given up long ago.
+/// Whether a candidate is healthy that has shown this term last: not if the lease of the term ran out more than `tolerance`
+/// ago and the candidate has still not ended it, because then nothing carries out its decisions. A term that was ended in
+/// time is no reason, whether the server answers or not: a restart of the process would not help.
 ///
 /// ```
-/// use informer_core::leader_election::{Settings, is_healthy};
+/// use informer_core::leader_election::{Leading, Settings, is_healthy};
 /// use std::time::Duration;
 /// let (settings, second) = (Settings::new("me"), Duration::from_secs(1));
-/// assert!(is_healthy(&settings, Some(Duration::ZERO), 5 * second, 20 * second));
-/// assert!(!is_healthy(&settings, Some(Duration::ZERO), 5 * second, 21 * second));
-/// assert!(is_healthy(&settings, None, 5 * second, 21 * second)); // somebody else holds it
+/// let shown = Leading { fence: 0, until: 10 * second }; // its lease lasts five seconds longer
+/// assert!(is_healthy(&settings, Some(shown), 20 * second, 35 * second));
+/// assert!(!is_healthy(&settings, Some(shown), 20 * second, 36 * second));
+/// assert!(is_healthy(&settings, None, 20 * second, 36 * second)); // the term was ended
 /// ```
-pub fn is_healthy(
-    settings: &Settings,
-    own_since: Option<Duration>,
-    tolerance: Duration,
-    now: Duration,
-) -> bool {
-    let longest = settings.lease_duration.saturating_add(tolerance);
-    own_since.is_none_or(|since| now.saturating_sub(since) <= longest)
+pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Duration, now: Duration) -> bool {
+    let until_lease_ends = settings.lease_duration.saturating_sub(settings.renew_deadline);
+    let longest = until_lease_ends.saturating_add(tolerance);
+    shown.is_none_or(|term| now.saturating_sub(term.until) <= longest)
 }

@@ -6,7 +6,7 @@
 //! 3. A death ends the term; the next actor begins without one, with a lock of its own. If a shutdown has begun, it gives
 //!    back what its predecessor may have left.
 //!
-//! Mailbox: `ShutDown` only. It is restarted alone; if it is given up, the election is over and this process does not
+//! Mailbox: `Begin` once, and `ShutDown`. It is restarted alone; if it is given up, the election is over and this process does not
 //! lead. Read next: `cell.rs`; `informer_core::leader_election`, which decides.
 
 use std::fmt;
@@ -23,7 +23,7 @@ use informer_core::words::{QUOTED, one_line};
 
 use super::cell::{Cell, News};
 use super::lock::{Answer, LeaseLock, LockError, MakeLock};
-use super::messages::ShutDown;
+use super::messages::{Begin, ShutDown};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{RandomNumbers, sleep, within};
 use crate::supervision::child::Child;
@@ -51,8 +51,11 @@ impl Actor for ElectionActor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.spec.faults.fail_point(Site::ElectionStarted);
-        if self.spec.cell.begin_life() {
+        if self.spec.cell.begin_life() && self.spec.cell.has_begun() {
             self.machine.handle_predecessor(self.spec.cell.now());
+        }
+        if self.spec.cell.has_begun() {
+            self.machine.handle_begin();
         }
         if self.spec.cell.is_ending() {
             self.machine.handle_shutdown();
@@ -72,8 +75,17 @@ impl Child for ElectionActor {
     type Spec = ElectionSpec;
 
     fn build(spec: &ElectionSpec) -> Self {
-        let machine = LeaderElection::new(spec.cell.settings.clone());
+        let machine = LeaderElection::new(spec.cell.settings.clone()).declared();
         Self { spec: spec.clone(), machine, lock: None, alarm: None, errors: [None, None] }
+    }
+}
+
+impl Handler<Begin> for ElectionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Begin, ctx: &mut Context<Self>) {
+        self.machine.handle_begin();
+        self.drive(ctx);
     }
 }
 
@@ -170,7 +182,6 @@ impl ElectionActor {
             leading: machine.leading(cell.now()),
             holder: machine.holder().into(),
             why_not: machine.why_not().clone(),
-            own_since: machine.own_since(),
             figures: machine.figures(),
             last_error: self.errors.iter().flatten().next().cloned(),
         });

@@ -73,7 +73,6 @@ pub(super) struct News {
     pub(super) leading: Option<Leading>,
     pub(super) holder: Arc<str>,
     pub(super) why_not: WhyNot,
-    pub(super) own_since: Option<Duration>,
     pub(super) figures: Figures,
     pub(super) last_error: Option<Arc<str>>,
 }
@@ -83,6 +82,8 @@ struct State {
     term: Option<Term>,
     /// How often the actor was built.
     built: u64,
+    /// It takes part, or will as soon as the actor knows.
+    begun: bool,
     /// A shutdown has begun.
     ending: bool,
     over: bool,
@@ -94,12 +95,12 @@ impl Cell {
         let news = News {
             leading: None,
             holder: "".into(),
-            why_not: WhyNot::NotTried,
-            own_since: None,
+            why_not: WhyNot::NotBegun,
             figures: Figures::default(),
             last_error: None,
         };
-        let state = State { news, term: None, built: 0, ending: false, over: false, released: false };
+        let (begun, ending, over, released) = (false, false, false, false);
+        let state = State { news, term: None, built: 0, begun, ending, over, released };
         Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
     }
 
@@ -132,6 +133,19 @@ impl Cell {
         self.leading_in(&state).and_then(|_| state.term.clone())
     }
 
+    /// It takes part from here on; false if it did already.
+    pub(super) fn set_begun(&self) -> bool {
+        let mut state = self.state();
+        if state.news.why_not == WhyNot::NotBegun {
+            state.news.why_not = WhyNot::NotTried;
+        }
+        !std::mem::replace(&mut state.begun, true)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.state().begun
+    }
+
     /// Nothing leads from here on, until the actor writes of a new term.
     fn end_term(&self, change: impl FnOnce(&mut State)) {
         let ended = {
@@ -148,6 +162,11 @@ impl Cell {
             term.ended.cancel();
         }
         self.changes.raise();
+    }
+
+    /// The actor has died, and is built again later.
+    pub(super) fn end_life(&self) {
+        self.end_term(|_| {});
     }
 
     /// The actor is built; true if it is not the first.
@@ -231,16 +250,18 @@ impl Cell {
     pub(super) fn health(&self, tolerance: Duration) -> Result<(), Unhealthy> {
         let state = self.state();
         // Read under the lock: what was published is not in the future.
-        let (now, own_since, lease) = (self.now(), state.news.own_since, Arc::clone(&self.lease));
+        let (now, lease) = (self.now(), Arc::clone(&self.lease));
         let over = state.over || self.stop.is_cancelled();
         if over && !state.ending {
             return Err(Unhealthy::Ended { lease });
         }
-        if over || is_healthy(&self.settings, own_since, tolerance, now) {
-            return Ok(());
+        let shown = state.news.leading.filter(|_| !over);
+        match shown {
+            Some(term) if !is_healthy(&self.settings, shown, tolerance, now) => {
+                Err(Unhealthy::Stuck { lease, late: now.saturating_sub(term.until) })
+            }
+            _ => Ok(()),
         }
-        let age = now.saturating_sub(own_since.unwrap_or(now));
-        Err(Unhealthy::Stale { lease, age, last_error: state.news.last_error.clone() })
     }
 
     pub(super) fn status(&self) -> ElectionStatus {

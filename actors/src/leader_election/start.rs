@@ -22,7 +22,7 @@ use crate::supervision::parent::Parent;
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
 /// An election as the owner of its actor.
-struct ElectionOwner(Arc<str>);
+struct ElectionOwner(Arc<Cell>);
 
 /// An election as its runtime ends it.
 struct Ending {
@@ -31,8 +31,8 @@ struct Ending {
     registration: Registration,
 }
 
-/// Starts the actor on a thread of its own.
-pub(super) fn start(
+/// Starts the actor on a thread of its own. It asks nothing before the election begins.
+pub(super) fn declare(
     runtime: &Runtime,
     lease: Arc<str>,
     settings: Settings,
@@ -42,10 +42,10 @@ pub(super) fn start(
     let own = runtime.own_arbiter("election");
     let own = own.map_err(|source| StartError::Thread { lease: Arc::clone(&lease), source })?;
     let (arbiter, stop) = (own.handle(), CancellationToken::new());
-    let owner = Arc::new(ElectionOwner(Arc::clone(&lease)));
+    let cell = Arc::new(Cell::new(Arc::clone(&lease), settings, arbiter.clock().clone(), stop.clone()));
+    let owner = Arc::new(ElectionOwner(Arc::clone(&cell)));
     let policy = (RestartPolicy::default(), stop.clone());
     let parent = Parent::start_on(arbiter.clone(), (&lease, owner, Group::none()), runtime, policy);
-    let cell = Arc::new(Cell::new(Arc::clone(&lease), settings, arbiter.clock().clone(), stop.clone()));
     let (chance, faults) = (runtime.chance(), parent.faults.clone());
     let spec = ElectionSpec { cell: Arc::clone(&cell), lock, chance, faults };
     let Mailbox(address, inbox) = Mailbox::<ElectionActor>::new();
@@ -95,9 +95,10 @@ impl Registrant for Ending {
 
 impl Owner for ElectionOwner {
     fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
-        let lease = &self.0;
+        let lease = &self.0.lease;
         match event {
             ChildEvent::Restarts { exit, after } => {
+                self.0.end_life();
                 tracing::error!(%lease, %actor, "leader election {lease}: its actor {}; it starts again in {}, and this process does not lead until then", Ended(exit), Brief(after));
             }
             ChildEvent::Ended { exit } => {

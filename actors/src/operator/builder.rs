@@ -79,9 +79,10 @@ impl OperatorBuilder {
         self.part(Phase::Work, part)
     }
 
-    /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). The
-    /// leader's work waits for the caches; a [`LeaderElection`](crate::leader_election::LeaderElection) itself takes part from
-    /// its own start, so a replica whose caches are not filled may have the lease. It ends when the leader's work has ended.
+    /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). It
+    /// starts when the caches are filled, and so does the leader's work: a declared
+    /// [`LeaderElection`](crate::leader_election::LeaderElection) takes part from then on. One that was started takes part
+    /// from its own start, and may have the lease before the caches are filled. It ends when the leader's work has ended.
     pub fn election(self, part: impl Part) -> Self {
         self.part(Phase::Election, part)
     }

@@ -40,8 +40,8 @@ pub trait Part: Send + Sync + 'static {
     }
 
     /// Why the process should be restarted although the part runs, or waits for its start: a liveness probe then fails.
-    /// An unreachable server is no reason by itself; an election that was the leader fails when it has not heard from the server for its
-    /// lease and 20 s, as client-go's programs end then. Called for each status, from any thread; it must not block.
+    /// An unreachable server is no reason, since a restart does not reach it either. An election fails when its actor was
+    /// given up, or is stuck and has not ended a term. Called for each status, from any thread; it must not block.
     fn unhealthy(&self) -> Option<String> {
         None
     }

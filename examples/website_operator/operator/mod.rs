@@ -61,7 +61,7 @@ impl WebsiteOperator {
         if let Some(replica) = replica {
             election = election.identity(replica);
         }
-        let election = election.start()?;
+        let election = election.declare()?; // takes part when the caches are filled
         // Sends nothing when the lease has ended, whatever is under way.
         let leading = election.guard(client);
         let events = Recorder::builder(&leading, runtime, MANAGER).start()?;

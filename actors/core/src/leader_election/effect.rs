@@ -73,6 +73,8 @@ pub enum Written {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhyNot {
+    /// It was declared, and does not take part yet.
+    NotBegun,
     /// No request was answered yet.
     NotTried,
     /// The last request failed, or its answer came too late.
@@ -97,6 +99,7 @@ impl fmt::Display for WhyNot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |name: &str| one_line(name, QUOTED);
         match self {
+            Self::NotBegun => f.write_str("it does not take part in the election yet"),
             Self::NotTried => f.write_str("the server has not answered yet"),
             Self::Failed => f.write_str("the last request failed"),
             Self::HeldBy(holder) => write!(f, "{} holds the lease", quoted(holder)),

@@ -46,7 +46,7 @@ impl LeaderElection {
             self.end(!self.may_hold);
             return self.step.clone();
         }
-        if self.own_since().is_none() {
+        if !self.is_holder() {
             return Step::AskRead;
         }
         self.ask_write(Goal::Release, (false, true));
@@ -57,7 +57,7 @@ impl LeaderElection {
     pub(super) fn release_after_read(&mut self) {
         if !self.releasing {
             self.step = Step::Idle;
-        } else if self.own_since().is_some() {
+        } else if self.is_holder() {
             self.ask_write(Goal::Release, (false, false));
         } else {
             self.end(true);

@@ -201,20 +201,50 @@ fn a_lease_duration_is_written_in_whole_seconds_and_never_shorter() {
 }
 
 #[test]
-fn le_08_an_own_lease_that_is_older_than_its_duration_and_the_tolerance_is_unhealthy() {
+fn le_08_a_term_that_is_not_ended_although_its_lease_ran_out_longer_ago_than_the_tolerance_is_unhealthy() {
     let mut stage = Stage::new(Settings::new("me"));
-    stage.settle();
-    let healthy = |stage: &Stage, seconds| {
-        let (settings, since) = (stage.candidate.settings(), stage.candidate.own_since());
-        is_healthy(settings, since, 5 * SECOND, seconds * SECOND)
+    stage.pass(SECOND);
+    let shown = stage.candidate.leading(stage.now);
+    let is_healthy =
+        |shown, seconds| is_healthy(stage.candidate.settings(), shown, 5 * SECOND, seconds * SECOND);
+    assert_eq!(shown.map(|term| term.until), Some(10 * SECOND));
+    assert!(is_healthy(shown, 20), "the lease of 15 s and 5 s more");
+    assert!(!is_healthy(shown, 21));
+    assert!(is_healthy(None, 1_000), "the term was ended, or another leads");
+}
+
+#[test]
+fn le_08_a_candidate_ends_its_term_at_the_renew_deadline_although_no_request_is_answered() {
+    let mut stage = Stage::new(Settings::new("me"));
+    stage.pass(SECOND);
+    stage.now = 2 * SECOND;
+    assert!(stage.candidate.poll_effect(stage.moment()).is_some(), "a renewal, which is not answered");
+    stage.now = stage.candidate.poll_timeout().expect("the end of the term");
+    assert_eq!((stage.now, stage.candidate.poll_effect(stage.moment())), (10 * SECOND, None));
+    assert_eq!(stage.candidate.leading(Duration::ZERO), None, "at no time");
+}
+
+#[test]
+fn a_declared_candidate_asks_nothing_until_it_begins_and_has_nothing_to_give_back() {
+    let declared = || {
+        let mut stage = Stage::new(Settings::new("me"));
+        stage.candidate = LeaderElection::new(Settings::new("me")).declared();
+        stage.pass(100 * SECOND);
+        assert_eq!((stage.candidate.why_not(), stage.candidate.poll_timeout()), (&WhyNot::NotBegun, None));
+        assert!(stage.asked.is_empty());
+        stage
     };
-    assert!(healthy(&stage, 20));
-    assert!(!healthy(&stage, 21));
-    stage.pass(8 * SECOND);
-    assert!(healthy(&stage, 28), "it was renewed after 8 s");
-    let mut other = Stage::with_lease(held_by("other", 0));
-    other.settle();
-    assert!(healthy(&other, 1_000), "another holds it");
+    let mut stage = declared();
+    stage.candidate.handle_begin();
+    assert_eq!(stage.candidate.why_not(), &WhyNot::NotTried);
+    stage.settle();
+    assert_eq!((stage.fence(), &stage.asked[..]), (Some(0), &["read", "create"][..]));
+    stage.candidate.handle_begin();
+    assert_eq!(stage.fence(), Some(0), "as before");
+    let mut stage = declared();
+    stage.candidate.handle_shutdown();
+    stage.settle();
+    assert!(stage.candidate.is_over() && stage.candidate.is_released() && stage.asked.is_empty());
 }
 
 #[test]
