@@ -253,18 +253,15 @@ impl Client {
         ResourceSource::new(Arc::clone(&self.backend), scope, MetadataOnly::new())
     }
 
-    /// Only which object controls each object of a type: all that a controller needs of the objects that it owns, as long as
-    /// it does not read them. An object costs some 80 bytes besides its key, uid and version.
+    /// Only which object controls each object of a type: all that a controller needs of objects that it owns and does not
+    /// read. An object costs some 80 bytes besides its key, uid and version.
     ///
     /// ```no_run
-    /// use actix_informer::prelude::*;
-    /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-    ///
-    /// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
-    /// let deployments = client.resource::<Deployment>().informer(&runtime)?.start()?;
+    /// # use {actix_informer::prelude::*, k8s_openapi::api::apps::v1::{Deployment, ReplicaSet}};
+    /// # fn demo(client: Client, runtime: Runtime, all: Informer<Deployment>) -> Result<(), actix_informer::Error> {
     /// let sets = client.controllers_of::<ReplicaSet>().informer(&runtime)?.start()?;
-    /// let builder = Controller::builder(&deployments).owns(&sets);
-    /// # drop(builder); Ok(()) }
+    /// let builder = Controller::builder(&all).owns(&sets);
+    /// # Ok(()) }
     /// ```
     pub fn controllers_of<K>(&self) -> ResourceSource<K, ControllerOnly<K>>
     where
