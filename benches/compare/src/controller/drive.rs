@@ -74,12 +74,12 @@ pub(super) fn drive(plan: &Plan, client: Client, go: Option<&str>) -> anyhow::Re
         limit: Duration::from_secs(plan.limit_seconds),
     };
     let mut command = command(plan, client, go, course.serving.url())?;
-    let mut report = Report::default();
 
-    report.first = course.stretch("first convergence", |course| {
+    let first = course.stretch("first convergence", |course| {
         course.subject = Some(Subject::start(&mut command)?);
         Ok(())
     })?;
+    let mut report = Report { first, ..Report::default() };
     let at_rest = course.report()?;
     (report.resident_kib, report.peak_kib) = (at_rest.resident_kib, at_rest.peak_kib);
 
