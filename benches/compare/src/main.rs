@@ -13,7 +13,6 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
 
 use clients::Subject;
 use run::{Plan, Serving};
@@ -37,8 +36,11 @@ mod table;
 mod tick;
 mod turns;
 
+#[cfg(feature = "mimalloc")]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+/// Who gives memory to the Rust clients.
+const ALLOCATOR_NAME: &str = if cfg!(feature = "mimalloc") { "mimalloc" } else { "the system's allocator" };
 
 /// Compares actix-informer with kube-rs's reflector.
 #[derive(Debug, Parser)]

@@ -56,6 +56,11 @@ pub(crate) fn resident() -> anyhow::Result<u64> {
     status("VmRSS:")
 }
 
+/// What of it is no page of a file, in KiB: heap and stacks, without the program.
+pub(crate) fn anonymous() -> anyhow::Result<u64> {
+    status("RssAnon:")
+}
+
 /// The most that was resident since [`forget_peak`], in KiB.
 pub(crate) fn peak() -> anyhow::Result<u64> {
     status("VmHWM:")

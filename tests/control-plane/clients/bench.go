@@ -47,11 +47,12 @@ type benchOptions struct {
 
 // benchReport is the answer to a line "report".
 type benchReport struct {
-	Reconciles  int64   `json:"reconciles"`
-	Errors      int64   `json:"errors"`
-	CPUMillis   float64 `json:"cpu_ms"`
-	ResidentKiB uint64  `json:"resident_kib"`
-	PeakKiB     uint64  `json:"peak_kib"`
+	Reconciles   int64   `json:"reconciles"`
+	Errors       int64   `json:"errors"`
+	CPUMillis    float64 `json:"cpu_ms"`
+	ResidentKiB  uint64  `json:"resident_kib"`
+	AnonymousKiB uint64  `json:"anonymous_kib"`
+	PeakKiB      uint64  `json:"peak_kib"`
 }
 
 // controllerBench runs the controller until its input ends.
@@ -185,6 +186,10 @@ func answer(line string, reconciler *websites, out *json.Encoder) error {
 	if err != nil {
 		return err
 	}
+	anonymous, err := memory("RssAnon")
+	if err != nil {
+		return err
+	}
 	peak, err := memory("VmHWM")
 	if err != nil {
 		return err
@@ -192,6 +197,6 @@ func answer(line string, reconciler *websites, out *json.Encoder) error {
 	return out.Encode(benchReport{
 		Reconciles: reconciler.reconciles.Load(), Errors: reconciler.errors.Load(),
 		CPUMillis:   float64(processorTime().Microseconds()) / 1000,
-		ResidentKiB: resident, PeakKiB: peak,
+		ResidentKiB: resident, AnonymousKiB: anonymous, PeakKiB: peak,
 	})
 }

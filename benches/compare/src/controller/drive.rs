@@ -47,6 +47,8 @@ pub(super) struct Report {
     pub(super) first: Stretch,
     /// Resident then, in KiB.
     pub(super) resident_kib: u64,
+    /// Without the pages of files, which are the program, in KiB.
+    pub(super) anonymous_kib: u64,
     /// The most until then.
     pub(super) peak_kib: u64,
     /// Processor milliseconds a second while nothing changes.
@@ -82,6 +84,7 @@ pub(super) fn drive(plan: &Plan, client: Client, go: Option<&str>) -> anyhow::Re
     let mut report = Report { first, ..Report::default() };
     let at_rest = course.report()?;
     (report.resident_kib, report.peak_kib) = (at_rest.resident_kib, at_rest.peak_kib);
+    report.anonymous_kib = at_rest.anonymous_kib;
 
     rest(Duration::from_secs(plan.idle_seconds));
     let idle = course.report()?;

@@ -28,6 +28,7 @@ pub(super) struct Figures {
     pub(super) errors: u64,
     pub(super) cpu_ms: f64,
     pub(super) resident_kib: u64,
+    pub(super) anonymous_kib: u64,
     pub(super) peak_kib: u64,
 }
 
@@ -52,6 +53,7 @@ impl Counts {
             errors: self.errors.load(Ordering::Relaxed),
             cpu_ms: meter::processor_time().as_secs_f64() * 1_000.0,
             resident_kib: meter::resident()?,
+            anonymous_kib: meter::anonymous()?,
             peak_kib: meter::peak()?,
         })
     }
