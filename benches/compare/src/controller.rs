@@ -5,7 +5,7 @@
 //!    patches the status if it has not observed the generation. Updates of a website that change no generation lead to no
 //!    reconcile where the library can leave them out. The rest is each library's own: caches, queue, what it watches.
 //! 2. Each client is a process of its own beside a server of its own, in turn, round by round, with the same number of
-//!    workers and without a debounce, as is each one's default. The Rust ones use one allocator.
+//!    workers and without a debounce, as is each one's default. The Rust ones use the same allocator.
 //! 3. A stretch ends when the server's store is in order, whatever the client says.
 //!
 //! Read next: `controller/drive.rs`, what is measured; `controller/server.rs`, what is in order.
