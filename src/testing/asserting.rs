@@ -88,7 +88,11 @@ impl World {
     }
 
     /// Waits until for `quiet_for` nothing was written, no write was under way, and in the work queues and controllers of the
-    /// processes no key waited, was worked on, or was to be tried again: the operator is content with what is there.
+    /// processes no key waited, was worked on, or was to be tried again: the operator is content with what is there. It knows
+    /// what is there: all that time no process was about to start, and each cache followed its sources.
+    ///
+    /// A source that the server refuses (401, 403, a kind or a selector that it does not know) is not waited for, as that may
+    /// last; nor is one that a test has frozen, with its watches or with its process.
     ///
     /// A key that has failed is to be tried again until it has succeeded, also if its delay is longer than `quiet_for`. A key
     /// that is only delayed counts as quiet until it is due: that of a reconcile with
@@ -113,20 +117,23 @@ impl World {
                     Some(0) => 0,
                     Some(all) => all.saturating_sub(world.renewed_since(revision)),
                 };
-                let processes = world.processes();
-                let work = processes.iter().map(Process::work);
-                let (work, retrying) = work.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+                let (mut work, mut retrying, mut behind) = (0, 0, None);
+                for one in world.processes().iter().map(Process::work) {
+                    (work, retrying) = (work + one.to_do, retrying + one.retrying);
+                    behind = behind.or(one.behind);
+                }
                 let writes = world.network().writes();
                 revision = newest;
-                if (written, work, retrying, writes) != (0, 0, 0, 0) {
+                if behind.is_some() || (written, work, retrying, writes) != (0, 0, 0, 0) {
                     quiet_since = now;
                 } else if now.saturating_sub(quiet_since) >= quiet_for {
                     return;
                 }
                 if now.saturating_sub(start) >= limit {
                     let last = if written == 0 { "no object" } else { "an object" };
+                    let behind = behind.map(|behind| format!(", {behind}")).unwrap_or_default();
                     let seen = format!(
-                        "{work} keys to do, {retrying} that have failed, {writes} writes under way, {last} was written last, revision {newest}"
+                        "{work} keys to do, {retrying} that have failed, {writes} writes under way, {last} was written last, revision {newest}{behind}"
                     );
                     world.fail(place, &format!("not quiet for {quiet_for:?} within {limit:?}: {seen}"));
                 }

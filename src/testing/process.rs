@@ -28,6 +28,7 @@ use tokio::task::{JoinError, LocalSet};
 use super::network::Network;
 use super::trace::What;
 use crate::client::Client;
+use crate::status::SourceState;
 
 /// How long a program that has failed waits until it is started again: the first wait of a kubelet.
 const START_AGAIN_AFTER: Duration = Duration::from_secs(10);
@@ -110,6 +111,22 @@ struct State {
     waker: Option<Waker>,
 }
 
+/// What a process has still to do.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// Keys of its work queues that wait or are worked on.
+    pub(super) to_do: usize,
+    /// Keys that have failed and are delayed.
+    pub(super) retrying: usize,
+    /// The first thing because of which it does not see yet what is stored: a source of a cache, or that it does not run.
+    pub(super) behind: Option<String>,
+}
+
+/// Whether a source in this state will see what is stored, and does not yet. One that is refused may never see it.
+fn is_behind(state: &SourceState) -> bool {
+    matches!(state, SourceState::Starting | SourceState::Listing { .. } | SourceState::Backoff { .. })
+}
+
 /// How a program has ended.
 enum Exit {
     Crashed,
@@ -186,14 +203,27 @@ impl Process {
         self.0.state().last_end.clone()
     }
 
-    /// How many keys of its work queues wait or are worked on, and how many have failed and are delayed. None while it is down.
-    pub(super) fn work(&self) -> (usize, usize) {
-        let runtime = self.0.state().runtime.clone();
-        let queues = runtime.map(|runtime| runtime.report().work_queues).unwrap_or_default();
-        queues.iter().map(|queue| queue.figures).fold((0, 0), |(to_do, retrying), figures| {
-            let waiting = figures.depth.iter().sum::<usize>();
-            (to_do + waiting + figures.processing, retrying + figures.retrying)
-        })
+    /// What it has still to do; nothing while it is meant to be down.
+    pub(super) fn work(&self) -> Work {
+        let (runtime, wanted) = {
+            let state = self.0.state();
+            (state.runtime.clone(), state.wanted)
+        };
+        let Some(report) = runtime.map(|runtime| runtime.report()) else {
+            let behind = wanted.then(|| format!("{} is about to start", self.name()));
+            return Work { behind, ..Work::default() };
+        };
+        let mut work = Work::default();
+        for figures in report.work_queues.iter().map(|queue| queue.figures) {
+            work.to_do += figures.depth.iter().sum::<usize>() + figures.processing;
+            work.retrying += figures.retrying;
+        }
+        let sources = report.informers.iter().flat_map(|informer| &informer.status.sources);
+        let behind = sources.filter(|source| is_behind(&source.state));
+        let mut behind =
+            behind.map(|source| format!("{} has {}: {}", self.name(), source.source, source.state));
+        work.behind = behind.next();
+        work
     }
 
     /// Spawns the process and starts its program.

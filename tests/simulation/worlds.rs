@@ -216,3 +216,55 @@ fn a_world_with_a_key_that_was_asked_for_later_settles_and_one_with_a_key_that_h
     });
     says(&text, &["not quiet for 15s within 60s: 0 keys to do, 1 that have failed, 0 writes", "of seed 9"]);
 }
+
+#[test]
+fn a_world_settles_when_its_caches_follow_what_is_stored_and_its_processes_run_and_not_before() {
+    let seen = Rc::new(Cell::new(0));
+    let text = failure(10, |world| async move {
+        let shown = Rc::clone(&seen);
+        let follower = world.start("follower", move |host| {
+            let seen = Rc::clone(&shown);
+            async move {
+                let maps = host.client().resource::<ConfigMap>().informer(host.runtime())?.start()?;
+                loop {
+                    seen.set(maps.lister().len());
+                    tokio::time::sleep(SECOND / 10).await;
+                }
+            }
+        });
+        world.settles(10 * SECOND, 60 * SECOND).await;
+        let before = seen.get();
+        // The server is up again long before the follower asks it again.
+        world.cause(Incident::ServerDown(20 * SECOND)).await;
+        world.server().create(map("made-while-nobody-watches")).expect("it is new");
+        let quiet = world.runtime().now();
+        world.settles(SECOND / 2, 60 * SECOND).await;
+        assert_eq!(seen.get(), before + 1);
+        assert!(
+            world.runtime().now() > quiet + SECOND,
+            "the wait of the follower was too short for this test"
+        );
+        follower.crash();
+        // What is refused is not waited for: that may last.
+        world.server().faults().deny("list", "configmaps");
+        world.server().faults().deny("watch", "configmaps");
+        world.start("refused", |host| async move {
+            let maps = host.client().resource::<ConfigMap>().informer(host.runtime())?.start()?;
+            host.stopping().await;
+            drop(maps);
+            Ok(())
+        });
+        world.settles(20 * SECOND, 60 * SECOND).await;
+        assert!(world.trace().iter().any(|line| line.ends_with("-> 403")), "nothing was refused");
+        world.start("starts-never", |_| async { Err("there is no configuration".into()) });
+        world.settles(5 * SECOND, 60 * SECOND).await;
+    });
+    says(
+        &text,
+        &[
+            "not quiet for 5s within 60s: 0 keys to do, 0 that have failed",
+            "starts-never is about to start",
+            "of seed 10",
+        ],
+    );
+}
