@@ -8,8 +8,10 @@
 //! 3. What is asked for in a pass is not pruned by it, also if its apply has failed.
 //! 4. Two owners never take a child from each other, whatever their caches show: the server refuses.
 //! 5. What is remembered of applied children is bounded; what was forgotten costs one apply that changes nothing.
+//! 6. No child is made again and again for an owner that is gone, as long as a cache does not know that.
 //!
-//! Read next: `children/kinds.rs`, where children are looked for; `children/memory.rs`, which applies can be left out.
+//! Read next: `children/kinds.rs`, where children are looked for; `children/memory.rs`, which applies can be left out;
+//! `children/owner_check.rs`, when the server is asked for the owner.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -31,9 +33,11 @@ use crate::client::{Client, Error};
 use crate::object::{BodyError, key_of};
 use kinds::{Cached, ChildKind, Listed};
 use memory::Memory;
+use owner_check::OwnerCheck;
 
 mod kinds;
 mod memory;
+mod owner_check;
 mod projection;
 
 pub use kinds::{CONTROLLER_UID, Pruned, controller_uid};
@@ -101,6 +105,7 @@ pub struct ChildPass<'a> {
     children: &'a Children,
     log: &'a dyn WriteLog,
     owner: Owner,
+    check: OwnerCheck,
     /// Where an informer of several clusters keeps the children.
     cluster: Option<ClusterName>,
     /// Each owner writes under a name of its own, see [`Children::new`].
@@ -153,6 +158,21 @@ pub enum ChildError {
     Apply {
         /// Kind and key of the child.
         child: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// The cache has the owner, and the server has it no more, or another one of its name, or deletes it: the child is not
+    /// made. The cache will see that, too.
+    #[error("{owner} is gone or is being deleted, which the cache does not show yet: nothing is made for it")]
+    OwnerIsGone {
+        /// Kind and key of the owner.
+        owner: String,
+    },
+    /// The child would have been made only if the owner is still there, and the server does not say.
+    #[error("it is not known whether {owner} is still there: {source}")]
+    AskForOwner {
+        /// Kind and key of the owner.
+        owner: String,
         /// Why.
         source: Box<Error>,
     },
@@ -224,15 +244,15 @@ impl Children {
         owner: &Object<O>,
     ) -> Result<ChildPass<'a>, OwnerError> {
         let cluster = owner.key().cluster_name().cloned();
-        let owner = Owner::of(owner.body())?;
+        let (check, owner) = (OwnerCheck::of(owner.body()), Owner::of(owner.body())?);
         let manager = format!("{}/{}", self.manager, owner.uid);
-        Ok(ChildPass { children: self, log, owner, cluster, manager, wanted: BTreeSet::new() })
+        Ok(ChildPass { children: self, log, owner, check, cluster, manager, wanted: BTreeSet::new() })
     }
 
-    /// What the cache has of a child; `None` also where its kind is not cached.
-    fn cached_child<K: ChildBody>(&self, key: &ObjectKey) -> Option<Object<K>> {
+    /// The cache of this kind of children, if there is one.
+    fn cache<K: ChildBody>(&self) -> Option<&Lister<K>> {
         let cached = self.kinds.iter().find_map(|kind| kind.as_any().downcast_ref::<Cached<K>>());
-        cached?.0.get(key)
+        cached.map(|cached| &cached.0)
     }
 }
 
@@ -243,6 +263,10 @@ impl ChildPass<'_> {
     ///
     /// Sends one server-side apply, or nothing where this process has applied the same before and the cache shows each
     /// field of it as the server answered then. So the first pass after a start sends one apply for each child.
+    ///
+    /// Before an apply for an owner whose cache does not follow its source at present, and before a child is made again that
+    /// this process has made before, the server is asked for the metadata of the owner, once a pass. That needs the right to
+    /// `get` the owner; without it the child is applied unasked.
     ///
     /// # Errors
     /// [`ChildError`]; the child is not pruned by this pass all the same.
@@ -255,12 +279,17 @@ impl ChildPass<'_> {
         let body = encoded(&child);
         let body = body.map_err(|source| ChildError::Encode { child: called.clone(), source })?;
         let (children, place) = (self.children, (TypeId::of::<K>(), key.clone()));
-        let cached = children.cached_child::<K>(&self.in_caches(key.clone()));
-        if let Some(cached) = cached {
+        let cache = children.cache::<K>();
+        let cached = cache.and_then(|cache| cache.get(&self.in_caches(key.clone())));
+        if let Some(cached) = &cached {
             self.owner.may_control(cached.body())?;
-            if children.memory.is_applied(&place, &body, &cached) {
-                return Ok(Applied::Unchanged(cached));
+            if children.memory.is_applied(&place, &body, cached) {
+                return Ok(Applied::Unchanged(cached.clone()));
             }
+        }
+        let is_gone = cache.is_some() && cached.is_none() && children.memory.has(&place);
+        if is_gone || self.log.may_be_behind() {
+            self.check_owner().await?;
         }
         let mut params = PatchParams::apply(&self.manager);
         params.force = children.is_forced;

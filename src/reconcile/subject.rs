@@ -49,6 +49,12 @@ impl WriteRecord {
 pub trait WriteLog: Sync {
     /// The server has answered a write.
     fn record(&self, write: WriteRecord);
+
+    /// Whether the object of this reconcile may be an old state of it, because its cache does not follow its source at
+    /// present. False where that is not known.
+    fn may_be_behind(&self) -> bool {
+        false
+    }
 }
 
 /// The object that a reconcile is about.
@@ -79,6 +85,10 @@ impl<S: Body> WriteLog for Request<S> {
         for body in write.bodies {
             self.wait_for_write(body, &meta, write.is_removed);
         }
+    }
+
+    fn may_be_behind(&self) -> bool {
+        Self::may_be_behind(self)
     }
 }
 

@@ -19,7 +19,8 @@ const ENOUGH: usize = 5;
 /// Runs `scenario` with each of these seeds, on as many threads as there are cores. Blocks until all have ended.
 ///
 /// The environment variable `INFORMER_SIM_SEED=n` runs that seed alone, on this thread; `INFORMER_SIM_SEEDS=n` runs n seeds
-/// from the first one on.
+/// from the first one on. `INFORMER_SIM_LINES=n` shows the last n lines of the trace of a world that fails, instead of the
+/// last 40.
 ///
 /// # Panics
 /// When a seed fails: with the lowest failing seed, what it says, and the command that runs it alone.
@@ -94,7 +95,8 @@ fn target(program: &Path, package: &str) -> Option<String> {
     })
 }
 
-fn number(variable: &str) -> Option<u64> {
+/// The number in this environment variable.
+pub(super) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 

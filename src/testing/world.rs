@@ -226,7 +226,8 @@ impl World {
         lines.extend(processes.iter().map(|process| format!("process {process}")));
         lines.extend(self.objects());
         let trace = network.trace.borrow();
-        lines.extend(trace.last(SHOWN).map(ToString::to_string));
+        let count = seeds::number("INFORMER_SIM_LINES").map_or(SHOWN, |count| count as usize);
+        lines.extend(trace.last(count).map(ToString::to_string));
         lines.join("\n  ")
     }
 

@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 use crate::factory::{Cluster, run};
 use crate::world::LONG;
 
+mod owner;
+
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
 #[kube(group = "example.org", version = "v1", kind = "Site", namespaced, schema = "disabled")]
 #[kube(status = "SiteStatus", crates(kube_core = "::kube_core"))]

@@ -142,6 +142,12 @@ impl<S: Body> Request<S> {
         self.id
     }
 
+    /// Whether the state of the object may be an old one, because a source that may bring it is not followed at this moment:
+    /// its watch is broken, or a list of it is under way. False does not mean that the state is the newest one.
+    pub fn may_be_behind(&self) -> bool {
+        self.watched.first().is_some_and(|primary| primary.may_be_behind(&self.key))
+    }
+
     /// Ready when the controller is being stopped: what still runs after its grace is cancelled. For an actor also when
     /// the time limit of this request has passed.
     pub fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {

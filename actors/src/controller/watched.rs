@@ -1,6 +1,6 @@
 //! The informers that a controller watches, whatever their bodies are.
 //!
-//! Answers "is it synced, does it follow this object, and has its cache seen this write?". Read next: `settling.rs`,
+//! Answers "is it synced, does it follow this object, now as well, and has its cache seen this write?". Read next: `settling.rs`,
 //! which waits; `following.rs`, which subscribes.
 
 use std::any::{Any, TypeId};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use informer_core::controller::Awaited;
 use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
+use informer_core::reflector::SourceState;
 
 use crate::informer::{AnyInformer, Informer};
 use crate::pipeline::messages::Body;
@@ -23,6 +24,8 @@ pub(super) trait Watched: Any + Send + Sync {
     fn body(&self) -> TypeId;
     /// Whether one of its sources may bring the object of this key.
     fn follows(&self, key: &ObjectKey) -> bool;
+    /// Whether one of the sources that may bring the object is not followed at present.
+    fn may_be_behind(&self, key: &ObjectKey) -> bool;
     /// Whether its cache has seen this of the object.
     fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool;
     /// Waits for that, and gives whether it has come in time.
@@ -44,6 +47,14 @@ impl<T: Body> Watched for Informer<T> {
 
     fn follows(&self, key: &ObjectKey) -> bool {
         !self.lister().sources_of(key).is_empty()
+    }
+
+    fn may_be_behind(&self, key: &ObjectKey) -> bool {
+        let (status, sources) = (self.status(), self.lister().sources_of(key));
+        let is_followed = |source: &SourceId| {
+            status.source(source).is_some_and(|source| matches!(source.state, SourceState::Streaming))
+        };
+        !sources.iter().all(is_followed)
     }
 
     fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool {

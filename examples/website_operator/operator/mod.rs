@@ -2,7 +2,7 @@
 //!
 //! Answers "what is this operator made of?" A website is reconciled when it changes, when one of its parts does, and when
 //! somebody claims the host that it wants, or gives it back. Invariants:
-//! 1. Only the replica that has the lease reconciles, and what it writes with is guarded by the lease.
+//! 1. Only the replica that has the lease reconciles, and what it writes with is guarded by the lease, but for its events.
 //! 2. At a stop reconciles end first, then the events that wait are sent, then the lease is given back.
 //!
 //! Read next: `website.rs` (the kind), `parts.rs` (what a site consists of), `hosts.rs` (what is outside of its namespace),
@@ -64,7 +64,8 @@ impl WebsiteOperator {
         let election = election.declare()?; // takes part when the caches are filled
         // Sends nothing when the lease has ended, whatever is under way.
         let leading = election.guard(client);
-        let events = Recorder::builder(&leading, runtime, MANAGER).start()?;
+        // Events tell what was done, also when the lease has ended since then.
+        let events = Recorder::builder(client, runtime, MANAGER).start()?;
         let caches = Caches::declare(client, runtime)?;
         let context = Arc::new(Context {
             children: Children::new(&leading, MANAGER)

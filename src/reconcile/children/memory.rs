@@ -82,6 +82,11 @@ impl Memory {
         true
     }
 
+    /// Whether this process has applied it before.
+    pub(super) fn has(&self, place: &Place) -> bool {
+        self.known().children.contains_key(place)
+    }
+
     /// The server has answered an apply of this body by this manager.
     pub(super) fn remember<K: Resource + Serialize>(
         &self,
