@@ -154,12 +154,16 @@ pub(crate) fn check_made_once(world: &World, users: &Users) {
     }
 }
 
-/// Whether the sender of the second request has sent this one for the same website while the other was under way. It works on
-/// a website once at a time.
+/// Whether this request shows that the sender of the other one had given it up before it arrived: the same process has sent
+/// this one for the same website, and it works on a website once at a time, or another process has written the lease.
 fn has_given_up(this: &Asked, other: &Asked) -> bool {
     let name = |path: &str| path.split(['/', '?']).find(|part| part.starts_with("site-")).map(str::to_owned);
-    let is_meanwhile = other.sent < this.sent && this.sent < other.at;
-    is_meanwhile && this.process == other.process && name(&this.path) == name(&other.path)
+    if this.process == other.process {
+        let is_meanwhile = other.sent < this.sent && this.sent < other.at;
+        return is_meanwhile && name(&this.path) == name(&other.path);
+    }
+    let is_lease = this.method == "PUT" && this.path.contains("/leases/") && this.outcome.starts_with("200");
+    is_lease && other.sent < this.at && this.at < other.at
 }
 
 /// The path of a part without its query, and the uid of its site, which is in the name of the field manager.
