@@ -11,7 +11,7 @@
 //! 6. No child is made again and again for an owner that is gone, as long as a cache does not know that.
 //!
 //! Read next: `children/kinds.rs`, where children are looked for; `children/memory.rs`, which applies can be left out;
-//! `children/owner_check.rs`, when the server is asked for the owner.
+//! `children/shown.rs`, what a cache knows of a child; `children/owner_check.rs`, when the server is asked for the owner.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -31,14 +31,17 @@ use super::subject::{WriteLog, record_written};
 use crate::client::api::{Patch, PatchParams};
 use crate::client::{Client, Error};
 use crate::object::{BodyError, key_of};
-use kinds::{Cached, ChildKind, Listed};
+use crate::representation::ControllerOf;
+use kinds::{Cached, CachedControllers, ChildKind, Listed};
 use memory::Memory;
 use owner_check::OwnerCheck;
+use shown::Cache;
 
 mod kinds;
 mod memory;
 mod owner_check;
 mod projection;
+mod shown;
 
 pub use kinds::{CONTROLLER_UID, Pruned, controller_uid};
 
@@ -119,6 +122,10 @@ pub struct ChildPass<'a> {
 pub enum Applied<K> {
     /// The cache shows it as it was applied before: nothing was sent.
     Unchanged(Object<K>),
+    /// The cache shows the version that the server answered when the same was applied before, and keeps no fields
+    /// ([`Children::cached_controllers`]): nothing was sent. This is the child that was given, with its owner and without
+    /// what a server fills in.
+    AsGiven(Box<K>),
     /// The answer of the server, which may have found that nothing has changed.
     Written(Box<K>),
 }
@@ -129,7 +136,7 @@ impl<K> Deref for Applied<K> {
     fn deref(&self) -> &K {
         match self {
             Self::Unchanged(object) => object.body(),
-            Self::Written(object) => object,
+            Self::AsGiven(object) | Self::Written(object) => object,
         }
     }
 }
@@ -222,6 +229,29 @@ impl Children {
         self
     }
 
+    /// Children of this kind are looked for in the cache of an informer that keeps of each object only which one controls
+    /// it ([`Client::controllers_of`]): some 100 bytes instead of the whole child, and its informer decodes none. The index is that of
+    /// [`Self::cached`].
+    ///
+    /// Such a cache shows no fields. So a child at the version of the server's last answer costs no request, and after
+    /// any other change of it (its status, a label) it is applied once more, which changes nothing on the server if nothing is to
+    /// be put right. Choose [`Self::cached`] for children whose status changes all the time, or is read in the
+    /// reconcile. An unwanted child is read from the server before it is deleted.
+    ///
+    /// ```no_run
+    /// # use {actix_informer::prelude::*, actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid}};
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # fn demo(client: Client, runtime: Runtime) -> Result<(), actix_informer::Error> {
+    /// let maps = client.controllers_of::<ConfigMap>().informer(&runtime)?;
+    /// let maps = maps.index(CONTROLLER_UID, controller_uid).start()?; // the controller `owns(&maps)`, too
+    /// let children = Children::new(&client, "example").cached_controllers(&maps.lister());
+    /// # drop(children); Ok(()) }
+    /// ```
+    pub fn cached_controllers<K: ChildBody>(mut self, lister: &Lister<ControllerOf<K>>) -> Self {
+        self.kinds.push(Arc::new(CachedControllers(lister.clone())));
+        self
+    }
+
     /// Children of this kind are looked for by a list in each [`ChildPass::prune`]: of the owner's namespace, and of what
     /// this label selector selects; `""` selects all. Each apply of such a child is sent.
     pub fn listed<K: ChildBody>(mut self, labels: impl Into<String>) -> Self {
@@ -248,12 +278,6 @@ impl Children {
         let manager = format!("{}/{}", self.manager, owner.uid);
         Ok(ChildPass { children: self, log, owner, check, cluster, manager, wanted: BTreeSet::new() })
     }
-
-    /// The cache of this kind of children, if there is one.
-    fn cache<K: ChildBody>(&self) -> Option<&Lister<K>> {
-        let cached = self.kinds.iter().find_map(|kind| kind.as_any().downcast_ref::<Cached<K>>());
-        cached.map(|cached| &cached.0)
-    }
 }
 
 impl ChildPass<'_> {
@@ -279,15 +303,15 @@ impl ChildPass<'_> {
         let body = encoded(&child);
         let body = body.map_err(|source| ChildError::Encode { child: called.clone(), source })?;
         let (children, place) = (self.children, (TypeId::of::<K>(), key.clone()));
-        let cache = children.cache::<K>();
-        let cached = cache.and_then(|cache| cache.get(&self.in_caches(key.clone())));
-        if let Some(cached) = &cached {
-            self.owner.may_control(cached.body())?;
-            if children.memory.is_applied(&place, &body, cached) {
-                return Ok(Applied::Unchanged(cached.clone()));
+        let cache = Cache::<K>::among(&children.kinds);
+        let shown = cache.as_ref().and_then(|cache| cache.get(&self.in_caches(key.clone())));
+        let is_gone = cache.is_some() && shown.is_none() && children.memory.has(&place);
+        if let Some(shown) = shown {
+            self.owner.may_control(shown.controller(), || called.clone())?;
+            if children.memory.is_applied(&place, &body, &shown) {
+                return Ok(shown.unchanged(child));
             }
         }
-        let is_gone = cache.is_some() && cached.is_none() && children.memory.has(&place);
         if is_gone || self.log.may_be_behind() {
             self.check_owner().await?;
         }
@@ -297,7 +321,8 @@ impl ChildPass<'_> {
         let answer = api.patch(key.name(), &params, &Patch::Apply(&body)).await;
         let answer =
             answer.map_err(|source| ChildError::Apply { child: called, source: Box::new(source) })?;
-        children.memory.remember(place, &body, &self.manager, &answer);
+        let manager = cache.is_none_or(|cache| cache.is_whole()).then_some(&*self.manager);
+        children.memory.remember(&place, &body, &answer, manager);
         record_written(self.log, &answer);
         Ok(Applied::Written(Box::new(answer)))
     }

@@ -14,6 +14,8 @@ use informer_core::meta::{ObjectKey, Uid};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{ClusterResourceScope, Resource};
 
+use crate::representation::{Controlled, ControllerRef};
+
 /// Why an object cannot be the controller of a child.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -122,7 +124,7 @@ impl Owner {
         if self.namespace.is_some() && self.namespace != child.meta().namespace {
             return Err(OwnerError::Namespace { child: described(child), owner: self.described.clone() });
         }
-        self.may_control(child)?;
+        self.may_control(child.controller(), || described(child))?;
         let references = child.meta_mut().owner_references.get_or_insert_default();
         references.retain(|found| found.uid != self.reference.uid);
         references.push(self.reference.clone());
@@ -130,13 +132,17 @@ impl Owner {
     }
 
     /// Refuses a child that another object controls.
-    pub(super) fn may_control<C: Resource<DynamicType = ()>>(&self, child: &C) -> Result<(), OwnerError> {
-        match controller_of(child).filter(|found| found.uid != self.reference.uid) {
+    pub(super) fn may_control(
+        &self,
+        controller: Option<ControllerRef<'_>>,
+        child: impl FnOnce() -> String,
+    ) -> Result<(), OwnerError> {
+        match controller.filter(|found| found.uid != self.reference.uid) {
             None => Ok(()),
             Some(other) => Err(OwnerError::Controlled {
-                child: described(child),
+                child: child(),
                 controller: format!("{} {}", other.kind, other.name),
-                uid: other.uid.clone(),
+                uid: other.uid.to_owned(),
                 owner: self.described.clone(),
             }),
         }

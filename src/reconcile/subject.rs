@@ -15,13 +15,15 @@ use kube_core::Resource;
 use kube_core::metadata::PartialObjectMeta;
 
 use crate::object::meta_of;
+use crate::representation::ControllerOf;
 
 /// One answer of the server to a write.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteRecord {
-    /// The types of which an informer that follows the object may have bodies: its own, and its metadata alone.
-    pub bodies: [TypeId; 2],
+    /// The types of which an informer that follows the object may have bodies: its own, its metadata alone, and its
+    /// controller alone.
+    pub bodies: [TypeId; 3],
     /// Key, uid and version of the answer; of a deletion those of the last state that is known.
     pub meta: Meta,
     /// Whether the object was deleted.
@@ -32,7 +34,8 @@ impl WriteRecord {
     /// An answer that holds the object; `None` if it has no name or no version.
     pub fn written<C: Resource + 'static>(answer: &C) -> Option<Self> {
         let meta = meta_of(answer).ok()?;
-        let bodies = [TypeId::of::<C>(), TypeId::of::<PartialObjectMeta<C>>()];
+        let bodies =
+            [TypeId::of::<C>(), TypeId::of::<PartialObjectMeta<C>>(), TypeId::of::<ControllerOf<C>>()];
         Some(Self { bodies, meta, is_removed: false })
     }
 

@@ -13,7 +13,7 @@ use actix_informer::reconcile::{
 };
 use informer_actors::informer::Informer;
 use informer_apiserver::ApiServer;
-use informer_core::meta::Object;
+use informer_core::meta::{Object, ResourceVersion};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_derive::CustomResource;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::factory::{Cluster, run};
 use crate::world::LONG;
 
+mod controllers;
 mod owner;
 
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
@@ -101,6 +102,14 @@ impl Cluster {
         self.server.get("configmaps", "default", name).ok()
     }
 
+    /// Makes a new map, and gives its version: what a cache has then, it has wholly.
+    fn beat(&self) -> ResourceVersion {
+        let beat = json!({"generateName": "beat-", "namespace": "kube-system"});
+        let beat = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": beat});
+        self.server.create(beat).expect("a new map");
+        self.server.revision().to_string().parse().unwrap()
+    }
+
     /// The requests so far but for those of informers.
     fn sent(&self) -> Vec<String> {
         let requests = self.server.requests();
@@ -109,25 +118,31 @@ impl Cluster {
     }
 }
 
+/// One pass of these children that wants these pages: which of them were sent, and what was pruned.
+async fn pass_of(
+    children: &Children,
+    owner: &Object<Site>,
+    pages: &[(&str, &str)],
+) -> Result<(Vec<bool>, Vec<String>), ChildError> {
+    let mut pass = children.of(owner, owner)?;
+    let mut sent = Vec::new();
+    for (name, text) in pages {
+        sent.push(matches!(pass.apply(page(name, text)).await?, Applied::Written(_)));
+    }
+    let pruned = pass.prune().await?.iter().map(ToString::to_string).collect();
+    Ok((sent, pruned))
+}
+
 impl Scene {
     /// Waits until the cache has everything that the server has: a new map is the last thing that comes.
     async fn caught_up(&self) {
-        let beat = json!({"generateName": "beat-", "namespace": "kube-system"});
-        let beat = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": beat});
-        self.cluster.server.create(beat).expect("a new map");
-        let newest = self.cluster.server.revision().to_string().parse().unwrap();
+        let newest = self.cluster.beat();
         self.maps.lister().wait_for(&newest, LONG).await.unwrap();
     }
 
     /// One pass that wants these pages: which of them were sent, and what was pruned.
     async fn pass_only(&self, pages: &[(&str, &str)]) -> Result<(Vec<bool>, Vec<String>), ChildError> {
-        let mut pass = self.children.of(&self.owner, &self.owner)?;
-        let mut sent = Vec::new();
-        for (name, text) in pages {
-            sent.push(matches!(pass.apply(page(name, text)).await?, Applied::Written(_)));
-        }
-        let pruned = pass.prune().await?.iter().map(ToString::to_string).collect();
-        Ok((sent, pruned))
+        pass_of(&self.children, &self.owner, pages).await
     }
 
     /// The same, and waits until the cache has seen it.

@@ -65,7 +65,7 @@ fn each_controller_is_measured_through_each_disturbance() {
         "--limit-seconds",
         "5",
         "--clients",
-        "informer,informer-tuned,kube,kube-tuned",
+        "informer,informer-tuned,informer-children,kube,kube-tuned",
     ];
     let output = compare(&[&["controller"][..], &numbers, &short].concat());
     let table = String::from_utf8_lossy(&output.stdout);

@@ -14,11 +14,10 @@ use std::marker::PhantomData;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use informer_actors::informer::Lister;
+use informer_actors::informer::{Body, Lister};
 use informer_core::children::Child;
 use informer_core::conflict::{ConflictPolicy, Conflicts};
 use informer_core::meta::{Object, ObjectKey};
-use kube_core::Resource;
 
 use super::{ChildBody, ChildError, ChildPass};
 use crate::client::Error;
@@ -28,6 +27,7 @@ use crate::object::key_of;
 use crate::overlay::remains;
 use crate::reconcile::owner::{controller_of, described};
 use crate::reconcile::subject::{record_removed, record_written};
+use crate::representation::{Controlled, ControllerOf};
 
 /// The name of the index by which [`Children`](super::Children) find the children of an owner; its values are those of
 /// [`controller_uid`].
@@ -46,8 +46,8 @@ pub const CONTROLLER_UID: &str = "controller-uid";
 /// let children = Children::new(&client, "example").cached(&maps.lister());
 /// # drop(children); Ok(()) }
 /// ```
-pub fn controller_uid<K: Resource>(child: &Object<K>) -> Option<String> {
-    controller_of(child.body()).map(|reference| reference.uid.clone())
+pub fn controller_uid<K: Controlled>(child: &Object<K>) -> Option<String> {
+    child.body().controller().map(|controller| controller.uid.to_owned())
 }
 
 /// A child that was deleted, as `ConfigMap shop/prices`.
@@ -79,6 +79,9 @@ pub(super) trait ChildKind: Send + Sync {
 /// Children that an informer follows.
 pub(super) struct Cached<K: ChildBody>(pub(super) Lister<K>);
 
+/// Children of which an informer keeps their controllers alone.
+pub(super) struct CachedControllers<K: ChildBody>(pub(super) Lister<ControllerOf<K>>);
+
 /// Children that are listed each time.
 pub(super) struct Listed<K> {
     labels: String,
@@ -101,19 +104,47 @@ impl<K: ChildBody> ChildKind for Cached<K> {
     }
 
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>> {
-        // An index that the informer does not have is no error: then everything in the namespace is looked at.
-        let indexed = self.0.by_index(CONTROLLER_UID, pass.owner.uid.as_str());
-        let found = indexed.unwrap_or_else(|_| match &pass.owner.namespace {
-            Some(namespace) => self.0.list_namespace(namespace),
-            None => self.0.list(),
-        });
-        let is_here = |child: &Object<K>| child.key().cluster_name() == pass.cluster.as_ref();
-        let found = found.into_iter().filter(|child| is_here(child) && pass.is_unwanted(child.body()));
-        let unwanted: Vec<Object<K>> = found.collect();
+        let found = pass.found_in(&self.0).into_iter();
+        let unwanted: Vec<Object<K>> = found.filter(|child| pass.is_unwanted(child.body())).collect();
         async move {
             let mut pruned = Vec::new();
             for child in unwanted {
                 pruned.extend(pass.delete(child.body()).await?);
+            }
+            Ok(pruned)
+        }
+        .boxed()
+    }
+}
+
+impl<K: ChildBody> ChildKind for CachedControllers<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn name(&self) -> String {
+        K::kind(&()).into_owned()
+    }
+
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>> {
+        let is_ours = |child: &Object<ControllerOf<K>>| {
+            let uid = child.body().controller().map(|controller| controller.uid);
+            uid == Some(pass.owner.uid.as_str()) && !pass.is_wanted::<K>(child.key())
+        };
+        let unwanted: Vec<_> = pass.found_in(&self.0).into_iter().filter(is_ours).collect();
+        async move {
+            let mut pruned = Vec::new();
+            for child in unwanted {
+                // Whether it is being deleted already, the cache does not know: what the server has is judged.
+                let api = pass.children.client.api::<K>().in_namespace(child.key().namespace());
+                let failed = |source| ChildError::Delete {
+                    child: format!("{} {}", K::kind(&()), child.key()),
+                    source: Box::new(source),
+                };
+                let found = api.get_opt(child.key().name()).await.map_err(failed)?;
+                if let Some(found) = found.filter(|found| pass.is_unwanted(found)) {
+                    pruned.extend(pass.delete(&found).await?);
+                }
             }
             Ok(pruned)
         }
@@ -150,13 +181,33 @@ impl<K: ChildBody> ChildKind for Listed<K> {
 }
 
 impl ChildPass<'_> {
+    /// What may be a child of this owner: by the index if there is one, otherwise everything in its namespace.
+    fn found_in<B: Body>(&self, cache: &Lister<B>) -> Vec<Object<B>> {
+        let indexed = cache.by_index(CONTROLLER_UID, self.owner.uid.as_str());
+        let mut found = indexed.unwrap_or_else(|_| match &self.owner.namespace {
+            Some(namespace) => cache.list_namespace(namespace),
+            None => cache.list(),
+        });
+        found.retain(|child| child.key().cluster_name() == self.cluster.as_ref());
+        found
+    }
+
+    /// Whether this pass has applied it, or tried to. A key here has no cluster: a cache's may.
+    fn is_wanted<K: ChildBody>(&self, key: &ObjectKey) -> bool {
+        let key = match key.namespace() {
+            Some(namespace) => ObjectKey::namespaced(namespace, key.name()),
+            None => ObjectKey::cluster(key.name()),
+        };
+        self.wanted.contains(&(TypeId::of::<K>(), key))
+    }
+
     fn is_unwanted<K: ChildBody>(&self, child: &K) -> bool {
         // An object without a name comes from no server.
         let Ok(key) = key_of(child) else { return false };
         let state = Child {
             controller: controller_of(child).map(|reference| &*reference.uid),
             is_ending: child.meta().deletion_timestamp.is_some(),
-            is_wanted: self.wanted.contains(&(TypeId::of::<K>(), key)),
+            is_wanted: self.is_wanted::<K>(&key),
         };
         state.is_unwanted_by(&self.owner.uid)
     }

@@ -1,8 +1,11 @@
-//! The operator with actix-informer, twice: as its guide shows it, and with what its documentation advises for large numbers.
+//! The operator with actix-informer, three times: as it comes, with what its documentation advises for large numbers, and
+//! with `Children`, as its guide shows it.
 //!
 //! Answers "how does a practised user write it?". As it comes: a controller of the websites that owns what it makes, of
 //! which the informers keep the owner alone, with a filter for updates that change no generation, and with reported writes.
 //! Tuned: the events of own writes lead to no other reconcile, and reconciles and their requests run on one thread.
+//! With `Children`: a child that the cache shows at the version of the last answer is not applied again, so events of own
+//! writes may lead to another reconcile; on one thread, too.
 //!
 //! Read next: `kube.rs`, the same with kube-rs; `../controller.rs`, the rule for all.
 
@@ -12,6 +15,7 @@ use std::sync::Arc;
 use actix_informer::controller::predicates;
 use actix_informer::kube_core::NamespaceResourceScope;
 use actix_informer::prelude::*;
+use actix_informer::reconcile::Children;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube_client::Resource;
@@ -20,6 +24,17 @@ use serde::de::DeserializeOwned;
 
 use super::subject::{Counts, LONG};
 use super::website::{MANAGER, Website, children, status_patch};
+
+/// How it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As it comes.
+    Plain,
+    /// With what the documentation advises for large numbers.
+    Tuned,
+    /// With `Children`.
+    Children,
+}
 
 /// What runs, as long as it is kept.
 pub(super) struct Running {
@@ -32,14 +47,19 @@ pub(super) async fn start(
     url: &str,
     workers: usize,
     counts: &Arc<Counts>,
-    is_tuned: bool,
+    form: Form,
 ) -> anyhow::Result<Running> {
     let (runtime, client) = (Runtime::threads().start()?, Client::new(Config::new(url)?)?);
-    let client = if is_tuned { client.carried_by(&runtime) } else { client };
+    let client = if form == Form::Plain { client } else { client.carried_by(&runtime) };
     let sites = client.resource::<Website>().informer(&runtime)?.start()?;
     let maps = client.controllers_of::<ConfigMap>().informer(&runtime)?.start()?;
     let services = client.controllers_of::<Service>().informer(&runtime)?.start()?;
     let deployments = client.controllers_of::<Deployment>().informer(&runtime)?.start()?;
+    let kept = Children::new(&client, MANAGER)
+        .cached_controllers(&maps.lister())
+        .cached_controllers(&services.lister())
+        .cached_controllers(&deployments.lister());
+    let kept = (form == Form::Children).then_some(kept);
     let builder = Controller::builder(&sites)
         .owns(&maps)
         .owns(&services)
@@ -48,12 +68,13 @@ pub(super) async fn start(
         .workers(workers);
     let counts = Arc::clone(counts);
     let function = move |request| {
-        let (client, counts) = (client.clone(), Arc::clone(&counts));
-        async move { counts.count(reconcile(&client, &request).await) }
+        let (client, kept, counts) = (client.clone(), kept.clone(), Arc::clone(&counts));
+        async move { counts.count(reconcile(&client, kept.as_ref(), &request).await) }
     };
-    let controller = match is_tuned {
-        true => builder.ignore_own_writes().reconcile_local(function),
-        false => builder.reconcile(function),
+    let controller = match form {
+        Form::Plain => builder.reconcile(function),
+        Form::Tuned => builder.ignore_own_writes().reconcile_local(function),
+        Form::Children => builder.reconcile_local(function),
     };
     let controller = controller.start()?;
     sites.synced_within(LONG).await?;
@@ -63,12 +84,24 @@ pub(super) async fn start(
     Ok(Running { _runtime: runtime, _controller: controller })
 }
 
-async fn reconcile(client: &Client, request: &Request<Website>) -> Result<Outcome, ReconcileError> {
+async fn reconcile(
+    client: &Client,
+    kept: Option<&Children>,
+    request: &Request<Website>,
+) -> Result<Outcome, ReconcileError> {
     let Some(site) = request.object() else { return Ok(Outcome::Done) };
     let (namespace, name, children) = children(site);
-    apply(client, request, (&namespace, &name), &children.map).await?;
-    apply(client, request, (&namespace, &name), &children.service).await?;
-    apply(client, request, (&namespace, &name), &children.deployment).await?;
+    if let Some(kept) = kept {
+        // Without `prune`, which the others leave out, too.
+        let mut pass = kept.of(request, site)?;
+        pass.apply(children.map).await?;
+        pass.apply(children.service).await?;
+        pass.apply(children.deployment).await?;
+    } else {
+        apply(client, request, (&namespace, &name), &children.map).await?;
+        apply(client, request, (&namespace, &name), &children.service).await?;
+        apply(client, request, (&namespace, &name), &children.deployment).await?;
+    }
     if let Some(patch) = status_patch(site) {
         let sites = client.api::<Website>().namespaced(&namespace);
         let written = sites.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await?;

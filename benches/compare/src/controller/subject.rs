@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::informer::Form;
 use super::{Client, informer, kube};
 use crate::meter;
 
@@ -65,8 +66,11 @@ pub(crate) fn client(url: &str, client: Client, workers: usize) -> anyhow::Resul
     let counts = Arc::new(Counts::default());
     let _running = runtime.block_on(async {
         match client {
-            Client::Informer => informer::start(url, workers, &counts, false).await.map(Some),
-            Client::InformerTuned => informer::start(url, workers, &counts, true).await.map(Some),
+            Client::Informer => informer::start(url, workers, &counts, Form::Plain).await.map(Some),
+            Client::InformerTuned => informer::start(url, workers, &counts, Form::Tuned).await.map(Some),
+            Client::InformerChildren => {
+                informer::start(url, workers, &counts, Form::Children).await.map(Some)
+            }
             Client::Kube => kube::start(url, workers, &counts, false).await.map(|()| None),
             Client::KubeTuned => kube::start(url, workers, &counts, true).await.map(|()| None),
             Client::Go => bail!("controller-runtime's is a program of its own"),

@@ -46,11 +46,13 @@ const ROWS: [Row; 25] = [
     ("MiB peak until the end", 1, |report, _| mib(report.last_peak_kib)),
 ];
 
-/// Who is compared: as both guides show it, and with what both documentations advise.
-const PAIRS: [(Client, Client); 3] = [
+/// Who is compared: as both come, with what both documentations advise, and with what only ours has.
+const PAIRS: [(Client, Client); 5] = [
     (Client::Informer, Client::Kube),
     (Client::InformerTuned, Client::Kube),
     (Client::InformerTuned, Client::KubeTuned),
+    (Client::InformerChildren, Client::Kube),
+    (Client::InformerChildren, Client::KubeTuned),
 ];
 
 /// The goals, to a client of kube-rs: the row, and the most that the ratio may be.
@@ -73,18 +75,18 @@ pub(super) fn table(plan: &Plan, reports: &Reports) -> String {
         crate::ALLOCATOR_NAME,
         plan.rounds
     ));
-    let headings: String = reports.keys().map(|client| format!("{:>15}", name(*client))).collect();
+    let headings: String = reports.keys().map(|client| format!("{:>18}", name(*client))).collect();
     line(format!("{:<28}{headings}", ""));
     for row @ (what, digits, _) in &ROWS {
         let figures = reports.values().map(|reports| median(plan, row, reports));
-        let cells: String = figures.map(|figure| format!("{figure:>15.*}", *digits)).collect();
+        let cells: String = figures.map(|figure| format!("{figure:>18.*}", *digits)).collect();
         line(format!("{what:<28}{cells}"));
     }
     let errors = reports.values().map(|reports| reports.iter().map(failed).fold(0.0, f64::max));
     line(format!(
         "{:<28}{}",
         "most failed in a round",
-        errors.map(|most| format!("{most:>15.0}")).collect::<String>()
+        errors.map(|most| format!("{most:>18.0}")).collect::<String>()
     ));
     for (ours, theirs) in PAIRS {
         let (Some(our), Some(their)) = (reports.get(&ours), reports.get(&theirs)) else { continue };
