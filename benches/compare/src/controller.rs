@@ -102,7 +102,7 @@ pub(crate) enum Client {
     Informer,
     /// actix-informer's, with what its documentation advises for large numbers.
     InformerTuned,
-    /// actix-informer's with `Children`, as its guide shows it, on the metadata of children, and on one thread.
+    /// actix-informer's tuned, with `Children` on a cache of their controllers, as its guide shows it for many objects.
     InformerChildren,
     /// kube-rs's, as its guide shows it.
     Kube,

@@ -4,8 +4,7 @@
 //! Answers "how does a practised user write it?". As it comes: a controller of the websites that owns what it makes, of
 //! which the informers keep the owner alone, with a filter for updates that change no generation, and with reported writes.
 //! Tuned: the events of own writes lead to no other reconcile, and reconciles and their requests run on one thread.
-//! With `Children`: a child that the cache shows at the version of the last answer is not applied again, so events of own
-//! writes may lead to another reconcile; on one thread, too.
+//! With `Children`: tuned, and a child that the cache shows at the version of the last answer is not applied again.
 //!
 //! Read next: `kube.rs`, the same with kube-rs; `../controller.rs`, the rule for all.
 
@@ -32,7 +31,7 @@ pub(super) enum Form {
     Plain,
     /// With what the documentation advises for large numbers.
     Tuned,
-    /// With `Children`.
+    /// Tuned, and with `Children`.
     Children,
 }
 
@@ -73,8 +72,7 @@ pub(super) async fn start(
     };
     let controller = match form {
         Form::Plain => builder.reconcile(function),
-        Form::Tuned => builder.ignore_own_writes().reconcile_local(function),
-        Form::Children => builder.reconcile_local(function),
+        Form::Tuned | Form::Children => builder.ignore_own_writes().reconcile_local(function),
     };
     let controller = controller.start()?;
     sites.synced_within(LONG).await?;
