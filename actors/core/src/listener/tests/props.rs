@@ -101,7 +101,7 @@ impl Subscriber {
             match change {
                 Change::Added { object, .. } => {
                     let uid = object.object_uid().cloned().expect("a life");
-                    let is_new = object.version().to_string() == uid.as_str()[1..];
+                    let is_new = object.version().to_string() == uid.to_string()[1..];
                     if is_new && !world.returned.contains(&uid) {
                         self.began.insert(key, uid);
                     }
@@ -121,6 +121,8 @@ impl Subscriber {
         if let Some(initial) = &mut self.initial {
             initial.retain(|key| world.live.contains_key(key));
         }
+        // Of an object that is gone, also for a while, a resync has nothing to deliver when it comes by.
+        self.changed.extend(self.due.keys().filter(|key| !world.live.contains_key(key)).cloned());
         self.look(world);
     }
 
@@ -218,7 +220,7 @@ impl Subscriber {
 
 /// Lives are numbered as they begin: `u19`.
 fn number(uid: &Uid) -> u64 {
-    uid.as_str()[1..].parse().expect("a number behind a letter")
+    uid.to_string()[1..].parse().expect("a number behind a letter")
 }
 
 /// The keys of which events are written out, or of which anything at all is owed.
